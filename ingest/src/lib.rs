@@ -1,0 +1,77 @@
+//! The HTTP edge: validates, authenticates, claims, publishes, and answers with what a worker made of it.
+//!
+//! It decides nothing about money. A request travels `routes/<noun>.rs` → `common::messages::<noun>` → the worker's
+//! `steps/<noun>.rs`, and its outcome comes back by the reply inbox.
+
+mod app;
+mod body;
+mod claims;
+pub mod config;
+mod credential;
+mod customer_ids;
+mod directory;
+mod email;
+mod error;
+mod existing_clicks;
+mod field;
+mod pipeline;
+mod routes;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use common::bus;
+use common::bus::publish::Publisher;
+use common::bus::reply::ReplyInbox;
+use common::messages::subject::Subject;
+use common::runtime::clock::Clock;
+use common::runtime::lifecycle::Lifecycle;
+use common::runtime::{http, postgres};
+use tokio::net::TcpListener;
+
+use crate::app::App;
+use crate::claims::Claims;
+use crate::config::Config;
+use crate::customer_ids::CustomerIds;
+use crate::directory::Directory;
+use crate::email::EmailHasher;
+use crate::existing_clicks::ExistingClicks;
+use crate::pipeline::Pipeline;
+
+/// Serves until shutdown.
+pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(config.http.listen).await.context("binding the listen address")?;
+    let app = start(&config, clock, &lifecycle).await?;
+    tracing::info!(listen = %listener.local_addr()?, "ingest is ready");
+    http::serve(listener, routes::router(app), &config.http, &lifecycle).await
+}
+
+/// Connects to everything and starts the parts that outlive a request.
+async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::Result<App> {
+    let pool = postgres::connect(&config.postgres, "ingest").await?;
+    let nats = bus::connect::connect(&config.nats, "ingest").await?;
+    let topology = bus::topology::Topology::new(&config.nats);
+    topology.ensure_streams(&nats.jetstream).await?;
+    let inbox = ReplyInbox::start(nats.client.clone(), &topology, lifecycle).await?;
+    let publisher = |subject| {
+        Publisher::spawn(lifecycle.tasks(), nats.jetstream.clone(), &topology, subject, Some(inbox.subject().to_owned()))
+    };
+    let codec = Arc::new(config.keys.click_id_codec());
+    Ok(App {
+        clock,
+        directory: Directory::start(pool.clone(), lifecycle).await?,
+        customer_ids: CustomerIds::start(pool.clone(), lifecycle).await?,
+        existing_clicks: ExistingClicks::start(pool.clone(), codec, lifecycle),
+        email_hasher: EmailHasher::new(config.keys.email_hash_key.bytes()),
+        pipeline: Pipeline {
+            clicks: publisher(Subject::Clicks),
+            leads: publisher(Subject::Leads),
+            refunds: publisher(Subject::Refunds),
+            claims: Claims::start(pool.clone(), publisher(Subject::Sales), lifecycle),
+            inbox,
+            answer_within: Duration::from_millis(config.answer_within_ms),
+        },
+        pool,
+    })
+}

@@ -1,1 +1,10 @@
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use common::runtime::clock::Clock;
+use common::runtime::lifecycle;
+
+fn main() -> ExitCode {
+    let config = ingest::config::Config::parse();
+    lifecycle::run("ingest", |lifecycle| ingest::run(config, Clock::system(), lifecycle))
+}

@@ -1,1 +1,40 @@
-//! 
+//! The only home of SQL.
+//!
+//! Functions take a connection (the caller owns the transaction) and whole batches: arrays go in through
+//! `UNNEST`, rows come back through `RETURNING`. Rows that another transaction may want are locked in ascending
+//! key order, tables in the order the migrations state: transaction_claims, customers, sale_events, commissions,
+//! partner_program_balances, partner_balances.
+
+pub mod claims;
+pub mod clicks;
+pub mod commissions;
+pub mod customer_ids;
+pub mod customers;
+pub mod dead_letters;
+pub mod directory;
+pub mod error;
+pub mod ledger;
+pub mod links;
+pub mod notifications;
+pub mod outbox;
+pub mod leads;
+pub mod partitions;
+pub mod programs;
+pub mod provisioning;
+pub mod refunds;
+pub mod refused_events;
+pub mod sales;
+pub mod subscriptions;
+pub mod verify;
+
+pub use error::{StorageError, StorageResult};
+
+/// The migrations compiled into every binary; `ctl migrate` applies them.
+pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
+
+/// A PostgreSQL array literal, for arrays inside a batch: `UNNEST` flattens nested arrays, so the inner ones
+/// travel as text. For values that need no quoting beyond double quotes (numbers, timestamps).
+fn array_literal<T: std::fmt::Display>(values: impl IntoIterator<Item = T>) -> String {
+    let quoted: Vec<String> = values.into_iter().map(|value| format!("\"{value}\"")).collect();
+    format!("{{{}}}", quoted.join(","))
+}

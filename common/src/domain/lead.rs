@@ -1,0 +1,122 @@
+//! A lead: a visitor signed up.
+
+use serde::{Deserialize, Serialize};
+
+use super::click_id::ClickId;
+use super::customer::CustomerStatus;
+use super::ids::ProgramId;
+use super::text::{CustomerKey, Label};
+
+/// Keyed hash of an e-mail address, `v<key version>:<hex>`. The address itself never leaves the edge.
+pub type EmailHash = super::text::Text<80>;
+
+/// Who reports the signup, and so how far it is believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeadMode {
+    /// The advertiser's backend, authenticated for one program.
+    Server { program_id: ProgramId },
+    /// The visitor's browser; the click_id is the only proof.
+    Browser,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lead {
+    pub mode: LeadMode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub click_id: Option<ClickId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub customer_key: Option<CustomerKey>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email_hash: Option<EmailHash>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_name: Option<Label>,
+}
+
+/// Whether a program lets the browser's word stand (`lead_auth`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeadAuth {
+    /// `lead_auth` not set: a browser lead counts at once.
+    AnyCaller,
+    /// `lead_auth: server_required`: a browser lead is provisional until the backend or a payment confirms.
+    ServerRequired,
+}
+
+/// Why a lead stores nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeadRefusal {
+    CustomerNotFound,
+    CustomerOfAnotherProgram,
+    CannotBecomeLead { current: CustomerStatus },
+}
+
+/// What a lead does to its customer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeadDecision {
+    /// The status moves to `lead` and the key is bound if the customer has none.
+    Track,
+    /// Only the event and the proposed key are stored; the status stays `click`.
+    Provisional,
+    Refuse(LeadRefusal),
+}
+
+/// Judges a lead for the customer it resolved to.
+///
+/// A provisional lead may be repeated (the browser retries); it is judged by the same lifecycle rule as a
+/// confirmed one, because a status that cannot become `lead` cannot be promised to either.
+pub fn decide(
+    mode: LeadMode,
+    customer_program: ProgramId,
+    status: CustomerStatus,
+    lead_auth: LeadAuth,
+) -> LeadDecision {
+    if let LeadMode::Server { program_id } = mode
+        && program_id != customer_program
+    {
+        return LeadDecision::Refuse(LeadRefusal::CustomerOfAnotherProgram);
+    }
+    if let Err(refusal) = status.on_lead() {
+        return LeadDecision::Refuse(LeadRefusal::CannotBecomeLead { current: refusal.current });
+    }
+    match (mode, lead_auth) {
+        (LeadMode::Browser, LeadAuth::ServerRequired) => LeadDecision::Provisional,
+        _ => LeadDecision::Track,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: ProgramId = ProgramId::new(1);
+    const THEIRS: ProgramId = ProgramId::new(2);
+
+    #[test]
+    fn a_browser_lead_is_provisional_only_where_the_backend_must_confirm() {
+        let decided = |mode, auth| decide(mode, OURS, CustomerStatus::Click, auth);
+        let server = LeadMode::Server { program_id: OURS };
+        assert_eq!(decided(LeadMode::Browser, LeadAuth::ServerRequired), LeadDecision::Provisional);
+        assert_eq!(decided(LeadMode::Browser, LeadAuth::AnyCaller), LeadDecision::Track);
+        assert_eq!(decided(server, LeadAuth::ServerRequired), LeadDecision::Track);
+    }
+
+    #[test]
+    fn another_programs_customer_is_named_before_its_status() {
+        let server = LeadMode::Server { program_id: THEIRS };
+        assert_eq!(
+            decide(server, OURS, CustomerStatus::Conversion, LeadAuth::AnyCaller),
+            LeadDecision::Refuse(LeadRefusal::CustomerOfAnotherProgram)
+        );
+    }
+
+    #[test]
+    fn a_status_never_moves_back_to_lead() {
+        for current in [CustomerStatus::Lead, CustomerStatus::Conversion] {
+            assert_eq!(
+                decide(LeadMode::Browser, OURS, current, LeadAuth::AnyCaller),
+                LeadDecision::Refuse(LeadRefusal::CannotBecomeLead { current })
+            );
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! A sale: a payment was reported. Here it is decided what it is worth, and to whom.
+//!
+//! Order of the checks (each refusal hides the ones after it): customer, attribution, relationship, window,
+//! partner, commission. Everything up to the window stores nothing; from there on the sale exists.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::attribution::{AttributionModel, AttributionWindow, Journey, WindowVerdict, distinct_in_order};
+use super::click_id::ClickId;
+use super::commission::{Due, NothingDue, PaymentHistory, Policy, due, policy_in_force};
+use super::ids::{CustomerId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
+use super::money::{AmountCents, Cents, Currency, split_evenly};
+use super::text::{CustomerKey, ProductId, SubscriptionId, TransactionId};
+
+/// A sale as the caller reported it, valid in form.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Sale {
+    pub transaction_id: TransactionId,
+    pub amount: AmountCents,
+    pub currency: Currency,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub customer_key: Option<CustomerKey>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub click_id: Option<ClickId>,
+    pub sale_type: SaleType,
+    pub is_recurring: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscription_id: Option<SubscriptionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscription_interval: Option<SubscriptionInterval>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub product_id: Option<ProductId>,
+    /// JSON object or array, stored as sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_items: Option<Box<RawValue>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SaleType {
+    #[default]
+    Payment,
+    Subscription,
+}
+
+impl SaleType {
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Payment, Self::Subscription].into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Payment => "payment",
+            Self::Subscription => "subscription",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubscriptionInterval {
+    Monthly,
+    Quarterly,
+    Annual,
+}
+
+impl SubscriptionInterval {
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Monthly, Self::Quarterly, Self::Annual].into_iter().find(|interval| interval.as_str() == text)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Monthly => "monthly",
+            Self::Quarterly => "quarterly",
+            Self::Annual => "annual",
+        }
+    }
+}
+
+/// What a program has agreed to pay for.
+#[derive(Debug, Clone)]
+pub struct ProgramTerms {
+    pub attribution_model: AttributionModel,
+    pub attribution_window: AttributionWindow,
+    pub policies: Vec<Policy>,
+}
+
+/// What is known of the customer before this sale.
+#[derive(Debug, Clone)]
+pub struct SaleCustomer {
+    pub customer_id: CustomerId,
+    pub program_id: ProgramId,
+    pub journey: Journey,
+    pub first_purchase_date: Option<DateTime<Utc>>,
+}
+
+/// What a subscription's first sale fixed for its renewals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subscription {
+    pub first_payment_at: DateTime<Utc>,
+    /// The click that anchors the attribution window of every renewal.
+    pub first_click_at: DateTime<Utc>,
+    pub credited_links: Vec<ReferralLinkId>,
+}
+
+/// Where a referral link leads the money.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkOwner {
+    pub program_id: Option<ProgramId>,
+    pub membership: Option<Membership>,
+}
+
+/// A partner-program record; its partner's account may be gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Membership {
+    pub partner_program_id: PartnerProgramId,
+    pub partner_id: Option<PartnerId>,
+}
+
+/// Everything a decision rests on.
+#[derive(Debug)]
+pub struct SaleFacts<'a> {
+    pub program_id: ProgramId,
+    pub terms: &'a ProgramTerms,
+    pub customer: Option<&'a SaleCustomer>,
+    /// The known subscription the sale names.
+    pub subscription: Option<&'a Subscription>,
+    pub links: &'a HashMap<ReferralLinkId, LinkOwner>,
+}
+
+/// Why a sale stores nothing; its transaction_id becomes free again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SaleRefusal {
+    CustomerNotFound,
+    NoAttribution,
+    NoRelationship,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SaleDecision {
+    Refuse(SaleRefusal),
+    /// A success for the caller, but neither sale nor commission exists.
+    WindowExpired {
+        click_age_days: i64,
+        window_days: u16,
+    },
+    Record(Recording),
+}
+
+/// A sale that is stored, and what it earns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    /// The links credited, in the model's order; the subscription's renewals will follow them.
+    pub credited_links: Vec<ReferralLinkId>,
+    pub earning: Earning,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Earning {
+    /// One commission for each credit; the last one is the one the answer names.
+    Commissions { credits: Vec<Credit>, currency: Currency, policy: Policy },
+    Nothing(NothingDue),
+    /// The membership has no partner left to pay: the sale stands, the caller gets an error.
+    PartnerMissing,
+}
+
+/// One partner's part of a sale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Credit {
+    pub referral_link_id: ReferralLinkId,
+    pub partner_program_id: PartnerProgramId,
+    pub partner_id: PartnerId,
+    pub amount: Cents,
+}
+
+/// Decides one sale made at `at`.
+pub fn decide(sale: &Sale, at: DateTime<Utc>, facts: &SaleFacts<'_>) -> SaleDecision {
+    let Some(customer) = facts.customer else {
+        return SaleDecision::Refuse(SaleRefusal::CustomerNotFound);
+    };
+    if customer.program_id != facts.program_id {
+        return SaleDecision::Refuse(SaleRefusal::NoAttribution);
+    }
+    // A recurring charge stays with the partner of the subscription's first sale, and with its click.
+    let renewed = facts.subscription.filter(|_| sale.is_recurring);
+    let credited_links = match renewed {
+        Some(subscription) => subscription.credited_links.clone(),
+        None => facts.terms.attribution_model.credited(&customer.journey),
+    };
+    let owners = owners_in_program(&credited_links, facts);
+    if owners.is_empty() {
+        return SaleDecision::Refuse(SaleRefusal::NoAttribution);
+    }
+    let members = memberships(&owners);
+    if members.is_empty() {
+        return SaleDecision::Refuse(SaleRefusal::NoRelationship);
+    }
+    let anchor = renewed.map_or(customer.journey.first().clicked_at, |subscription| subscription.first_click_at);
+    if let WindowVerdict::Expired { click_age_days, window_days } =
+        facts.terms.attribution_window.judge(anchor, at)
+    {
+        return SaleDecision::WindowExpired { click_age_days, window_days };
+    }
+    SaleDecision::Record(Recording { earning: earning(sale, at, facts, customer, &members), credited_links })
+}
+
+fn earning(
+    sale: &Sale,
+    at: DateTime<Utc>,
+    facts: &SaleFacts<'_>,
+    customer: &SaleCustomer,
+    members: &[(ReferralLinkId, Membership)],
+) -> Earning {
+    let payees: Vec<(ReferralLinkId, PartnerProgramId, PartnerId)> = members
+        .iter()
+        .filter_map(|(link, member)| member.partner_id.map(|partner| (*link, member.partner_program_id, partner)))
+        .collect();
+    let Some(shares) = std::num::NonZeroUsize::new(payees.len()) else {
+        return Earning::PartnerMissing;
+    };
+    let history = PaymentHistory {
+        customer_first_payment_at: customer.first_purchase_date,
+        subscription_first_payment_at: facts.subscription.map(|subscription| subscription.first_payment_at),
+        names_subscription: sale.subscription_id.is_some(),
+    };
+    let policy = policy_in_force(&facts.terms.policies, sale.product_id.as_ref().map(ProductId::as_str), at);
+    match (due(policy, sale.amount, sale.currency, &history, at), policy) {
+        (Due::Amount { amount, currency }, Some(policy)) => Earning::Commissions {
+            credits: payees
+                .into_iter()
+                .zip(split_evenly(amount, shares))
+                .map(|((referral_link_id, partner_program_id, partner_id), amount)| Credit {
+                    referral_link_id,
+                    partner_program_id,
+                    partner_id,
+                    amount,
+                })
+                .collect(),
+            currency,
+            policy: policy.clone(),
+        },
+        (Due::Nothing(reason), _) => Earning::Nothing(reason),
+        (Due::Amount { .. }, None) => Earning::Nothing(NothingDue::NoPolicy),
+    }
+}
+
+/// The credited links that belong to the program, with their owners.
+fn owners_in_program(
+    credited_links: &[ReferralLinkId],
+    facts: &SaleFacts<'_>,
+) -> Vec<(ReferralLinkId, LinkOwner)> {
+    credited_links
+        .iter()
+        .filter_map(|link| facts.links.get(link).map(|owner| (*link, *owner)))
+        .filter(|(_, owner)| owner.program_id == Some(facts.program_id))
+        .collect()
+}
+
+/// One entry a membership, each at its latest link: two links of one partner earn one share.
+fn memberships(owners: &[(ReferralLinkId, LinkOwner)]) -> Vec<(ReferralLinkId, Membership)> {
+    let by_link: Vec<(ReferralLinkId, Membership)> =
+        owners.iter().filter_map(|(link, owner)| owner.membership.map(|member| (*link, member))).collect();
+    distinct_in_order(by_link.iter().map(|(_, member)| member.partner_program_id))
+        .into_iter()
+        .filter_map(|id| by_link.iter().rev().find(|(_, member)| member.partner_program_id == id).copied())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! Text a caller sends, with the two bounds PostgreSQL and we put on it: no NUL, and a length.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// At most `MAX` characters (not bytes), at least one, none of them NUL.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Text<const MAX: usize>(String);
+
+/// Why a string is not a [`Text`]. Displayed after the name of the field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    #[error("must not be empty")]
+    Empty,
+    #[error("must not contain NUL characters")]
+    Nul,
+    #[error("must be at most {max} characters")]
+    TooLong { max: usize },
+}
+
+impl<const MAX: usize> Text<MAX> {
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        Self::check(text)?;
+        Ok(Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn check(text: &str) -> Result<(), TextError> {
+        if text.is_empty() {
+            return Err(TextError::Empty);
+        }
+        if text.as_bytes().contains(&0) {
+            return Err(TextError::Nul);
+        }
+        // Bytes bound characters from above, so the count is only paid for when it can matter.
+        if text.len() > MAX && text.chars().count() > MAX {
+            return Err(TextError::TooLong { max: MAX });
+        }
+        Ok(())
+    }
+}
+
+impl<const MAX: usize> TryFrom<String> for Text<MAX> {
+    type Error = TextError;
+
+    fn try_from(text: String) -> Result<Self, TextError> {
+        Self::check(&text)?;
+        Ok(Self(text))
+    }
+}
+
+impl<const MAX: usize> From<Text<MAX>> for String {
+    fn from(text: Text<MAX>) -> Self {
+        text.0
+    }
+}
+
+impl<const MAX: usize> AsRef<str> for Text<MAX> {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<const MAX: usize> fmt::Display for Text<MAX> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Text may be personal data (a customer's key, the URL of a page): debug output shows its size only.
+impl<const MAX: usize> fmt::Debug for Text<MAX> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Text({} bytes)", self.0.len())
+    }
+}
+
+/// The advertiser's own stable id of a user.
+pub type CustomerKey = Text<255>;
+/// The idempotency key of a sale, unique over all programs.
+pub type TransactionId = Text<255>;
+/// The processor's id of a subscription.
+pub type SubscriptionId = Text<255>;
+/// The advertiser's id of a product; selects a commission policy.
+pub type ProductId = Text<255>;
+/// The caller's idempotency key of one refund.
+pub type RefundId = Text<255>;
+/// Free words recorded with a refund.
+pub type RefundReason = Text<1000>;
+/// Short descriptive fields: session, language, screen size, event name.
+pub type Label = Text<255>;
+/// URLs, titles and user agents: what browsers really send fits, what fills a disk does not.
+pub type LongText = Text<8192>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn length_is_counted_in_characters() {
+        assert!(Text::<3>::parse("äöü").is_ok());
+        assert_eq!(Text::<3>::parse("äöüß"), Err(TextError::TooLong { max: 3 }));
+    }
+
+    #[test]
+    fn nul_and_nothing_are_refused() {
+        assert_eq!(Text::<9>::parse("a\0b"), Err(TextError::Nul));
+        assert_eq!(Text::<9>::parse(""), Err(TextError::Empty));
+        assert!(serde_json::from_str::<Text<9>>("\"a\\u0000b\"").is_err());
+    }
+
+    #[test]
+    fn debug_output_does_not_show_the_text() {
+        assert_eq!(format!("{:?}", CustomerKey::parse("jane@example.com").unwrap()), "Text(16 bytes)");
+    }
+}

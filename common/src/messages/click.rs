@@ -1,0 +1,26 @@
+//! `tracking.clicks`: one record a click, published by the edge before it answers.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::click::Visit;
+use crate::domain::click_id::ClickId;
+use crate::domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
+use crate::domain::text::Label;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ClickRecord {
+    pub event_id: EventId,
+    pub clicked_at: DateTime<Utc>,
+    pub program_id: ProgramId,
+    pub referral_link_id: ReferralLinkId,
+    pub customer_id: CustomerId,
+    pub click_id: ClickId,
+    /// False when the visitor's existing customer is reused.
+    pub new_customer: bool,
+    /// A click_id the visitor held and that could not be reused. Untrusted, kept for audit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_click_id: Option<Label>,
+    #[serde(default)]
+    pub visit: Visit,
+}

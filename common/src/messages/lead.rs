@@ -1,0 +1,22 @@
+//! `tracking.leads`: one record a lead; the edge waits for its [`LeadOutcome`].
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::EventId;
+use crate::domain::lead::{Lead, LeadRefusal};
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LeadRecord {
+    pub event_id: EventId,
+    pub led_at: DateTime<Utc>,
+    pub lead: Lead,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeadOutcome {
+    Tracked,
+    Provisional,
+    Refused(LeadRefusal),
+}

@@ -1,0 +1,44 @@
+//! `tracking.notifications`: one record a message to a person, sent through the outbox.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::commission::CommissionStatus;
+use crate::domain::ids::{CommissionId, EventId, PartnerId, ProgramId, SaleId};
+use crate::domain::money::{Cents, Currency};
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NotificationRecord {
+    /// Minted with the notification; a redelivered one is stored once.
+    pub event_id: EventId,
+    pub program_id: ProgramId,
+    pub recipient: Recipient,
+    pub content: Content,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recipient {
+    Partner(PartnerId),
+    Advertiser,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Content {
+    /// To the partner: a refund took from a commission of theirs.
+    CommissionDeducted(Deduction),
+    /// To the advertiser: the commission was already paid out, so the money is with the partner.
+    PaidCommissionDeducted(Deduction),
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Deduction {
+    pub sale_id: SaleId,
+    pub commission_id: CommissionId,
+    /// `refunded` or `reversed`.
+    pub status: CommissionStatus,
+    pub deducted: Cents,
+    pub currency: Currency,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refund_reason: Option<String>,
+}

@@ -1,0 +1,175 @@
+//! `transaction_claims`: who was first with a transaction_id, and what still has to be done about it.
+
+use std::time::Duration;
+
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use super::error::expect_rows;
+use super::{StorageError, StorageResult};
+use crate::domain::ids::{EventId, ProgramId, SaleId};
+
+/// A sale about to be claimed.
+#[derive(Debug, Clone)]
+pub struct NewClaim {
+    pub transaction_id: String,
+    pub program_id: ProgramId,
+    pub event_id: EventId,
+    pub reply_to: String,
+    /// JSON text of the record, as it will be published.
+    pub payload: String,
+}
+
+/// Claims a batch in one statement and tells, claim by claim, whether it was won. Of two claims of one
+/// transaction_id in the batch the first wins.
+pub async fn claim(pool: &PgPool, claims: &[NewClaim]) -> StorageResult<Vec<bool>> {
+    let mut first_of_id: Vec<&NewClaim> = claims.iter().collect();
+    // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
+    first_of_id.sort_by(|a, b| a.transaction_id.cmp(&b.transaction_id));
+    first_of_id.dedup_by(|later, earlier| later.transaction_id == earlier.transaction_id);
+    let transaction_ids: Vec<&str> = first_of_id.iter().map(|claim| claim.transaction_id.as_str()).collect();
+    let programs: Vec<i64> = first_of_id.iter().map(|claim| claim.program_id.get()).collect();
+    let events: Vec<Uuid> = first_of_id.iter().map(|claim| claim.event_id.get()).collect();
+    let replies: Vec<&str> = first_of_id.iter().map(|claim| claim.reply_to.as_str()).collect();
+    let payloads: Vec<&str> = first_of_id.iter().map(|claim| claim.payload.as_str()).collect();
+    let won = sqlx::query_scalar!(
+        "INSERT INTO transaction_claims (transaction_id, program_id, event_id, reply_to, payload)
+         SELECT * FROM UNNEST($1::text[], $2::bigint[], $3::uuid[], $4::text[], $5::text[])
+         ON CONFLICT (transaction_id) DO NOTHING
+         RETURNING event_id",
+        &transaction_ids as &[&str],
+        &programs,
+        &events,
+        &replies as &[&str],
+        &payloads as &[&str],
+    )
+    .fetch_all(pool)
+    .await?;
+    let won: std::collections::HashSet<Uuid> = won.into_iter().collect();
+    Ok(claims.iter().map(|claim| won.contains(&claim.event_id.get())).collect())
+}
+
+/// Whether a transaction_id is taken, for a caller that lost the race to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pub transaction_id: String,
+    pub program_id: ProgramId,
+    pub event_id: EventId,
+    pub state: ClaimState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimState {
+    /// Waiting for a worker, or with one.
+    Open,
+    Recorded(SaleId),
+    /// Could not be processed; in `dead_letters`.
+    Dead,
+}
+
+/// Locks the claims that exist among `transaction_ids`, in ascending order.
+pub async fn lock(connection: &mut PgConnection, transaction_ids: &[&str]) -> StorageResult<Vec<Claim>> {
+    let rows = sqlx::query!(
+        "SELECT transaction_id, program_id, event_id, state, sale_id
+         FROM transaction_claims
+         WHERE transaction_id = ANY($1)
+         ORDER BY transaction_id
+         FOR UPDATE",
+        transaction_ids as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let state = match (row.state.as_str(), row.sale_id) {
+                ("open", None) => ClaimState::Open,
+                ("recorded", Some(sale_id)) => ClaimState::Recorded(SaleId::new(sale_id)),
+                ("dead", None) => ClaimState::Dead,
+                _ => return Err(StorageError::corrupt("transaction_claims", "state", row.program_id)),
+            };
+            Ok(Claim {
+                transaction_id: row.transaction_id,
+                program_id: ProgramId::new(row.program_id),
+                event_id: EventId::new(row.event_id),
+                state,
+            })
+        })
+        .collect()
+}
+
+/// Closes claims whose sale now exists. The payload has done its work and is dropped.
+pub async fn record(connection: &mut PgConnection, sales: &[(&str, SaleId)]) -> StorageResult<()> {
+    if sales.is_empty() {
+        return Ok(());
+    }
+    let transaction_ids: Vec<&str> = sales.iter().map(|(transaction_id, _)| *transaction_id).collect();
+    let sale_ids: Vec<i64> = sales.iter().map(|(_, sale_id)| sale_id.get()).collect();
+    let updated = sqlx::query!(
+        "UPDATE transaction_claims c
+         SET state = 'recorded', sale_id = s.sale_id, payload = NULL, reply_to = NULL
+         FROM UNNEST($1::text[], $2::bigint[]) AS s (transaction_id, sale_id)
+         WHERE c.transaction_id = s.transaction_id AND c.state <> 'recorded'",
+        &transaction_ids as &[&str],
+        &sale_ids,
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("transaction_claims", sales.len(), updated.rows_affected())
+}
+
+/// Frees transaction_ids whose sale was refused, so that a corrected call can follow.
+pub async fn release(connection: &mut PgConnection, transaction_ids: &[&str]) -> StorageResult<()> {
+    if transaction_ids.is_empty() {
+        return Ok(());
+    }
+    let deleted = sqlx::query!(
+        "DELETE FROM transaction_claims WHERE transaction_id = ANY($1) AND state = 'open'",
+        transaction_ids as &[&str],
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("transaction_claims", transaction_ids.len(), deleted.rows_affected())
+}
+
+/// Takes a claim out of the relay's sight after its record was buried in `dead_letters`.
+pub async fn mark_dead(connection: &mut PgConnection, event_id: EventId) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE transaction_claims SET state = 'dead' WHERE event_id = $1 AND state = 'open'",
+        event_id.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// An open claim due for the relay.
+#[derive(Debug)]
+pub struct OpenClaim {
+    pub reply_to: Option<String>,
+    pub payload: String,
+}
+
+/// Takes open claims that nobody has finished for a while, oldest first, and pushes their next turn back
+/// (doubling up to a minute). Claims another relay holds are skipped. By state, never by position: a claim
+/// that committed late is not missed.
+pub async fn take_open(connection: &mut PgConnection, limit: i64, pause: Duration) -> StorageResult<Vec<OpenClaim>> {
+    let rows = sqlx::query!(
+        r#"WITH due AS (
+             SELECT transaction_id FROM transaction_claims
+             WHERE state = 'open' AND relay_after < now()
+             ORDER BY relay_after
+             LIMIT $1
+             FOR UPDATE SKIP LOCKED
+           )
+           UPDATE transaction_claims c
+           SET relays = least(c.relays + 1, 100),
+               relay_after = now() + least(interval '1 minute', make_interval(secs => $2 * 2 ^ least(c.relays, 10)))
+           FROM due WHERE c.transaction_id = due.transaction_id
+           RETURNING c.reply_to, c.payload AS "payload!""#,
+        limit,
+        pause.as_secs_f64(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| OpenClaim { reply_to: row.reply_to, payload: row.payload }).collect())
+}

@@ -1,0 +1,113 @@
+//! `click_events`, and the counters of links and memberships that follow them.
+
+use std::collections::{BTreeMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::StorageResult;
+use crate::domain::ids::EventId;
+use crate::domain::text::Text;
+use crate::messages::click::ClickRecord;
+
+/// Inserts click events and tells which of them are new; the others were stored by an earlier delivery.
+pub async fn insert(connection: &mut PgConnection, clicks: &[&ClickRecord]) -> StorageResult<HashSet<EventId>> {
+    fn texts<'a, const MAX: usize>(
+        clicks: &[&'a ClickRecord],
+        field: fn(&'a ClickRecord) -> &'a Option<Text<MAX>>,
+    ) -> Vec<Option<&'a str>> {
+        clicks.iter().map(|click| field(click).as_ref().map(Text::as_str)).collect()
+    }
+    let events: Vec<Uuid> = clicks.iter().map(|click| click.event_id.get()).collect();
+    let programs: Vec<i64> = clicks.iter().map(|click| click.program_id.get()).collect();
+    let links: Vec<i64> = clicks.iter().map(|click| click.referral_link_id.get()).collect();
+    let customers: Vec<i64> = clicks.iter().map(|click| click.customer_id.get()).collect();
+    let clicked_at: Vec<DateTime<Utc>> = clicks.iter().map(|click| click.clicked_at).collect();
+    let click_ids: Vec<&str> = clicks.iter().map(|click| click.click_id.as_str()).collect();
+    let inserted = sqlx::query_scalar!(
+        "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id,
+             previous_click_id, session_id, page_url, page_title, referrer_url, user_agent, screen_resolution,
+             viewport_size, language, timezone)
+         SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[],
+             $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
+             $14::text[], $15::text[], $16::text[])
+         ON CONFLICT (event_id, click_timestamp) DO NOTHING
+         RETURNING event_id",
+        &events,
+        &programs,
+        &links,
+        &customers,
+        &clicked_at,
+        &click_ids as &[&str],
+        &texts(clicks, |click| &click.previous_click_id) as &[Option<&str>],
+        &texts(clicks, |click| &click.visit.session_id) as &[Option<&str>],
+        &texts(clicks, |click| &click.visit.page_url) as &[Option<&str>],
+        &texts(clicks, |click| &click.visit.page_title) as &[Option<&str>],
+        &texts(clicks, |click| &click.visit.referrer_url) as &[Option<&str>],
+        &texts(clicks, |click| &click.visit.user_agent) as &[Option<&str>],
+        &texts(clicks, |click| &click.visit.screen_resolution) as &[Option<&str>],
+        &texts(clicks, |click| &click.visit.viewport_size) as &[Option<&str>],
+        &texts(clicks, |click| &click.visit.language) as &[Option<&str>],
+        &texts(clicks, |click| &click.visit.timezone) as &[Option<&str>],
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(inserted.into_iter().map(EventId::new).collect())
+}
+
+/// Clicks of one link in one batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClickCount {
+    pub clicks: i64,
+    pub last_clicked: DateTime<Utc>,
+}
+
+/// Adds pre-summed clicks to the links and to their memberships. Last in its transaction: these are the rows
+/// every other batch wants too.
+pub async fn count(connection: &mut PgConnection, by_link: &BTreeMap<i64, ClickCount>) -> StorageResult<()> {
+    let links: Vec<i64> = by_link.keys().copied().collect();
+    let clicks: Vec<i64> = by_link.values().map(|count| count.clicks).collect();
+    let last_clicked: Vec<DateTime<Utc>> = by_link.values().map(|count| count.last_clicked).collect();
+    // The locking sub-select fixes the order of the locks; UPDATE … FROM alone would not.
+    sqlx::query!(
+        "WITH counted AS (
+             SELECT l.id, n.clicks, n.last_clicked
+             FROM UNNEST($1::bigint[], $2::bigint[], $3::timestamptz[]) AS n (id, clicks, last_clicked)
+             JOIN referral_links l ON l.id = n.id
+             ORDER BY l.id
+             FOR NO KEY UPDATE OF l
+         )
+         UPDATE referral_links l
+         SET clicks = l.clicks + counted.clicks, last_clicked = greatest(l.last_clicked, counted.last_clicked)
+         FROM counted WHERE l.id = counted.id",
+        &links,
+        &clicks,
+        &last_clicked,
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "WITH counted AS (
+             SELECT l.partner_program_id AS id, sum(n.clicks)::bigint AS clicks, max(n.last_clicked) AS last_clicked
+             FROM UNNEST($1::bigint[], $2::bigint[], $3::timestamptz[]) AS n (id, clicks, last_clicked)
+             JOIN referral_links l ON l.id = n.id
+             WHERE l.partner_program_id IS NOT NULL
+             GROUP BY l.partner_program_id
+         ), locked AS (
+             SELECT p.id FROM partner_programs p JOIN counted ON counted.id = p.id
+             ORDER BY p.id
+             FOR NO KEY UPDATE OF p
+         )
+         UPDATE partner_programs p
+         SET clicks = p.clicks + counted.clicks, last_clicked = greatest(p.last_clicked, counted.last_clicked)
+         FROM counted JOIN locked ON locked.id = counted.id
+         WHERE p.id = counted.id",
+        &links,
+        &clicks,
+        &last_clicked,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

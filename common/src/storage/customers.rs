@@ -1,0 +1,296 @@
+//! `customers`: finding them by key, by click_id or by a proposed key, locking them, moving them on.
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgConnection, PgPool};
+
+use super::error::expect_rows;
+use super::{StorageError, StorageResult, array_literal};
+use crate::domain::attribution::{Journey, Touch};
+use crate::domain::customer::CustomerStatus;
+use crate::domain::ids::{CustomerId, ProgramId, ReferralLinkId};
+
+/// A locked customer, with everything a step may decide on or change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Customer {
+    pub customer_id: CustomerId,
+    pub program_id: ProgramId,
+    pub click_id: String,
+    pub customer_key: Option<String>,
+    pub proposed_customer_key: Option<String>,
+    pub email_hash: Option<String>,
+    pub status: CustomerStatus,
+    pub journey: Journey,
+    pub signup_date: Option<DateTime<Utc>>,
+    pub first_purchase_date: Option<DateTime<Utc>>,
+}
+
+/// Enough of a customer to tell whether a click_id is its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CustomerIdentity {
+    pub customer_id: CustomerId,
+    pub program_id: ProgramId,
+    pub click_id: String,
+}
+
+/// Customers by id, for matching click_ids as whole strings.
+pub async fn identities(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<CustomerIdentity>> {
+    let rows = sqlx::query!("SELECT id, program_id, click_id FROM customers WHERE id = ANY($1)", ids)
+        .fetch_all(connection)
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| CustomerIdentity {
+            customer_id: CustomerId::new(row.id),
+            program_id: ProgramId::new(row.program_id),
+            click_id: row.click_id,
+        })
+        .collect())
+}
+
+/// [`identities`] for the edge, which has no transaction.
+pub async fn identities_from_pool(pool: &PgPool, ids: &[i64]) -> StorageResult<Vec<CustomerIdentity>> {
+    let mut connection = pool.acquire().await?;
+    identities(&mut connection, ids).await
+}
+
+/// A customer_key looked up in one program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyInProgram<'a> {
+    pub program_id: ProgramId,
+    pub customer_key: &'a str,
+}
+
+/// Customers to which these keys are bound. Each answer names its position in `keys`.
+pub async fn by_key(
+    connection: &mut PgConnection,
+    keys: &[KeyInProgram<'_>],
+) -> StorageResult<Vec<(usize, CustomerId)>> {
+    let (texts, programs) = unzip(keys);
+    let rows = sqlx::query!(
+        r#"SELECT k.position AS "position!", c.id
+           FROM UNNEST($1::text[], $2::bigint[]) WITH ORDINALITY AS k (customer_key, program_id, position)
+           JOIN customers c ON c.customer_key = k.customer_key AND c.program_id = k.program_id"#,
+        &texts as &[&str],
+        &programs,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| (index(row.position), CustomerId::new(row.id))).collect())
+}
+
+/// Customers for whom a browser proposed these keys; keys proposed for several customers resolve to none.
+pub async fn by_proposed_key(
+    connection: &mut PgConnection,
+    keys: &[KeyInProgram<'_>],
+) -> StorageResult<Vec<(usize, CustomerId)>> {
+    let (texts, programs) = unzip(keys);
+    // Two rows are enough to see that a key is ambiguous.
+    let rows = sqlx::query!(
+        r#"SELECT k.position AS "position!", min(c.id) AS "id!"
+           FROM UNNEST($1::text[], $2::bigint[]) WITH ORDINALITY AS k (customer_key, program_id, position)
+           CROSS JOIN LATERAL (
+               SELECT id FROM customers
+               WHERE proposed_customer_key = k.customer_key AND program_id = k.program_id
+               LIMIT 2) c
+           GROUP BY k.position HAVING count(*) = 1"#,
+        &texts as &[&str],
+        &programs,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| (index(row.position), CustomerId::new(row.id))).collect())
+}
+
+/// Customers of any program to which these keys are bound, where exactly one has the key.
+pub async fn by_key_in_any_program(
+    connection: &mut PgConnection,
+    keys: &[&str],
+) -> StorageResult<Vec<(usize, CustomerId)>> {
+    let rows = sqlx::query!(
+        r#"SELECT k.position AS "position!", min(c.id) AS "id!"
+           FROM UNNEST($1::text[]) WITH ORDINALITY AS k (customer_key, position)
+           CROSS JOIN LATERAL (SELECT id FROM customers WHERE customer_key = k.customer_key LIMIT 2) c
+           GROUP BY k.position HAVING count(*) = 1"#,
+        keys as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| (index(row.position), CustomerId::new(row.id))).collect())
+}
+
+/// Locks customers in ascending order of id and reads them.
+pub async fn lock(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<Customer>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = sqlx::query_as!(
+        CustomerRow,
+        "SELECT id, program_id, click_id, customer_key, proposed_customer_key, email_hash, status,
+                first_click_at, first_referral_link_id, touched_link_ids, touched_at, signup_date, first_purchase_date
+         FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE",
+        ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(Customer::try_from).collect()
+}
+
+/// A customer that a click creates.
+#[derive(Debug)]
+pub struct NewCustomer<'a> {
+    pub customer_id: CustomerId,
+    pub program_id: ProgramId,
+    pub click_id: &'a str,
+    pub first_touch: Touch,
+}
+
+/// Inserts customers; one that exists (its click was delivered before) is left alone.
+pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]) -> StorageResult<()> {
+    if customers.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = customers.iter().map(|new| new.customer_id.get()).collect();
+    let programs: Vec<i64> = customers.iter().map(|new| new.program_id.get()).collect();
+    let click_ids: Vec<&str> = customers.iter().map(|new| new.click_id).collect();
+    let clicked_at: Vec<DateTime<Utc>> = customers.iter().map(|new| new.first_touch.clicked_at).collect();
+    let links: Vec<i64> = customers.iter().map(|new| new.first_touch.referral_link_id.get()).collect();
+    sqlx::query!(
+        "INSERT INTO customers (id, program_id, click_id, first_click_at, first_referral_link_id,
+                                touched_link_ids, touched_at)
+         SELECT id, program_id, click_id, clicked_at, link_id, ARRAY[link_id], ARRAY[clicked_at]
+         FROM UNNEST($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[], $5::bigint[])
+              AS c (id, program_id, click_id, clicked_at, link_id)
+         ORDER BY id
+         ON CONFLICT (id) DO NOTHING",
+        &ids,
+        &programs,
+        &click_ids as &[&str],
+        &clicked_at,
+        &links,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Writes what leads and sales change: key, proposed key, e-mail, status and dates.
+pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> StorageResult<()> {
+    if customers.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = customers.iter().map(|customer| customer.customer_id.get()).collect();
+    let keys: Vec<Option<&str>> = customers.iter().map(|customer| customer.customer_key.as_deref()).collect();
+    let proposed: Vec<Option<&str>> =
+        customers.iter().map(|customer| customer.proposed_customer_key.as_deref()).collect();
+    let emails: Vec<Option<&str>> = customers.iter().map(|customer| customer.email_hash.as_deref()).collect();
+    let statuses: Vec<&str> = customers.iter().map(|customer| customer.status.as_str()).collect();
+    let signups: Vec<Option<DateTime<Utc>>> = customers.iter().map(|customer| customer.signup_date).collect();
+    let purchases: Vec<Option<DateTime<Utc>>> =
+        customers.iter().map(|customer| customer.first_purchase_date).collect();
+    let updated = sqlx::query!(
+        "UPDATE customers c
+         SET customer_key = n.customer_key, proposed_customer_key = n.proposed_customer_key,
+             email_hash = n.email_hash, status = n.status, signup_date = n.signup_date,
+             first_purchase_date = n.first_purchase_date
+         FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[],
+                     $7::timestamptz[])
+              AS n (id, customer_key, proposed_customer_key, email_hash, status, signup_date, first_purchase_date)
+         WHERE c.id = n.id",
+        &ids,
+        &keys as &[Option<&str>],
+        &proposed as &[Option<&str>],
+        &emails as &[Option<&str>],
+        &statuses as &[&str],
+        &signups as &[Option<DateTime<Utc>>],
+        &purchases as &[Option<DateTime<Utc>>],
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("customers", customers.len(), updated.rows_affected())
+}
+
+/// Writes the journeys of customers who clicked again.
+pub async fn save_journeys(connection: &mut PgConnection, customers: &[&Customer]) -> StorageResult<()> {
+    if customers.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = customers.iter().map(|customer| customer.customer_id.get()).collect();
+    let first_at: Vec<DateTime<Utc>> =
+        customers.iter().map(|customer| customer.journey.first().clicked_at).collect();
+    let first_links: Vec<i64> =
+        customers.iter().map(|customer| customer.journey.first().referral_link_id.get()).collect();
+    let links: Vec<String> = customers
+        .iter()
+        .map(|customer| array_literal(customer.journey.touches().iter().map(|touch| touch.referral_link_id)))
+        .collect();
+    let times: Vec<String> = customers
+        .iter()
+        .map(|customer| {
+            array_literal(customer.journey.touches().iter().map(|touch| touch.clicked_at.to_rfc3339()))
+        })
+        .collect();
+    let updated = sqlx::query!(
+        "UPDATE customers c
+         SET first_click_at = n.first_at, first_referral_link_id = n.first_link,
+             touched_link_ids = n.links::bigint[], touched_at = n.times::timestamptz[]
+         FROM UNNEST($1::bigint[], $2::timestamptz[], $3::bigint[], $4::text[], $5::text[])
+              AS n (id, first_at, first_link, links, times)
+         WHERE c.id = n.id",
+        &ids,
+        &first_at,
+        &first_links,
+        &links,
+        &times,
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("customers", customers.len(), updated.rows_affected())
+}
+
+struct CustomerRow {
+    id: i64,
+    program_id: i64,
+    click_id: String,
+    customer_key: Option<String>,
+    proposed_customer_key: Option<String>,
+    email_hash: Option<String>,
+    status: String,
+    first_click_at: DateTime<Utc>,
+    first_referral_link_id: i64,
+    touched_link_ids: Vec<i64>,
+    touched_at: Vec<DateTime<Utc>>,
+    signup_date: Option<DateTime<Utc>>,
+    first_purchase_date: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<CustomerRow> for Customer {
+    type Error = StorageError;
+
+    fn try_from(row: CustomerRow) -> StorageResult<Self> {
+        let corrupt = |column| StorageError::corrupt("customers", column, row.id);
+        let touch = |link: i64, clicked_at| Touch { referral_link_id: ReferralLinkId::new(link), clicked_at };
+        let touches = row.touched_link_ids.iter().zip(&row.touched_at).map(|(link, at)| touch(*link, *at)).collect();
+        let first = touch(row.first_referral_link_id, row.first_click_at);
+        Ok(Self {
+            customer_id: CustomerId::new(row.id),
+            program_id: ProgramId::new(row.program_id),
+            status: CustomerStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
+            journey: Journey::from_parts(first, touches).ok_or_else(|| corrupt("touched_link_ids"))?,
+            click_id: row.click_id,
+            customer_key: row.customer_key,
+            proposed_customer_key: row.proposed_customer_key,
+            email_hash: row.email_hash,
+            signup_date: row.signup_date,
+            first_purchase_date: row.first_purchase_date,
+        })
+    }
+}
+
+fn unzip<'a>(keys: &[KeyInProgram<'a>]) -> (Vec<&'a str>, Vec<i64>) {
+    keys.iter().map(|key| (key.customer_key, key.program_id.get())).unzip()
+}
+
+/// SQL ordinality counts from one.
+fn index(position: i64) -> usize {
+    usize::try_from(position - 1).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,217 @@
+//! The invariants of the books and of the pipeline, each a query that must return no row.
+//!
+//! The queries run in one `REPEATABLE READ` snapshot, so that traffic in the meantime is no violation. They are
+//! written for a person as much as for the machine: every offending row names what is wrong with it.
+
+use sqlx::{PgPool, Row};
+
+use super::StorageResult;
+
+/// One rule, and how to find what breaks it.
+#[derive(Debug, Clone, Copy)]
+pub struct Invariant {
+    pub name: &'static str,
+    /// Selects one text column: a description of each offending row.
+    query: &'static str,
+}
+
+/// What breaks a rule; at most [`SHOWN`] rows of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    pub invariant: &'static str,
+    pub rows: Vec<String>,
+}
+
+const SHOWN: usize = 20;
+
+pub const INVARIANTS: &[Invariant] = &[
+    Invariant {
+        name: "one sale per transaction_id, held by its claim",
+        query: "SELECT format('sale %s, transaction %s: claim %s', s.id, s.processor_event_id, coalesce(c.state, 'missing'))
+                FROM sale_events s LEFT JOIN transaction_claims c ON c.transaction_id = s.processor_event_id
+                WHERE NOT s.is_test AND c.sale_id IS DISTINCT FROM s.id
+                UNION ALL
+                SELECT format('claim %s names sale %s, which does not exist', c.transaction_id, c.sale_id)
+                FROM transaction_claims c LEFT JOIN sale_events s ON s.id = c.sale_id
+                WHERE c.state = 'recorded' AND s.id IS NULL",
+    },
+    Invariant {
+        name: "one commission per sale, unless the program splits them",
+        query: "SELECT format('sale %s has %s commissions', s.id, count(*))
+                FROM commissions c JOIN sale_events s ON s.id = c.sale_id JOIN programs p ON p.id = s.program_id
+                WHERE p.attribution_model <> 'linear' AND s.subscription_id IS NULL
+                GROUP BY s.id HAVING count(*) > 1",
+    },
+    Invariant {
+        name: "a sale has a commission or a reason why not",
+        query: "SELECT format('sale %s: commissions %s, reason %s', s.id, count(c.id), coalesce(s.no_commission_reason, 'none'))
+                FROM sale_events s LEFT JOIN commissions c ON c.sale_id = s.id
+                GROUP BY s.id HAVING (count(c.id) > 0) = (s.no_commission_reason IS NOT NULL)",
+    },
+    Invariant {
+        name: "the ledger entries of a group sum to zero",
+        query: "SELECT format('group %s sums to %s %s', entry_group, sum(amount_cents), currency)
+                FROM ledger_entries GROUP BY entry_group, currency HAVING sum(amount_cents) <> 0",
+    },
+    Invariant {
+        name: "partner-program balance = sum of its ledger entries",
+        query: "SELECT format('partner-program %s %s: balance %s, ledger %s', id, currency, balance, ledger) FROM (
+                  SELECT coalesce(b.partner_program_id, l.partner_program_id) AS id, coalesce(b.currency, l.currency) AS currency,
+                         coalesce(b.balance_cents, 0) AS balance, coalesce(l.cents, 0) AS ledger
+                  FROM partner_program_balances b
+                  FULL JOIN (SELECT partner_program_id, currency, sum(amount_cents) AS cents FROM ledger_entries
+                             WHERE account = 'partner' GROUP BY 1, 2) l
+                       ON l.partner_program_id = b.partner_program_id AND l.currency = b.currency) d
+                WHERE balance <> ledger",
+    },
+    Invariant {
+        name: "partner balance = sum of its ledger entries",
+        query: "SELECT format('partner %s %s: balance %s, ledger %s', id, currency, balance, ledger) FROM (
+                  SELECT coalesce(b.partner_id, l.partner_id) AS id, coalesce(b.currency, l.currency) AS currency,
+                         coalesce(b.balance_cents, 0) AS balance, coalesce(l.cents, 0) AS ledger
+                  FROM partner_balances b
+                  FULL JOIN (SELECT partner_id, currency, sum(amount_cents) AS cents FROM ledger_entries
+                             WHERE account = 'partner' GROUP BY 1, 2) l
+                       ON l.partner_id = b.partner_id AND l.currency = b.currency) d
+                WHERE balance <> ledger",
+    },
+    Invariant {
+        name: "a commission's accrual is in the ledger, and what refunds took from it",
+        query: "SELECT format('commission %s: amount %s, accrued %s, deducted %s, reversals requested %s', c.id,
+                              c.amount_cents, coalesce(l.accrued, 0), c.deducted_cents, coalesce(l.requested, 0))
+                FROM commissions c
+                LEFT JOIN (SELECT commission_id, sum(amount_cents) FILTER (WHERE kind = 'accrual') AS accrued,
+                                  sum(requested_cents) FILTER (WHERE kind = 'reversal') AS requested
+                           FROM ledger_entries WHERE account = 'partner' GROUP BY 1) l ON l.commission_id = c.id
+                WHERE coalesce(l.accrued, 0) <> c.amount_cents OR coalesce(l.requested, 0) <> c.deducted_cents",
+    },
+    Invariant {
+        name: "the effective refund of a sale is the sum of its refunds, and within the sale",
+        query: "SELECT format('sale %s of %s: refunded %s by API, %s by processor, %s by its refunds', s.id, s.amount_cents,
+                              s.api_refunded_cents, s.processor_refunded_cents, coalesce(sum(r.effective_cents), 0))
+                FROM sale_events s LEFT JOIN refunds r ON r.sale_id = s.id
+                GROUP BY s.id
+                HAVING least(s.amount_cents, greatest(s.api_refunded_cents, s.processor_refunded_cents))
+                       <> coalesce(sum(r.effective_cents), 0)",
+    },
+    Invariant {
+        name: "a commission's deduction is its exact share of the refund",
+        query: "SELECT format('commission %s of %s: deducted %s, due %s', c.id, c.amount_cents, c.deducted_cents, d.due)
+                FROM commissions c JOIN sale_events s ON s.id = c.sale_id
+                CROSS JOIN LATERAL (SELECT round(c.amount_cents::numeric
+                    * least(s.amount_cents, greatest(s.api_refunded_cents, s.processor_refunded_cents)) / s.amount_cents) AS due) d
+                WHERE c.deducted_cents <> d.due",
+    },
+    Invariant {
+        name: "a commission's status agrees with its sale's refunds",
+        query: "SELECT format('commission %s is %s, %s of %s refunded', c.id, c.status, e.refunded, s.amount_cents)
+                FROM commissions c JOIN sale_events s ON s.id = c.sale_id
+                CROSS JOIN LATERAL (SELECT least(s.amount_cents,
+                    greatest(s.api_refunded_cents, s.processor_refunded_cents)) AS refunded) e
+                WHERE (c.status = 'reversed') <> (e.refunded = s.amount_cents)
+                   OR (c.status = 'refunded') <> (e.refunded > 0 AND e.refunded < s.amount_cents)
+                   OR (c.status = 'paid' AND c.paid_at IS NULL)",
+    },
+    Invariant {
+        name: "a balance is negative only after a paid commission was reversed",
+        query: "SELECT format('partner-program %s: %s %s', b.partner_program_id, b.balance_cents, b.currency)
+                FROM partner_program_balances b
+                WHERE b.balance_cents < 0 AND NOT EXISTS (
+                    SELECT 1 FROM commissions c WHERE c.partner_program_id = b.partner_program_id
+                    AND c.currency = b.currency AND c.paid_at IS NOT NULL AND c.deducted_cents > 0)",
+    },
+    Invariant {
+        name: "sale, customer, commission and partner are of one program",
+        query: "SELECT format('sale %s of program %s: customer of %s', s.id, s.program_id, coalesce(c.program_id::text, 'nothing'))
+                FROM sale_events s LEFT JOIN customers c ON c.id = s.customer_id
+                WHERE NOT s.is_test AND c.program_id IS DISTINCT FROM s.program_id
+                UNION ALL
+                SELECT format('commission %s of program %s: sale of %s, membership of %s', c.id, c.program_id, s.program_id, p.program_id)
+                FROM commissions c LEFT JOIN sale_events s ON s.id = c.sale_id
+                LEFT JOIN partner_programs p ON p.id = c.partner_program_id
+                WHERE s.program_id IS DISTINCT FROM c.program_id OR p.program_id IS DISTINCT FROM c.program_id",
+    },
+    Invariant {
+        name: "no test row earns anything",
+        query: "SELECT format('ledger entry %s belongs to test sale %s', l.id, l.sale_id)
+                FROM ledger_entries l JOIN sale_events s ON s.id = l.sale_id WHERE s.is_test
+                UNION ALL SELECT format('commission %s is a test row', id) FROM commissions WHERE is_test",
+    },
+    Invariant {
+        name: "a link's clicks and last_clicked agree with its real click events",
+        query: "SELECT format('link %s: %s clicks until %s, events say %s until %s', l.id, l.clicks, l.last_clicked,
+                              coalesce(e.clicks, 0), e.last_clicked)
+                FROM referral_links l
+                LEFT JOIN (SELECT referral_link_id, count(*) AS clicks, max(click_timestamp) AS last_clicked
+                           FROM click_events WHERE NOT is_test GROUP BY 1) e ON e.referral_link_id = l.id
+                WHERE l.clicks <> coalesce(e.clicks, 0) OR l.last_clicked IS DISTINCT FROM e.last_clicked",
+    },
+    Invariant {
+        name: "a membership's clicks agree with those of its links",
+        query: "SELECT format('partner-program %s: %s clicks, its links have %s', p.id, p.clicks, coalesce(l.clicks, 0))
+                FROM partner_programs p
+                LEFT JOIN (SELECT partner_program_id, sum(clicks) AS clicks FROM referral_links GROUP BY 1) l
+                     ON l.partner_program_id = p.id
+                WHERE p.clicks <> coalesce(l.clicks, 0)",
+    },
+    Invariant {
+        name: "a customer's status agrees with its dates and events",
+        query: "SELECT format('customer %s is %s: signup %s, first purchase %s', id, status, signup_date, first_purchase_date)
+                FROM customers
+                WHERE (status = 'conversion') <> (first_purchase_date IS NOT NULL)
+                   OR (status = 'lead' AND signup_date IS NULL) OR (status = 'click' AND signup_date IS NOT NULL)
+                UNION ALL
+                SELECT format('customer %s bought on %s, its first sale is of %s', c.id, c.first_purchase_date, s.first_sale)
+                FROM customers c
+                LEFT JOIN (SELECT customer_id, min(sale_date) AS first_sale FROM sale_events WHERE NOT is_test GROUP BY 1) s
+                     ON s.customer_id = c.id
+                WHERE c.first_purchase_date IS DISTINCT FROM s.first_sale",
+    },
+    Invariant {
+        name: "no claim is open, and no outbox row unsent, for over a minute",
+        query: "SELECT format('claim %s open since %s', transaction_id, claimed_at) FROM transaction_claims
+                WHERE state = 'open' AND claimed_at < now() - interval '1 minute'
+                UNION ALL SELECT format('outbox row %s waits since %s', id, created_at) FROM outbox
+                WHERE created_at < now() - interval '1 minute'
+                UNION ALL SELECT format('refund %s parked since %s for %s', event_id, parked_at, transaction_id)
+                FROM parked_refunds WHERE parked_at < now() - interval '1 minute'",
+    },
+    Invariant {
+        name: "click_ids are unique, and no event is without its customer",
+        query: "SELECT format('click_id %s stands %s times', click_id, count(*)) FROM customers GROUP BY click_id HAVING count(*) > 1
+                UNION ALL
+                SELECT format('click event %s: no customer %s', e.id, e.customer_id)
+                FROM click_events e LEFT JOIN customers c ON c.id = e.customer_id WHERE NOT e.is_test AND c.id IS NULL
+                UNION ALL
+                SELECT format('lead event %s: no customer %s', e.id, e.customer_id)
+                FROM lead_events e LEFT JOIN customers c ON c.id = e.customer_id WHERE NOT e.is_test AND c.id IS NULL",
+    },
+    Invariant {
+        name: "no sale outside its attribution window",
+        query: "SELECT format('sale %s: %s after the first click', s.id, s.sale_date - a.first_click_at)
+                FROM sale_events s JOIN customers c ON c.id = s.customer_id
+                JOIN programs p ON p.id = s.program_id
+                LEFT JOIN subscriptions u ON u.program_id = s.program_id AND u.subscription_id = s.subscription_id AND s.is_recurring
+                CROSS JOIN LATERAL (SELECT least(u.first_click_at, c.first_click_at) AS first_click_at) a
+                WHERE s.sale_date - coalesce(u.first_click_at, c.first_click_at) > make_interval(days => p.attribution_window_days)
+                  AND s.sale_date > p.updated_at",
+    },
+];
+
+/// Runs every invariant and returns those that do not hold.
+pub async fn violations(pool: &PgPool) -> StorageResult<Vec<Violation>> {
+    let mut snapshot = pool.begin().await?;
+    sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY").execute(&mut *snapshot).await?;
+    sqlx::query("SET LOCAL statement_timeout = 0").execute(&mut *snapshot).await?;
+    let mut violations = Vec::new();
+    for invariant in INVARIANTS {
+        let rows = sqlx::query(sqlx::AssertSqlSafe(format!("{} LIMIT {SHOWN}", invariant.query)))
+            .fetch_all(&mut *snapshot)
+            .await?;
+        if !rows.is_empty() {
+            let rows = rows.iter().map(|row| row.try_get::<String, _>(0)).collect::<Result<_, _>>()?;
+            violations.push(Violation { invariant: invariant.name, rows });
+        }
+    }
+    Ok(violations)
+}

@@ -1,0 +1,95 @@
+//! Claiming a transaction_id, together with whoever claims at the same moment.
+//!
+//! Phases of one batch: **claim** (one INSERT, one commit; each row carries its whole record, so from here on the
+//! relay can finish the sale whatever dies) → **publish** what was won, packed → **answer** each caller whether its
+//! claim was won. A batch is whatever arrived while the one before was on its way, at most [`MAX_RECORDS`].
+//! All of it runs in a task of its own: a caller that hangs up cancels nothing.
+
+use std::sync::Arc;
+
+use common::bus::publish::Publisher;
+use common::runtime::batch::{Batcher, Bounds, SubmitError};
+use common::runtime::crash_point::crash_point;
+use common::runtime::lifecycle::Lifecycle;
+use common::storage::claims::{self, NewClaim};
+use serde_json::value::RawValue;
+use sqlx::PgPool;
+
+const MAX_RECORDS: usize = 512;
+const MAX_BYTES: usize = 512 * 1024;
+const QUEUE: usize = 8192;
+/// One batch commits while another is published.
+const IN_FLIGHT: usize = 3;
+
+/// A sale to be claimed and, if the claim is won, published.
+#[derive(Debug)]
+pub struct ClaimRequest {
+    pub claim: NewClaim,
+    pub record: Box<RawValue>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claimed {
+    /// Ours: the outcome will come, from the worker or, should publishing have failed, by way of the relay.
+    Won,
+    /// Somebody was first with this transaction_id.
+    Taken,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ClaimError {
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// The statement failed; whether it committed is unknown.
+    #[error("claiming failed: {0}")]
+    Storage(Arc<common::storage::StorageError>),
+}
+
+#[derive(Debug, Clone)]
+pub struct Claims(Batcher<ClaimRequest, Result<Claimed, ClaimError>>);
+
+impl Claims {
+    pub fn start(pool: PgPool, sales: Publisher, lifecycle: &Lifecycle) -> Self {
+        let bounds = Bounds {
+            name: "claims",
+            queue: QUEUE,
+            max_records: MAX_RECORDS,
+            max_weight: MAX_BYTES,
+            in_flight: IN_FLIGHT,
+        };
+        let weigh = |request: &ClaimRequest| request.record.get().len();
+        Self(Batcher::spawn(lifecycle.tasks(), bounds, weigh, move |requests| {
+            claim_and_publish(pool.clone(), sales.clone(), requests)
+        }))
+    }
+
+    pub async fn claim(&self, request: ClaimRequest) -> Result<Claimed, ClaimError> {
+        self.0.submit(request).await?
+    }
+}
+
+async fn claim_and_publish(
+    pool: PgPool,
+    sales: Publisher,
+    requests: Vec<ClaimRequest>,
+) -> Vec<Result<Claimed, ClaimError>> {
+    let (claims, records): (Vec<NewClaim>, Vec<Box<RawValue>>) =
+        requests.into_iter().map(|request| (request.claim, request.record)).unzip();
+    let won = match claims::claim(&pool, &claims).await {
+        Ok(won) => won,
+        Err(error) => {
+            let error = ClaimError::Storage(Arc::new(error));
+            return claims.iter().map(|_| Err(error.clone())).collect();
+        }
+    };
+    crash_point("ingest.after_claim");
+    let reply_to = claims.first().map(|claim| claim.reply_to.as_str());
+    let to_publish: Vec<Box<RawValue>> =
+        records.into_iter().zip(&won).filter(|(_, won)| **won).map(|(record, _)| record).collect();
+    if !to_publish.is_empty()
+        && let Err(error) = sales.publish_packed(&to_publish, reply_to).await
+    {
+        tracing::warn!(%error, sales = to_publish.len(), "publishing claimed sales failed; the relay takes over");
+    }
+    won.into_iter().map(|won| Ok(if won { Claimed::Won } else { Claimed::Taken })).collect()
+}

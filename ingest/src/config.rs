@@ -1,0 +1,21 @@
+//! Settings of the edge, one section a concern; each is a flag and an environment variable.
+
+use clap::Parser;
+use common::runtime::config::{HttpConfig, KeysConfig, NatsConfig, PostgresConfig};
+
+/// The HTTP edge of the referral tracking pipeline.
+#[derive(Debug, Clone, Parser)]
+#[command(version)]
+pub struct Config {
+    #[command(flatten)]
+    pub http: HttpConfig,
+    #[command(flatten)]
+    pub postgres: PostgresConfig,
+    #[command(flatten)]
+    pub nats: NatsConfig,
+    #[command(flatten)]
+    pub keys: KeysConfig,
+    /// Milliseconds a caller waits for the outcome of a lead, sale or refund before it is told 500 (unknown).
+    #[arg(long, env = "ANSWER_WITHIN_MS", default_value_t = 5000)]
+    pub answer_within_ms: u64,
+}

@@ -1,0 +1,269 @@
+//! Programs, tokens and referral links, held in memory so that a click asks nobody.
+//!
+//! Kept true in four ways, each covering for the one before:
+//! 1. **Push**: triggers notify `directory` with the row that changed; the listener re-reads that row.
+//! 2. **Catch-up**: every few seconds, and first thing after a reconnect, rows changed since the last look are read
+//!    (with an overlap, because a transaction may commit after a later one was seen).
+//! 3. **Miss**: a code or token not in memory is looked up, all that wait in one query.
+//! 4. **Not live**: while neither push nor catch-up gets through, a token from memory is not believed (it may have been
+//!    revoked): it is looked up. A link is believed: clicks are answered while Postgres is down.
+//!
+//! Lock: one `RwLock`, held for map operations only, never across an await.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use anyhow::Context;
+use chrono::{DateTime, TimeDelta, Utc};
+use common::domain::ids::{ProgramId, ReferralLinkId};
+use common::domain::token::TokenHash;
+use common::runtime::batch::{Batcher, Bounds};
+use common::runtime::lifecycle::Lifecycle;
+use common::storage::directory::{self as stored, DirectoryLink, DirectoryProgram, Selection};
+use sqlx::PgPool;
+use sqlx::postgres::PgListener;
+use tokio::time::Instant;
+
+const CHANNEL: &str = "directory";
+const CATCH_UP_EVERY: Duration = Duration::from_secs(5);
+/// Without news for this long, tokens are looked up instead of believed.
+const LIVE_FOR: Duration = Duration::from_secs(15);
+/// The longest a writing transaction may take without its change being missed by a catch-up.
+const OVERLAP: TimeDelta = TimeDelta::seconds(60);
+const RECONNECT_AFTER: Duration = Duration::from_millis(500);
+
+/// A referral link with what a click needs of its program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    Active { referral_link_id: ReferralLinkId, program_id: ProgramId, cookie_window_days: u16 },
+    Inactive,
+    /// Without partner or program.
+    Misconfigured,
+}
+
+/// The directory could not be asked.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("directory look-up failed: {0}")]
+pub struct Unavailable(Arc<anyhow::Error>);
+
+#[derive(Debug, Clone)]
+pub struct Directory {
+    memory: Arc<RwLock<Memory>>,
+    links: Batcher<String, Result<(), Unavailable>>,
+    tokens: Batcher<TokenHash, Result<(), Unavailable>>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    links: HashMap<String, DirectoryLink>,
+    codes: HashMap<ReferralLinkId, String>,
+    programs: HashMap<ProgramId, DirectoryProgram>,
+    tokens: HashMap<TokenHash, ProgramId>,
+    /// The latest change seen.
+    seen: Option<DateTime<Utc>>,
+    live_until: Option<Instant>,
+}
+
+impl Directory {
+    /// Loads everything and keeps it true until shutdown.
+    pub async fn start(pool: PgPool, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
+        let memory = Arc::new(RwLock::new(Memory::default()));
+        catch_up(&pool, &memory).await.context("loading the directory")?;
+        let follower = follow(pool.clone(), Arc::clone(&memory));
+        let stop = lifecycle.soft();
+        lifecycle.tasks().spawn(async move { stop.run_until_cancelled(follower).await });
+        let bounds = |name| Bounds { name, queue: 4096, max_records: 1024, max_weight: usize::MAX, in_flight: 1 };
+        Ok(Self {
+            links: Batcher::spawn(lifecycle.tasks(), bounds("directory.links"), |_| 1, {
+                let (pool, memory) = (pool.clone(), Arc::clone(&memory));
+                move |codes: Vec<String>| look_up_links(pool.clone(), Arc::clone(&memory), codes)
+            }),
+            tokens: Batcher::spawn(lifecycle.tasks(), bounds("directory.tokens"), |_| 1, {
+                let (pool, memory) = (pool, Arc::clone(&memory));
+                move |hashes: Vec<TokenHash>| look_up_tokens(pool.clone(), Arc::clone(&memory), hashes)
+            }),
+            memory,
+        })
+    }
+
+    /// The link with this short code.
+    pub async fn link(&self, code: &str) -> Result<Option<Link>, Unavailable> {
+        let known = read(&self.memory).link(code);
+        if known.is_some() {
+            return Ok(known);
+        }
+        self.links.submit(code.to_owned()).await.map_err(Unavailable::new)??;
+        Ok(read(&self.memory).link(code))
+    }
+
+    /// The program whose tracking token has this hash.
+    pub async fn program_of_token(&self, hash: TokenHash) -> Result<Option<ProgramId>, Unavailable> {
+        let known = read(&self.memory).program_of_live_token(&hash);
+        if known.is_some() {
+            return Ok(known);
+        }
+        self.tokens.submit(hash).await.map_err(Unavailable::new)??;
+        Ok(read(&self.memory).tokens.get(&hash).copied())
+    }
+}
+
+impl Memory {
+    fn link(&self, code: &str) -> Option<Link> {
+        let link = self.links.get(code)?;
+        let (Some(program_id), Some(_)) = (link.program_id, link.partner_id) else {
+            return Some(Link::Misconfigured);
+        };
+        if !link.active {
+            return Some(Link::Inactive);
+        }
+        // Programs are read before links, so that a link's program is always there.
+        let program = self.programs.get(&program_id)?;
+        Some(Link::Active {
+            referral_link_id: link.referral_link_id,
+            program_id,
+            cookie_window_days: program.cookie_window_days,
+        })
+    }
+
+    fn program_of_live_token(&self, hash: &TokenHash) -> Option<ProgramId> {
+        self.live_until.filter(|until| Instant::now() < *until)?;
+        self.tokens.get(hash).copied()
+    }
+
+    fn put_program(&mut self, program: DirectoryProgram) {
+        if let Some(before) = self.programs.get(&program.program_id) {
+            self.tokens.remove(&before.token_hash);
+        }
+        self.seen = self.seen.max(Some(program.updated_at));
+        self.tokens.insert(program.token_hash, program.program_id);
+        self.programs.insert(program.program_id, program);
+    }
+
+    fn put_link(&mut self, link: DirectoryLink) {
+        if let Some(before) = self.codes.get(&link.referral_link_id) {
+            self.links.remove(before);
+        }
+        self.seen = self.seen.max(Some(link.updated_at));
+        self.codes.insert(link.referral_link_id, link.short_code.clone());
+        self.links.insert(link.short_code.clone(), link);
+    }
+}
+
+impl Unavailable {
+    fn new(error: impl Into<anyhow::Error>) -> Self {
+        Self(Arc::new(error.into()))
+    }
+}
+
+/// Listens and catches up, for ever.
+async fn follow(pool: PgPool, memory: Arc<RwLock<Memory>>) {
+    loop {
+        if let Err(error) = listen(&pool, &memory).await {
+            tracing::warn!(error = format!("{error:#}"), "directory: lost its listener, reconnecting");
+        }
+        tokio::time::sleep(RECONNECT_AFTER).await;
+    }
+}
+
+/// Returns when the connection is lost.
+async fn listen(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> {
+    let mut listener = PgListener::connect_with(pool).await?;
+    listener.listen(CHANNEL).await?;
+    let mut catch_ups = tokio::time::interval(CATCH_UP_EVERY);
+    loop {
+        tokio::select! {
+            // The first tick is immediate: notifications were missed while nobody listened.
+            _ = catch_ups.tick() => catch_up(pool, memory).await?,
+            notification = listener.try_recv() => match notification? {
+                Some(notification) => reload(pool, memory, notification.payload()).await?,
+                None => anyhow::bail!("connection lost"),
+            },
+        }
+    }
+}
+
+/// Re-reads the row a notification names, as `program:<id>` or `referral_link:<id>`.
+async fn reload(pool: &PgPool, memory: &RwLock<Memory>, payload: &str) -> anyhow::Result<()> {
+    let id = |text: &str| text.parse::<i64>().map(|id| Selection::Ids(vec![id]));
+    match payload.split_once(':') {
+        Some(("program", text)) => put_programs(pool, memory, &id(text)?).await?,
+        Some(("referral_link", text)) => put_links(pool, memory, &id(text)?).await?,
+        _ => tracing::warn!(payload, "directory: notification of an unknown kind"),
+    }
+    Ok(())
+}
+
+async fn catch_up(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let changed = Selection::ChangedSince(read(memory).seen.map(|seen| seen - OVERLAP));
+    put_programs(pool, memory, &changed).await?;
+    put_links(pool, memory, &changed).await?;
+    write(memory).live_until = Some(started + LIVE_FOR);
+    Ok(())
+}
+
+async fn put_programs(pool: &PgPool, memory: &RwLock<Memory>, selection: &Selection) -> anyhow::Result<()> {
+    let programs = stored::programs(pool, selection).await?;
+    let mut memory = write(memory);
+    programs.into_iter().for_each(|program| memory.put_program(program));
+    Ok(())
+}
+
+async fn put_links(pool: &PgPool, memory: &RwLock<Memory>, selection: &Selection) -> anyhow::Result<()> {
+    let links = stored::links(pool, selection).await?;
+    let mut memory = write(memory);
+    links.into_iter().for_each(|link| memory.put_link(link));
+    Ok(())
+}
+
+/// One query for all the codes that wait; what exists is in memory afterwards.
+async fn look_up_links(
+    pool: PgPool,
+    memory: Arc<RwLock<Memory>>,
+    codes: Vec<String>,
+) -> Vec<Result<(), Unavailable>> {
+    let looked_up = async {
+        let ids = stored::link_ids_by_code(&pool, &codes).await?;
+        if !ids.is_empty() {
+            // The link may be as new as its program.
+            catch_up_programs_of(&pool, &memory).await?;
+            put_links(&pool, &memory, &Selection::Ids(ids)).await?;
+        }
+        anyhow::Ok(())
+    };
+    let answer = looked_up.await.map_err(Unavailable::new);
+    vec![answer; codes.len()]
+}
+
+async fn catch_up_programs_of(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> {
+    let changed = Selection::ChangedSince(read(memory).seen.map(|seen| seen - OVERLAP));
+    put_programs(pool, memory, &changed).await
+}
+
+/// One query for all the tokens that wait. A token that is in memory but not in the table was replaced.
+async fn look_up_tokens(
+    pool: PgPool,
+    memory: Arc<RwLock<Memory>>,
+    hashes: Vec<TokenHash>,
+) -> Vec<Result<(), Unavailable>> {
+    let looked_up = async {
+        let mut ids = stored::program_ids_by_token(&pool, &hashes).await?;
+        ids.extend(hashes.iter().filter_map(|hash| read(&memory).tokens.get(hash).map(|program| program.get())));
+        if !ids.is_empty() {
+            put_programs(&pool, &memory, &Selection::Ids(ids)).await?;
+        }
+        anyhow::Ok(())
+    };
+    let answer = looked_up.await.map_err(Unavailable::new);
+    vec![answer; hashes.len()]
+}
+
+/// A panic while the lock was held leaves maps that are still maps.
+fn read(memory: &RwLock<Memory>) -> RwLockReadGuard<'_, Memory> {
+    memory.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write(memory: &RwLock<Memory>) -> RwLockWriteGuard<'_, Memory> {
+    memory.write().unwrap_or_else(PoisonError::into_inner)
+}

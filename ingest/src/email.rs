@@ -1,0 +1,48 @@
+//! E-mail addresses are hashed before they go anywhere: with a key, so that a list of known addresses cannot be
+//! tried against the table.
+
+use common::domain::lead::EmailHash;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// Stands in front of every hash, so that the key can be replaced one day.
+const KEY_VERSION: &str = "v1";
+
+#[derive(Clone)]
+pub struct EmailHasher(Hmac<Sha256>);
+
+impl std::fmt::Debug for EmailHasher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EmailHasher")
+    }
+}
+
+impl EmailHasher {
+    pub fn new(key: &[u8; 32]) -> Self {
+        Self(Hmac::new(key.into()))
+    }
+
+    /// HMAC-SHA-256 of the trimmed, lower-cased address, as `v1:<hex>`.
+    pub fn hash(&self, address: &str) -> Option<EmailHash> {
+        let mut mac = self.0.clone();
+        mac.update(address.trim().to_lowercase().as_bytes());
+        let mut text = format!("{KEY_VERSION}:");
+        for byte in mac.finalize().into_bytes() {
+            text.push_str(&format!("{byte:02x}"));
+        }
+        EmailHash::try_from(text).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spelling_does_not_matter_and_the_key_does() {
+        let hasher = EmailHasher::new(&[1; 32]);
+        assert_eq!(hasher.hash(" Jane@Example.com "), hasher.hash("jane@example.com"));
+        assert_ne!(hasher.hash("jane@example.com"), EmailHasher::new(&[2; 32]).hash("jane@example.com"));
+        assert_eq!(hasher.hash("jane@example.com").unwrap().as_str().len(), "v1:".len() + 64);
+    }
+}

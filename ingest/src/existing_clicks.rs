@@ -1,0 +1,63 @@
+//! Whether a click_id the visitor already holds is a customer of ours.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::domain::click_id::{ClickId, ClickIdCodec};
+use common::domain::ids::{CustomerId, ProgramId};
+use common::runtime::batch::{Batcher, Bounds};
+use common::runtime::lifecycle::Lifecycle;
+use common::storage::customers::{CustomerIdentity, identities_from_pool};
+use sqlx::PgPool;
+
+/// A click must not wait for a slow database: after this it is recorded for a new customer.
+const ANSWER_WITHIN: Duration = Duration::from_millis(250);
+
+#[derive(Debug, Clone)]
+pub struct ExistingClicks {
+    codec: Arc<ClickIdCodec>,
+    lookups: Batcher<ClickId, Option<CustomerIdentity>>,
+}
+
+impl ExistingClicks {
+    pub fn start(pool: PgPool, codec: Arc<ClickIdCodec>, lifecycle: &Lifecycle) -> Self {
+        let bounds =
+            Bounds { name: "existing_clicks", queue: 4096, max_records: 512, max_weight: usize::MAX, in_flight: 2 };
+        let lookups = Batcher::spawn(lifecycle.tasks(), bounds, |_| 1, {
+            let codec = Arc::clone(&codec);
+            move |click_ids| look_up(pool.clone(), Arc::clone(&codec), click_ids)
+        });
+        Self { codec, lookups }
+    }
+
+    /// The customer of this program whose click_id this is, to the letter. Anything else counts as absent:
+    /// forged, of another program, malformed, or not to be found out in time.
+    pub async fn customer_of(&self, program_id: ProgramId, text: &str) -> Option<(CustomerId, ClickId)> {
+        let click_id = ClickId::parse(text)?;
+        let lookup = self.lookups.submit(click_id.clone());
+        let found = tokio::time::timeout(ANSWER_WITHIN, lookup).await.ok()?.ok()??;
+        (found.program_id == program_id).then_some((found.customer_id, click_id))
+    }
+
+    pub fn codec(&self) -> &ClickIdCodec {
+        &self.codec
+    }
+}
+
+async fn look_up(
+    pool: PgPool,
+    codec: Arc<ClickIdCodec>,
+    click_ids: Vec<ClickId>,
+) -> Vec<Option<CustomerIdentity>> {
+    let candidates: Vec<i64> =
+        click_ids.iter().flat_map(|click_id| codec.decode(click_id)).map(CustomerId::get).collect();
+    let found: HashMap<String, CustomerIdentity> = match identities_from_pool(&pool, &candidates).await {
+        Ok(found) => found.into_iter().map(|customer| (customer.click_id.clone(), customer)).collect(),
+        Err(error) => {
+            tracing::warn!(%error, "existing click_ids could not be looked up; their clicks get new customers");
+            HashMap::new()
+        }
+    };
+    click_ids.iter().map(|click_id| found.get(click_id.as_str()).cloned()).collect()
+}

@@ -1,0 +1,157 @@
+//! `POST /api/v1/track/click`: a visitor arrived through a partner's link.
+//!
+//! Answers after the stream's acknowledgement and without Postgres: the link is in the directory, the id in a
+//! leased block.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use common::domain::affiliate_url::{AffiliateUrlError, aff_code};
+use common::domain::click::Visit;
+use common::domain::click_id::ClickId;
+use common::domain::ids::{CustomerId, EventId};
+use common::domain::text::{Label, LongText};
+use common::messages::click::ClickRecord;
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::body::{TrackingBody, parse};
+use crate::directory::Link;
+use crate::error::ApiError;
+use crate::field::Field;
+use crate::pipeline::{encode, not_published};
+use crate::routes::test_mode::AdditionalData;
+
+const FAILED: &str = "Click tracking failed";
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ClickRequest {
+    affiliate_url: Field<String>,
+    page_url: Field<String>,
+    page_title: Field<String>,
+    referrer_url: Field<String>,
+    session_id: Field<String>,
+    user_agent: Field<String>,
+    screen_resolution: Field<String>,
+    viewport_size: Field<String>,
+    language: Field<String>,
+    timezone: Field<String>,
+    existing_click_id: Field<String>,
+    additional_data: Option<AdditionalData>,
+}
+
+/// A click as asked for, valid in form.
+#[derive(Debug)]
+struct Click {
+    partner_code: String,
+    existing_click_id: Option<Label>,
+    visit: Visit,
+}
+
+#[derive(Debug, Serialize)]
+pub struct ClickAnswer {
+    success: bool,
+    click_id: ClickId,
+    partner_code: String,
+    cookie_window_days: u16,
+}
+
+pub async fn click(
+    State(app): State<App>,
+    headers: HeaderMap,
+    body: TrackingBody,
+) -> Result<Json<ClickAnswer>, ApiError> {
+    let bytes = body.bytes()?;
+    let click = parse::<ClickRequest>(&bytes)?.validate(&headers)?;
+    let link =
+        app.directory.link(&click.partner_code).await.map_err(|error| ApiError::internal(FAILED, error))?;
+    let (referral_link_id, program_id, cookie_window_days) = match link {
+        Some(Link::Active { referral_link_id, program_id, cookie_window_days }) => {
+            (referral_link_id, program_id, cookie_window_days)
+        }
+        Some(Link::Inactive) => return Err(ApiError::LinkDisabled),
+        Some(Link::Misconfigured) => {
+            return Err(ApiError::bad_request("Invalid referral link configuration"));
+        }
+        None => return Err(ApiError::bad_request("Referral link not found")),
+    };
+    let existing = match &click.existing_click_id {
+        Some(text) => app.existing_clicks.customer_of(program_id, text.as_str()).await,
+        None => None,
+    };
+    let clicked_at = app.clock.now();
+    let new_customer = existing.is_none();
+    let (customer_id, click_id) = match existing {
+        Some(existing) => existing,
+        None => app.new_customer(clicked_at)?,
+    };
+    let record = ClickRecord {
+        event_id: EventId::new(app.clock.mint()),
+        clicked_at,
+        program_id,
+        referral_link_id,
+        customer_id,
+        click_id,
+        new_customer,
+        previous_click_id: click.existing_click_id.filter(|_| new_customer),
+        visit: click.visit,
+    };
+    let encoded = encode(&record, FAILED)?;
+    app.pipeline.clicks.publish(encoded).await.map_err(|error| not_published(error, FAILED))?;
+    Ok(Json(ClickAnswer {
+        success: true,
+        click_id: record.click_id,
+        partner_code: click.partner_code,
+        cookie_window_days,
+    }))
+}
+
+impl App {
+    fn new_customer(
+        &self,
+        issued_at: chrono::DateTime<chrono::Utc>,
+    ) -> Result<(CustomerId, ClickId), ApiError> {
+        let customer_id = self.customer_ids.next().ok_or(ApiError::Overloaded)?;
+        Ok((customer_id, self.existing_clicks.codec().encode(customer_id, issued_at.timestamp_millis())))
+    }
+}
+
+impl ClickRequest {
+    fn validate(self, headers: &HeaderMap) -> Result<Click, ApiError> {
+        let affiliate_url = match self.affiliate_url {
+            Field::Absent => return Err(ApiError::bad_request("affiliate_url is required")),
+            Field::Given(url) if url.is_empty() => {
+                return Err(ApiError::bad_request("affiliate_url is required"));
+            }
+            Field::Given(url) => url,
+            Field::WrongType => return Err(ApiError::bad_request("Invalid affiliate_url")),
+        };
+        let partner_code = aff_code(&affiliate_url).map_err(|error| match error {
+            AffiliateUrlError::NotAbsolute => ApiError::bad_request("Invalid affiliate_url"),
+            AffiliateUrlError::NoAffParameter => {
+                ApiError::bad_request("No aff parameter found in affiliate_url")
+            }
+        })?;
+        if let Some(additional_data) = self.additional_data {
+            additional_data.refuse_test_mode()?;
+        }
+        let visit = Visit {
+            page_url: self.page_url.text("page_url")?,
+            page_title: self.page_title.text("page_title")?,
+            referrer_url: self.referrer_url.text("referrer_url")?,
+            session_id: self.session_id.text("session_id")?,
+            user_agent: self.user_agent.text("user_agent")?.or_else(|| user_agent(headers)),
+            screen_resolution: self.screen_resolution.text("screen_resolution")?,
+            viewport_size: self.viewport_size.text("viewport_size")?,
+            language: self.language.text("language")?,
+            timezone: self.timezone.text("timezone")?,
+        };
+        Ok(Click { partner_code, existing_click_id: self.existing_click_id.text("existing_click_id")?, visit })
+    }
+}
+
+/// The header is not the caller's statement but its software's: one that does not fit is left out, not refused.
+fn user_agent(headers: &HeaderMap) -> Option<LongText> {
+    LongText::parse(headers.get(header::USER_AGENT)?.to_str().ok()?).ok()
+}

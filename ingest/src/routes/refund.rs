@@ -1,0 +1,141 @@
+//! `POST /api/v1/track/refund`: money went back, by refund or by chargeback.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use common::domain::commission::CommissionStatus;
+use common::domain::ids::{CommissionId, EventId, ProgramId};
+use common::domain::money::AmountCents;
+use common::domain::refund::{RefundKey, RefundRequest};
+use common::domain::text::{RefundId, RefundReason, TransactionId};
+use common::messages::refund::{RefundOutcome, RefundRecord};
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::body::{TrackingBody, parse};
+use crate::credential::BearerHeader;
+use crate::error::ApiError;
+use crate::field::Field;
+use crate::pipeline::encode;
+
+const FAILED: &str = "Refund tracking failed";
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RefundBody {
+    transaction_id: Field<String>,
+    refund_amount_cents: Field<i64>,
+    refund_id: Field<String>,
+    refund_reason: Field<String>,
+}
+
+/// A refund as asked for, valid in form.
+#[derive(Debug)]
+struct Refund {
+    transaction_id: TransactionId,
+    request: RefundRequest,
+    refund_reason: Option<RefundReason>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum RefundAnswer {
+    Applied {
+        success: bool,
+        status: CommissionStatus,
+        /// Dollars with two decimals.
+        #[serde(rename = "deductionAmount")]
+        deduction_amount: f64,
+        commission_id: CommissionId,
+    },
+    Skipped {
+        success: bool,
+        status: &'static str,
+        reason: &'static str,
+        commission_id: Option<CommissionId>,
+    },
+    NoCommission {
+        success: bool,
+        status: &'static str,
+        message: &'static str,
+    },
+}
+
+pub async fn refund(
+    State(app): State<App>,
+    headers: HeaderMap,
+    body: TrackingBody,
+) -> Result<Json<RefundAnswer>, ApiError> {
+    let program_id = program(&app, &headers).await?;
+    let bytes = body.bytes()?;
+    let refund = parse::<RefundBody>(&bytes)?.validate()?;
+    let record = RefundRecord {
+        event_id: EventId::new(app.clock.mint()),
+        refunded_at: app.clock.now(),
+        program_id,
+        transaction_id: refund.transaction_id,
+        request: refund.request,
+        refund_reason: refund.refund_reason,
+    };
+    let encoded = encode(&record, FAILED)?;
+    let outcome = app.pipeline.ask(&app.pipeline.refunds, record.event_id, encoded, FAILED).await?;
+    answer(outcome)
+}
+
+/// Like a sale's credential, except that an empty token is called invalid here.
+async fn program(app: &App, headers: &HeaderMap) -> Result<ProgramId, ApiError> {
+    match BearerHeader::of(headers) {
+        BearerHeader::MissingOrMalformed => Err(ApiError::Unauthorized(
+            "Missing or malformed Authorization header. Expected: Bearer <PROGRAM_API_KEY>",
+        )),
+        BearerHeader::EmptyToken => Err(ApiError::Unauthorized("Invalid API token")),
+        BearerHeader::Token(token) => {
+            app.program_of(token, FAILED).await?.ok_or(ApiError::Unauthorized("Invalid API token"))
+        }
+    }
+}
+
+impl RefundBody {
+    fn validate(self) -> Result<Refund, ApiError> {
+        let transaction_id =
+            self.transaction_id.required_text("transaction_id", "transaction_id is required")?;
+        let amount = match self.refund_amount_cents {
+            Field::Absent | Field::Given(0) => None,
+            // More than any sale can be is the whole sale: the amount is capped there anyway.
+            Field::Given(cents) => Some(AmountCents::new(cents.min(AmountCents::MAX)).ok_or_else(invalid_amount)?),
+            Field::WrongType => return Err(invalid_amount()),
+        };
+        let refund_id: Option<RefundId> = self.refund_id.text("refund_id")?;
+        let key = RefundKey::for_delta(refund_id.as_ref().map(RefundId::as_str), amount);
+        Ok(Refund {
+            transaction_id,
+            request: RefundRequest::Delta { key, amount },
+            refund_reason: self.refund_reason.text("refund_reason")?,
+        })
+    }
+}
+
+fn invalid_amount() -> ApiError {
+    ApiError::bad_request("refund_amount_cents must be a positive integer")
+}
+
+fn answer(outcome: RefundOutcome) -> Result<Json<RefundAnswer>, ApiError> {
+    let answer = match outcome {
+        RefundOutcome::Applied { status, deducted, commission_id } => RefundAnswer::Applied {
+            success: true,
+            status,
+            deduction_amount: deducted.to_dollars(),
+            commission_id,
+        },
+        RefundOutcome::Skipped { reason, commission_id } => {
+            RefundAnswer::Skipped { success: true, status: "skipped", reason: reason.as_str(), commission_id }
+        }
+        RefundOutcome::NoCommission => RefundAnswer::NoCommission {
+            success: true,
+            status: "no_commission",
+            message: "Sale has no commission to reverse",
+        },
+        RefundOutcome::SaleNotFound => return Err(ApiError::NotFound("Sale not found for transaction_id")),
+    };
+    Ok(Json(answer))
+}

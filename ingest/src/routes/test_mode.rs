@@ -1,0 +1,24 @@
+//! `additional_data` of the tracking bodies.
+
+use serde::Deserialize;
+
+use crate::error::ApiError;
+use crate::field::Field;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct AdditionalData {
+    test_mode: Field<bool>,
+    pub event_name: Field<String>,
+}
+
+impl AdditionalData {
+    /// Isolated test events are not recorded by this version. A test must never become a real event, so a
+    /// request that asks for one is refused.
+    pub fn refuse_test_mode(self) -> Result<(), ApiError> {
+        if self.test_mode.flag("additional_data.test_mode")? {
+            return Err(ApiError::bad_request("additional_data.test_mode is not supported yet"));
+        }
+        Ok(())
+    }
+}
