@@ -1,1 +1,83 @@
-fn main() {}
+//! `cargo xtask …`: the developer commands.
+//!
+//! Linux only: processes are told apart by `/proc`, so that nothing but what these commands started is ever stopped.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line: what it prints is its interface"
+)]
+
+mod area;
+mod cargo;
+mod ci;
+mod dev;
+mod env_file;
+mod interrupt;
+mod keys;
+mod pids;
+mod ports;
+mod process;
+mod progress;
+mod servers;
+mod services;
+mod sqlx;
+mod stop;
+mod test;
+mod walk;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::area::Checkout;
+use crate::interrupt::{Interrupt, Interrupted};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Command {
+    /// Start the whole service on this machine, servers included, with a demo program.
+    Dev(dev::Options),
+    /// Stop what `dev --detach` left running.
+    Stop,
+    /// Run every test on real servers.
+    Test {
+        /// Filters and flags for `cargo nextest run`, or for `cargo test` where nextest is not installed.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Rewrite the committed `.sqlx` from the migrations and the queries.
+    Sqlx {
+        /// Change nothing; fail when `.sqlx` is out of date.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Everything the continuous integration runs, in its order.
+    Ci,
+}
+
+fn main() -> ExitCode {
+    match run(Command::parse()) {
+        Ok(code) => code,
+        Err(error) if error.is::<Interrupted>() => {
+            eprintln!("{error}");
+            ExitCode::from(130)
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode> {
+    let checkout = Checkout::find()?;
+    let interrupt = Interrupt::install()?;
+    match command {
+        Command::Dev(options) => dev::dev(&checkout, &options, &interrupt).map(|()| ExitCode::SUCCESS),
+        Command::Stop => stop::stop(&checkout).map(|()| ExitCode::SUCCESS),
+        Command::Test { args } => test::test(&checkout, &args, &interrupt),
+        Command::Sqlx { check } => sqlx::sqlx(&checkout, check, &interrupt).map(|()| ExitCode::SUCCESS),
+        Command::Ci => ci::ci(&checkout, &interrupt),
+    }
+}

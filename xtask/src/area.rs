@@ -1,0 +1,109 @@
+//! Where things are: the checkout, and the private area in it that holds one set of servers.
+
+use std::env;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// The working tree this command belongs to.
+pub(crate) struct Checkout {
+    pub(crate) root: PathBuf,
+    /// Where cargo puts the debug binaries; this command is one of them, which is how it knows.
+    pub(crate) bin_dir: PathBuf,
+}
+
+impl Checkout {
+    pub(crate) fn find() -> Result<Self> {
+        // Cargo names the manifest when it runs us; two checkouts may share one target directory.
+        let manifest_dir = env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        let root = manifest_dir
+            .parent()
+            .context("xtask has no parent directory")?
+            .to_owned();
+        let bin_dir = env::current_exe()?
+            .parent()
+            .context("xtask runs from no directory")?
+            .to_owned();
+        Ok(Self { root, bin_dir })
+    }
+
+    /// The target directory, whatever cargo's configuration calls it.
+    pub(crate) fn target_dir(&self) -> &Path {
+        self.bin_dir.parent().unwrap_or(&self.bin_dir)
+    }
+
+    /// Servers and services of `cargo xtask dev`; the data outlives a stop.
+    pub(crate) fn dev_area(&self) -> Area {
+        Area {
+            dir: self.root.join(".dev"),
+        }
+    }
+
+    /// Servers of `cargo xtask test` and `cargo xtask sqlx`; the data starts empty each time.
+    pub(crate) fn test_area(&self) -> Area {
+        Area {
+            dir: self.root.join(".dev/test"),
+        }
+    }
+
+    /// Server executables that were fetched for this checkout.
+    pub(crate) fn fetched_bin_dir(&self) -> PathBuf {
+        self.root.join(".dev/bin")
+    }
+}
+
+/// A directory that belongs to one command at a time.
+pub(crate) struct Area {
+    pub(crate) dir: PathBuf,
+}
+
+impl Area {
+    pub(crate) fn pids(&self) -> PathBuf {
+        self.dir.join("pids")
+    }
+
+    pub(crate) fn ports(&self) -> PathBuf {
+        self.dir.join("ports")
+    }
+
+    pub(crate) fn keys(&self) -> PathBuf {
+        self.dir.join("keys")
+    }
+
+    pub(crate) fn env(&self) -> PathBuf {
+        self.dir.join("env")
+    }
+
+    pub(crate) fn log(&self, name: &str) -> PathBuf {
+        self.dir.join("logs").join(format!("{name}.log"))
+    }
+
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.dir.join("logs")
+    }
+
+    /// Takes the area for this process until the file is dropped; `None` when another process has it.
+    ///
+    /// The kernel releases the lock however its holder ends, so a lock never goes stale.
+    pub(crate) fn try_lock(&self) -> Result<Option<File>> {
+        fs::create_dir_all(self.logs()).with_context(|| format!("cannot create {}", self.dir.display()))?;
+        let file = File::create(self.dir.join("lock"))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error).context("cannot lock the area"),
+        }
+    }
+}
+
+/// Removes a directory tree or file; one that is not there counts as removed.
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(_) => return Ok(()),
+    };
+    removed.with_context(|| format!("cannot remove {}", path.display()))
+}

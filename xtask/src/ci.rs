@@ -1,0 +1,110 @@
+//! `cargo xtask ci`: every check of the continuous integration, quickest first; the first failure ends it.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use crate::area::Checkout;
+use crate::cargo::cargo;
+use crate::interrupt::Interrupt;
+use crate::process;
+use crate::progress::{Step, note};
+use crate::{sqlx, test};
+
+const CARGO_DENY: &str = "cargo-deny";
+const CARGO_DENY_VERSION: &str = "0.20.2";
+
+type Check = fn(&Checkout, &Interrupt) -> Result<()>;
+
+const CHECKS: [(&str, Check); 5] = [
+    ("formatting", formatting),
+    ("dependencies", dependencies),
+    ("advisories", advisories),
+    ("clippy", clippy),
+    ("sqlx", |checkout, interrupt| {
+        sqlx::sqlx(checkout, true, interrupt)
+    }),
+];
+
+/// Returns the test runner's exit code once every other check has passed.
+pub(crate) fn ci(checkout: &Checkout, interrupt: &Interrupt) -> Result<ExitCode> {
+    let started = Instant::now();
+    for (name, check) in CHECKS {
+        let step = Step::start(format_args!("Check: {name}"));
+        check(checkout, interrupt).with_context(|| format!("the check of {name} failed"))?;
+        step.done(format_args!("{name} passed"));
+    }
+    let code = test::test(checkout, &[], interrupt)?;
+    note(format_args!(
+        "everything took {:.0} s",
+        started.elapsed().as_secs_f64()
+    ));
+    Ok(code)
+}
+
+fn formatting(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
+    process::run(cargo(checkout).args(["fmt", "--all", "--check"]), interrupt)
+}
+
+fn clippy(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
+    let mut command = cargo(checkout);
+    command.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    process::run(&mut command, interrupt)
+}
+
+fn dependencies(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
+    let mut deny = cargo_deny(checkout, interrupt)?;
+    process::run(deny.args(["check", "bans", "licenses", "sources"]), interrupt)
+}
+
+/// Only against a database that is here already: a check that depends on the network fails for other reasons.
+fn advisories(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
+    if !has_advisory_database() {
+        note("SKIPPED: no advisory database on this machine (`cargo deny fetch` gets one)");
+        return Ok(());
+    }
+    let mut deny = cargo_deny(checkout, interrupt)?;
+    process::run(deny.args(["check", "--disable-fetch", "advisories"]), interrupt)
+}
+
+/// Where cargo-deny keeps it, one directory for each source.
+fn has_advisory_database() -> bool {
+    let cargo_home = env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| env::home_dir().map(|home| home.join(".cargo")));
+    cargo_home
+        .and_then(|home| fs::read_dir(home.join("advisory-dbs")).ok())
+        .is_some_and(|mut databases| databases.any(|entry| entry.is_ok_and(|entry| entry.path().is_dir())))
+}
+
+/// The one on the path, else one built into the target directory, where a cache keeps it.
+fn cargo_deny(checkout: &Checkout, interrupt: &Interrupt) -> Result<Command> {
+    let tools = checkout.target_dir().join("tools");
+    let built = tools.join("bin").join(CARGO_DENY);
+    let program = match process::find_all(CARGO_DENY).into_iter().next() {
+        Some(found) => found,
+        None if built.is_file() => built,
+        None => {
+            let step = Step::start("Building cargo-deny (some minutes, once)");
+            let mut install = cargo(checkout);
+            install.args([
+                "install",
+                "--quiet",
+                "--locked",
+                CARGO_DENY,
+                "--version",
+                CARGO_DENY_VERSION,
+            ]);
+            process::run(install.arg("--root").arg(&tools), interrupt)?;
+            step.done("built");
+            built
+        }
+    };
+    let mut command = Command::new(program);
+    command.current_dir(&checkout.root);
+    Ok(command)
+}

@@ -1,0 +1,216 @@
+//! `cargo xtask dev`: the whole service on this machine, in phases.
+//!
+//! Take the area; end what an earlier command left; provide servers; build; migrate; seed; start the services; wait
+//! until they are ready; write `.dev/env`. Then watch until Ctrl-C, or leave it all running (`--detach`). Whatever
+//! fails on the way, what was started is stopped.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+
+use crate::area::{Area, Checkout, remove};
+use crate::cargo::cargo;
+use crate::env_file::EnvFile;
+use crate::interrupt::{Interrupt, PAUSE};
+use crate::pids::Pids;
+use crate::process::{self, Running};
+use crate::progress::{Step, note};
+use crate::servers::{External, Servers, postgres, provide};
+use crate::services::{self, INGEST, SERVICES, Service, WEBHOOK_CONSUMER};
+use crate::stop::stop_area;
+use crate::{keys, walk};
+
+/// What the operator's command line prints for the shell starts with this.
+const DEMO_PREFIX: &str = "DEMO_";
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Delete the data of earlier starts first.
+    #[arg(long)]
+    reset: bool,
+    /// Leave everything running and return; `cargo xtask stop` ends it.
+    #[arg(long)]
+    detach: bool,
+}
+
+pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
+    let area = checkout.dev_area();
+    if options.reset {
+        stop_area(&area)?;
+    }
+    let Some(_lock) = take(&area)? else {
+        return Ok(());
+    };
+    stop_area(&area)?;
+    if options.reset {
+        delete_data(checkout, &area)?;
+    }
+
+    let mut running = Running::none(&area)?;
+    let servers = provide(checkout, &area, &mut running, interrupt)?;
+    build(checkout, interrupt)?;
+    let before = EnvFile::read(&area.env())?;
+    let mut env = service_env(&area, &servers)?;
+    let demo = prepare_database(checkout, &env, &before, interrupt)?;
+    let services = services::start(checkout, &area, &env, &mut running)?;
+    services::wait_until_ready(&services, &area, &mut running, interrupt)?;
+
+    env = shell_env(&servers, &services, &demo)?;
+    env.write(&area.env())?;
+    print_where(&area, &env);
+    print_walk(&area, &servers);
+    if options.detach {
+        running.leave()?;
+        println!("\nRunning in the background; `cargo xtask stop` ends it.");
+        return Ok(());
+    }
+    println!("\nRunning; Ctrl-C stops it.");
+    while !interrupt.came() {
+        running.check()?;
+        thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// Takes the area; `None` when the service runs already, which is then told.
+fn take(area: &Area) -> Result<Option<File>> {
+    let lock = area.try_lock()?;
+    let pids = Pids::read(area);
+    let all_run = SERVICES.iter().all(|service| pids.is_alive(service));
+    match (lock, all_run) {
+        (_, true) => {
+            println!("Already running; `cargo xtask stop` ends it.");
+            print_where(area, &EnvFile::read(&area.env())?);
+            Ok(None)
+        }
+        (None, false) => bail!("`cargo xtask dev` is starting or stopping in another terminal"),
+        (lock @ Some(_), false) => Ok(lock),
+    }
+}
+
+/// Fetched executables and port numbers stay: they are no data. Keys stay with a database that stays.
+fn delete_data(checkout: &Checkout, area: &Area) -> Result<()> {
+    let step = Step::start(format_args!("Deleting the data in {}", area.dir.display()));
+    postgres::delete(area)?;
+    ["nats", "redis", "env"]
+        .iter()
+        .try_for_each(|name| remove(&area.dir.join(name)))?;
+    if External::from_env(checkout)?.database.is_some() {
+        note("the database is the environment's: it keeps its data, and the keys that go with it");
+    } else {
+        remove(&area.keys())?;
+    }
+    step.done("deleted");
+    Ok(())
+}
+
+fn build(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
+    let step = Step::start("Building (the first time takes some minutes)");
+    let mut command = cargo(checkout);
+    command.args(["build", "--package", "ctl"]);
+    for service in SERVICES {
+        command.args(["--package", service]);
+    }
+    process::run(&mut command, interrupt)?;
+    step.done("built");
+    Ok(())
+}
+
+/// What every process of ours is started with.
+fn service_env(area: &Area, servers: &Servers) -> Result<EnvFile> {
+    let mut env = keys::read_or_create(area)?;
+    env.set("DATABASE_URL", &servers.database_url);
+    env.set("NATS_URL", &servers.nats_url);
+    env.set("REDIS_URL", &servers.redis_url);
+    Ok(env)
+}
+
+/// Migrates and seeds. Returns the demo program's variables: the new ones, and of the old ones those not printed
+/// again, because a key can be shown only when it is made.
+fn prepare_database(
+    checkout: &Checkout,
+    env: &EnvFile,
+    before: &EnvFile,
+    interrupt: &Interrupt,
+) -> Result<EnvFile> {
+    let step = Step::start("Migrating the database");
+    process::run(ctl(checkout, env, before).arg("migrate"), interrupt)?;
+    step.done("migrated");
+
+    let step = Step::start("Seeding the demo program");
+    let printed = EnvFile::parse(&process::output(ctl(checkout, env, before).arg("seed-demo"))?);
+    let mut demo = EnvFile::default();
+    for (name, value) in before
+        .iter()
+        .chain(printed.iter())
+        .filter(|(name, _)| name.starts_with(DEMO_PREFIX))
+    {
+        demo.set(name, value);
+    }
+    if demo.get("DEMO_API_KEY").is_none() {
+        note("the demo program's key was shown to somebody else; `cargo xtask dev --reset` makes a new one");
+    }
+    step.done("seeded");
+    Ok(demo)
+}
+
+fn ctl(checkout: &Checkout, env: &EnvFile, before: &EnvFile) -> Command {
+    let mut command = Command::new(checkout.bin_dir.join("ctl"));
+    command.current_dir(&checkout.root);
+    // A shell may still hold the variables of a demo program that a reset has deleted.
+    let stale: BTreeSet<_> = env::vars_os()
+        .map(|(name, _)| name)
+        .filter(|name| name.to_str().is_some_and(|name| name.starts_with(DEMO_PREFIX)))
+        .collect();
+    for name in stale {
+        command.env_remove(name);
+    }
+    command
+        .envs(before.iter().filter(|(name, _)| name.starts_with(DEMO_PREFIX)))
+        .envs(env.iter());
+    command
+}
+
+/// What `.dev/env` holds for shells and tools.
+fn shell_env(servers: &Servers, services: &[Service], demo: &EnvFile) -> Result<EnvFile> {
+    let url = |name: &str| {
+        services
+            .iter()
+            .find(|service| service.name == name)
+            .map(Service::url)
+            .context("a service is missing")
+    };
+    let mut env = EnvFile::default();
+    env.set("BASE_URL", url(INGEST)?);
+    env.set("WEBHOOK_URL", url(WEBHOOK_CONSUMER)?);
+    env.set("DATABASE_URL", &servers.database_url);
+    env.set("NATS_URL", &servers.nats_url);
+    env.set("REDIS_URL", &servers.redis_url);
+    for (name, value) in demo.iter() {
+        env.set(name, value);
+    }
+    Ok(env)
+}
+
+fn print_where(area: &Area, env: &EnvFile) {
+    println!();
+    for (name, value) in env.iter().filter(|(name, _)| name.ends_with("_URL")) {
+        println!("{name:<13} {value}");
+    }
+    println!("{:<13} {}", "variables", area.env().display());
+    println!("{:<13} {}", "logs", area.logs().display());
+}
+
+fn print_walk(area: &Area, servers: &Servers) {
+    let psql = servers
+        .postgres
+        .as_ref()
+        .map_or_else(|| PathBuf::from("psql"), |postgres| postgres.bin_dir.join("psql"));
+    println!("\nClick, lead, sale, refund, and what they left in the tables:");
+    print!("{}", walk::commands(&area.env(), Path::new(&psql)));
+}

@@ -1,0 +1,229 @@
+//! Starting and stopping processes.
+//!
+//! Background processes get a session of their own, so that Ctrl-C reaches this command alone and it can stop them
+//! in order: last started, first stopped. Foreground ones (cargo, apt) stay in ours and feel Ctrl-C themselves.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{self, Child, Command, ExitStatus, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::area::Area;
+use crate::interrupt::{Interrupt, Interrupted, PAUSE, wait_uninterrupted};
+use crate::pids::{Pids, Recorded, StopSignal};
+use crate::progress;
+
+/// The record's name for the command that watches the others.
+pub(crate) const SUPERVISOR: &str = "xtask";
+
+/// How long a process may take over its goodbye before it is killed.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+/// How much of a log explains a failure.
+const TAIL_LINES: usize = 30;
+
+/// What this command has started. Dropping it stops all of it, whichever way the command ends.
+pub(crate) struct Running {
+    pids: Pids,
+    children: Vec<Background>,
+}
+
+struct Background {
+    name: &'static str,
+    log: PathBuf,
+    child: Child,
+}
+
+impl Running {
+    pub(crate) fn none(area: &Area) -> Result<Self> {
+        let mut pids = Pids::empty(area);
+        pids.push(Recorded::of(SUPERVISOR, process::id(), StopSignal::Term)?)?;
+        Ok(Self {
+            pids,
+            children: Vec::new(),
+        })
+    }
+
+    /// Starts a command made by [`in_own_session`], its output going to the log.
+    pub(crate) fn start(
+        &mut self,
+        name: &'static str,
+        mut command: Command,
+        log: PathBuf,
+        signal: StopSignal,
+    ) -> Result<()> {
+        let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()
+            .with_context(|| format!("cannot start {name}"))?;
+        let recorded = Recorded::of(name, child.id(), signal);
+        self.children.push(Background { name, log, child });
+        self.pids.push(recorded?)
+    }
+
+    /// Fails, with the end of the log, when something that was started has ended.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        for background in &mut self.children {
+            if let Some(status) = background.child.try_wait()? {
+                bail!(
+                    "{} ended by itself ({status})\n{}",
+                    background.name,
+                    tail(&background.log)
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets everything run on without this command.
+    pub(crate) fn leave(mut self) -> Result<()> {
+        self.pids.retain(|process| process.name != SUPERVISOR)?;
+        self.pids.entries.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        stop_all(&mut self.pids);
+        for background in &mut self.children {
+            // Collects what has ended; what was left running on purpose is not waited for.
+            let _ = background.child.try_wait();
+        }
+    }
+}
+
+/// Stops what is recorded, last started first, and clears the record. This process itself is left out.
+pub(crate) fn stop_all(pids: &mut Pids) {
+    if pids.entries.is_empty() {
+        return;
+    }
+    for process in pids.entries.iter().rev() {
+        if process.pid != process::id() && process.is_alive() {
+            progress::note(format_args!("stopping {} (pid {})", process.name, process.pid));
+            stop_one(process);
+        }
+    }
+    if let Err(error) = pids.retain(|_| false) {
+        progress::note(format_args!("{error:#}"));
+    }
+}
+
+fn stop_one(process: &Recorded) {
+    process.send(process.signal);
+    if !wait_uninterrupted(STOP_LIMIT, || !process.is_alive()) {
+        progress::note(format_args!("{} does not end; killing it", process.name));
+        process.send(StopSignal::Kill);
+        wait_uninterrupted(STOP_LIMIT, || !process.is_alive());
+    }
+}
+
+/// A command that leads a session of its own. Its pid is the program's: `setsid` replaces itself by it.
+pub(crate) fn in_own_session(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("setsid");
+    command.arg(program);
+    command
+}
+
+/// Runs a command to its end, output to the terminal. When interrupted, passes that on, waits, and fails.
+pub(crate) fn status(command: &mut Command, interrupt: &Interrupt) -> Result<ExitStatus> {
+    interrupt.check()?;
+    let name = command.get_program().to_string_lossy().into_owned();
+    let mut child = command
+        .stdin(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot start {name}"))?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            // A command that died of the very Ctrl-C that reached us too has not failed.
+            if status.signal().is_some() {
+                interrupt.check()?;
+            }
+            return Ok(status);
+        }
+        if interrupt.came() {
+            stop_one(&Recorded::of(&name, child.id(), StopSignal::Term)?);
+            child.wait()?;
+            return Err(Interrupted.into());
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// [`status`] for a command whose failure is ours.
+pub(crate) fn run(command: &mut Command, interrupt: &Interrupt) -> Result<()> {
+    let status = status(command, interrupt)?;
+    if !status.success() {
+        bail!("`{}` failed ({status})", shown(command));
+    }
+    Ok(())
+}
+
+/// Runs a short command and returns what it printed on standard output; its complaint is in the error.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start `{}`", shown(command)))?;
+    if !status.success() {
+        bail!(
+            "`{}` failed ({status})\n{}",
+            shown(command),
+            String::from_utf8_lossy(&stderr).trim_end()
+        );
+    }
+    Ok(String::from_utf8_lossy(&stdout).into_owned())
+}
+
+/// Every file of that name on the search path, and where servers live when the path leaves their place out.
+pub(crate) fn find_all(program: &str) -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"].map(PathBuf::from))
+        .map(|dir| dir.join(program))
+        .filter(|file| file.is_file())
+        .collect()
+}
+
+/// The last lines of a log, indented.
+pub(crate) fn tail(log: &Path) -> String {
+    let text = fs::read(log)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let end = lines.len().saturating_sub(TAIL_LINES);
+    let shown: String = lines
+        .iter()
+        .skip(end)
+        .flat_map(|line| ["    | ", line, "\n"])
+        .collect();
+    format!("the end of {}:\n{shown}", log.display())
+}
+
+fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let name = program
+        .file_name()
+        .unwrap_or(program.as_os_str())
+        .to_string_lossy()
+        .into_owned();
+    // Three words name a command well enough, and leave out addresses with passwords in them.
+    command
+        .get_args()
+        .take(2)
+        .map(|arg| arg.to_string_lossy())
+        .filter(|arg| !arg.contains("://"))
+        .fold(name, |line, arg| format!("{line} {arg}"))
+}

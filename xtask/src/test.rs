@@ -1,0 +1,87 @@
+//! `cargo xtask test`: every test, on real servers that start empty.
+
+use std::process::{Command, ExitCode, ExitStatus};
+
+use anyhow::{Context, Result};
+
+use crate::area::{Area, Checkout, remove};
+use crate::cargo::cargo;
+use crate::interrupt::Interrupt;
+use crate::process::{self, Running};
+use crate::progress::Step;
+use crate::servers::{Servers, postgres, provide};
+use crate::stop::stop_area;
+
+/// Returns the test runner's own exit code.
+pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) -> Result<ExitCode> {
+    let area = checkout.test_area();
+    let _lock = area
+        .try_lock()?
+        .context("another `cargo xtask test` or `sqlx` is at work in this checkout")?;
+    start_empty(&area)?;
+    let mut running = Running::none(&area)?;
+    let servers = provide(checkout, &area, &mut running, interrupt)?;
+
+    // Tests start the service's own processes, so these must be there, and of this very tree.
+    let step = Step::start("Building");
+    process::run(cargo(checkout).args(["build", "--workspace"]), interrupt)?;
+    step.done("built");
+
+    let step = Step::start("Testing");
+    for mut runner in runners(checkout, args) {
+        let status = process::status(with_servers(&mut runner, checkout, &servers), interrupt)?;
+        if !status.success() {
+            step.done("failed");
+            return Ok(exit_code(status));
+        }
+    }
+    step.done("passed");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends what a killed run left, and deletes its data.
+pub(crate) fn start_empty(area: &Area) -> Result<()> {
+    stop_area(area)?;
+    postgres::delete(area)?;
+    ["nats", "redis"]
+        .iter()
+        .try_for_each(|name| remove(&area.dir.join(name)))
+}
+
+fn runners(checkout: &Checkout, args: &[String]) -> Vec<Command> {
+    let nextest = process::output(cargo(checkout).args(["nextest", "--version"])).is_ok();
+    let mut runner = cargo(checkout);
+    if !nextest {
+        runner.args(["test", "--workspace"]).args(args);
+        return vec![runner];
+    }
+    runner.args(["nextest", "run", "--workspace"]).args(args);
+    // Nextest leaves the examples in the documentation out. A filter means it for one test by name.
+    let mut examples = cargo(checkout);
+    examples.args(["test", "--workspace", "--doc", "--quiet"]);
+    if args.is_empty() {
+        vec![runner, examples]
+    } else {
+        vec![runner]
+    }
+}
+
+fn with_servers<'a>(runner: &'a mut Command, checkout: &Checkout, servers: &Servers) -> &'a mut Command {
+    runner
+        .env("DATABASE_URL", &servers.database_url)
+        .env("NATS_URL", &servers.nats_url)
+        .env("REDIS_URL", &servers.redis_url)
+        .env("RT_BIN_DIR", &checkout.bin_dir);
+    // Some tests stop a database under load; they start one for themselves.
+    if let Some(postgres) = &servers.postgres {
+        runner.env("RT_POSTGRES_BIN", &postgres.bin_dir);
+    }
+    runner
+}
+
+fn exit_code(status: ExitStatus) -> ExitCode {
+    status
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .map_or(ExitCode::FAILURE, ExitCode::from)
+}
