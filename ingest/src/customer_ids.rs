@@ -29,7 +29,7 @@ impl CustomerIds {
     pub async fn start(pool: PgPool, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
         let blocks = Blocks { current: lease(&pool).await?, next: Some(lease(&pool).await?) };
         let ids = Self { blocks: Arc::new(Mutex::new(blocks)), used_up: Arc::new(Notify::new()) };
-        let (stop, refill) = (lifecycle.soft(), ids.clone().refill(pool));
+        let (stop, refill) = (lifecycle.soft().clone(), ids.clone().refill(pool));
         lifecycle.tasks().spawn(async move { stop.run_until_cancelled(refill).await });
         Ok(ids)
     }

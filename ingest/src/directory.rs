@@ -71,7 +71,7 @@ impl Directory {
         let memory = Arc::new(RwLock::new(Memory::default()));
         catch_up(&pool, &memory).await.context("loading the directory")?;
         let follower = follow(pool.clone(), Arc::clone(&memory));
-        let stop = lifecycle.soft();
+        let stop = lifecycle.soft().clone();
         lifecycle.tasks().spawn(async move { stop.run_until_cancelled(follower).await });
         let bounds = |name| Bounds { name, queue: 4096, max_records: 1024, max_weight: usize::MAX, in_flight: 1 };
         Ok(Self {

@@ -1,0 +1,79 @@
+//! The pipeline's steps: clicks, leads, sales, refunds and notifications become rows, a batch a transaction.
+//!
+//! Any number of workers may run side by side: they share durable consumers, rows are locked in one order, and
+//! every effect is recognised by its event.
+
+pub mod config;
+mod customer_lookup;
+mod health;
+mod relay;
+mod steps;
+mod upkeep;
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use common::bus::connect::Nats;
+use common::bus::consume::{ConsumeBounds, Step, consume};
+use common::bus::publish::Publisher;
+use common::bus::topology::Topology;
+use common::bus;
+use common::messages::subject::Subject;
+use common::runtime::clock::Clock;
+use common::runtime::lifecycle::Lifecycle;
+use common::runtime::{http, postgres};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+use crate::config::Config;
+use crate::relay::Relay;
+use crate::steps::StepContext;
+use crate::steps::click::ClickStep;
+use crate::steps::lead::LeadStep;
+use crate::steps::notification::NotificationStep;
+use crate::steps::refund::RefundStep;
+use crate::steps::sale::SaleStep;
+
+/// Works until shutdown.
+pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(config.http.listen).await.context("binding the listen address")?;
+    let pool = postgres::connect(&config.postgres, "worker").await?;
+    let nats = bus::connect::connect(&config.nats, "worker").await?;
+    let topology = Topology::new(&config.nats);
+    topology.ensure(&nats.jetstream).await?;
+    let context = StepContext {
+        pool: pool.clone(),
+        codec: Arc::new(config.keys.click_id_codec()),
+        clock: clock.clone(),
+        outbox_filled: Arc::new(Notify::new()),
+    };
+    let publisher =
+        |subject| Publisher::spawn(lifecycle.tasks(), nats.jetstream.clone(), &topology, subject, None);
+    let relay = Relay {
+        pool: pool.clone(),
+        sales: publisher(Subject::Sales),
+        notifications: publisher(Subject::Notifications),
+        outbox_filled: Arc::clone(&context.outbox_filled),
+    };
+    lifecycle.tasks().spawn(relay.run(lifecycle.clone()));
+    lifecycle.tasks().spawn(upkeep::run(pool.clone(), clock, lifecycle.clone()));
+    start(ClickStep(context.clone()), &nats, &topology, &lifecycle);
+    start(LeadStep(context.clone()), &nats, &topology, &lifecycle);
+    start(SaleStep(context.clone()), &nats, &topology, &lifecycle);
+    start(RefundStep(context.clone()), &nats, &topology, &lifecycle);
+    start(NotificationStep(context), &nats, &topology, &lifecycle);
+    tracing::info!(listen = %listener.local_addr()?, "worker is ready");
+    http::serve(listener, health::router(pool, nats.client), &config.http, &lifecycle).await
+}
+
+/// One consumer, one batch at a time: batches form from everything that waits.
+fn start<S: Step>(step: S, nats: &Nats, topology: &Topology, lifecycle: &Lifecycle) {
+    lifecycle.tasks().spawn(consume(
+        Arc::new(step),
+        nats.jetstream.clone(),
+        nats.client.clone(),
+        topology.clone(),
+        lifecycle.clone(),
+        ConsumeBounds::default(),
+    ));
+}

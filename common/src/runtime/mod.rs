@@ -1,1 +1,11 @@
-//! 
+//! What every process needs in order to run, and nothing of what it does.
+
+pub mod batch;
+pub mod clock;
+pub mod config;
+pub mod crash_point;
+pub mod http;
+pub mod lifecycle;
+pub mod postgres;
+pub mod retry;
+pub mod telemetry;

@@ -1,0 +1,89 @@
+//! The nouns that travel on the bus, and the names derived from them.
+
+use std::fmt;
+
+/// One kind of record. Each has its own stream, so that a flood of clicks can never fill the space of sales.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    Clicks,
+    Leads,
+    Sales,
+    Refunds,
+    Notifications,
+}
+
+impl Subject {
+    pub const ALL: [Self; 5] = [
+        Self::Clicks,
+        Self::Leads,
+        Self::Sales,
+        Self::Refunds,
+        Self::Notifications,
+    ];
+
+    /// The plural noun, lower-case: also the metric label and the last token of the subject.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Clicks => "clicks",
+            Self::Leads => "leads",
+            Self::Sales => "sales",
+            Self::Refunds => "refunds",
+            Self::Notifications => "notifications",
+        }
+    }
+
+    /// `<prefix>.tracking.<noun>`, or `tracking.<noun>` when the prefix is empty.
+    pub fn on_wire(self, prefix: &str) -> String {
+        let noun = self.noun();
+        if prefix.is_empty() {
+            format!("tracking.{noun}")
+        } else {
+            format!("{prefix}.tracking.{noun}")
+        }
+    }
+
+    /// `<PREFIX>_TRACKING_<NOUN>`, or `TRACKING_<NOUN>` when the prefix is empty.
+    pub fn stream_name(self, prefix: &str) -> String {
+        let noun = self.noun();
+        if prefix.is_empty() {
+            format!("TRACKING_{noun}").to_uppercase()
+        } else {
+            format!("{prefix}_TRACKING_{noun}").to_uppercase()
+        }
+    }
+
+    /// The durable consumer all workers share. It is scoped by its stream, so it needs no prefix.
+    pub fn consumer_name(self) -> String {
+        format!("worker_{}", self.noun())
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.noun())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_a_prefix() {
+        assert_eq!(Subject::Clicks.on_wire(""), "tracking.clicks");
+        assert_eq!(Subject::Clicks.stream_name(""), "TRACKING_CLICKS");
+        assert_eq!(Subject::Clicks.consumer_name(), "worker_clicks");
+    }
+
+    #[test]
+    fn names_with_a_prefix() {
+        assert_eq!(Subject::Sales.on_wire("t1"), "t1.tracking.sales");
+        assert_eq!(Subject::Sales.stream_name("t1"), "T1_TRACKING_SALES");
+    }
+
+    #[test]
+    fn no_two_subjects_share_a_stream() {
+        let names: std::collections::HashSet<_> = Subject::ALL.map(|s| s.stream_name("x")).into();
+        assert_eq!(names.len(), Subject::ALL.len());
+    }
+}

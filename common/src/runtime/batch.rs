@@ -1,0 +1,355 @@
+//! Natural batching: no timers, no waiting for company.
+//!
+//! Phases of a request: it queues; a batch forms from everything queued as soon as fewer than `in_flight` batches
+//! run; the batch runs in a task of its own; each submitter gets its answer. While batches run the next one collects,
+//! so at low load a batch is one request and costs no extra delay, and at high load batches grow until the cost per
+//! request is small.
+//!
+//! Bounds: `queue` requests wait, `max_records` and `max_weight` limit a batch, `in_flight` batches run. A request
+//! heavier than `max_weight` travels alone.
+//!
+//! Ordering: requests enter batches in the order of submission, and answers are matched by position. With
+//! `in_flight` above one, two batches may finish in either order.
+//!
+//! A submitter that goes away (a client hung up) cancels nothing: the batch belongs to its task.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio_util::task::TaskTracker;
+
+/// See the module's bounds.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Names the batcher in traces.
+    pub name: &'static str,
+    pub queue: usize,
+    pub max_records: usize,
+    /// In the unit of the `weigh` function, commonly bytes.
+    pub max_weight: usize,
+    pub in_flight: usize,
+}
+
+/// Why a request got no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// The queue is full. Nothing was done; known at once.
+    #[error("queue is full")]
+    Overloaded,
+    /// The batch failed without an answer (it panicked, or the batcher ended). It may or may not have taken effect.
+    #[error("batch ended without an answer")]
+    Closed,
+}
+
+/// A handle to submit requests with; the batcher drains and ends when the last one is dropped.
+pub struct Batcher<Req, Res> {
+    queue: mpsc::Sender<Queued<Req, Res>>,
+}
+
+struct Queued<Req, Res> {
+    request: Req,
+    answer: oneshot::Sender<Res>,
+}
+
+impl<Req, Res> Clone for Batcher<Req, Res> {
+    fn clone(&self) -> Self {
+        Self {
+            queue: self.queue.clone(),
+        }
+    }
+}
+
+impl<Req, Res> fmt::Debug for Batcher<Req, Res> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batcher")
+            .field("room", &self.queue.capacity())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<Req, Res> Batcher<Req, Res>
+where
+    Req: Send + 'static,
+    Res: Send + 'static,
+{
+    /// Starts a batcher on `tasks`. `run` must return one answer a request, in order; if the number differs, or it
+    /// panics, the submitters of that batch get [`SubmitError::Closed`] and later batches are unaffected.
+    pub fn spawn<F>(
+        tasks: &TaskTracker,
+        bounds: Bounds,
+        weigh: fn(&Req) -> usize,
+        run: impl Fn(Vec<Req>) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Vec<Res>> + Send + 'static,
+    {
+        let (queue, waiting) = mpsc::channel(bounds.queue.max(1));
+        let collector = Collector {
+            waiting,
+            overflow: None,
+            bounds,
+            weigh,
+        };
+        tasks.spawn(dispatch(tasks.clone(), collector, run));
+        Self { queue }
+    }
+
+    /// Queues a request and waits for its answer. Dropping the future does not withdraw the request.
+    pub async fn submit(&self, request: Req) -> Result<Res, SubmitError> {
+        let (answer, answered) = oneshot::channel();
+        self.queue
+            .try_send(Queued { request, answer })
+            .map_err(|error| match error {
+                TrySendError::Full(_) => SubmitError::Overloaded,
+                TrySendError::Closed(_) => SubmitError::Closed,
+            })?;
+        answered.await.map_err(|_| SubmitError::Closed)
+    }
+}
+
+async fn dispatch<Req, Res, F>(
+    tasks: TaskTracker,
+    mut collector: Collector<Req, Res>,
+    run: impl Fn(Vec<Req>) -> F + Send + 'static,
+) where
+    Req: Send + 'static,
+    Res: Send + 'static,
+    F: Future<Output = Vec<Res>> + Send + 'static,
+{
+    let running = Arc::new(Semaphore::new(collector.bounds.in_flight.max(1)));
+    while let Some(first) = collector.first().await {
+        let Ok(permit) = Arc::clone(&running).acquire_owned().await else {
+            return;
+        };
+        let (requests, answers) = collector.collect(first);
+        tracing::trace!(batcher = collector.bounds.name, records = requests.len(), "batch");
+        let expected = answers.len();
+        let name = collector.bounds.name;
+        let batch = run(requests);
+        tasks.spawn(async move {
+            let results = batch.await;
+            // The next batch may leave while these submitters are woken.
+            drop(permit);
+            if results.len() != expected {
+                tracing::error!(
+                    batcher = name,
+                    expected,
+                    got = results.len(),
+                    "answers do not match requests"
+                );
+                return;
+            }
+            for (answer, result) in answers.into_iter().zip(results) {
+                // A submitter that hung up is no error.
+                let _ = answer.send(result);
+            }
+        });
+    }
+}
+
+struct Collector<Req, Res> {
+    waiting: mpsc::Receiver<Queued<Req, Res>>,
+    /// Taken from the queue but too heavy for the batch that was forming; it opens the next one.
+    overflow: Option<Queued<Req, Res>>,
+    bounds: Bounds,
+    weigh: fn(&Req) -> usize,
+}
+
+impl<Req, Res> Collector<Req, Res> {
+    async fn first(&mut self) -> Option<Queued<Req, Res>> {
+        match self.overflow.take() {
+            Some(queued) => Some(queued),
+            None => self.waiting.recv().await,
+        }
+    }
+
+    fn collect(&mut self, first: Queued<Req, Res>) -> (Vec<Req>, Vec<oneshot::Sender<Res>>) {
+        let expected = (self.waiting.len() + 1).min(self.bounds.max_records);
+        let (mut requests, mut answers) = (Vec::with_capacity(expected), Vec::with_capacity(expected));
+        let mut weight = (self.weigh)(&first.request);
+        requests.push(first.request);
+        answers.push(first.answer);
+        while requests.len() < self.bounds.max_records {
+            let Ok(next) = self.waiting.try_recv() else { break };
+            weight = weight.saturating_add((self.weigh)(&next.request));
+            if weight > self.bounds.max_weight {
+                self.overflow = Some(next);
+                break;
+            }
+            requests.push(next.request);
+            answers.push(next.answer);
+        }
+        (requests, answers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::future::join_all;
+
+    const BOUNDS: Bounds = Bounds {
+        name: "test",
+        queue: 64,
+        max_records: 8,
+        max_weight: 1_000,
+        in_flight: 1,
+    };
+
+    /// Reports each batch, then waits for a permit before it answers with the requests themselves.
+    struct Stage {
+        batcher: Batcher<usize, usize>,
+        gate: Arc<Semaphore>,
+        batches: mpsc::UnboundedReceiver<Vec<usize>>,
+        tasks: TaskTracker,
+    }
+
+    fn stage(bounds: Bounds) -> Stage {
+        let tasks = TaskTracker::new();
+        let gate = Arc::new(Semaphore::new(0));
+        let (report, batches) = mpsc::unbounded_channel();
+        let inner = Arc::clone(&gate);
+        let batcher = Batcher::spawn(
+            &tasks,
+            bounds,
+            |weight| *weight,
+            move |batch: Vec<usize>| {
+                report.send(batch.clone()).unwrap();
+                let gate = Arc::clone(&inner);
+                async move {
+                    gate.acquire().await.unwrap().forget();
+                    batch
+                }
+            },
+        );
+        Stage {
+            batcher,
+            gate,
+            batches,
+            tasks,
+        }
+    }
+
+    fn submit(stage: &Stage, request: usize) -> tokio::task::JoinHandle<Result<usize, SubmitError>> {
+        let batcher = stage.batcher.clone();
+        tokio::spawn(async move { batcher.submit(request).await })
+    }
+
+    /// On the current-thread test runtime every ready task has run once this returns.
+    async fn settle() {
+        for _ in 0..32 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn the_next_batch_collects_while_one_runs() {
+        let mut stage = stage(BOUNDS);
+        let first = submit(&stage, 0);
+        assert_eq!(stage.batches.recv().await.unwrap(), [0]);
+        let rest: Vec<_> = (1..=5).map(|n| submit(&stage, n)).collect();
+        settle().await;
+        assert!(stage.batches.try_recv().is_err(), "only one batch may run");
+        stage.gate.add_permits(2);
+        assert_eq!(first.await.unwrap(), Ok(0));
+        assert_eq!(stage.batches.recv().await.unwrap(), [1, 2, 3, 4, 5]);
+        let answers: Vec<_> = join_all(rest)
+            .await
+            .into_iter()
+            .map(|joined| joined.unwrap().unwrap())
+            .collect();
+        assert_eq!(answers, [1, 2, 3, 4, 5]);
+    }
+
+    #[tokio::test]
+    async fn records_and_weight_bound_a_batch() {
+        let mut stage = stage(Bounds {
+            max_records: 3,
+            max_weight: 10,
+            ..BOUNDS
+        });
+        stage.gate.add_permits(100);
+        let all: Vec<_> = [4, 5, 6, 50, 1, 1, 1, 1]
+            .into_iter()
+            .map(|n| submit(&stage, n))
+            .collect();
+        join_all(all).await;
+        drop(stage.batcher);
+        let mut batches = Vec::new();
+        while let Some(batch) = stage.batches.recv().await {
+            assert!(batch.len() <= 3);
+            assert!(batch.iter().sum::<usize>() <= 10 || batch.len() == 1);
+            batches.extend(batch);
+        }
+        assert_eq!(batches, [4, 5, 6, 50, 1, 1, 1, 1]);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_refuses_at_once() {
+        let mut stage = stage(Bounds { queue: 1, ..BOUNDS });
+        let running = submit(&stage, 1);
+        stage.batches.recv().await.unwrap();
+        // One request is held by the collector waiting for its turn, one fills the queue.
+        let held = submit(&stage, 2);
+        settle().await;
+        let queued = submit(&stage, 3);
+        settle().await;
+        assert_eq!(stage.batcher.submit(4).await, Err(SubmitError::Overloaded));
+        stage.gate.add_permits(3);
+        for handle in [running, held, queued] {
+            handle.await.unwrap().unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_dropped_submitter_cancels_nothing() {
+        let mut stage = stage(BOUNDS);
+        let submitter = submit(&stage, 1);
+        stage.batches.recv().await.unwrap();
+        submitter.abort();
+        assert!(submitter.await.unwrap_err().is_cancelled());
+        stage.gate.add_permits(2);
+        assert_eq!(submit(&stage, 2).await.unwrap(), Ok(2));
+        assert_eq!(stage.gate.available_permits(), 0, "both batches ran to their end");
+    }
+
+    #[tokio::test]
+    async fn a_panic_fails_only_its_own_batch() {
+        let tasks = TaskTracker::new();
+        let batcher = Batcher::spawn(
+            &tasks,
+            BOUNDS,
+            |_| 1,
+            |batch: Vec<u32>| async move {
+                assert!(!batch.contains(&13), "unlucky");
+                batch
+            },
+        );
+        assert_eq!(batcher.submit(13).await, Err(SubmitError::Closed));
+        assert_eq!(batcher.submit(1).await, Ok(1));
+    }
+
+    #[tokio::test]
+    async fn a_wrong_number_of_answers_is_no_answer() {
+        let tasks = TaskTracker::new();
+        let batcher = Batcher::spawn(&tasks, BOUNDS, |_| 1, |_: Vec<u32>| async { vec![1, 2] });
+        assert_eq!(batcher.submit(1).await, Err(SubmitError::Closed));
+    }
+
+    #[tokio::test]
+    async fn dropping_the_last_handle_drains_and_ends() {
+        let stage = stage(BOUNDS);
+        let waiting: Vec<_> = (0..20).map(|n| submit(&stage, n)).collect();
+        settle().await;
+        drop(stage.batcher);
+        stage.gate.add_permits(100);
+        for handle in waiting {
+            handle.await.unwrap().unwrap();
+        }
+        stage.tasks.close();
+        stage.tasks.wait().await;
+    }
+}

@@ -1,0 +1,223 @@
+//! Serving HTTP/1.1 with the limits that `axum::serve` leaves open.
+//!
+//! A client that sends its head slowly is cut off (the same limit closes idle keep-alive connections, since waiting
+//! for the next head is reading one), connections are counted, and shutdown does not wait for idle connections. How
+//! long a handler may take is the router's business.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, DefaultBodyLimit};
+use axum::response::Response;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tower::Service;
+
+use super::config::HttpConfig;
+use super::lifecycle::Lifecycle;
+
+/// Pause after a failed `accept`: running out of file descriptors fails in a tight loop otherwise.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Serves `router` until a soft cancel, then finishes what is in flight; a hard cancel drops it.
+///
+/// Handlers find the peer as `ConnectInfo<SocketAddr>`. Bodies over the configured limit are refused by the
+/// extractors; a route may set its own limit.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    config: &HttpConfig,
+    lifecycle: &Lifecycle,
+) -> std::io::Result<()> {
+    tracing::info!(listen = %listener.local_addr()?, "serving");
+    let router = router.layer(DefaultBodyLimit::max(config.body_limit_bytes));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(config.header_read_timeout());
+    let slots = Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS)));
+    let graceful = GracefulShutdown::new();
+
+    while let Some(slot) = lifecycle
+        .soft()
+        .run_until_cancelled(Arc::clone(&slots).acquire_owned())
+        .await
+    {
+        let Some(accepted) = lifecycle.soft().run_until_cancelled(listener.accept()).await else {
+            break;
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let connection = connection(&http, stream, peer, router.clone(), graceful.watcher());
+                let hard = lifecycle.hard().clone();
+                lifecycle.tasks().spawn(async move {
+                    hard.run_until_cancelled_owned(connection).await;
+                    drop(slot);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+
+    // New connections are refused from here on, so that a load balancer goes elsewhere at once.
+    drop(listener);
+    lifecycle.hard().run_until_cancelled(graceful.shutdown()).await;
+    Ok(())
+}
+
+fn connection(
+    http: &http1::Builder,
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    watcher: Watcher,
+) -> impl Future<Output = ()> + use<> {
+    // Answers are small and complete; waiting to coalesce them only adds latency.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, %peer, "cannot set TCP_NODELAY");
+    }
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let answer: <Router as Service<Request<Incoming>>>::Future = router.clone().call(request);
+        async move { answer.await as Result<Response, Infallible> }
+    });
+    let served = watcher.watch(http.serve_connection(TokioIo::new(stream), service));
+    async move {
+        if let Err(error) = served.await {
+            // Clients that vanish or stall are everyday events.
+            tracing::debug!(%error, %peer, "connection ended early");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::routing::{get, post};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::sync::Notify;
+
+    fn config() -> HttpConfig {
+        HttpConfig {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            header_read_timeout_ms: 60_000,
+            body_limit_bytes: 8,
+            max_connections: 16,
+        }
+    }
+
+    async fn start(
+        router: Router,
+        config: HttpConfig,
+    ) -> (SocketAddr, Lifecycle, tokio::task::JoinHandle<()>) {
+        let listener = TcpListener::bind(config.listen).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let lifecycle = Lifecycle::new();
+        let inner = lifecycle.clone();
+        let server = tokio::spawn(async move { serve(listener, router, &config, &inner).await.unwrap() });
+        (address, lifecycle, server)
+    }
+
+    async fn exchange(stream: &mut TcpStream, request: &str) -> String {
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn handlers_see_the_peer() {
+        let echo = get(|ConnectInfo(peer): ConnectInfo<SocketAddr>| async move { peer.to_string() });
+        let (address, lifecycle, server) = start(Router::new().route("/", echo), config()).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let local = stream.local_addr().unwrap().to_string();
+        let answer = exchange(
+            &mut stream,
+            "GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n",
+        )
+        .await;
+        assert!(
+            answer.starts_with("HTTP/1.1 200") && answer.ends_with(&local),
+            "{answer}"
+        );
+        lifecycle.shut_down();
+        server.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_large_body_is_refused() {
+        let router = Router::new().route("/", post(|body: String| async { body }));
+        let (address, _lifecycle, _server) = start(router, config()).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = "POST / HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 9\r\n\r\n123456789";
+        assert!(exchange(&mut stream, request).await.starts_with("HTTP/1.1 413"));
+    }
+
+    #[tokio::test]
+    async fn a_client_that_never_finishes_its_head_is_cut_off() {
+        let config = HttpConfig {
+            header_read_timeout_ms: 20,
+            ..config()
+        };
+        let (address, _lifecycle, _server) = start(Router::new(), config).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nhost:").await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn shutdown_finishes_what_is_in_flight_and_drops_idle_connections() {
+        let (begun, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (inner_begun, inner_go) = (Arc::clone(&begun), Arc::clone(&go));
+        let slow = get(move || async move {
+            inner_begun.notify_one();
+            inner_go.notified().await;
+            "finished"
+        });
+        let (address, lifecycle, server) = start(Router::new().route("/", slow), config()).await;
+        let mut idle = TcpStream::connect(address).await.unwrap();
+        let mut busy = TcpStream::connect(address).await.unwrap();
+        let answer =
+            tokio::spawn(async move { exchange(&mut busy, "GET / HTTP/1.1\r\nhost: h\r\n\r\n").await });
+        begun.notified().await;
+        lifecycle.shut_down();
+        idle.read_to_end(&mut Vec::new()).await.unwrap();
+        go.notify_one();
+        assert!(answer.await.unwrap().ends_with("finished"));
+        server.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_hard_cancel_drops_what_is_in_flight() {
+        let begun = Arc::new(Notify::new());
+        let inner = Arc::clone(&begun);
+        let stuck = get(move || async move {
+            inner.notify_one();
+            std::future::pending::<()>().await;
+        });
+        let (address, lifecycle, server) = start(Router::new().route("/", stuck), config()).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n")
+            .await
+            .unwrap();
+        begun.notified().await;
+        lifecycle.abort();
+        server.await.unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        assert!(answer.is_empty());
+    }
+}

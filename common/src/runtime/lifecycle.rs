@@ -1,0 +1,189 @@
+//! From `main` to the exit code.
+//!
+//! Shutdown has two steps. The first signal (SIGTERM or SIGINT) cancels *soft*: stop taking on work, finish what was
+//! begun. A second signal, or the end of the grace period, cancels *hard*: drop everything. Whatever is dropped is
+//! recovered by redelivery, so hard is safe, only slower for those who wait.
+//!
+//! The exit code tells the truth: success only when `main` returned `Ok` and no tracked task was cut off.
+
+use std::future::Future;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::telemetry;
+
+/// Below the 30 s after which orchestrators commonly kill.
+const GRACE: Duration = Duration::from_secs(25);
+
+/// After a hard cancel: time to notice it.
+const LAST_CALL: Duration = Duration::from_secs(2);
+
+/// The shutdown tokens and the tasks a process must see finished. Clones share all three.
+#[derive(Debug, Clone, Default)]
+pub struct Lifecycle {
+    soft: CancellationToken,
+    hard: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Lifecycle {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Cancelled when no new work may begin.
+    pub fn soft(&self) -> &CancellationToken {
+        &self.soft
+    }
+
+    /// Cancelled when running work must be dropped. Always after [`Self::soft`].
+    pub fn hard(&self) -> &CancellationToken {
+        &self.hard
+    }
+
+    /// Tasks spawned here are waited for at shutdown.
+    pub fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
+    /// Begins an orderly shutdown, as the first signal does.
+    pub fn shut_down(&self) {
+        self.soft.cancel();
+    }
+
+    /// Drops running work, as the second signal does.
+    pub fn abort(&self) {
+        self.soft.cancel();
+        self.hard.cancel();
+    }
+
+    /// Waits for all tracked tasks; `false` if a hard cancel came first and some were still running.
+    async fn drain(&self) -> bool {
+        self.tasks.close();
+        tokio::select! {
+            () = self.tasks.wait() => true,
+            () = cut_off(&self.hard) => self.tasks.is_empty(),
+        }
+    }
+
+    async fn watch_signals(self, mut terminate: Signal, mut interrupt: Signal) {
+        let first = tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+            () = self.soft.cancelled() => "own accord",
+        };
+        tracing::info!(cause = first, grace_s = GRACE.as_secs(), "shutting down");
+        self.soft.cancel();
+        tokio::select! {
+            _ = terminate.recv() => tracing::warn!("second SIGTERM: dropping running work"),
+            _ = interrupt.recv() => tracing::warn!("second SIGINT: dropping running work"),
+            () = tokio::time::sleep(GRACE) => tracing::warn!("grace period over: dropping running work"),
+        }
+        self.hard.cancel();
+    }
+}
+
+/// Runs a service: logging, signals, `main`, then the wait for its tasks. Called from a plain `fn main`.
+///
+/// An `Err` from `main` is logged with its chain of causes and shuts the rest down.
+pub fn run<M, F>(service: &'static str, main: M) -> ExitCode
+where
+    M: FnOnce(Lifecycle) -> F,
+    F: Future<Output = anyhow::Result<()>>,
+{
+    match start(service, main) {
+        Ok(code) => code,
+        Err(error) => {
+            // Logging itself may be what failed to start.
+            let _ = writeln!(std::io::stderr(), "{service} cannot start: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start<M, F>(service: &'static str, main: M) -> anyhow::Result<ExitCode>
+where
+    M: FnOnce(Lifecycle) -> F,
+    F: Future<Output = anyhow::Result<()>>,
+{
+    telemetry::init(service)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let clean = runtime.block_on(async {
+        let lifecycle = Lifecycle::new();
+        let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        tokio::spawn(lifecycle.clone().watch_signals(terminate, interrupt));
+        anyhow::Ok(supervise(&lifecycle, main(lifecycle.clone())).await)
+    })?;
+    // A blocking call that ignores cancellation must not hold up the exit.
+    runtime.shutdown_timeout(LAST_CALL);
+    tracing::info!(service, clean, "stopped");
+    Ok(if clean {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// `true` when `main` succeeded and every task ended by itself.
+async fn supervise(lifecycle: &Lifecycle, main: impl Future<Output = anyhow::Result<()>>) -> bool {
+    let ended_well = tokio::select! {
+        result = main => match result {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::error!(error = format!("{error:#}"), "failed");
+                false
+            }
+        },
+        () = cut_off(lifecycle.hard()) => false,
+    };
+    lifecycle.shut_down();
+    let drained = lifecycle.drain().await;
+    if !drained {
+        tracing::error!(tasks = lifecycle.tasks.len(), "tasks were cut off");
+    }
+    ended_well && drained
+}
+
+async fn cut_off(hard: &CancellationToken) {
+    hard.cancelled().await;
+    tokio::time::sleep(LAST_CALL).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn success_waits_for_tracked_tasks() {
+        let lifecycle = Lifecycle::new();
+        let (finish, finished) = tokio::sync::oneshot::channel();
+        let soft = lifecycle.soft().clone();
+        lifecycle.tasks().spawn(async move {
+            soft.cancelled().await;
+            finish.send(()).unwrap();
+        });
+        assert!(supervise(&lifecycle, async { Ok(()) }).await);
+        finished.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_error_is_no_success_and_shuts_down() {
+        let lifecycle = Lifecycle::new();
+        assert!(!supervise(&lifecycle, async { anyhow::bail!("no database") }).await);
+        assert!(lifecycle.soft().is_cancelled());
+        assert!(!lifecycle.hard().is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn a_task_that_ignores_both_tokens_is_cut_off() {
+        let lifecycle = Lifecycle::new();
+        lifecycle.tasks().spawn(std::future::pending::<()>());
+        lifecycle.abort();
+        assert!(!supervise(&lifecycle, async { Ok(()) }).await);
+    }
+}

@@ -1,0 +1,82 @@
+//! Connections to Postgres, with the limits every session carries.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+
+use super::config::PostgresConfig;
+use super::retry::{RetryPolicy, retry};
+
+/// Long enough for a database that is still recovering, short enough to notice a wrong address at deployment.
+const FIRST_CONNECTION: RetryPolicy = RetryPolicy {
+    first_delay: Duration::from_millis(200),
+    max_delay: Duration::from_secs(2),
+    max_attempts: u32::MAX,
+    max_elapsed: Some(Duration::from_secs(30)),
+};
+
+/// SQLSTATE `cannot_connect_now`: the server is starting up or shutting down.
+const CANNOT_CONNECT_NOW: &str = "57P03";
+
+/// A pool with at least one connection proven to work; waits up to 30 s for the server. `application_name` is what
+/// `pg_stat_activity` shows.
+pub async fn connect(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
+    let pool = connect_lazily(config, application_name)?;
+    retry(&FIRST_CONNECTION, || pool.acquire(), is_not_up_yet).await?;
+    Ok(pool)
+}
+
+/// A pool that connects on first use, for processes that must start and serve while Postgres is down. Fails only when
+/// the address cannot be parsed.
+pub fn connect_lazily(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
+    let session = config
+        .database_url
+        .expose()
+        .parse::<PgConnectOptions>()?
+        .application_name(application_name)
+        // A transaction whose owner vanished holds its row locks; five seconds of that is plenty.
+        .options([
+            ("idle_in_transaction_session_timeout", "5s"),
+            ("statement_timeout", "30s"),
+        ]);
+    Ok(PgPoolOptions::new()
+        .max_connections(config.pool_size)
+        .acquire_timeout(config.acquire_timeout())
+        // A ping before each use doubles the round trips; whoever meets a dead connection retries anyway.
+        .test_before_acquire(false)
+        .connect_lazy_with(session))
+}
+
+fn is_not_up_yet(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
+        sqlx::Error::Database(error) => error.code().as_deref() == Some(CANNOT_CONNECT_NOW),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::config::SecretText;
+
+    fn config(url: &str) -> PostgresConfig {
+        PostgresConfig {
+            database_url: SecretText::new(url),
+            pool_size: 2,
+            acquire_timeout_ms: 100,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lazy_pool_needs_no_server() {
+        let pool = connect_lazily(&config("postgres://u@127.0.0.1:1/d"), "test").unwrap();
+        assert_eq!(pool.options().get_max_connections(), 2);
+        assert_eq!(pool.connect_options().get_application_name(), Some("test"));
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_an_error() {
+        assert!(connect_lazily(&config("nowhere"), "test").is_err());
+    }
+}

@@ -1,0 +1,41 @@
+//! Logs: one line an event, on stderr, so that stdout stays free for what a command answers.
+
+use std::env;
+use std::io::stderr;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
+
+/// Why logging could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    #[error("LOG is not a valid filter: {0}")]
+    Filter(#[from] ParseError),
+    #[error("a subscriber is already installed: {0}")]
+    Installed(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Starts logging for the process. `LOG` filters (`info`, `warn,common::bus=debug`; default `info`),
+/// `LOG_FORMAT=json` writes JSON lines. Panics are logged in the same format, because a bare line on stderr is lost
+/// on whoever collects the rest as JSON.
+pub fn init(service: &'static str) -> Result<(), TelemetryError> {
+    let filter = EnvFilter::try_new(env::var("LOG").unwrap_or_else(|_| "info".to_owned()))?;
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(stderr);
+    if env::var("LOG_FORMAT").is_ok_and(|format| format == "json") {
+        builder
+            .json()
+            .flatten_event(true)
+            .try_init()
+            .map_err(TelemetryError::Installed)?;
+    } else {
+        builder.try_init().map_err(TelemetryError::Installed)?;
+    }
+    std::panic::set_hook(Box::new(|panic| {
+        let location = panic.location().map(ToString::to_string);
+        tracing::error!(location, message = panic.payload_as_str(), "panic");
+    }));
+    tracing::info!(service, version = env!("CARGO_PKG_VERSION"), "starting");
+    Ok(())
+}

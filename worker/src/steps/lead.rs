@@ -1,0 +1,231 @@
+//! Leads become lead events, and move customers from `click` to `lead`.
+//!
+//! Phases: **repeats** (a record stored or refused by an earlier delivery gets the same outcome) → **customers**,
+//! resolved and locked in order → **decisions**, record by record, each seeing what the ones before it did →
+//! **rows**: events, customers, remembered refusals.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use common::domain::ids::{CustomerId, EventId, ProgramId};
+use common::domain::lead::{EmailHash, LeadAuth, LeadDecision, LeadMode, LeadRefusal, decide};
+use common::domain::text::{CustomerKey, Label};
+use common::messages::lead::{LeadOutcome, LeadRecord};
+use common::messages::subject::Subject;
+use common::storage::customers::{self, Customer};
+use common::storage::leads::{self, NewLead};
+use common::storage::programs::{self, Program};
+use common::storage::{StorageResult, refused_events};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{StepContext, reply, storage_failed};
+use crate::customer_lookup::{Found, KeyBindings, Reference, resolve};
+
+/// How long a lead waits for the click it names, counted from its own time. Below the caller's deadline.
+pub const WAIT_FOR_CLICK: TimeDelta = TimeDelta::seconds(3);
+
+#[derive(Debug)]
+pub struct LeadStep(pub StepContext);
+
+impl Step for LeadStep {
+    type Record = LeadRecord;
+    const SUBJECT: Subject = Subject::Leads;
+
+    async fn run(&self, batch: &[Delivered<LeadRecord>]) -> Result<Processed, StepError> {
+        let records: Vec<&LeadRecord> = batch.iter().map(|delivered| &delivered.record).collect();
+        let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
+        let outcomes = self.track(&mut transaction, &records).await.map_err(storage_failed)?;
+        transaction.commit().await.map_err(storage_failed)?;
+        let mut processed = Processed::default();
+        for delivered in batch {
+            let outcome = outcomes.get(&delivered.record.event_id);
+            processed.verdicts.push(if outcome.is_some() { Verdict::Done } else { Verdict::Later });
+            if let Some(outcome) = outcome {
+                let reply = reply(delivered.reply_to.as_ref(), delivered.record.event_id, outcome)?;
+                processed.replies.extend(reply);
+            }
+        }
+        Ok(processed)
+    }
+
+    async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
+        self.0.bury(&letter).await
+    }
+}
+
+impl LeadStep {
+    /// Outcomes by event; a record without one waits for its click.
+    async fn track(
+        &self,
+        connection: &mut PgConnection,
+        records: &[&LeadRecord],
+    ) -> StorageResult<HashMap<EventId, LeadOutcome>> {
+        let mut outcomes = earlier_outcomes(connection, records).await?;
+        let fresh: Vec<&LeadRecord> =
+            records.iter().copied().filter(|record| !outcomes.contains_key(&record.event_id)).collect();
+        let found = resolve(connection, &self.0.codec, &references(&fresh)).await?;
+        let mut desk = Desk::open(connection, &found).await?;
+        for (record, found) in fresh.into_iter().zip(found) {
+            // A record can stand twice in one batch.
+            if outcomes.contains_key(&record.event_id) {
+                continue;
+            }
+            if let Some(outcome) = desk.take(record, found, self.0.clock.now()) {
+                outcomes.insert(record.event_id, outcome);
+            }
+        }
+        desk.close(connection).await?;
+        Ok(outcomes)
+    }
+}
+
+fn references<'a>(records: &[&'a LeadRecord]) -> Vec<Reference<'a>> {
+    records
+        .iter()
+        .map(|record| Reference {
+            program_id: match record.lead.mode {
+                LeadMode::Server { program_id } => Some(program_id),
+                LeadMode::Browser => None,
+            },
+            customer_key: record.lead.customer_key.as_ref(),
+            click_id: record.lead.click_id.as_ref(),
+            at: record.led_at,
+        })
+        .collect()
+}
+
+async fn earlier_outcomes(
+    connection: &mut PgConnection,
+    records: &[&LeadRecord],
+) -> StorageResult<HashMap<EventId, LeadOutcome>> {
+    let events: Vec<Uuid> = records.iter().map(|record| record.event_id.get()).collect();
+    let times: Vec<DateTime<Utc>> = records.iter().map(|record| record.led_at).collect();
+    let mut outcomes: HashMap<EventId, LeadOutcome> = HashMap::new();
+    for (event_id, provisional) in leads::stored(connection, &events, &times).await? {
+        outcomes.insert(event_id, if provisional { LeadOutcome::Provisional } else { LeadOutcome::Tracked });
+    }
+    for (event_id, outcome) in refused_events::find(connection, &events).await? {
+        if let Ok(outcome) = serde_json::from_str(&outcome) {
+            outcomes.insert(event_id, outcome);
+        }
+    }
+    Ok(outcomes)
+}
+
+/// The batch's customers while they are decided on, and what has to be written afterwards.
+struct Desk<'a> {
+    customers: HashMap<CustomerId, Customer>,
+    programs: HashMap<ProgramId, Program>,
+    keys: KeyBindings,
+    changed: Vec<CustomerId>,
+    events: Vec<NewLead<'a>>,
+    refusals: Vec<(EventId, String)>,
+}
+
+impl<'a> Desk<'a> {
+    async fn open(connection: &mut PgConnection, found: &[Found]) -> StorageResult<Self> {
+        let ids: Vec<i64> = found
+            .iter()
+            .filter_map(|found| match found {
+                Found::Customer(customer_id) => Some(customer_id.get()),
+                Found::Missing | Found::NotYet => None,
+            })
+            .collect();
+        let customers = customers::lock(connection, &ids).await?;
+        let programs: Vec<i64> = customers.iter().map(|customer| customer.program_id.get()).collect();
+        Ok(Self {
+            programs: programs::find(connection, &programs).await?,
+            customers: customers.into_iter().map(|customer| (customer.customer_id, customer)).collect(),
+            keys: KeyBindings::default(),
+            changed: Vec::new(),
+            events: Vec::new(),
+            refusals: Vec::new(),
+        })
+    }
+
+    /// `None`: not yet to be decided.
+    fn take(&mut self, record: &'a LeadRecord, found: Found, now: DateTime<Utc>) -> Option<LeadOutcome> {
+        let customer = match found {
+            Found::NotYet if now - record.led_at < WAIT_FOR_CLICK => return None,
+            Found::NotYet | Found::Missing => None,
+            Found::Customer(customer_id) => self.redirected(record, customer_id),
+        };
+        let Some(customer) = customer.and_then(|customer_id| self.customers.get_mut(&customer_id)) else {
+            return Some(self.refuse(record, LeadRefusal::CustomerNotFound));
+        };
+        let lead_auth =
+            self.programs.get(&customer.program_id).map_or(LeadAuth::AnyCaller, |program| program.lead_auth);
+        let provisional = match decide(record.lead.mode, customer.program_id, customer.status, lead_auth) {
+            LeadDecision::Refuse(reason) => return Some(self.refuse(record, reason)),
+            LeadDecision::Provisional => true,
+            LeadDecision::Track => false,
+        };
+        if provisional { propose(customer, record) } else { confirm(customer, record, &mut self.keys) }
+        self.changed.push(customer.customer_id);
+        self.events.push(NewLead {
+            event_id: record.event_id,
+            program_id: customer.program_id,
+            customer_id: customer.customer_id,
+            led_at: record.led_at,
+            click_id: customer.click_id.clone(),
+            customer_key: record.lead.customer_key.as_ref().map(CustomerKey::as_str),
+            event_name: record.lead.event_name.as_ref().map(Label::as_str),
+            provisional,
+        });
+        Some(if provisional { LeadOutcome::Provisional } else { LeadOutcome::Tracked })
+    }
+
+    fn redirected(&self, record: &LeadRecord, found: CustomerId) -> Option<CustomerId> {
+        let program_id = match record.lead.mode {
+            LeadMode::Server { program_id } => program_id,
+            LeadMode::Browser => self.customers.get(&found)?.program_id,
+        };
+        Some(self.keys.redirect(program_id, record.lead.customer_key.as_ref(), found))
+    }
+
+    fn refuse(&mut self, record: &LeadRecord, reason: LeadRefusal) -> LeadOutcome {
+        let outcome = LeadOutcome::Refused(reason);
+        if let Ok(text) = serde_json::to_string(&outcome) {
+            self.refusals.push((record.event_id, text));
+        }
+        outcome
+    }
+
+    async fn close(mut self, connection: &mut PgConnection) -> StorageResult<()> {
+        self.changed.sort_unstable();
+        self.changed.dedup();
+        let changed: Vec<&Customer> = self.changed.iter().filter_map(|id| self.customers.get(id)).collect();
+        customers::save(connection, &changed).await?;
+        leads::insert(connection, &self.events).await?;
+        refused_events::remember(connection, &self.refusals).await
+    }
+}
+
+/// The status moves, and the key is bound unless the customer has one. Confirmed by click_id alone, a proposed key
+/// stays a proposal: it resolves for authenticated callers, and the first of them to send it binds it.
+fn confirm(customer: &mut Customer, record: &LeadRecord, keys: &mut KeyBindings) {
+    if let Ok(status) = customer.status.on_lead() {
+        customer.status = status;
+        customer.signup_date = Some(record.led_at);
+    }
+    keys.bind(customer, record.lead.customer_key.as_ref());
+    remember_email(customer, record.lead.email_hash.as_ref());
+}
+
+/// Only a proposal: nothing that attribution or money rests on changes.
+fn propose(customer: &mut Customer, record: &LeadRecord) {
+    if customer.customer_key.is_none()
+        && let Some(key) = &record.lead.customer_key
+    {
+        customer.proposed_customer_key = Some(key.to_string());
+    }
+    remember_email(customer, record.lead.email_hash.as_ref());
+}
+
+fn remember_email(customer: &mut Customer, email_hash: Option<&EmailHash>) {
+    if let Some(email_hash) = email_hash {
+        customer.email_hash = Some(email_hash.to_string());
+    }
+}

@@ -1,0 +1,68 @@
+//! One step a file: records in, rows and outcomes out, one transaction a batch.
+
+pub mod click;
+pub mod lead;
+pub mod notification;
+pub mod refund;
+pub mod sale;
+
+use std::sync::Arc;
+
+use common::bus::consume::{DeadLetter, StepError};
+use common::bus::reply::Reply;
+use common::domain::click_id::ClickIdCodec;
+use common::domain::ids::EventId;
+use common::runtime::clock::Clock;
+use common::storage::{StorageError, claims, dead_letters};
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+use sqlx::PgPool;
+use tokio::sync::Notify;
+
+/// What every step works with.
+#[derive(Debug, Clone)]
+pub struct StepContext {
+    pub pool: PgPool,
+    pub codec: Arc<ClickIdCodec>,
+    pub clock: Clock,
+    /// Wakes the relay when a commit has put something into the outbox.
+    pub outbox_filled: Arc<Notify>,
+}
+
+impl StepContext {
+    /// Keeps a record no retry will fix. Its claim, if it has one, leaves the relay's sight with it.
+    pub async fn bury(&self, letter: &DeadLetter) -> Result<(), StepError> {
+        let mut transaction = self.pool.begin().await.map_err(storage_failed)?;
+        let new = dead_letters::NewDeadLetter {
+            subject: &letter.subject,
+            event_id: letter.event_id,
+            payload: &letter.payload,
+            reason: &letter.reason,
+            deliveries: letter.deliveries,
+        };
+        dead_letters::bury(&mut transaction, &new).await.map_err(storage_failed)?;
+        if let Some(event_id) = letter.event_id {
+            claims::mark_dead(&mut transaction, EventId::new(event_id)).await.map_err(storage_failed)?;
+        }
+        transaction.commit().await.map_err(storage_failed)
+    }
+}
+
+/// Retry or fail is the storage layer's knowledge; the loop only needs the verdict.
+fn storage_failed(error: impl Into<StorageError>) -> StepError {
+    let error: StorageError = error.into();
+    if error.is_transient() { StepError::Transient(error.into()) } else { StepError::Permanent(error.into()) }
+}
+
+/// A reply for whoever waits for this event; nobody waits without a `reply_to`.
+fn reply(
+    reply_to: Option<&Arc<str>>,
+    event_id: EventId,
+    outcome: &impl Serialize,
+) -> Result<Option<Reply>, StepError> {
+    let Some(reply_to) = reply_to else {
+        return Ok(None);
+    };
+    let outcome = to_raw_value(outcome).map_err(|error| StepError::Permanent(error.into()))?;
+    Ok(Some(Reply { reply_to: Arc::clone(reply_to), event_id: event_id.get(), outcome }))
+}

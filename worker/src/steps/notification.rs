@@ -1,0 +1,80 @@
+//! Messages to people. A consumer of its own: whatever happens here never reaches an HTTP answer.
+
+use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use common::domain::ids::PartnerId;
+use common::messages::notification::{Content, Deduction, NotificationRecord, Recipient};
+use common::messages::subject::Subject;
+use common::storage::notifications::{self, NewNotification};
+
+use super::{StepContext, storage_failed};
+
+#[derive(Debug)]
+pub struct NotificationStep(pub StepContext);
+
+impl Step for NotificationStep {
+    type Record = NotificationRecord;
+    const SUBJECT: Subject = Subject::Notifications;
+
+    async fn run(&self, batch: &[Delivered<NotificationRecord>]) -> Result<Processed, StepError> {
+        let new = batch
+            .iter()
+            .map(|delivered| compose(&delivered.record))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| StepError::Permanent(error.into()))?;
+        let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
+        notifications::add(&mut transaction, &new).await.map_err(storage_failed)?;
+        transaction.commit().await.map_err(storage_failed)?;
+        Ok(Processed { verdicts: vec![Verdict::Done; batch.len()], replies: Vec::new() })
+    }
+
+    async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
+        self.0.bury(&letter).await
+    }
+}
+
+fn compose(record: &NotificationRecord) -> Result<NewNotification, serde_json::Error> {
+    let (kind, message, deduction) = match &record.content {
+        Content::CommissionDeducted(deduction) => {
+            ("commission_deducted", deducted_message(deduction), deduction)
+        }
+        Content::PaidCommissionDeducted(deduction) => {
+            ("paid_commission_deducted", manual_review_message(deduction), deduction)
+        }
+    };
+    Ok(NewNotification {
+        event_id: record.event_id.get(),
+        program_id: record.program_id.get(),
+        partner_id: match record.recipient {
+            Recipient::Partner(partner_id) => Some(PartnerId::get(partner_id)),
+            Recipient::Advertiser => None,
+        },
+        kind,
+        message,
+        details: serde_json::to_value(deduction)?,
+    })
+}
+
+fn deducted_message(deduction: &Deduction) -> String {
+    let Deduction { commission_id, status, .. } = deduction;
+    let amount = amount(deduction);
+    format!("Commission {commission_id} was {}: {amount} deducted.{}", status.as_str(), reason(deduction))
+}
+
+fn manual_review_message(deduction: &Deduction) -> String {
+    let Deduction { commission_id, status, .. } = deduction;
+    let amount = amount(deduction);
+    format!(
+        "Commission {commission_id} was {} after it had been paid out: review {amount} with the partner.{}",
+        status.as_str(),
+        reason(deduction)
+    )
+}
+
+/// Two decimals and the currency's code: `12.34 USD`.
+fn amount(deduction: &Deduction) -> String {
+    format!("{:.2} {}", deduction.deducted.to_dollars(), deduction.currency.as_str())
+}
+
+fn reason(deduction: &Deduction) -> String {
+    deduction.refund_reason.as_ref().map(|reason| format!(" Reason: {reason}")).unwrap_or_default()
+}

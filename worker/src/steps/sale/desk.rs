@@ -1,0 +1,166 @@
+//! The sales of one batch while they are decided on.
+//!
+//! Holds what the decisions rest on (customers locked, program terms, subscriptions, links) and lets each recorded
+//! sale change it for the next one: a second payment in the same batch is a second payment.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use common::domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
+use common::domain::sale::{
+    LinkOwner, ProgramTerms, Recording, SaleCustomer, SaleDecision, SaleFacts, SaleRefusal, Subscription, decide,
+};
+use common::domain::text::SubscriptionId;
+use common::messages::sale::SaleRecord;
+use common::storage::customers::{self, Customer};
+use common::storage::programs::{self, Program};
+use common::storage::subscriptions::{self, SubscriptionKey};
+use common::storage::{StorageResult, links};
+use sqlx::PgConnection;
+
+use crate::customer_lookup::{Found, KeyBindings};
+
+/// How long a sale waits for the click it names, counted from its own time. Below the caller's deadline.
+const WAIT_FOR_CLICK: TimeDelta = TimeDelta::seconds(3);
+
+pub enum Judged {
+    /// Its click may still be on its way.
+    NotYet,
+    Decided(SaleDecision),
+}
+
+pub struct Desk {
+    customers: HashMap<CustomerId, Customer>,
+    programs: HashMap<ProgramId, Program>,
+    subscriptions: HashMap<SubscriptionKey, Subscription>,
+    links: HashMap<ReferralLinkId, LinkOwner>,
+    keys: KeyBindings,
+    changed: HashSet<CustomerId>,
+    /// The customer of each recorded sale.
+    buyers: HashMap<EventId, CustomerId>,
+    /// Subscriptions whose first sale is in this batch, with that sale's event.
+    started: Vec<(SubscriptionKey, EventId)>,
+}
+
+impl Desk {
+    pub async fn open(
+        connection: &mut PgConnection,
+        records: &[&SaleRecord],
+        found: &[Found],
+    ) -> StorageResult<Self> {
+        let ids: Vec<i64> = found
+            .iter()
+            .filter_map(|found| match found {
+                Found::Customer(customer_id) => Some(customer_id.get()),
+                Found::Missing | Found::NotYet => None,
+            })
+            .collect();
+        let customers = customers::lock(connection, &ids).await?;
+        let program_ids: HashSet<i64> = records.iter().map(|record| record.program_id.get()).collect();
+        let programs = programs::find(connection, &program_ids.into_iter().collect::<Vec<_>>()).await?;
+        let named: HashSet<SubscriptionKey> = records.iter().filter_map(|record| subscription_key(record)).collect();
+        let subscriptions = subscriptions::find(connection, &named.into_iter().collect::<Vec<_>>()).await?;
+        let touched = customers.iter().flat_map(|customer| customer.journey.touches());
+        let mut link_ids: HashSet<i64> = touched.map(|touch| touch.referral_link_id.get()).collect();
+        link_ids.extend(customers.iter().map(|customer| customer.journey.first().referral_link_id.get()));
+        let renewed = subscriptions.values().flat_map(|subscription| &subscription.credited_links);
+        link_ids.extend(renewed.map(|link| link.get()));
+        Ok(Self {
+            links: links::owners(connection, &link_ids.into_iter().collect::<Vec<_>>()).await?,
+            customers: customers.into_iter().map(|customer| (customer.customer_id, customer)).collect(),
+            programs,
+            subscriptions,
+            keys: KeyBindings::default(),
+            changed: HashSet::new(),
+            buyers: HashMap::new(),
+            started: Vec::new(),
+        })
+    }
+
+    pub fn judge(&mut self, record: &SaleRecord, found: Found, now: DateTime<Utc>) -> Judged {
+        let customer = match found {
+            Found::NotYet if now - record.sold_at < WAIT_FOR_CLICK => return Judged::NotYet,
+            Found::NotYet | Found::Missing => None,
+            Found::Customer(found) => {
+                let key = record.sale.customer_key.as_ref();
+                self.customers.get(&self.keys.redirect(record.program_id, key, found))
+            }
+        };
+        let Some(program) = self.programs.get(&record.program_id) else {
+            return Judged::Decided(SaleDecision::Refuse(SaleRefusal::NoAttribution));
+        };
+        let buyer = customer.map(sale_customer);
+        let decision = decide(&record.sale, record.sold_at, &SaleFacts {
+            program_id: record.program_id,
+            terms: &program.terms,
+            customer: buyer.as_ref(),
+            subscription: subscription_key(record).and_then(|key| self.subscriptions.get(&key)),
+            links: &self.links,
+        });
+        if let (SaleDecision::Record(recording), Some(buyer)) = (&decision, buyer) {
+            self.follow(record, recording, &buyer);
+        }
+        Judged::Decided(decision)
+    }
+
+    /// What the next record of the batch must see.
+    fn follow(&mut self, record: &SaleRecord, recording: &Recording, buyer: &SaleCustomer) {
+        self.buyers.insert(record.event_id, buyer.customer_id);
+        self.changed.insert(buyer.customer_id);
+        if let Some(customer) = self.customers.get_mut(&buyer.customer_id) {
+            customer.status = customer.status.on_sale();
+            let first = customer.first_purchase_date.map_or(record.sold_at, |first| first.min(record.sold_at));
+            customer.first_purchase_date = Some(first);
+            self.keys.bind(customer, record.sale.customer_key.as_ref());
+        }
+        if let Some(key) = subscription_key(record)
+            && !self.subscriptions.contains_key(&key)
+        {
+            self.started.push((key.clone(), record.event_id));
+            self.subscriptions.insert(key, Subscription {
+                first_payment_at: record.sold_at,
+                first_click_at: buyer.journey.first().clicked_at,
+                credited_links: recording.credited_links.clone(),
+            });
+        }
+    }
+
+    pub fn buyer(&self, event_id: EventId) -> Option<CustomerId> {
+        self.buyers.get(&event_id).copied()
+    }
+
+    pub fn program(&self, program_id: ProgramId) -> Option<&Program> {
+        self.programs.get(&program_id)
+    }
+
+    pub fn terms(&self, program_id: ProgramId) -> Option<&ProgramTerms> {
+        self.program(program_id).map(|program| &program.terms)
+    }
+
+    /// Subscriptions started in this batch: key, event of the first sale, what its renewals follow.
+    pub fn started(&self) -> impl Iterator<Item = (&SubscriptionKey, EventId, &Subscription)> {
+        self.started
+            .iter()
+            .filter_map(|(key, event_id)| self.subscriptions.get(key).map(|started| (key, *event_id, started)))
+    }
+
+    /// Writes the customers that changed.
+    pub async fn close(self, connection: &mut PgConnection) -> StorageResult<()> {
+        let changed: Vec<&Customer> = self.changed.iter().filter_map(|id| self.customers.get(id)).collect();
+        customers::save(connection, &changed).await
+    }
+}
+
+fn sale_customer(customer: &Customer) -> SaleCustomer {
+    SaleCustomer {
+        customer_id: customer.customer_id,
+        program_id: customer.program_id,
+        journey: customer.journey.clone(),
+        first_purchase_date: customer.first_purchase_date,
+    }
+}
+
+fn subscription_key(record: &SaleRecord) -> Option<SubscriptionKey> {
+    let subscription_id: &SubscriptionId = record.sale.subscription_id.as_ref()?;
+    Some((record.program_id, subscription_id.to_string()))
+}

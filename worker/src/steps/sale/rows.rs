@@ -1,0 +1,161 @@
+//! The rows of recorded sales: sale events, commissions, ledger entries, subscriptions, claims.
+
+use std::collections::HashMap;
+
+use common::domain::attribution::AttributionModel;
+use common::domain::ids::{CommissionId, EventId, SaleId};
+use common::domain::ledger;
+use common::domain::sale::{Earning, Recording};
+use common::messages::sale::{NoCommission, SaleOutcome, SaleRecord};
+use common::storage::commissions::{self, NewCommission};
+use common::storage::ledger::{NewEntry, post};
+use common::storage::sales::{self, NewSale};
+use common::storage::subscriptions::{self, NewSubscription};
+use common::storage::{StorageError, StorageResult, claims};
+use sqlx::PgConnection;
+
+use super::desk::Desk;
+
+/// A sale that now exists.
+pub struct Written {
+    pub sale_id: SaleId,
+    pub outcome: SaleOutcome,
+}
+
+pub async fn write(
+    connection: &mut PgConnection,
+    kept: &[(&SaleRecord, Recording)],
+    desk: &Desk,
+) -> StorageResult<HashMap<EventId, Written>> {
+    if kept.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let sale_ids = write_sales(connection, kept, desk).await?;
+    let commission_ids = write_commissions(connection, kept, &sale_ids, desk).await?;
+    write_subscriptions(connection, &sale_ids, desk).await?;
+    let closed: Vec<(&str, SaleId)> = kept
+        .iter()
+        .filter_map(|(record, _)| {
+            sale_ids.get(&record.event_id).map(|sale_id| (record.sale.transaction_id.as_str(), *sale_id))
+        })
+        .collect();
+    claims::record(connection, &closed).await?;
+    kept.iter()
+        .map(|(record, recording)| {
+            let sale_id = sale_id(&sale_ids, record)?;
+            let outcome = SaleOutcome::Recorded {
+                sale_id,
+                commission_ids: commission_ids.get(&record.event_id).cloned().unwrap_or_default(),
+                split: desk
+                    .terms(record.program_id)
+                    .is_some_and(|terms| terms.attribution_model == AttributionModel::Linear),
+                no_commission: no_commission(recording),
+            };
+            Ok((record.event_id, Written { sale_id, outcome }))
+        })
+        .collect()
+}
+
+async fn write_sales(
+    connection: &mut PgConnection,
+    kept: &[(&SaleRecord, Recording)],
+    desk: &Desk,
+) -> StorageResult<HashMap<EventId, SaleId>> {
+    let new: Vec<NewSale<'_>> = kept
+        .iter()
+        .filter_map(|(record, recording)| {
+            desk.buyer(record.event_id).map(|customer_id| NewSale {
+                record,
+                customer_id,
+                no_commission: no_commission(recording),
+            })
+        })
+        .collect();
+    sales::insert(connection, &new).await
+}
+
+/// Commissions and their accruals; the ids by event, in the attribution model's order.
+async fn write_commissions(
+    connection: &mut PgConnection,
+    kept: &[(&SaleRecord, Recording)],
+    sale_ids: &HashMap<EventId, SaleId>,
+    desk: &Desk,
+) -> StorageResult<HashMap<EventId, Vec<CommissionId>>> {
+    let mut events = Vec::new();
+    let mut new = Vec::new();
+    for (record, recording) in kept {
+        let Earning::Commissions { credits, currency, policy } = &recording.earning else {
+            continue;
+        };
+        let (Some(program), Some(customer_id)) = (desk.program(record.program_id), desk.buyer(record.event_id))
+        else {
+            continue;
+        };
+        let sale_id = sale_id(sale_ids, record)?;
+        for credit in credits {
+            events.push(record.event_id);
+            new.push(NewCommission {
+                sale_id,
+                program_id: record.program_id,
+                customer_id,
+                credit: *credit,
+                currency: *currency,
+                policy,
+                hold_until: program.hold.until(record.sold_at),
+            });
+        }
+    }
+    let ids = commissions::insert(connection, &new).await?;
+    let mut by_event: HashMap<EventId, Vec<CommissionId>> = HashMap::new();
+    let mut entries = Vec::with_capacity(new.len() * 2);
+    for ((event_id, commission), commission_id) in events.into_iter().zip(&new).zip(ids) {
+        by_event.entry(event_id).or_default().push(commission_id);
+        entries.extend(ledger::accrual(commission.credit.amount).into_iter().map(|entry| NewEntry {
+            entry_group: event_id,
+            entry,
+            program_id: commission.program_id,
+            partner_program_id: commission.credit.partner_program_id,
+            partner_id: commission.credit.partner_id,
+            commission_id,
+            sale_id: commission.sale_id,
+            currency: commission.currency,
+        }));
+    }
+    post(connection, &entries).await?;
+    Ok(by_event)
+}
+
+async fn write_subscriptions(
+    connection: &mut PgConnection,
+    sale_ids: &HashMap<EventId, SaleId>,
+    desk: &Desk,
+) -> StorageResult<()> {
+    let new: Vec<NewSubscription> = desk
+        .started()
+        .filter_map(|(key, event_id, subscription)| {
+            Some(NewSubscription {
+                key: key.clone(),
+                customer_id: desk.buyer(event_id)?,
+                first_sale_id: *sale_ids.get(&event_id)?,
+                subscription: subscription.clone(),
+            })
+        })
+        .collect();
+    subscriptions::insert(connection, &new).await
+}
+
+fn sale_id(sale_ids: &HashMap<EventId, SaleId>, record: &SaleRecord) -> StorageResult<SaleId> {
+    sale_ids.get(&record.event_id).copied().ok_or(StorageError::RowsAffected {
+        table: "sale_events",
+        expected: 1,
+        actual: 0,
+    })
+}
+
+fn no_commission(recording: &Recording) -> Option<NoCommission> {
+    match &recording.earning {
+        Earning::Commissions { .. } => None,
+        Earning::Nothing(reason) => Some(NoCommission::NothingDue(*reason)),
+        Earning::PartnerMissing => Some(NoCommission::PartnerMissing),
+    }
+}
