@@ -11,3 +11,11 @@ pub mod domain;
 pub mod messages;
 pub mod runtime;
 pub mod storage;
+#[cfg(feature = "testing")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
+pub mod testing;

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::RequestExt;
 use axum::extract::{FromRequest, Request};
 use serde::Deserialize;
 
 use crate::error::ApiError;
 
-/// The contract's routes carry small JSON objects.
-pub const MAX_BODY_BYTES: usize = 64 * 1024;
 /// A body that takes longer than this is an attack or a lost cause.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -29,12 +28,13 @@ impl<S: Sync> FromRequest<S> for TrackingBody {
     type Rejection = std::convert::Infallible;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Self::Rejection> {
-        Ok(Self(read(request.into_body()).await))
+        Ok(Self(read(request.into_limited_body()).await))
     }
 }
 
+/// The limit itself is the server's setting (`BODY_LIMIT_BYTES`), 64 KiB by default.
 async fn read(body: Body) -> Result<Bytes, ApiError> {
-    tokio::time::timeout(READ_TIMEOUT, axum::body::to_bytes(body, MAX_BODY_BYTES))
+    tokio::time::timeout(READ_TIMEOUT, axum::body::to_bytes(body, usize::MAX))
         .await
         .map_err(|_| ApiError::BodyTooSlow)?
         .map_err(|_| ApiError::BodyTooLarge)

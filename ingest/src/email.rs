@@ -9,7 +9,7 @@ use sha2::Sha256;
 const KEY_VERSION: &str = "v1";
 
 #[derive(Clone)]
-pub struct EmailHasher(Hmac<Sha256>);
+pub struct EmailHasher([u8; 32]);
 
 impl std::fmt::Debug for EmailHasher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -19,12 +19,13 @@ impl std::fmt::Debug for EmailHasher {
 
 impl EmailHasher {
     pub fn new(key: &[u8; 32]) -> Self {
-        Self(Hmac::new(key.into()))
+        Self(*key)
     }
 
     /// HMAC-SHA-256 of the trimmed, lower-cased address, as `v1:<hex>`.
     pub fn hash(&self, address: &str) -> Option<EmailHash> {
-        let mut mac = self.0.clone();
+        // HMAC takes keys of any length, so this is always some.
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
         mac.update(address.trim().to_lowercase().as_bytes());
         let mut text = format!("{KEY_VERSION}:");
         for byte in mac.finalize().into_bytes() {

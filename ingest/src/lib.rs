@@ -24,6 +24,7 @@ use anyhow::Context;
 use common::bus;
 use common::bus::publish::Publisher;
 use common::bus::reply::ReplyInbox;
+use common::bus::topology::Topology;
 use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
@@ -44,16 +45,16 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     let listener = TcpListener::bind(config.http.listen).await.context("binding the listen address")?;
     let app = start(&config, clock, &lifecycle).await?;
     tracing::info!(listen = %listener.local_addr()?, "ingest is ready");
-    http::serve(listener, routes::router(app), &config.http, &lifecycle).await
+    Ok(http::serve(listener, routes::router(app), &config.http, &lifecycle).await?)
 }
 
 /// Connects to everything and starts the parts that outlive a request.
 async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::Result<App> {
     let pool = postgres::connect(&config.postgres, "ingest").await?;
     let nats = bus::connect::connect(&config.nats, "ingest").await?;
-    let topology = bus::topology::Topology::new(&config.nats);
-    topology.ensure_streams(&nats.jetstream).await?;
-    let inbox = ReplyInbox::start(nats.client.clone(), &topology, lifecycle).await?;
+    let topology = Topology::from(&config.nats);
+    topology.ensure(&nats.jetstream).await?;
+    let inbox = ReplyInbox::spawn(lifecycle.tasks(), nats.client.clone(), &topology, clock.mint()).await?;
     let publisher = |subject| {
         Publisher::spawn(lifecycle.tasks(), nats.jetstream.clone(), &topology, subject, Some(inbox.subject().to_owned()))
     };
@@ -63,7 +64,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         directory: Directory::start(pool.clone(), lifecycle).await?,
         customer_ids: CustomerIds::start(pool.clone(), lifecycle).await?,
         existing_clicks: ExistingClicks::start(pool.clone(), codec, lifecycle),
-        email_hasher: EmailHasher::new(config.keys.email_hash_key.bytes()),
+        email_hasher: EmailHasher::new(config.keys.email_hash_key.expose()),
         pipeline: Pipeline {
             clicks: publisher(Subject::Clicks),
             leads: publisher(Subject::Leads),

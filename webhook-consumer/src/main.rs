@@ -28,6 +28,6 @@ fn main() -> ExitCode {
         let router = Router::new()
             .route("/livez", get(|| async { StatusCode::OK }))
             .route("/readyz", get(|| async { StatusCode::OK }));
-        http::serve(listener, router, &config.http, &lifecycle).await
+        anyhow::Ok(http::serve(listener, router, &config.http, &lifecycle).await?)
     })
 }

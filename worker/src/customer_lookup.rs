@@ -53,8 +53,10 @@ pub async fn resolve(
             None => Found::Missing,
         });
     }
-    fill_in(&mut found, proposed_keys(connection, references, &found).await?);
-    fill_in(&mut found, keys_alone(connection, references, &found).await?);
+    let proposed = proposed_keys(connection, references, &found).await?;
+    fill_in(&mut found, proposed);
+    let alone = keys_alone(connection, references, &found).await?;
+    fill_in(&mut found, alone);
     Ok(found)
 }
 

@@ -13,7 +13,7 @@ mod upkeep;
 use std::sync::Arc;
 
 use anyhow::Context;
-use common::bus::connect::Nats;
+use common::bus::connect::Bus;
 use common::bus::consume::{ConsumeBounds, Step, consume};
 use common::bus::publish::Publisher;
 use common::bus::topology::Topology;
@@ -39,7 +39,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     let listener = TcpListener::bind(config.http.listen).await.context("binding the listen address")?;
     let pool = postgres::connect(&config.postgres, "worker").await?;
     let nats = bus::connect::connect(&config.nats, "worker").await?;
-    let topology = Topology::new(&config.nats);
+    let topology = Topology::from(&config.nats);
     topology.ensure(&nats.jetstream).await?;
     let context = StepContext {
         pool: pool.clone(),
@@ -63,17 +63,19 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     start(RefundStep(context.clone()), &nats, &topology, &lifecycle);
     start(NotificationStep(context), &nats, &topology, &lifecycle);
     tracing::info!(listen = %listener.local_addr()?, "worker is ready");
-    http::serve(listener, health::router(pool, nats.client), &config.http, &lifecycle).await
+    Ok(http::serve(listener, health::router(pool, nats.client), &config.http, &lifecycle).await?)
 }
 
-/// One consumer, one batch at a time: batches form from everything that waits.
-fn start<S: Step>(step: S, nats: &Nats, topology: &Topology, lifecycle: &Lifecycle) {
-    lifecycle.tasks().spawn(consume(
-        Arc::new(step),
-        nats.jetstream.clone(),
-        nats.client.clone(),
-        topology.clone(),
-        lifecycle.clone(),
-        ConsumeBounds::default(),
-    ));
+/// One consumer, one batch at a time: batches form from everything that waits. A consumer that ends by itself ends
+/// the worker: a worker that looks alive and consumes nothing is worse than one that is restarted.
+fn start<S: Step>(step: S, bus: &Bus, topology: &Topology, lifecycle: &Lifecycle) {
+    let (bus, topology, shutdown) = (bus.clone(), topology.clone(), lifecycle.clone());
+    lifecycle.tasks().spawn(async move {
+        let bounds = ConsumeBounds::default();
+        let consumed = consume(Arc::new(step), bus.jetstream, bus.client, &topology, &shutdown, bounds).await;
+        if let Err(error) = consumed {
+            tracing::error!(%error, "shutting down");
+            shutdown.shut_down();
+        }
+    });
 }

@@ -1,1 +1,31 @@
+//! The rules of referral tracking, without I/O: time, randomness and keys are arguments, results are values.
 //!
+//! - [`ids`]: what a record is called inside the service.
+//! - [`click_id`]: the public, unguessable name of a customer.
+//! - [`token`]: the program tracking token, and telling credentials apart.
+//! - [`affiliate_url`]: from a landing URL to the referral link's short code.
+//! - [`customer`]: the click → lead → conversion lifecycle.
+//! - [`attribution`]: which referral links a sale credits, and until when.
+//! - [`commission`]: what a sale owes, under which policy, and the commission's own lifecycle.
+//! - [`refund`]: how refunds from two channels reverse commissions exactly once.
+//! - [`ledger`]: how accruals and reversals move a partner's balance.
+//! - [`click`], [`lead`], [`sale`]: what a caller reports, and what it comes to.
+//! - [`text`]: strings a caller sends, bounded.
+//! - [`money`]: cents, basis points, currencies and the one rounding rule.
+//!
+//! A sale walks `attribution` → `commission` → `ledger`; a refund walks `refund` → `ledger`.
+
+pub mod affiliate_url;
+pub mod attribution;
+pub mod click;
+pub mod click_id;
+pub mod commission;
+pub mod customer;
+pub mod ids;
+pub mod lead;
+pub mod ledger;
+pub mod money;
+pub mod refund;
+pub mod sale;
+pub mod text;
+pub mod token;

@@ -266,7 +266,8 @@ fn owners_in_program(
 fn memberships(owners: &[(ReferralLinkId, LinkOwner)]) -> Vec<(ReferralLinkId, Membership)> {
     let by_link: Vec<(ReferralLinkId, Membership)> =
         owners.iter().filter_map(|(link, owner)| owner.membership.map(|member| (*link, member))).collect();
-    distinct_in_order(by_link.iter().map(|(_, member)| member.partner_program_id))
+    let ids: Vec<PartnerProgramId> = by_link.iter().map(|(_, member)| member.partner_program_id).collect();
+    distinct_in_order(&ids)
         .into_iter()
         .filter_map(|id| by_link.iter().rev().find(|(_, member)| member.partner_program_id == id).copied())
         .collect()

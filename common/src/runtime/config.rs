@@ -10,10 +10,12 @@ use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Args, Command};
 
+use crate::domain::click_id::{ClickIdCodec, ClickIdKey};
+
 /// The store.
 #[derive(Debug, Clone, Args)]
 pub struct PostgresConfig {
-    /// postgres://user:password@host/database
+    /// Address of the database, as a `postgres:` URL.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     pub database_url: SecretText,
     /// Connections this process may hold. More of them on one hot row make it slower.
@@ -43,7 +45,7 @@ impl PostgresConfig {
 /// The bus.
 #[derive(Debug, Clone, Args)]
 pub struct NatsConfig {
-    /// nats://host:4222; several, separated by commas, for a cluster.
+    /// Address of the server, as a `nats:` URL; several, separated by commas, for a cluster.
     #[arg(long, env = "NATS_URL", hide_env_values = true)]
     pub nats_url: SecretText,
     /// Separates installations that share a server. Empty, or lower-case letters, digits, `_` and `-`.
@@ -60,7 +62,7 @@ pub struct NatsConfig {
 /// The rate limiter's store.
 #[derive(Debug, Clone, Args)]
 pub struct RedisConfig {
-    /// redis://host:6379
+    /// Address of the server, as a `redis:` URL.
     #[arg(long, env = "REDIS_URL", hide_env_values = true)]
     pub redis_url: SecretText,
 }
@@ -104,6 +106,15 @@ pub struct KeysConfig {
     /// 64 hex digits. Changing it makes stored email hashes incomparable.
     #[arg(long, env = "EMAIL_HASH_KEY", hide_env_values = true, value_parser = SecretKeyParser)]
     pub email_hash_key: SecretKey,
+}
+
+impl KeysConfig {
+    pub fn click_id_codec(&self) -> ClickIdCodec {
+        let mut keys = self.click_id_keys.iter().map(|key| ClickIdKey::from_bytes(*key.expose()));
+        // The parser demands at least one key.
+        let current = keys.next().unwrap_or_else(|| ClickIdKey::from_bytes([0; 32]));
+        ClickIdCodec::new(current, keys.collect())
+    }
 }
 
 /// Text that must not reach a log, such as an address with a password in it.

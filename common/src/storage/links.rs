@@ -13,7 +13,7 @@ pub async fn owners(
     links: &[i64],
 ) -> StorageResult<HashMap<ReferralLinkId, LinkOwner>> {
     let rows = sqlx::query!(
-        r#"SELECT l.id, l.program_id, p.id AS "partner_program_id?", p.partner_id
+        r#"SELECT l.id AS "id!", l.program_id, p.id AS "partner_program_id?", p.partner_id
            FROM referral_links l
            LEFT JOIN partner_programs p ON p.id = l.partner_program_id
            WHERE l.id = ANY($1)"#,

@@ -25,13 +25,14 @@ pub struct NewProgram<'a> {
 }
 
 pub async fn create_program(connection: &mut PgConnection, new: &NewProgram<'_>) -> StorageResult<ProgramId> {
+    let token_hash = new.token.hash();
     let id = sqlx::query_scalar!(
         "INSERT INTO programs (workspace_id, name, attribution_model, api_token_hash, api_token_masked)
          VALUES ($1, $2, $3, $4, $5) RETURNING id",
         new.workspace_id,
         new.name,
         new.attribution_model.as_str(),
-        new.token.hash().as_bytes().as_slice(),
+        token_hash.as_bytes().as_slice(),
         new.token.masked(),
     )
     .fetch_one(connection)

@@ -102,7 +102,7 @@ impl RefundBody {
         let amount = match self.refund_amount_cents {
             Field::Absent | Field::Given(0) => None,
             // More than any sale can be is the whole sale: the amount is capped there anyway.
-            Field::Given(cents) => Some(AmountCents::new(cents.min(AmountCents::MAX)).ok_or_else(invalid_amount)?),
+            Field::Given(cents) => Some(AmountCents::new(cents.min(AmountCents::MAX.get())).ok_or_else(invalid_amount)?),
             Field::WrongType => return Err(invalid_amount()),
         };
         let refund_id: Option<RefundId> = self.refund_id.text("refund_id")?;

@@ -1,0 +1,269 @@
+//! What a sale owes, under which policy, and the life of a commission.
+
+use chrono::{DateTime, Months, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::ids::PolicyId;
+use super::money::{AmountCents, BasisPoints, Cents, Currency, proportion};
+
+/// On which payments a commission is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommissionType {
+    /// On the first payment and on those within `months` calendar months of it.
+    CpsRecurring { months: u32 },
+    /// On every payment.
+    CpsLifetime,
+    /// On the customer's first payment only.
+    CpsOneTime,
+}
+
+impl CommissionType {
+    /// From the columns of a policy; `None` where they contradict each other.
+    pub fn from_parts(text: &str, default_duration_months: Option<i32>) -> Option<Self> {
+        match (text, default_duration_months) {
+            ("cps_recurring", Some(months)) => {
+                u32::try_from(months).ok().filter(|months| *months >= 1).map(|months| Self::CpsRecurring { months })
+            }
+            ("cps_lifetime", None) => Some(Self::CpsLifetime),
+            ("cps_one_time", None | Some(0)) => Some(Self::CpsOneTime),
+            _ => None,
+        }
+    }
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::CpsRecurring { .. } => "cps_recurring",
+            Self::CpsLifetime => "cps_lifetime",
+            Self::CpsOneTime => "cps_one_time",
+        }
+    }
+
+    /// The contract's encoding: N for recurring, null for lifetime, 0 for one-time.
+    pub fn default_duration_months(self) -> Option<i32> {
+        match self {
+            Self::CpsRecurring { months } => i32::try_from(months).ok(),
+            Self::CpsLifetime => None,
+            Self::CpsOneTime => Some(0),
+        }
+    }
+}
+
+/// How much of a sale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rate {
+    /// Of the sale's amount, in the sale's currency.
+    Percentage(BasisPoints),
+    /// The same for every sale, in a currency of its own.
+    Fixed { amount: Cents, currency: Currency },
+}
+
+/// One version of what a program pays. A change is a new version with a later `effective_from`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    pub id: PolicyId,
+    /// `None`: the program's default.
+    pub product_id: Option<String>,
+    pub effective_from: DateTime<Utc>,
+    pub commission_type: CommissionType,
+    pub rate: Rate,
+}
+
+/// The policy for a product at a moment: the newest version for that product, else the newest default. Of
+/// two that begin together the later created one counts.
+pub fn policy_in_force<'a>(
+    policies: &'a [Policy],
+    product_id: Option<&str>,
+    at: DateTime<Utc>,
+) -> Option<&'a Policy> {
+    let newest = |wanted: Option<&str>| {
+        policies
+            .iter()
+            .filter(|policy| policy.product_id.as_deref() == wanted && policy.effective_from <= at)
+            .max_by_key(|policy| (policy.effective_from, policy.id))
+    };
+    product_id.and_then(|product_id| newest(Some(product_id))).or_else(|| newest(None))
+}
+
+/// Payments before the one being judged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PaymentHistory {
+    pub customer_first_payment_at: Option<DateTime<Utc>>,
+    pub subscription_first_payment_at: Option<DateTime<Utc>>,
+    /// The sale is a payment of a subscription: that subscription's clock counts, not the customer's.
+    pub names_subscription: bool,
+}
+
+/// What is due on one payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    Amount { amount: Cents, currency: Currency },
+    Nothing(NothingDue),
+}
+
+/// Why an attributed payment earns nothing. The sale is recorded all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NothingDue {
+    NoPolicy,
+    RecurringPeriodOver,
+    OneTimeAlreadyPaid,
+}
+
+impl NothingDue {
+    const ALL: [Self; 3] = [Self::NoPolicy, Self::RecurringPeriodOver, Self::OneTimeAlreadyPaid];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoPolicy => "no_commission_policy",
+            Self::RecurringPeriodOver => "recurring_period_over",
+            Self::OneTimeAlreadyPaid => "one_time_already_paid",
+        }
+    }
+
+    pub fn parse(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == code)
+    }
+
+    /// For the caller, as the end of a sentence.
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::NoPolicy => "the program has no commission policy in force",
+            Self::RecurringPeriodOver => "the recurring commission period is over",
+            Self::OneTimeAlreadyPaid => "the program pays on a customer's first payment only",
+        }
+    }
+}
+
+/// What a payment made at `at` earns under a policy.
+pub fn due(
+    policy: Option<&Policy>,
+    sale_amount: AmountCents,
+    sale_currency: Currency,
+    history: &PaymentHistory,
+    at: DateTime<Utc>,
+) -> Due {
+    let Some(policy) = policy else {
+        return Due::Nothing(NothingDue::NoPolicy);
+    };
+    let clock = if history.names_subscription {
+        history.subscription_first_payment_at
+    } else {
+        history.customer_first_payment_at
+    };
+    match policy.commission_type {
+        CommissionType::CpsOneTime if history.customer_first_payment_at.is_some() => {
+            return Due::Nothing(NothingDue::OneTimeAlreadyPaid);
+        }
+        CommissionType::CpsRecurring { months } if clock.is_some_and(|first| at > months_after(first, months)) => {
+            return Due::Nothing(NothingDue::RecurringPeriodOver);
+        }
+        _ => {}
+    }
+    match policy.rate {
+        Rate::Percentage(rate) => Due::Amount {
+            amount: proportion(sale_amount.into(), i64::from(rate.get()), i64::from(BasisPoints::WHOLE.get())),
+            currency: sale_currency,
+        },
+        Rate::Fixed { amount, currency } => Due::Amount { amount, currency },
+    }
+}
+
+/// Calendar months; the end of a shorter month stands in for a day it does not have.
+fn months_after(first: DateTime<Utc>, months: u32) -> DateTime<Utc> {
+    first.checked_add_months(Months::new(months)).unwrap_or(DateTime::<Utc>::MAX_UTC)
+}
+
+/// Days before a commission is approved: 0..=31, 15 unless the program says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HoldPeriod {
+    days: u8,
+}
+
+impl HoldPeriod {
+    pub const fn new(days: u8) -> Option<Self> {
+        if days <= 31 { Some(Self { days }) } else { None }
+    }
+
+    /// The moment from which a commission of a sale made at `at` may be approved.
+    pub fn until(self, at: DateTime<Utc>) -> DateTime<Utc> {
+        at.checked_add_signed(TimeDelta::days(i64::from(self.days))).unwrap_or(DateTime::<Utc>::MAX_UTC)
+    }
+}
+
+impl Default for HoldPeriod {
+    fn default() -> Self {
+        Self { days: 15 }
+    }
+}
+
+/// The life of a commission: pending → approved → paid, and refunded or reversed by refunds from any of these.
+///
+/// That it was paid out is a fact of its own (`paid_at`), which a later refund does not erase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommissionStatus {
+    Pending,
+    Approved,
+    Paid,
+    /// In part; what is left is still owed or paid.
+    Refunded,
+    /// Entirely. Terminal.
+    Reversed,
+}
+
+/// A transition the lifecycle does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TransitionError {
+    #[error("a {} commission cannot be {attempted}", .from.as_str())]
+    NotFrom { from: CommissionStatus, attempted: &'static str },
+    #[error("the commission is held until {held_until}")]
+    Held { held_until: DateTime<Utc> },
+}
+
+impl CommissionStatus {
+    const ALL: [Self; 5] = [Self::Pending, Self::Approved, Self::Paid, Self::Refunded, Self::Reversed];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Paid => "paid",
+            Self::Refunded => "refunded",
+            Self::Reversed => "reversed",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    /// Once the hold period is over.
+    pub fn approve(self, held_until: DateTime<Utc>, now: DateTime<Utc>) -> Result<Self, TransitionError> {
+        match self {
+            Self::Pending if now < held_until => Err(TransitionError::Held { held_until }),
+            Self::Pending => Ok(Self::Approved),
+            from => Err(TransitionError::NotFrom { from, attempted: "approved" }),
+        }
+    }
+
+    /// What is left of a refunded commission can be paid out; it stays refunded.
+    pub fn pay(self) -> Result<Self, TransitionError> {
+        match self {
+            Self::Approved => Ok(Self::Paid),
+            Self::Refunded => Ok(Self::Refunded),
+            from => Err(TransitionError::NotFrom { from, attempted: "paid" }),
+        }
+    }
+
+    /// `fully`: the sale's effective refund has reached its amount.
+    pub fn on_refund(self, fully: bool) -> Result<Self, TransitionError> {
+        match self {
+            Self::Reversed => Err(TransitionError::NotFrom { from: self, attempted: "refunded" }),
+            _ if fully => Ok(Self::Reversed),
+            _ => Ok(Self::Refunded),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

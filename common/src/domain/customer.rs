@@ -1,0 +1,93 @@
+//! The customer lifecycle: click, then lead, then conversion; never backwards.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How far a customer has come. The order of the variants is the order of the funnel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CustomerStatus {
+    Click,
+    Lead,
+    Conversion,
+}
+
+/// A lead arrived for a customer who is one already, or has bought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a customer whose status is {current} cannot become a lead")]
+pub struct CannotBecomeLead {
+    pub current: CustomerStatus,
+}
+
+impl CustomerStatus {
+    pub const ALL: [Self; 3] = [Self::Click, Self::Lead, Self::Conversion];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Click => "click",
+            Self::Lead => "lead",
+            Self::Conversion => "conversion",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    /// A settled signup. Only a customer who has merely clicked becomes a lead.
+    pub const fn on_lead(self) -> Result<Self, CannotBecomeLead> {
+        match self {
+            Self::Click => Ok(Self::Lead),
+            Self::Lead | Self::Conversion => Err(CannotBecomeLead { current: self }),
+        }
+    }
+
+    /// An attributed sale. A customer who never signed up converts too; their signup date stays empty.
+    #[must_use]
+    pub const fn on_sale(self) -> Self {
+        Self::Conversion
+    }
+}
+
+impl fmt::Display for CustomerStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn only_a_click_becomes_a_lead() {
+        assert_eq!(CustomerStatus::Click.on_lead(), Ok(CustomerStatus::Lead));
+        for current in [CustomerStatus::Lead, CustomerStatus::Conversion] {
+            assert_eq!(current.on_lead(), Err(CannotBecomeLead { current }));
+        }
+    }
+
+    #[test]
+    fn text_and_json_agree() {
+        for status in CustomerStatus::ALL {
+            assert_eq!(CustomerStatus::parse(status.as_str()), Some(status));
+            assert_eq!(serde_json::to_value(status).unwrap(), status.as_str());
+        }
+        assert_eq!(CustomerStatus::parse("Lead"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_sequence_of_events_moves_backwards(sales in prop::collection::vec(any::<bool>(), 0..20)) {
+            let mut status = CustomerStatus::Click;
+            for is_sale in sales {
+                let next = if is_sale { status.on_sale() } else { status.on_lead().unwrap_or(status) };
+                prop_assert!(next >= status);
+                status = next;
+            }
+        }
+    }
+}

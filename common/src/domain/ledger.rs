@@ -1,0 +1,91 @@
+//! How accruals, reversals and payouts move a partner's balance.
+//!
+//! Double entry: each movement is a pair that sums to zero, what the partner is owed against what the program has
+//! spent. Nothing is changed afterwards; a mistake is corrected by the opposite pair.
+
+use super::money::Cents;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Account {
+    /// What is owed to the partner; its sum is the balance.
+    Partner,
+    /// What the program has spent on commissions.
+    Program,
+}
+
+impl Account {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Partner => "partner",
+            Self::Program => "program",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    Accrual,
+    Reversal,
+    Payout,
+}
+
+impl EntryKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accrual => "accrual",
+            Self::Reversal => "reversal",
+            Self::Payout => "payout",
+        }
+    }
+}
+
+/// One side of a movement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    pub account: Account,
+    pub kind: EntryKind,
+    /// Signed; what moves the account.
+    pub amount: Cents,
+    /// What should have moved, without sign: |amount| + shortfall.
+    pub requested: Cents,
+    /// What clamping at zero kept from moving.
+    pub shortfall: Cents,
+}
+
+/// What became of a deduction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deducted {
+    pub requested: Cents,
+    pub applied: Cents,
+    pub shortfall: Cents,
+}
+
+/// Deducts from a balance: never below zero, unless the commission had been paid out. Then the partner holds the
+/// money, and the balance says so.
+pub fn deduct(balance: Cents, requested: Cents, paid_out: bool) -> Deducted {
+    let applied = if paid_out { requested } else { requested.min(balance.max(Cents::ZERO)) };
+    Deducted { requested, applied, shortfall: requested.saturating_sub(applied) }
+}
+
+/// The partner has earned a commission.
+pub fn accrual(amount: Cents) -> [Entry; 2] {
+    pair(EntryKind::Accrual, amount, amount, Cents::ZERO)
+}
+
+/// A refund has taken from a commission.
+pub fn reversal(deducted: &Deducted) -> [Entry; 2] {
+    pair(EntryKind::Reversal, deducted.applied.saturating_neg(), deducted.requested, deducted.shortfall)
+}
+
+/// The partner has been paid.
+pub fn payout(amount: Cents) -> [Entry; 2] {
+    pair(EntryKind::Payout, amount.saturating_neg(), amount, Cents::ZERO)
+}
+
+fn pair(kind: EntryKind, to_partner: Cents, requested: Cents, shortfall: Cents) -> [Entry; 2] {
+    let entry = |account, amount| Entry { account, kind, amount, requested, shortfall };
+    [entry(Account::Partner, to_partner), entry(Account::Program, to_partner.saturating_neg())]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! One of the service's real binaries, for tests that kill it.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use super::from_environment;
+
+/// Killed when dropped.
+#[derive(Debug)]
+pub struct Process(Child);
+
+impl Process {
+    /// Starts `name` from the directory of built binaries with these settings and no others of ours.
+    pub fn start(name: &str, settings: &[(&str, String)]) -> Self {
+        let binary = PathBuf::from(from_environment("RT_BIN_DIR")).join(name);
+        let child = Command::new(&binary)
+            .envs(settings.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{}: {error}", binary.display()));
+        Self(child)
+    }
+
+    /// As a power cut does: no goodbye.
+    pub fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    /// Waits for it to end by itself, as at a crash point.
+    pub fn wait(&mut self) -> ExitStatus {
+        self.0.wait().unwrap()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,285 @@
+//! A whole service for one test: its own database and streams, an ingest and a worker in this process.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeZone, Utc};
+use clap::Parser;
+use common::domain::attribution::AttributionModel;
+use common::domain::commission::{CommissionType, Rate};
+use common::domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
+use common::domain::money::BasisPoints;
+use common::domain::token::ProgramToken;
+use common::runtime::clock::Clock;
+use common::runtime::lifecycle::Lifecycle;
+use common::storage::provisioning::{
+    NewProgram, create_link, create_partner, create_policy, create_program, create_workspace, join_program,
+};
+use common::storage::verify;
+use common::testing::{TestDatabase, free_address, from_environment, unique_name};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use sqlx::PgPool;
+
+/// How long a test waits for something that is bound to happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Stack {
+    pub database: TestDatabase,
+    pub settings: Vec<(&'static str, String)>,
+    pub clock: Clock,
+    base_url: String,
+    http: reqwest::Client,
+    services: Vec<(Lifecycle, tokio::task::JoinHandle<anyhow::Result<()>>)>,
+}
+
+/// A program with two partners, each with a link; 20 % of every payment for ever unless the test says otherwise.
+pub struct Program {
+    pub program_id: ProgramId,
+    pub token: String,
+    pub ada: Partner,
+    pub bruno: Partner,
+}
+
+pub struct Partner {
+    pub partner_id: PartnerId,
+    pub membership: PartnerProgramId,
+    pub link: ReferralLinkId,
+    pub code: String,
+}
+
+/// An HTTP answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub body: Value,
+}
+
+impl Answer {
+    /// The message of the platform envelope.
+    pub fn message(&self) -> &str {
+        self.body["error"]["message"].as_str().unwrap_or_default()
+    }
+}
+
+impl Stack {
+    /// One ingest and one worker, on the system's clock.
+    pub async fn start() -> Self {
+        Self::start_with(Clock::system()).await
+    }
+
+    pub async fn start_with(clock: Clock) -> Self {
+        let mut stack = Self::without_services(clock).await;
+        stack.start_worker();
+        stack.base_url = format!("http://{}", stack.start_ingest());
+        stack.ready().await;
+        stack
+    }
+
+    /// Database and settings only.
+    pub async fn without_services(clock: Clock) -> Self {
+        let database = TestDatabase::create().await;
+        let settings = vec![
+            ("DATABASE_URL", database.url.clone()),
+            ("NATS_URL", from_environment("NATS_URL")),
+            ("REDIS_URL", from_environment("REDIS_URL")),
+            ("STREAM_PREFIX", unique_name()),
+            ("STREAM_MAX_BYTES", (64 << 20).to_string()),
+            ("CLICK_ID_KEYS", "11".repeat(32)),
+            ("EMAIL_HASH_KEY", "22".repeat(32)),
+        ];
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self { database, settings, clock, base_url: String::new(), http, services: Vec::new() }
+    }
+
+    /// Starts an ingest and returns its address; requests go to the first one, or to the one set by [`Self::use_ingest`].
+    pub fn start_ingest(&mut self) -> SocketAddr {
+        let address = free_address();
+        let config = ingest::config::Config::parse_from(self.flags("ingest", address));
+        let lifecycle = Lifecycle::new();
+        let run = ingest::run(config, self.clock.clone(), lifecycle.clone());
+        self.services.push((lifecycle, tokio::spawn(run)));
+        address
+    }
+
+    pub fn start_worker(&mut self) {
+        let config = worker::config::Config::parse_from(self.flags("worker", free_address()));
+        let lifecycle = Lifecycle::new();
+        let run = worker::run(config, self.clock.clone(), lifecycle.clone());
+        self.services.push((lifecycle, tokio::spawn(run)));
+    }
+
+    pub fn use_ingest(&mut self, address: SocketAddr) {
+        self.base_url = format!("http://{address}");
+    }
+
+    /// The settings as a process's environment, listening on `address`.
+    pub fn environment(&self, address: SocketAddr) -> Vec<(&'static str, String)> {
+        let mut settings = self.settings.clone();
+        settings.push(("LISTEN", address.to_string()));
+        settings
+    }
+
+    /// The settings as flags, for a service in this process.
+    fn flags(&self, name: &str, address: SocketAddr) -> Vec<String> {
+        let flag = |setting: &str| format!("--{}", setting.to_lowercase().replace('_', "-"));
+        let settings = self.environment(address).into_iter().filter(|(setting, _)| *setting != "REDIS_URL");
+        std::iter::once(name.to_owned())
+            .chain(settings.flat_map(|(setting, value)| [flag(setting), value]))
+            .collect()
+    }
+
+    /// Waits until the ingest answers that everything it needs answers.
+    pub async fn ready(&self) {
+        self.eventually("ingest is ready", async || {
+            let answer = self.http.get(format!("{}/readyz", self.base_url)).send().await;
+            answer.is_ok_and(|answer| answer.status() == StatusCode::OK)
+        })
+        .await;
+    }
+
+    /// Asks again and again until it is so; no timing is asserted, only that it comes to pass.
+    pub async fn eventually(&self, what: &str, holds: impl AsyncFn() -> bool) {
+        let wait = async {
+            while !holds().await {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        assert!(tokio::time::timeout(PATIENCE, wait).await.is_ok(), "in vain: {what}");
+    }
+
+    pub fn pool(&self) -> &PgPool {
+        &self.database.pool
+    }
+
+    pub async fn program(&self) -> Program {
+        self.program_with(AttributionModel::LastClick, CommissionType::CpsLifetime, percentage(2_000)).await
+    }
+
+    pub async fn program_with(&self, model: AttributionModel, kind: CommissionType, rate: Rate) -> Program {
+        let mut connection = self.pool().acquire().await.unwrap();
+        let token = ProgramToken::generate(rand::random());
+        let workspace_id = create_workspace(&mut connection, "Workspace").await.unwrap();
+        let new = NewProgram { workspace_id, name: "Program", attribution_model: model, token: &token };
+        let program_id = create_program(&mut connection, &new).await.unwrap();
+        create_policy(&mut connection, program_id, None, kind, &rate).await.unwrap();
+        // Some tests live in the past of the database's clock.
+        sqlx::query("UPDATE commission_policies SET effective_from = '2000-01-01' WHERE program_id = $1")
+            .bind(program_id.get())
+            .execute(&mut *connection)
+            .await
+            .unwrap();
+        let token = token.expose().to_owned();
+        drop(connection);
+        Program {
+            program_id,
+            token,
+            ada: self.partner(program_id, "ada").await,
+            bruno: self.partner(program_id, "bruno").await,
+        }
+    }
+
+    pub async fn partner(&self, program_id: ProgramId, name: &str) -> Partner {
+        let mut connection = self.pool().acquire().await.unwrap();
+        let code = format!("{name}-{program_id}");
+        let partner_id = create_partner(&mut connection, name).await.unwrap();
+        let membership = join_program(&mut connection, program_id, partner_id).await.unwrap();
+        let link = create_link(&mut connection, membership, &code).await.unwrap();
+        Partner { partner_id, membership, link, code }
+    }
+
+    pub async fn post(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
+        self.post_raw(path, token, body.to_string()).await
+    }
+
+    pub async fn post_raw(&self, path: &str, token: Option<&str>, body: impl Into<reqwest::Body>) -> Answer {
+        let mut request = self.http.post(format!("{}/api/v1/track/{path}", self.base_url)).body(body);
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        let text = response.text().await.unwrap();
+        Answer { status, body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
+    }
+
+    /// A click through a link; its click_id.
+    pub async fn click(&self, code: &str) -> String {
+        let answer = self.click_with(code, json!({})).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        answer.body["click_id"].as_str().unwrap().to_owned()
+    }
+
+    pub async fn click_with(&self, code: &str, more: Value) -> Answer {
+        let mut body = json!({ "affiliate_url": format!("https://shop.example/landing?aff={code}") });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.post("click", None, body).await
+    }
+
+    pub async fn lead(&self, program: &Program, click_id: &str, customer_key: &str) -> Answer {
+        let body = json!({ "click_id": click_id, "customer_key": customer_key });
+        self.post("lead", Some(&program.token), body).await
+    }
+
+    pub async fn sale(&self, program: &Program, body: Value) -> Answer {
+        self.post("sale", Some(&program.token), body).await
+    }
+
+    pub async fn refund(&self, program: &Program, body: Value) -> Answer {
+        self.post("refund", Some(&program.token), body).await
+    }
+
+    /// A customer with a click through this link and a confirmed lead.
+    pub async fn customer(&self, program: &Program, code: &str, customer_key: &str) -> String {
+        let click_id = self.click(code).await;
+        let answer = self.lead(program, &click_id, customer_key).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        click_id
+    }
+
+    /// Cents owed to a membership in US dollars.
+    pub async fn balance(&self, membership: PartnerProgramId) -> i64 {
+        sqlx::query_scalar(
+            "SELECT coalesce((SELECT balance_cents FROM partner_program_balances
+                              WHERE partner_program_id = $1 AND currency = 'USD'), 0)",
+        )
+        .bind(membership.get())
+        .fetch_one(self.pool())
+        .await
+        .unwrap()
+    }
+
+    /// The only value of a query's only row.
+    pub async fn value<T>(&self, query: &'static str) -> T
+    where
+        T: for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres> + Send + Unpin,
+    {
+        sqlx::query_scalar(query).fetch_one(self.pool()).await.unwrap()
+    }
+
+    /// No invariant of the books is broken. Clicks are written behind the answer, so theirs may take a moment.
+    pub async fn verify(&self) {
+        self.eventually("counters follow", async || verify::violations(self.pool()).await.unwrap().is_empty())
+            .await;
+    }
+
+    /// Ends the services as a signal would, and expects each to end well.
+    pub async fn stop(self) {
+        for (lifecycle, service) in self.services {
+            lifecycle.shut_down();
+            service.await.unwrap().unwrap();
+            lifecycle.tasks().close();
+            lifecycle.tasks().wait().await;
+        }
+        self.database.drop().await;
+    }
+}
+
+pub fn percentage(basis_points: u32) -> Rate {
+    Rate::Percentage(BasisPoints::new(basis_points).unwrap())
+}
+
+/// A fixed day to begin at, for tests that move the clock.
+pub fn noon() -> DateTime<Utc> {
+    Utc.with_ymd_and_hms(2026, 3, 1, 12, 0, 0).unwrap()
+}
