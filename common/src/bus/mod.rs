@@ -1,1 +1,13 @@
+//! The road between the processes: JetStream for what must not be lost, plain NATS for answers.
+//!
+//! - [`connect`]: one connection, one minimum server version.
+//! - [`topology`]: the streams and durable consumers, written out and verified at start.
+//! - [`publish`]: records in, packed messages out, acknowledged before the caller hears `Ok`.
+//! - [`consume`]: the one loop that turns messages into transactions, answers and acks.
+//! - [`reply`]: how an outcome finds the request that waits for it.
 
+pub mod connect;
+pub mod consume;
+pub mod publish;
+pub mod reply;
+pub mod topology;

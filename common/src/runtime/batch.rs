@@ -210,7 +210,7 @@ mod tests {
     fn stage(bounds: Bounds) -> Stage {
         let tasks = TaskTracker::new();
         let gate = Arc::new(Semaphore::new(0));
-        let (report, batches) = mpsc::unbounded_channel();
+        let (report, reported) = mpsc::unbounded_channel();
         let inner = Arc::clone(&gate);
         let batcher = Batcher::spawn(
             &tasks,
@@ -228,7 +228,7 @@ mod tests {
         Stage {
             batcher,
             gate,
-            batches,
+            batches: reported,
             tasks,
         }
     }

@@ -13,7 +13,7 @@ use clap::{Arg, Args, Command};
 /// The store.
 #[derive(Debug, Clone, Args)]
 pub struct PostgresConfig {
-    /// postgres://user:password@host/database
+    /// Address of the database, as a `postgres:` URL.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     pub database_url: SecretText,
     /// Connections this process may hold. More of them on one hot row make it slower.
@@ -43,7 +43,7 @@ impl PostgresConfig {
 /// The bus.
 #[derive(Debug, Clone, Args)]
 pub struct NatsConfig {
-    /// nats://host:4222; several, separated by commas, for a cluster.
+    /// Address of the server, as a `nats:` URL; several, separated by commas, for a cluster.
     #[arg(long, env = "NATS_URL", hide_env_values = true)]
     pub nats_url: SecretText,
     /// Separates installations that share a server. Empty, or lower-case letters, digits, `_` and `-`.
@@ -60,7 +60,7 @@ pub struct NatsConfig {
 /// The rate limiter's store.
 #[derive(Debug, Clone, Args)]
 pub struct RedisConfig {
-    /// redis://host:6379
+    /// Address of the server, as a `redis:` URL.
     #[arg(long, env = "REDIS_URL", hide_env_values = true)]
     pub redis_url: SecretText,
 }

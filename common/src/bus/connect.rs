@@ -1,0 +1,102 @@
+//! One connection to NATS a process, and the oldest server it accepts.
+
+use std::time::Duration;
+
+use async_nats::jetstream::Context;
+use async_nats::jetstream::context::ContextBuilder;
+use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+
+use crate::runtime::config::NatsConfig;
+use crate::runtime::retry::{RetryPolicy, retry};
+
+/// Below 2.12 there is no `sync_interval` a broker can be trusted with, unknown settings are dropped without an error,
+/// and a full disk hangs publishers behind a healthy health check.
+const OLDEST: (i64, i64, i64) = (2, 12, 0);
+
+/// A dead connection is noticed within two of these.
+const PING_INTERVAL: Duration = Duration::from_secs(3);
+
+/// Bounds JetStream's own requests. Publishing has a tighter bound of its own for each attempt.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+
+const FIRST_CONNECTION: RetryPolicy = RetryPolicy {
+    first_delay: Duration::from_millis(20),
+    max_delay: Duration::from_secs(1),
+    max_attempts: u32::MAX,
+    max_elapsed: Some(Duration::from_secs(30)),
+};
+
+/// A connection, and JetStream on it. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Bus {
+    pub client: Client,
+    pub jetstream: Context,
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("NATS_URL: {0}")]
+    Address(#[source] std::io::Error),
+    #[error("cannot connect to NATS: {0}")]
+    Connect(#[from] async_nats::ConnectError),
+    #[error("NATS did not answer within 30 s")]
+    Unreachable,
+    #[error("NATS server {found} is too old: 2.12 or newer is required")]
+    TooOld { found: String },
+    #[error("this NATS server runs without JetStream")]
+    WithoutJetStream,
+}
+
+/// Connects, waiting up to 30 s for a server; afterwards the connection restores itself for as long as it takes.
+/// `name` is what the server's connection list shows.
+pub async fn connect(config: &NatsConfig, name: &str) -> Result<Bus, ConnectError> {
+    let servers = config
+        .nats_url
+        .expose()
+        .split(',')
+        .map(|address| address.trim().parse::<ServerAddr>())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(ConnectError::Address)?;
+    let client = ConnectOptions::new()
+        .name(name)
+        .ping_interval(PING_INTERVAL)
+        .retry_on_initial_connect()
+        .event_callback(log_event)
+        .connect(servers)
+        .await?;
+    verify_server(&client).await?;
+    let jetstream = ContextBuilder::new()
+        .timeout(REQUEST_TIMEOUT)
+        .build(client.clone());
+    Ok(Bus { client, jetstream })
+}
+
+async fn verify_server(client: &Client) -> Result<(), ConnectError> {
+    let info = || async { client.try_server_info().ok_or(ConnectError::Unreachable) };
+    let info = retry(&FIRST_CONNECTION, info, |_| true).await?;
+    let (major, minor, patch) = OLDEST;
+    if !client.is_server_compatible(major, minor, patch) {
+        return Err(ConnectError::TooOld { found: info.version });
+    }
+    if !info.jetstream {
+        return Err(ConnectError::WithoutJetStream);
+    }
+    tracing::info!(
+        server = info.server_name,
+        version = info.version,
+        "connected to NATS"
+    );
+    Ok(())
+}
+
+async fn log_event(event: Event) {
+    match event {
+        Event::Connected => tracing::debug!("NATS connection is up"),
+        Event::Disconnected => tracing::warn!("NATS connection is down"),
+        Event::SlowConsumer(subscription) => {
+            tracing::error!(subscription, "NATS subscription dropped messages");
+        }
+        other => tracing::warn!(event = %other, "NATS connection event"),
+    }
+}

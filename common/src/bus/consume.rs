@@ -1,0 +1,449 @@
+//! The one consume loop.
+//!
+//! Phases of a batch:
+//!
+//! 1. *fetch*: a task pulls messages into a bounded buffer, without pause ([`fetch`]);
+//! 2. *merge*: everything that waits, up to `max_records`, becomes one batch, together with postponed records that
+//!    are due. This is what makes a worker fast: a transaction costs the same for one record as for hundreds;
+//! 3. *open*: envelopes are cut into records ([`intake`]); what cannot be read is buried with its text;
+//! 4. *run*: the step settles the batch in one transaction ([`settle`]: retry, bisection, burial);
+//! 5. *reply*: outcomes go to those who wait, packed;
+//! 6. *ack*: a message is acknowledged once all its records are done ([`ledger`]).
+//!
+//! Bounds: the fetch buffer's bytes and messages, `max_records` a batch, `max_later` postponed records, and the
+//! consumer's `max_ack_pending` over all workers. Held messages are reported in progress, so that a slow batch is not
+//! delivered to another worker meanwhile.
+//!
+//! Ordering: records enter batches in stream order, but a record may be seen again, and out of order: after a crash,
+//! a lost ack, an outage. Acks are hints. Every effect must be idempotent by a key in the store.
+//!
+//! A message delivered many times is still tried; only a permanent error buries. An envelope of a newer release is
+//! left for a newer worker.
+
+mod fetch;
+mod intake;
+mod ledger;
+mod queue;
+mod settle;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::Client;
+use async_nats::jetstream::message::Acker;
+use async_nats::jetstream::{AckKind, Context};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use self::fetch::{Arrived, Fetcher};
+use self::intake::{Opened, Read};
+use self::ledger::{Ledger, Sequence};
+use self::queue::{Batch, Item, Origin, Queue};
+use self::settle::{Attempts, Fate, Settlement};
+use super::reply::{Reply, send_replies};
+use super::topology::{ACK_WAIT, Topology};
+use crate::messages::subject::Subject;
+use crate::runtime::crash_point::crash_point;
+use crate::runtime::lifecycle::Lifecycle;
+use crate::runtime::retry::RetryPolicy;
+
+/// A newer worker takes over during a deployment, which takes minutes.
+const TOO_NEW_DELAY: Duration = Duration::from_secs(30);
+
+/// One record as a step sees it.
+#[derive(Debug, Clone)]
+pub struct Delivered<R> {
+    pub record: R,
+    /// Where its publisher waits for the outcome, if it does.
+    pub reply_to: Option<Arc<str>>,
+    /// How often JetStream has delivered its message, this time included.
+    pub deliveries: u32,
+}
+
+/// What a step decided about one record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Settled for good, whatever the outcome was.
+    Done,
+    /// Not yet possible: offer it again in a following batch. The step decides when it has waited long enough.
+    Later,
+}
+
+/// A committed batch.
+#[derive(Debug)]
+pub struct Processed {
+    /// One a record, in the order of the records.
+    pub verdicts: Vec<Verdict>,
+    /// May also answer waiters of records that are not in the batch.
+    pub replies: Vec<Reply>,
+}
+
+/// Why nothing of a batch was committed. The step decides which, because it knows the cause.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// The same records may succeed later: the store is down, a deadlock, a timeout.
+    #[error("transient: {0:#}")]
+    Transient(anyhow::Error),
+    /// At least one of the records can never succeed.
+    #[error("permanent: {0:#}")]
+    Permanent(anyhow::Error),
+}
+
+/// A record, or a whole message, that will never be processed as it is.
+#[derive(Debug, Clone)]
+pub struct DeadLetter {
+    /// The NATS subject it came on.
+    pub subject: String,
+    /// The record's JSON, or the raw message when it could not be cut into records.
+    pub payload: Bytes,
+    pub event_id: Option<Uuid>,
+    pub reason: String,
+    pub deliveries: u32,
+}
+
+impl DeadLetter {
+    fn record(subject: &str, raw: &RawValue, reason: String, deliveries: u32) -> Self {
+        #[derive(Deserialize)]
+        struct Identified {
+            event_id: Uuid,
+        }
+        let event_id = serde_json::from_str::<Identified>(raw.get())
+            .ok()
+            .map(|record| record.event_id);
+        let payload = Bytes::copy_from_slice(raw.get().as_bytes());
+        Self {
+            subject: subject.to_owned(),
+            payload,
+            event_id,
+            reason,
+            deliveries,
+        }
+    }
+}
+
+/// One worker step: records of one noun in, rows and outcomes out.
+pub trait Step: Send + Sync + 'static {
+    type Record: DeserializeOwned + Clone + Send + Sync + 'static;
+    const SUBJECT: Subject;
+
+    /// Settles the whole batch in one transaction, committed when this returns `Ok` and rolled back otherwise. Must
+    /// be idempotent: any record may have been settled before.
+    fn run(
+        &self,
+        batch: &[Delivered<Self::Record>],
+    ) -> impl Future<Output = Result<Processed, StepError>> + Send;
+
+    /// Stores a dead letter, in a transaction of its own.
+    fn bury(&self, letter: DeadLetter) -> impl Future<Output = Result<(), StepError>> + Send;
+}
+
+/// See the module's bounds.
+#[derive(Debug, Clone)]
+pub struct ConsumeBounds {
+    pub max_records: usize,
+    /// Postponed records in hand; at this many, only they are worked on until some are settled.
+    pub max_later: usize,
+    /// How long a postponed record rests.
+    pub later_delay: Duration,
+    /// How a batch that failed transiently is tried again before it is given back.
+    pub retry: RetryPolicy,
+}
+
+impl Default for ConsumeBounds {
+    fn default() -> Self {
+        Self {
+            max_records: 512,
+            max_later: 4_096,
+            later_delay: Duration::from_millis(100),
+            retry: RetryPolicy {
+                first_delay: Duration::from_millis(50),
+                max_delay: Duration::from_secs(1),
+                max_attempts: 6,
+                max_elapsed: Some(Duration::from_secs(5)),
+            },
+        }
+    }
+}
+
+/// Why consuming ended without being asked to.
+#[derive(Debug, thiserror::Error)]
+#[error("the task that fetches {subject} has ended")]
+pub struct ConsumeError {
+    subject: Subject,
+}
+
+/// Consumes `S::SUBJECT` until a soft cancel: the batch in work is finished, everything else in hand is given back
+/// for other workers. Several loops may share one noun, in one process or in many.
+pub async fn consume<S: Step>(
+    step: Arc<S>,
+    jetstream: Context,
+    client: Client,
+    topology: &Topology,
+    lifecycle: &Lifecycle,
+    bounds: ConsumeBounds,
+) -> Result<(), ConsumeError> {
+    let (fetcher, incoming) = Fetcher::new(jetstream, topology.clone(), S::SUBJECT);
+    // Ends with this function too, however it ends.
+    let fetching = lifecycle.soft().child_token();
+    let _stop_fetching = fetching.clone().drop_guard();
+    lifecycle.tasks().spawn(fetcher.run(fetching));
+
+    let mut keep_alive = interval(ACK_WAIT / 3);
+    keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let consumer = Consumer {
+        step,
+        client,
+        subject: topology.subject(S::SUBJECT),
+        bounds,
+        incoming,
+        ledger: Ledger::new(),
+        queue: Queue::new(),
+        keep_alive,
+        shutdown: lifecycle.soft().clone(),
+    };
+    lifecycle
+        .hard()
+        .run_until_cancelled(consumer.run())
+        .await
+        .unwrap_or(Ok(()))
+}
+
+struct Consumer<S: Step> {
+    step: Arc<S>,
+    client: Client,
+    subject: String,
+    bounds: ConsumeBounds,
+    incoming: mpsc::Receiver<Arrived>,
+    ledger: Ledger<Acker>,
+    queue: Queue<S::Record>,
+    keep_alive: Interval,
+    shutdown: CancellationToken,
+}
+
+enum Gathered {
+    Batch,
+    Stopped,
+    FetcherEnded,
+}
+
+impl<S: Step> Consumer<S> {
+    async fn run(mut self) -> Result<(), ConsumeError> {
+        loop {
+            match self.gather().await {
+                Gathered::Batch => {}
+                Gathered::Stopped => break,
+                Gathered::FetcherEnded => return Err(ConsumeError { subject: S::SUBJECT }),
+            }
+            let batch = self.queue.take(Instant::now(), self.bounds.max_records);
+            let Settlement { fates, replies } = self.settle(&batch).await;
+            if let Err(error) = send_replies(&self.client, replies).await {
+                tracing::warn!(subject = self.subject, %error, "outcomes were not sent");
+            }
+            crash_point("worker.before_ack");
+            self.apply(batch, &fates).await;
+        }
+        self.hand_back().await;
+        Ok(())
+    }
+
+    /// Waits until at least one record is ready, then takes in everything that has arrived.
+    async fn gather(&mut self) -> Gathered {
+        loop {
+            if self.shutdown.is_cancelled() {
+                return Gathered::Stopped;
+            }
+            let takes_fresh = self.queue.later() < self.bounds.max_later;
+            while takes_fresh && self.queue.fresh() < self.bounds.max_records {
+                let Ok(arrived) = self.incoming.try_recv() else {
+                    break;
+                };
+                self.admit(arrived).await;
+            }
+            let next_due = self.queue.next_due();
+            if self.queue.fresh() > 0 || next_due.is_some_and(|due| due <= Instant::now()) {
+                return Gathered::Batch;
+            }
+            tokio::select! {
+                () = self.shutdown.cancelled() => return Gathered::Stopped,
+                arrived = self.incoming.recv(), if takes_fresh => match arrived {
+                    Some(arrived) => self.admit(arrived).await,
+                    None if self.shutdown.is_cancelled() => return Gathered::Stopped,
+                    None => return Gathered::FetcherEnded,
+                },
+                () = sleep_until(next_due.unwrap_or_else(Instant::now)), if next_due.is_some() => {}
+                _ = self.keep_alive.tick() => report_progress(&self.ledger).await,
+            }
+        }
+    }
+
+    async fn admit(
+        &mut self,
+        Arrived {
+            sequence,
+            deliveries,
+            payload,
+            acker,
+            ..
+        }: Arrived,
+    ) {
+        if self.ledger.holds(sequence) {
+            self.ledger.admit(sequence, acker, 0);
+            return;
+        }
+        match intake::open::<S::Record>(&payload) {
+            Opened::Records { records, .. } if records.is_empty() => acknowledge(&acker, AckKind::Ack).await,
+            Opened::Records { reply_to, records } => {
+                self.ledger.admit(sequence, acker, records.len());
+                self.admit_records(sequence, deliveries, reply_to.as_ref(), records)
+                    .await;
+            }
+            Opened::TooNew { version } => {
+                tracing::error!(
+                    subject = self.subject,
+                    version,
+                    "leaving a message to a newer release"
+                );
+                acknowledge(&acker, AckKind::Nak(Some(TOO_NEW_DELAY))).await;
+            }
+            Opened::Garbage { reason } => {
+                let letter = DeadLetter {
+                    subject: self.subject.clone(),
+                    payload,
+                    event_id: None,
+                    reason,
+                    deliveries,
+                };
+                let buried = self.attempts().bury(letter).await;
+                acknowledge(&acker, if buried { AckKind::Ack } else { redeliver() }).await;
+            }
+        }
+    }
+
+    async fn admit_records(
+        &mut self,
+        sequence: Sequence,
+        deliveries: u32,
+        reply_to: Option<&Arc<str>>,
+        records: Vec<Read<S::Record>>,
+    ) {
+        for Read { raw, record } in records {
+            match record {
+                Ok(record) => {
+                    let delivered = Delivered {
+                        record,
+                        reply_to: reply_to.cloned(),
+                        deliveries,
+                    };
+                    self.queue.push(Item {
+                        origin: Origin { sequence, raw },
+                        delivered,
+                    });
+                }
+                Err(reason) => {
+                    let letter = DeadLetter::record(&self.subject, &raw, reason, deliveries);
+                    if self.attempts().bury(letter).await {
+                        self.done(sequence).await;
+                    } else {
+                        return self.give_back(sequence).await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn settle(&mut self, batch: &Batch<S::Record>) -> Settlement {
+        let attempts = Attempts {
+            step: &*self.step,
+            subject: &self.subject,
+            policy: &self.bounds.retry,
+            shutdown: &self.shutdown,
+        };
+        let mut settling = std::pin::pin!(attempts.settle(batch));
+        loop {
+            tokio::select! {
+                settlement = &mut settling => return settlement,
+                _ = self.keep_alive.tick() => report_progress(&self.ledger).await,
+            }
+        }
+    }
+
+    async fn apply(&mut self, batch: Batch<S::Record>, fates: &[Fate]) {
+        // First those to give back: no other record of such a message may count or wait any longer.
+        for (origin, fate) in batch.origins.iter().zip(fates) {
+            if *fate == Fate::Redeliver {
+                self.give_back(origin.sequence).await;
+            }
+        }
+        let due = Instant::now() + self.bounds.later_delay;
+        for ((delivered, origin), fate) in batch.records.into_iter().zip(batch.origins).zip(fates) {
+            match fate {
+                Fate::Done => self.done(origin.sequence).await,
+                Fate::Later if self.ledger.holds(origin.sequence) => {
+                    self.queue.push_later(due, Item { origin, delivered });
+                }
+                Fate::Later | Fate::Redeliver => {}
+            }
+        }
+    }
+
+    async fn done(&mut self, sequence: Sequence) {
+        if let Some(acker) = self.ledger.done(sequence) {
+            acknowledge(&acker, AckKind::Ack).await;
+        }
+    }
+
+    async fn give_back(&mut self, sequence: Sequence) {
+        if let Some(acker) = self.ledger.release(sequence) {
+            self.queue.forget(sequence);
+            acknowledge(&acker, redeliver()).await;
+        }
+    }
+
+    /// At shutdown: others need not wait until the acknowledgements run out of time.
+    async fn hand_back(mut self) {
+        self.incoming.close();
+        for acker in self.ledger.release_all() {
+            acknowledge(&acker, AckKind::Nak(None)).await;
+        }
+        while let Some(arrived) = self.incoming.recv().await {
+            acknowledge(&arrived.acker, AckKind::Nak(None)).await;
+        }
+        if let Err(error) = self.client.flush().await {
+            tracing::debug!(%error, "cannot flush");
+        }
+    }
+
+    fn attempts(&self) -> Attempts<'_, S> {
+        Attempts {
+            step: &self.step,
+            subject: &self.subject,
+            policy: &self.bounds.retry,
+            shutdown: &self.shutdown,
+        }
+    }
+}
+
+/// A pause of one to two seconds, drawn anew each time: what failed together must not return together.
+fn redeliver() -> AckKind {
+    AckKind::Nak(Some(Duration::from_millis(rand::random_range(1_000..2_000))))
+}
+
+async fn report_progress(ledger: &Ledger<Acker>) {
+    for acker in ledger.handles() {
+        acknowledge(acker, AckKind::Progress).await;
+    }
+}
+
+/// Acks are hints, so a lost one is only worth a note: the message comes again and changes nothing.
+async fn acknowledge(acker: &Acker, kind: AckKind) {
+    if let Err(error) = acker.ack_with(kind).await {
+        tracing::warn!(error, "cannot acknowledge");
+    }
+}

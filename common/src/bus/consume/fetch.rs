@@ -1,0 +1,188 @@
+//! The task that pulls messages without pause while a batch runs.
+//!
+//! Bounds: [`BUFFER_BYTES`] of payload and [`BUFFER_MESSAGES`] messages wait here; beyond that the pull requests
+//! themselves stop. Both are needed: under load one message holds hundreds of records, at low load just one, and
+//! batches must form in either case.
+//!
+//! A pull subscription can end, fail, or fall silent (a consumer recreated behind its back). Each of these makes a
+//! new one, without limit while the process runs, since a worker that stops pulling looks alive and does nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use async_nats::jetstream::consumer::{PullConsumer, pull};
+use async_nats::jetstream::message::Acker;
+use async_nats::jetstream::{Context, Message};
+use bytes::Bytes;
+use futures::StreamExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::ledger::Sequence;
+use crate::bus::topology::{MAX_ACK_PENDING, Topology};
+use crate::messages::subject::Subject;
+use crate::runtime::retry::{Delays, RetryPolicy, delays};
+
+const BUFFER_MESSAGES: usize = 512;
+const BUFFER_BYTES: u32 = 4 << 20;
+
+/// Bytes the server may send ahead; well above the largest message, or that one would never be sent.
+const PULL_BYTES: usize = 2 << 20;
+
+const PULL_EXPIRES: Duration = Duration::from_secs(30);
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// Silence after which the server is asked whether there is nothing to deliver.
+const WATCHDOG: Duration = Duration::from_secs(10);
+
+const PULL_AGAIN: RetryPolicy =
+    RetryPolicy::until_shutdown(Duration::from_millis(100), Duration::from_secs(5));
+
+/// A message that came in. Dropping it makes room for the next.
+pub(super) struct Arrived {
+    pub(super) sequence: Sequence,
+    pub(super) deliveries: u32,
+    pub(super) payload: Bytes,
+    pub(super) acker: Acker,
+    _room: OwnedSemaphorePermit,
+}
+
+pub(super) struct Fetcher {
+    jetstream: Context,
+    topology: Topology,
+    subject: Subject,
+    arrivals: mpsc::Sender<Arrived>,
+    room: Arc<Semaphore>,
+}
+
+/// Why a pull subscription was left.
+enum Left {
+    /// Nobody takes messages any more.
+    Finished,
+    Failed(anyhow::Error),
+}
+
+impl Fetcher {
+    pub(super) fn new(
+        jetstream: Context,
+        topology: Topology,
+        subject: Subject,
+    ) -> (Self, mpsc::Receiver<Arrived>) {
+        let (arrivals, incoming) = mpsc::channel(BUFFER_MESSAGES);
+        let room = Arc::new(Semaphore::new(BUFFER_BYTES as usize));
+        (
+            Self {
+                jetstream,
+                topology,
+                subject,
+                arrivals,
+                room,
+            },
+            incoming,
+        )
+    }
+
+    pub(super) async fn run(self, stop: CancellationToken) {
+        stop.run_until_cancelled(self.fetch()).await;
+    }
+
+    async fn fetch(&self) {
+        let mut patience = delays(&PULL_AGAIN);
+        while let Left::Failed(error) = self.pull(&mut patience).await {
+            tracing::warn!(subject = %self.subject, error = format!("{error:#}"), "pulling again");
+            let Some(delay) = patience.next() else { return };
+            tokio::time::sleep(delay).await;
+            // The stream or the consumer may be gone: a server that lost its disk starts empty.
+            if let Err(error) = self.topology.ensure_one(&self.jetstream, self.subject).await {
+                tracing::warn!(subject = %self.subject, %error, "topology is not there yet");
+            }
+        }
+    }
+
+    async fn pull(&self, patience: &mut Delays) -> Left {
+        let (consumer, mut messages) = match self.subscribe().await {
+            Ok(subscribed) => subscribed,
+            Err(error) => return Left::Failed(error),
+        };
+        loop {
+            match timeout(WATCHDOG, messages.next()).await {
+                Ok(Some(Ok(message))) => {
+                    *patience = delays(&PULL_AGAIN);
+                    if !self.deliver(message).await {
+                        return Left::Finished;
+                    }
+                }
+                Ok(Some(Err(error))) => return Left::Failed(error.into()),
+                Ok(None) => return Left::Failed(anyhow::anyhow!("pull subscription ended")),
+                Err(_silence) => match is_stalled(&consumer).await {
+                    Ok(false) => *patience = delays(&PULL_AGAIN),
+                    Ok(true) => return Left::Failed(anyhow::anyhow!("messages wait but none is delivered")),
+                    Err(error) => return Left::Failed(error),
+                },
+            }
+        }
+    }
+
+    async fn subscribe(&self) -> anyhow::Result<(PullConsumer, pull::Stream)> {
+        let (name, stream) = (
+            self.subject.consumer_name(),
+            self.topology.stream_name(self.subject),
+        );
+        let consumer: PullConsumer = self
+            .jetstream
+            .get_consumer_from_stream(&name, &stream)
+            .await
+            .context("no consumer")?;
+        let messages = consumer
+            .stream()
+            .max_messages_per_batch(BUFFER_MESSAGES)
+            .max_bytes_per_batch(PULL_BYTES)
+            .expires(PULL_EXPIRES)
+            .heartbeat(HEARTBEAT)
+            .messages()
+            .await
+            .context("cannot pull")?;
+        Ok((consumer, messages))
+    }
+
+    /// `false` when the loop behind the channel has ended.
+    async fn deliver(&self, message: Message) -> bool {
+        let (sequence, deliveries) = match message.info() {
+            Ok(info) => (
+                info.stream_sequence,
+                u32::try_from(info.delivered).unwrap_or(u32::MAX),
+            ),
+            Err(error) => {
+                tracing::error!(subject = %self.subject, error, "not a JetStream message");
+                return true;
+            }
+        };
+        let (message, acker) = message.split();
+        let bytes = u32::try_from(message.payload.len())
+            .unwrap_or(u32::MAX)
+            .clamp(1, BUFFER_BYTES);
+        let Ok(room) = Arc::clone(&self.room).acquire_many_owned(bytes).await else {
+            return false;
+        };
+        let arrived = Arrived {
+            sequence,
+            deliveries,
+            payload: message.payload,
+            acker,
+            _room: room,
+        };
+        self.arrivals.send(arrived).await.is_ok()
+    }
+}
+
+/// Messages are pending, and the workers together hold fewer than they may.
+async fn is_stalled(consumer: &PullConsumer) -> anyhow::Result<bool> {
+    let info = consumer
+        .get_info()
+        .await
+        .context("cannot ask about the consumer")?;
+    let may_hold_more = i64::try_from(info.num_ack_pending).is_ok_and(|held| held < MAX_ACK_PENDING);
+    Ok(info.num_pending > 0 && may_hold_more)
+}
