@@ -118,10 +118,10 @@ impl Publisher {
             in_flight: IN_FLIGHT,
         };
         let lane = Arc::clone(&route);
-        let batcher = Batcher::spawn(
+        let batcher = Batcher::<Box<RawValue>, _>::spawn(
             tasks,
             bounds,
-            |record: &Box<RawValue>| weigh(record),
+            |record| weigh(record),
             move |records: Vec<Box<RawValue>>| {
                 let payload = envelope::encode(reply_to.as_deref(), &records);
                 let lane = Arc::clone(&lane);
