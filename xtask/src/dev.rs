@@ -62,13 +62,15 @@ pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt)
 
     env = shell_env(&servers, &services, &demo)?;
     env.write(&area.env())?;
-    print_where(&area, &env);
-    print_walk(&area, &servers);
     if options.detach {
         running.leave()?;
+        print_where(&area, &env);
+        print_walk(&area, &servers);
         println!("\nRunning in the background; `cargo xtask stop` ends it.");
         return Ok(());
     }
+    print_where(&area, &env);
+    print_walk(&area, &servers);
     println!("\nRunning; Ctrl-C stops it.");
     while !interrupt.came() {
         running.check()?;

@@ -74,9 +74,9 @@ fn migrate(checkout: &Checkout, postgres: &Postgres, url: &str, interrupt: &Inte
         if !fs::read_to_string(file)?.starts_with(NO_TRANSACTION) {
             psql.arg("--single-transaction");
         }
-        // Notices are not news here.
+        // Neither notices nor what a function call returns are news here.
         psql.env("PGOPTIONS", "--client-min-messages=warning")
-            .arg("-f")
+            .args(["-o", "/dev/null", "-f"])
             .arg(file);
         process::run(&mut psql, interrupt).with_context(|| format!("cannot apply {}", file.display()))?;
     }

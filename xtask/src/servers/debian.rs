@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 
@@ -114,24 +114,15 @@ impl Root {
         Ok(Placed { root: self, path })
     }
 
-    /// Ends and disables a service that only exists since our installation. Where it does not run, that fails, and
-    /// nothing was to do.
+    /// Ends a service that only exists since our installation, and keeps it from starting with the machine. Where it
+    /// does not run, ending it fails, and nothing was to do.
     fn retire(&self, service: &str, may_have_started: bool) {
-        let quietly = |mut command: Command| {
-            let _ = command
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status();
-        };
-        if Path::new("/run/systemd/system").exists() {
-            let mut disable = self.command("systemctl");
-            disable.args(["disable", "--now", service]);
-            quietly(disable);
-        } else if may_have_started {
-            let mut stop = self.command("service");
-            stop.args([service, "stop"]);
-            quietly(stop);
+        let mut disable = self.command("update-rc.d");
+        disable.args([service, "disable"]);
+        let mut stop = self.command("service");
+        stop.args([service, "stop"]);
+        for mut command in may_have_started.then_some(stop).into_iter().chain([disable]) {
+            let _ = process::output(&mut command);
         }
     }
 }

@@ -41,24 +41,16 @@ pub(crate) struct External {
 impl External {
     pub(crate) fn from_env(checkout: &Checkout) -> Result<Self> {
         // A shell that has read `.dev/env` carries the addresses of our own servers, which may be stopped by now.
-        let dev = checkout.dev_area();
-        let ports = Ports::of(&dev)?;
-        let ours = [
-            ports
-                .remembered(postgres::NAME)
-                .and_then(|port| postgres::url(&dev, port).ok()),
-            ports.remembered(nats::NAME).map(nats::url),
-            ports.remembered(redis::NAME).map(redis::url),
-        ];
-        let given = |name: &str| {
-            env::var(name)
-                .ok()
-                .filter(|url| !url.is_empty() && !ours.iter().flatten().any(|own| own == url))
-        };
+        let ports = Ports::of(&checkout.dev_area())?;
+        let given = |name: &str| env::var(name).ok().filter(|url| !url.is_empty());
+        let postgres_port = ports.remembered(postgres::NAME);
+        let nats_url = ports.remembered(nats::NAME).map(nats::url);
+        let redis_url = ports.remembered(redis::NAME).map(redis::url);
         Ok(Self {
-            database: given("DATABASE_URL"),
-            nats: given("NATS_URL"),
-            redis: given("REDIS_URL"),
+            database: given("DATABASE_URL")
+                .filter(|url| !postgres_port.is_some_and(|port| postgres::is_ours(url, port))),
+            nats: given("NATS_URL").filter(|url| Some(url) != nats_url.as_ref()),
+            redis: given("REDIS_URL").filter(|url| Some(url) != redis_url.as_ref()),
         })
     }
 }

@@ -162,10 +162,12 @@ impl Postgres {
     }
 }
 
-/// The address under which the area's database is known once its cluster exists.
-pub(super) fn url(area: &Area, port: u16) -> Result<String> {
-    let password = Home::existing(area).context("no cluster yet")?.password()?;
-    Ok(url_of(&password, port, DATABASE))
+/// Whether the address is one of a cluster of ours on that port. The password does not count: a reset changes it,
+/// and shells may still hold the one before.
+pub(super) fn is_ours(url: &str, port: u16) -> bool {
+    url.strip_prefix(&format!("postgres://{ROLE}:"))
+        .and_then(|rest| rest.split_once('@'))
+        .is_some_and(|(_, place)| place == format!("127.0.0.1:{port}/{DATABASE}"))
 }
 
 /// Deletes the area's cluster, wherever it was put.
@@ -345,5 +347,22 @@ impl Home {
         } else {
             dir
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_address_is_known_whatever_its_password() {
+        assert!(is_ours(&url_of("now", 5000, DATABASE), 5000));
+        assert!(is_ours(&url_of("before", 5000, DATABASE), 5000));
+        assert!(!is_ours(&url_of("now", 5001, DATABASE), 5000));
+        assert!(!is_ours(&url_of("now", 5000, "another"), 5000));
+        assert!(!is_ours(
+            "postgres://somebody:now@127.0.0.1:5000/referral_tracker",
+            5000
+        ));
     }
 }
