@@ -33,7 +33,9 @@ enum Command {
 async fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     telemetry::init("ctl")?;
-    let pool = postgres::connect(&cli.postgres, "ctl").await.context("connecting to Postgres")?;
+    let pool = postgres::connect(&cli.postgres, "ctl")
+        .await
+        .context("connecting to Postgres")?;
     match cli.command {
         Command::Migrate => Ok(MIGRATIONS.run(&pool).await?),
         Command::SeedDemo(seed) => {
@@ -47,18 +49,34 @@ async fn main() -> anyhow::Result<()> {
 async fn report(pool: &PgPool) -> anyhow::Result<()> {
     let violations = verify::violations(pool).await?;
     for invariant in verify::INVARIANTS {
-        let broken = violations.iter().find(|violation| violation.invariant == invariant.name);
+        let broken = violations
+            .iter()
+            .find(|violation| violation.invariant == invariant.name);
         let mark = if broken.is_some() { "BROKEN" } else { "ok" };
         print_lines(&[format!("{mark:<7} {}", invariant.name)]);
         if let Some(violation) = broken {
-            print_lines(&violation.rows.iter().map(|row| format!("          {row}")).collect::<Vec<_>>());
+            print_lines(
+                &violation
+                    .rows
+                    .iter()
+                    .map(|row| format!("          {row}"))
+                    .collect::<Vec<_>>(),
+            );
         }
     }
-    anyhow::ensure!(violations.is_empty(), "{} of {} invariants are broken", violations.len(), verify::INVARIANTS.len());
+    anyhow::ensure!(
+        violations.is_empty(),
+        "{} of {} invariants are broken",
+        violations.len(),
+        verify::INVARIANTS.len()
+    );
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "a command line's results belong on standard output")]
+#[expect(
+    clippy::print_stdout,
+    reason = "a command line's results belong on standard output"
+)]
 fn print_lines(lines: &[String]) {
     for line in lines {
         println!("{line}");

@@ -61,9 +61,26 @@ async fn create_demo(connection: &mut PgConnection, token: &ProgramToken) -> any
     };
     let program_id = create_program(connection, &program).await?;
     let everything = Rate::Percentage(BasisPoints::new(DEFAULT_RATE_BPS).context("rate out of range")?);
-    create_policy(connection, program_id, None, CommissionType::CpsLifetime, &everything).await?;
-    let fixed = Rate::Fixed { amount: Cents::new(FIXED_CENTS), currency: Currency::default() };
-    create_policy(connection, program_id, Some(FIXED_PRODUCT), CommissionType::CpsOneTime, &fixed).await?;
+    create_policy(
+        connection,
+        program_id,
+        None,
+        CommissionType::CpsLifetime,
+        &everything,
+    )
+    .await?;
+    let fixed = Rate::Fixed {
+        amount: Cents::new(FIXED_CENTS),
+        currency: Currency::default(),
+    };
+    create_policy(
+        connection,
+        program_id,
+        Some(FIXED_PRODUCT),
+        CommissionType::CpsOneTime,
+        &fixed,
+    )
+    .await?;
     for (name, short) in PARTNERS {
         let code = code(short, program_id);
         if find_link(connection, &code).await?.is_none() {
@@ -77,5 +94,9 @@ async fn create_demo(connection: &mut PgConnection, token: &ProgramToken) -> any
 
 /// Codes are unique over all programs; the first demo program gets the plain names.
 fn code(name: &str, program_id: ProgramId) -> String {
-    if program_id.get() == 1 { name.to_owned() } else { format!("{name}-{program_id}") }
+    if program_id.get() == 1 {
+        name.to_owned()
+    } else {
+        format!("{name}-{program_id}")
+    }
 }

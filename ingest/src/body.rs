@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
 use axum::RequestExt;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use serde::Deserialize;
 

@@ -58,9 +58,12 @@ impl Claims {
             in_flight: IN_FLIGHT,
         };
         let weigh = |request: &ClaimRequest| request.record.get().len();
-        Self(Batcher::spawn(lifecycle.tasks(), bounds, weigh, move |requests| {
-            claim_and_publish(pool.clone(), sales.clone(), requests)
-        }))
+        Self(Batcher::spawn(
+            lifecycle.tasks(),
+            bounds,
+            weigh,
+            move |requests| claim_and_publish(pool.clone(), sales.clone(), requests),
+        ))
     }
 
     pub async fn claim(&self, request: ClaimRequest) -> Result<Claimed, ClaimError> {
@@ -73,8 +76,10 @@ async fn claim_and_publish(
     sales: Publisher,
     requests: Vec<ClaimRequest>,
 ) -> Vec<Result<Claimed, ClaimError>> {
-    let (claims, records): (Vec<NewClaim>, Vec<Box<RawValue>>) =
-        requests.into_iter().map(|request| (request.claim, request.record)).unzip();
+    let (claims, records): (Vec<NewClaim>, Vec<Box<RawValue>>) = requests
+        .into_iter()
+        .map(|request| (request.claim, request.record))
+        .unzip();
     let won = match claims::claim(&pool, &claims).await {
         Ok(won) => won,
         Err(error) => {
@@ -84,12 +89,18 @@ async fn claim_and_publish(
     };
     crash_point("ingest.after_claim");
     let reply_to = claims.first().map(|claim| claim.reply_to.as_str());
-    let to_publish: Vec<Box<RawValue>> =
-        records.into_iter().zip(&won).filter(|(_, won)| **won).map(|(record, _)| record).collect();
+    let to_publish: Vec<Box<RawValue>> = records
+        .into_iter()
+        .zip(&won)
+        .filter(|(_, won)| **won)
+        .map(|(record, _)| record)
+        .collect();
     if !to_publish.is_empty()
         && let Err(error) = sales.publish_packed(&to_publish, reply_to).await
     {
         tracing::warn!(%error, sales = to_publish.len(), "publishing claimed sales failed; the relay takes over");
     }
-    won.into_iter().map(|won| Ok(if won { Claimed::Won } else { Claimed::Taken })).collect()
+    won.into_iter()
+        .map(|won| Ok(if won { Claimed::Won } else { Claimed::Taken }))
+        .collect()
 }

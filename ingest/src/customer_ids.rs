@@ -27,10 +27,18 @@ struct Blocks {
 impl CustomerIds {
     /// Leases two blocks and keeps one in reserve until shutdown.
     pub async fn start(pool: PgPool, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
-        let blocks = Blocks { current: lease(&pool).await?, next: Some(lease(&pool).await?) };
-        let ids = Self { blocks: Arc::new(Mutex::new(blocks)), used_up: Arc::new(Notify::new()) };
+        let blocks = Blocks {
+            current: lease(&pool).await?,
+            next: Some(lease(&pool).await?),
+        };
+        let ids = Self {
+            blocks: Arc::new(Mutex::new(blocks)),
+            used_up: Arc::new(Notify::new()),
+        };
         let (stop, refill) = (lifecycle.soft().clone(), ids.clone().refill(pool));
-        lifecycle.tasks().spawn(async move { stop.run_until_cancelled(refill).await });
+        lifecycle
+            .tasks()
+            .spawn(async move { stop.run_until_cancelled(refill).await });
         Ok(ids)
     }
 

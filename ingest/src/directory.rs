@@ -36,7 +36,11 @@ const RECONNECT_AFTER: Duration = Duration::from_millis(500);
 /// A referral link with what a click needs of its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
-    Active { referral_link_id: ReferralLinkId, program_id: ProgramId, cookie_window_days: u16 },
+    Active {
+        referral_link_id: ReferralLinkId,
+        program_id: ProgramId,
+        cookie_window_days: u16,
+    },
     Inactive,
     /// Without partner or program.
     Misconfigured,
@@ -72,8 +76,16 @@ impl Directory {
         catch_up(&pool, &memory).await.context("loading the directory")?;
         let follower = follow(pool.clone(), Arc::clone(&memory));
         let stop = lifecycle.soft().clone();
-        lifecycle.tasks().spawn(async move { stop.run_until_cancelled(follower).await });
-        let bounds = |name| Bounds { name, queue: 4096, max_records: 1024, max_weight: usize::MAX, in_flight: 1 };
+        lifecycle
+            .tasks()
+            .spawn(async move { stop.run_until_cancelled(follower).await });
+        let bounds = |name| Bounds {
+            name,
+            queue: 4096,
+            max_records: 1024,
+            max_weight: usize::MAX,
+            in_flight: 1,
+        };
         Ok(Self {
             links: Batcher::spawn(lifecycle.tasks(), bounds("directory.links"), |_| 1, {
                 let (pool, memory) = (pool.clone(), Arc::clone(&memory));
@@ -93,7 +105,10 @@ impl Directory {
         if known.is_some() {
             return Ok(known);
         }
-        self.links.submit(code.to_owned()).await.map_err(Unavailable::new)??;
+        self.links
+            .submit(code.to_owned())
+            .await
+            .map_err(Unavailable::new)??;
         Ok(read(&self.memory).link(code))
     }
 
@@ -160,7 +175,10 @@ impl Unavailable {
 async fn follow(pool: PgPool, memory: Arc<RwLock<Memory>>) {
     loop {
         if let Err(error) = listen(&pool, &memory).await {
-            tracing::warn!(error = format!("{error:#}"), "directory: lost its listener, reconnecting");
+            tracing::warn!(
+                error = format!("{error:#}"),
+                "directory: lost its listener, reconnecting"
+            );
         }
         tokio::time::sleep(RECONNECT_AFTER).await;
     }
@@ -206,7 +224,9 @@ async fn catch_up(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> 
 async fn put_programs(pool: &PgPool, memory: &RwLock<Memory>, selection: &Selection) -> anyhow::Result<()> {
     let programs = stored::programs(pool, selection).await?;
     let mut memory = write(memory);
-    programs.into_iter().for_each(|program| memory.put_program(program));
+    programs
+        .into_iter()
+        .for_each(|program| memory.put_program(program));
     Ok(())
 }
 
@@ -249,7 +269,11 @@ async fn look_up_tokens(
 ) -> Vec<Result<(), Unavailable>> {
     let looked_up = async {
         let mut ids = stored::program_ids_by_token(&pool, &hashes).await?;
-        ids.extend(hashes.iter().filter_map(|hash| read(&memory).tokens.get(hash).map(|program| program.get())));
+        ids.extend(
+            hashes
+                .iter()
+                .filter_map(|hash| read(&memory).tokens.get(hash).map(|program| program.get())),
+        );
         if !ids.is_empty() {
             put_programs(&pool, &memory, &Selection::Ids(ids)).await?;
         }

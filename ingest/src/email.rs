@@ -43,7 +43,13 @@ mod tests {
     fn spelling_does_not_matter_and_the_key_does() {
         let hasher = EmailHasher::new(&[1; 32]);
         assert_eq!(hasher.hash(" Jane@Example.com "), hasher.hash("jane@example.com"));
-        assert_ne!(hasher.hash("jane@example.com"), EmailHasher::new(&[2; 32]).hash("jane@example.com"));
-        assert_eq!(hasher.hash("jane@example.com").unwrap().as_str().len(), "v1:".len() + 64);
+        assert_ne!(
+            hasher.hash("jane@example.com"),
+            EmailHasher::new(&[2; 32]).hash("jane@example.com")
+        );
+        assert_eq!(
+            hasher.hash("jane@example.com").unwrap().as_str().len(),
+            "v1:".len() + 64
+        );
     }
 }

@@ -36,7 +36,10 @@ pub enum ApiError {
     Overloaded,
     /// `message` is the contract's; the cause is for the log only.
     #[error("{message}")]
-    Internal { message: &'static str, cause: anyhow::Error },
+    Internal {
+        message: &'static str,
+        cause: anyhow::Error,
+    },
 }
 
 impl ApiError {
@@ -45,7 +48,10 @@ impl ApiError {
     }
 
     pub fn internal(message: &'static str, cause: impl Into<anyhow::Error>) -> Self {
-        Self::Internal { message, cause: cause.into() }
+        Self::Internal {
+            message,
+            cause: cause.into(),
+        }
     }
 
     fn status(&self) -> StatusCode {
@@ -115,7 +121,9 @@ impl IntoResponse for ApiError {
         self.log();
         let mut response = (self.status(), Json(self.body())).into_response();
         if matches!(self, Self::Overloaded) {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
         }
         response
     }

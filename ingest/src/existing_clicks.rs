@@ -22,8 +22,13 @@ pub struct ExistingClicks {
 
 impl ExistingClicks {
     pub fn start(pool: PgPool, codec: Arc<ClickIdCodec>, lifecycle: &Lifecycle) -> Self {
-        let bounds =
-            Bounds { name: "existing_clicks", queue: 4096, max_records: 512, max_weight: usize::MAX, in_flight: 2 };
+        let bounds = Bounds {
+            name: "existing_clicks",
+            queue: 4096,
+            max_records: 512,
+            max_weight: usize::MAX,
+            in_flight: 2,
+        };
         let lookups = Batcher::spawn(lifecycle.tasks(), bounds, |_| 1, {
             let codec = Arc::clone(&codec);
             move |click_ids| look_up(pool.clone(), Arc::clone(&codec), click_ids)
@@ -50,14 +55,23 @@ async fn look_up(
     codec: Arc<ClickIdCodec>,
     click_ids: Vec<ClickId>,
 ) -> Vec<Option<CustomerIdentity>> {
-    let candidates: Vec<i64> =
-        click_ids.iter().flat_map(|click_id| codec.decode(click_id)).map(CustomerId::get).collect();
+    let candidates: Vec<i64> = click_ids
+        .iter()
+        .flat_map(|click_id| codec.decode(click_id))
+        .map(CustomerId::get)
+        .collect();
     let found: HashMap<String, CustomerIdentity> = match identities_from_pool(&pool, &candidates).await {
-        Ok(found) => found.into_iter().map(|customer| (customer.click_id.clone(), customer)).collect(),
+        Ok(found) => found
+            .into_iter()
+            .map(|customer| (customer.click_id.clone(), customer))
+            .collect(),
         Err(error) => {
             tracing::warn!(%error, "existing click_ids could not be looked up; their clicks get new customers");
             HashMap::new()
         }
     };
-    click_ids.iter().map(|click_id| found.get(click_id.as_str()).cloned()).collect()
+    click_ids
+        .iter()
+        .map(|click_id| found.get(click_id.as_str()).cloned())
+        .collect()
 }

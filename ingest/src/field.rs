@@ -32,9 +32,9 @@ impl Field<String> {
         match self {
             Self::Absent => Ok(None),
             Self::Given(text) if text.is_empty() => Ok(None),
-            Self::Given(text) => {
-                Text::try_from(text).map(Some).map_err(|reason: TextError| refused(name, &reason.to_string()))
-            }
+            Self::Given(text) => Text::try_from(text)
+                .map(Some)
+                .map_err(|reason: TextError| refused(name, &reason.to_string())),
             Self::WrongType => Err(refused(name, "must be a string")),
         }
     }
@@ -184,9 +184,9 @@ fn holds_nul(value: &serde_json::Value) -> bool {
     match value {
         serde_json::Value::String(text) => text.contains('\0'),
         serde_json::Value::Array(items) => items.iter().any(holds_nul),
-        serde_json::Value::Object(entries) => {
-            entries.iter().any(|(key, value)| key.contains('\0') || holds_nul(value))
-        }
+        serde_json::Value::Object(entries) => entries
+            .iter()
+            .any(|(key, value)| key.contains('\0') || holds_nul(value)),
         _ => false,
     }
 }
@@ -223,9 +223,21 @@ mod tests {
             let raw: &RawValue = serde_json::from_str(json).unwrap();
             free_form(Some(raw), "line_items", 64)
         };
-        assert_eq!(read(r#"[{"price": 0.10000000000000000001}]"#).unwrap().unwrap().get(), r#"[{"price": 0.10000000000000000001}]"#);
+        assert_eq!(
+            read(r#"[{"price": 0.10000000000000000001}]"#)
+                .unwrap()
+                .unwrap()
+                .get(),
+            r#"[{"price": 0.10000000000000000001}]"#
+        );
         assert!(read("null").unwrap().is_none());
-        for json in [r#""text""#, "7", r#"["\u0000"]"#, r#"{"\u0000": 1}"#, r#"["\ud800"]"#] {
+        for json in [
+            r#""text""#,
+            "7",
+            r#"["\u0000"]"#,
+            r#"{"\u0000": 1}"#,
+            r#"["\ud800"]"#,
+        ] {
             assert!(read(json).is_err(), "{json}");
         }
         assert!(read(r#"["0123456789012345678901234567890123456789012345678901234567890123"]"#).is_err());

@@ -42,7 +42,9 @@ use crate::pipeline::Pipeline;
 
 /// Serves until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(config.http.listen).await.context("binding the listen address")?;
+    let listener = TcpListener::bind(config.http.listen)
+        .await
+        .context("binding the listen address")?;
     let app = start(&config, clock, &lifecycle).await?;
     tracing::info!(listen = %listener.local_addr()?, "ingest is ready");
     Ok(http::serve(listener, routes::router(app), &config.http, &lifecycle).await?)
@@ -56,7 +58,13 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
     topology.ensure(&nats.jetstream).await?;
     let inbox = ReplyInbox::spawn(lifecycle.tasks(), nats.client.clone(), &topology, clock.mint()).await?;
     let publisher = |subject| {
-        Publisher::spawn(lifecycle.tasks(), nats.jetstream.clone(), &topology, subject, Some(inbox.subject().to_owned()))
+        Publisher::spawn(
+            lifecycle.tasks(),
+            nats.jetstream.clone(),
+            &topology,
+            subject,
+            Some(inbox.subject().to_owned()),
+        )
     };
     let codec = Arc::new(config.keys.click_id_codec());
     Ok(App {

@@ -6,5 +6,7 @@ use common::runtime::lifecycle;
 
 fn main() -> ExitCode {
     let config = ingest::config::Config::parse();
-    lifecycle::run("ingest", |lifecycle| ingest::run(config, Clock::system(), lifecycle))
+    lifecycle::run("ingest", |lifecycle| {
+        ingest::run(config, Clock::system(), lifecycle)
+    })
 }

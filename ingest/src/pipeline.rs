@@ -44,7 +44,10 @@ impl Pipeline {
         let deadline = Instant::now() + self.answer_within;
         // Before publishing: the outcome may be faster than the acknowledgement.
         let waiter = self.inbox.expect(event_id.get());
-        publisher.publish(record).await.map_err(|error| not_published(error, failed))?;
+        publisher
+            .publish(record)
+            .await
+            .map_err(|error| not_published(error, failed))?;
         outcome(waiter, deadline, failed).await
     }
 }

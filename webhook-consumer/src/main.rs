@@ -23,7 +23,9 @@ struct Config {
 fn main() -> ExitCode {
     let config = Config::parse();
     lifecycle::run("webhook-consumer", |lifecycle| async move {
-        let listener = TcpListener::bind(config.http.listen).await.context("binding the listen address")?;
+        let listener = TcpListener::bind(config.http.listen)
+            .await
+            .context("binding the listen address")?;
         tracing::info!(listen = %listener.local_addr()?, "webhook-consumer is ready");
         let router = Router::new()
             .route("/livez", get(|| async { StatusCode::OK }))

@@ -47,11 +47,17 @@ pub async fn resolve(
     let mut found: Vec<Found> = Vec::with_capacity(references.len());
     for (position, reference) in references.iter().enumerate() {
         let by_click = clicks.customer(reference);
-        found.push(match bound.get(&position).copied().or(by_click.map(|customer| customer.customer_id)) {
-            Some(customer_id) => Found::Customer(customer_id),
-            None if clicks.may_still_come(reference) => Found::NotYet,
-            None => Found::Missing,
-        });
+        found.push(
+            match bound
+                .get(&position)
+                .copied()
+                .or(by_click.map(|customer| customer.customer_id))
+            {
+                Some(customer_id) => Found::Customer(customer_id),
+                None if clicks.may_still_come(reference) => Found::NotYet,
+                None => Found::Missing,
+            },
+        );
     }
     let proposed = proposed_keys(connection, references, &found).await?;
     fill_in(&mut found, proposed);
@@ -76,23 +82,44 @@ impl Clicks {
         let candidates: Vec<(&ClickId, CustomerId)> = references
             .iter()
             .filter_map(|reference| reference.click_id)
-            .flat_map(|click_id| codec.decode(click_id).map(move |customer_id| (click_id, customer_id)))
+            .flat_map(|click_id| {
+                codec
+                    .decode(click_id)
+                    .map(move |customer_id| (click_id, customer_id))
+            })
             .collect();
         if candidates.is_empty() {
-            return Ok(Self { by_click_id: HashMap::new(), authentic: HashSet::new() });
+            return Ok(Self {
+                by_click_id: HashMap::new(),
+                authentic: HashSet::new(),
+            });
         }
-        let ids: Vec<i64> = candidates.iter().map(|(_, customer_id)| customer_id.get()).collect();
+        let ids: Vec<i64> = candidates
+            .iter()
+            .map(|(_, customer_id)| customer_id.get())
+            .collect();
         let stored = customers::identities(connection, &ids).await?;
-        let by_click_id: HashMap<String, CustomerIdentity> =
-            stored.into_iter().map(|customer| (customer.click_id.clone(), customer)).collect();
-        let unknown = candidates.iter().any(|(click_id, _)| !by_click_id.contains_key(click_id.as_str()));
-        let end = if unknown { customer_ids::end_of_leased(connection).await? } else { 0 };
+        let by_click_id: HashMap<String, CustomerIdentity> = stored
+            .into_iter()
+            .map(|customer| (customer.click_id.clone(), customer))
+            .collect();
+        let unknown = candidates
+            .iter()
+            .any(|(click_id, _)| !by_click_id.contains_key(click_id.as_str()));
+        let end = if unknown {
+            customer_ids::end_of_leased(connection).await?
+        } else {
+            0
+        };
         let authentic = candidates
             .iter()
             .filter(|(_, customer_id)| customer_id.get() < end)
             .map(|(click_id, _)| click_id.as_str().to_owned())
             .collect();
-        Ok(Self { by_click_id, authentic })
+        Ok(Self {
+            by_click_id,
+            authentic,
+        })
     }
 
     fn customer(&self, reference: &Reference<'_>) -> Option<&CustomerIdentity> {
@@ -101,7 +128,10 @@ impl Clicks {
 
     fn may_still_come(&self, reference: &Reference<'_>) -> bool {
         reference.click_id.is_some_and(|click_id| {
-            let age = reference.at.timestamp_millis().saturating_sub(click_id.issued_at_ms());
+            let age = reference
+                .at
+                .timestamp_millis()
+                .saturating_sub(click_id.issued_at_ms());
             self.authentic.contains(click_id.as_str()) && age < CLICK_MAY_LAG.num_milliseconds()
         })
     }
@@ -114,15 +144,22 @@ async fn bound_keys(
     clicks: &Clicks,
 ) -> StorageResult<HashMap<usize, CustomerId>> {
     let asked = positions(references, |_, reference| {
-        let program_id =
-            reference.program_id.or_else(|| clicks.customer(reference).map(|customer| customer.program_id))?;
-        Some(KeyInProgram { program_id, customer_key: reference.customer_key?.as_str() })
+        let program_id = reference
+            .program_id
+            .or_else(|| clicks.customer(reference).map(|customer| customer.program_id))?;
+        Some(KeyInProgram {
+            program_id,
+            customer_key: reference.customer_key?.as_str(),
+        })
     });
     if asked.is_empty() {
         return Ok(HashMap::new());
     }
     let (positions, keys): (Vec<usize>, Vec<KeyInProgram<'_>>) = asked.into_iter().unzip();
-    Ok(at_positions(&positions, customers::by_key(connection, &keys).await?))
+    Ok(at_positions(
+        &positions,
+        customers::by_key(connection, &keys).await?,
+    ))
 }
 
 /// For authenticated references that are still missing: the one customer their key was proposed for.
@@ -134,13 +171,19 @@ async fn proposed_keys(
     let asked = positions(references, |position, reference| {
         let missing = found.get(position) == Some(&Found::Missing);
         let program_id = reference.program_id.filter(|_| missing)?;
-        Some(KeyInProgram { program_id, customer_key: reference.customer_key?.as_str() })
+        Some(KeyInProgram {
+            program_id,
+            customer_key: reference.customer_key?.as_str(),
+        })
     });
     if asked.is_empty() {
         return Ok(HashMap::new());
     }
     let (positions, keys): (Vec<usize>, Vec<KeyInProgram<'_>>) = asked.into_iter().unzip();
-    Ok(at_positions(&positions, customers::by_proposed_key(connection, &keys).await?))
+    Ok(at_positions(
+        &positions,
+        customers::by_proposed_key(connection, &keys).await?,
+    ))
 }
 
 /// For browsers that are still missing: the one customer of any program who has the key.
@@ -151,13 +194,19 @@ async fn keys_alone(
 ) -> StorageResult<HashMap<usize, CustomerId>> {
     let asked = positions(references, |position, reference| {
         let browser_missing = reference.program_id.is_none() && found.get(position) == Some(&Found::Missing);
-        reference.customer_key.filter(|_| browser_missing).map(CustomerKey::as_str)
+        reference
+            .customer_key
+            .filter(|_| browser_missing)
+            .map(CustomerKey::as_str)
     });
     if asked.is_empty() {
         return Ok(HashMap::new());
     }
     let (positions, keys): (Vec<usize>, Vec<&str>) = asked.into_iter().unzip();
-    Ok(at_positions(&positions, customers::by_key_in_any_program(connection, &keys).await?))
+    Ok(at_positions(
+        &positions,
+        customers::by_key_in_any_program(connection, &keys).await?,
+    ))
 }
 
 /// Keys bound while a batch is decided on: the next record of the batch finds its customer by them, as the next
@@ -167,7 +216,12 @@ pub struct KeyBindings(HashMap<(ProgramId, String), CustomerId>);
 
 impl KeyBindings {
     /// The customer a key was bound to in this batch, which goes before what the tables said.
-    pub fn redirect(&self, program_id: ProgramId, key: Option<&CustomerKey>, found: CustomerId) -> CustomerId {
+    pub fn redirect(
+        &self,
+        program_id: ProgramId,
+        key: Option<&CustomerKey>,
+        found: CustomerId,
+    ) -> CustomerId {
         let bound = key.and_then(|key| self.0.get(&(program_id, key.to_string())));
         bound.copied().unwrap_or(found)
     }
@@ -179,7 +233,8 @@ impl KeyBindings {
         {
             customer.customer_key = Some(key.to_string());
             customer.proposed_customer_key = None;
-            self.0.insert((customer.program_id, key.to_string()), customer.customer_id);
+            self.0
+                .insert((customer.program_id, key.to_string()), customer.customer_id);
         }
     }
 }

@@ -13,11 +13,11 @@ mod upkeep;
 use std::sync::Arc;
 
 use anyhow::Context;
+use common::bus;
 use common::bus::connect::Bus;
 use common::bus::consume::{ConsumeBounds, Step, consume};
 use common::bus::publish::Publisher;
 use common::bus::topology::Topology;
-use common::bus;
 use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
@@ -36,7 +36,9 @@ use crate::steps::sale::SaleStep;
 
 /// Works until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(config.http.listen).await.context("binding the listen address")?;
+    let listener = TcpListener::bind(config.http.listen)
+        .await
+        .context("binding the listen address")?;
     let pool = postgres::connect(&config.postgres, "worker").await?;
     let nats = bus::connect::connect(&config.nats, "worker").await?;
     let topology = Topology::from(&config.nats);
@@ -47,8 +49,15 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
         clock: clock.clone(),
         outbox_filled: Arc::new(Notify::new()),
     };
-    let publisher =
-        |subject| Publisher::spawn(lifecycle.tasks(), nats.jetstream.clone(), &topology, subject, None);
+    let publisher = |subject| {
+        Publisher::spawn(
+            lifecycle.tasks(),
+            nats.jetstream.clone(),
+            &topology,
+            subject,
+            None,
+        )
+    };
     let relay = Relay {
         pool: pool.clone(),
         sales: publisher(Subject::Sales),
@@ -56,14 +65,22 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
         outbox_filled: Arc::clone(&context.outbox_filled),
     };
     lifecycle.tasks().spawn(relay.run(lifecycle.clone()));
-    lifecycle.tasks().spawn(upkeep::run(pool.clone(), clock, lifecycle.clone()));
+    lifecycle
+        .tasks()
+        .spawn(upkeep::run(pool.clone(), clock, lifecycle.clone()));
     start(ClickStep(context.clone()), &nats, &topology, &lifecycle);
     start(LeadStep(context.clone()), &nats, &topology, &lifecycle);
     start(SaleStep(context.clone()), &nats, &topology, &lifecycle);
     start(RefundStep(context.clone()), &nats, &topology, &lifecycle);
     start(NotificationStep(context), &nats, &topology, &lifecycle);
     tracing::info!(listen = %listener.local_addr()?, "worker is ready");
-    Ok(http::serve(listener, health::router(pool, nats.client), &config.http, &lifecycle).await?)
+    Ok(http::serve(
+        listener,
+        health::router(pool, nats.client),
+        &config.http,
+        &lifecycle,
+    )
+    .await?)
 }
 
 /// One consumer, one batch at a time: batches form from everything that waits. A consumer that ends by itself ends
@@ -72,7 +89,15 @@ fn start<S: Step>(step: S, bus: &Bus, topology: &Topology, lifecycle: &Lifecycle
     let (bus, topology, shutdown) = (bus.clone(), topology.clone(), lifecycle.clone());
     lifecycle.tasks().spawn(async move {
         let bounds = ConsumeBounds::default();
-        let consumed = consume(Arc::new(step), bus.jetstream, bus.client, &topology, &shutdown, bounds).await;
+        let consumed = consume(
+            Arc::new(step),
+            bus.jetstream,
+            bus.client,
+            &topology,
+            &shutdown,
+            bounds,
+        )
+        .await;
         if let Err(error) = consumed {
             tracing::error!(%error, "shutting down");
             shutdown.shut_down();

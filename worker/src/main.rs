@@ -6,5 +6,7 @@ use common::runtime::lifecycle;
 
 fn main() -> ExitCode {
     let config = worker::config::Config::parse();
-    lifecycle::run("worker", |lifecycle| worker::run(config, Clock::system(), lifecycle))
+    lifecycle::run("worker", |lifecycle| {
+        worker::run(config, Clock::system(), lifecycle)
+    })
 }

@@ -72,8 +72,7 @@ impl Relay {
     async fn relay_notifications(&self) -> anyhow::Result<()> {
         loop {
             let mut transaction = self.pool.begin().await?;
-            let unsent =
-                outbox::lock_unsent(&mut transaction, Subject::Notifications.noun(), BATCH).await?;
+            let unsent = outbox::lock_unsent(&mut transaction, Subject::Notifications.noun(), BATCH).await?;
             if unsent.is_empty() {
                 return Ok(());
             }

@@ -92,7 +92,9 @@ async fn verify_server(client: &Client) -> Result<(), ConnectError> {
 
 async fn log_event(event: Event) {
     match event {
-        Event::Connected => tracing::debug!("NATS connection is up"),
+        Event::Connected => tracing::info!("NATS connection is up"),
+        // What dropping the last client does.
+        Event::Closed => tracing::debug!("NATS connection is closed"),
         Event::Disconnected => tracing::warn!("NATS connection is down"),
         Event::SlowConsumer(subscription) => {
             tracing::error!(subscription, "NATS subscription dropped messages");

@@ -25,29 +25,25 @@ mod intake;
 mod ledger;
 mod queue;
 mod settle;
+mod step;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Client;
 use async_nats::jetstream::message::Acker;
 use async_nats::jetstream::{AckKind, Context};
-use bytes::Bytes;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use self::fetch::{Arrived, Fetcher};
 use self::intake::{Opened, Read};
-use self::ledger::{Ledger, Sequence};
+use self::ledger::{Ledger, MessageId};
 use self::queue::{Batch, Item, Origin, Queue};
 use self::settle::{Attempts, Fate, Settlement};
-use super::reply::{Reply, send_replies};
+pub use self::step::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use super::reply::send_replies;
 use super::topology::{ACK_WAIT, Topology};
 use crate::messages::subject::Subject;
 use crate::runtime::crash_point::crash_point;
@@ -56,93 +52,6 @@ use crate::runtime::retry::RetryPolicy;
 
 /// A newer worker takes over during a deployment, which takes minutes.
 const TOO_NEW_DELAY: Duration = Duration::from_secs(30);
-
-/// One record as a step sees it.
-#[derive(Debug, Clone)]
-pub struct Delivered<R> {
-    pub record: R,
-    /// Where its publisher waits for the outcome, if it does.
-    pub reply_to: Option<Arc<str>>,
-    /// How often JetStream has delivered its message, this time included.
-    pub deliveries: u32,
-}
-
-/// What a step decided about one record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Settled for good, whatever the outcome was.
-    Done,
-    /// Not yet possible: offer it again in a following batch. The step decides when it has waited long enough.
-    Later,
-}
-
-/// A committed batch.
-#[derive(Debug, Default)]
-pub struct Processed {
-    /// One a record, in the order of the records.
-    pub verdicts: Vec<Verdict>,
-    /// May also answer waiters of records that are not in the batch.
-    pub replies: Vec<Reply>,
-}
-
-/// Why nothing of a batch was committed. The step decides which, because it knows the cause.
-#[derive(Debug, thiserror::Error)]
-pub enum StepError {
-    /// The same records may succeed later: the store is down, a deadlock, a timeout.
-    #[error("transient: {0:#}")]
-    Transient(anyhow::Error),
-    /// At least one of the records can never succeed.
-    #[error("permanent: {0:#}")]
-    Permanent(anyhow::Error),
-}
-
-/// A record, or a whole message, that will never be processed as it is.
-#[derive(Debug, Clone)]
-pub struct DeadLetter {
-    /// The NATS subject it came on.
-    pub subject: String,
-    /// The record's JSON, or the raw message when it could not be cut into records.
-    pub payload: Bytes,
-    pub event_id: Option<Uuid>,
-    pub reason: String,
-    pub deliveries: u32,
-}
-
-impl DeadLetter {
-    fn record(subject: &str, raw: &RawValue, reason: String, deliveries: u32) -> Self {
-        #[derive(Deserialize)]
-        struct Identified {
-            event_id: Uuid,
-        }
-        let event_id = serde_json::from_str::<Identified>(raw.get())
-            .ok()
-            .map(|record| record.event_id);
-        let payload = Bytes::copy_from_slice(raw.get().as_bytes());
-        Self {
-            subject: subject.to_owned(),
-            payload,
-            event_id,
-            reason,
-            deliveries,
-        }
-    }
-}
-
-/// One worker step: records of one noun in, rows and outcomes out.
-pub trait Step: Send + Sync + 'static {
-    type Record: DeserializeOwned + Clone + Send + Sync + 'static;
-    const SUBJECT: Subject;
-
-    /// Settles the whole batch in one transaction, committed when this returns `Ok` and rolled back otherwise. Must
-    /// be idempotent: any record may have been settled before.
-    fn run(
-        &self,
-        batch: &[Delivered<Self::Record>],
-    ) -> impl Future<Output = Result<Processed, StepError>> + Send;
-
-    /// Stores a dead letter, in a transaction of its own.
-    fn bury(&self, letter: DeadLetter) -> impl Future<Output = Result<(), StepError>> + Send;
-}
 
 /// See the module's bounds.
 #[derive(Debug, Clone)]
@@ -286,22 +195,22 @@ impl<S: Step> Consumer<S> {
     async fn admit(
         &mut self,
         Arrived {
-            sequence,
+            message,
             deliveries,
             payload,
             acker,
             ..
         }: Arrived,
     ) {
-        if self.ledger.holds(sequence) {
-            self.ledger.admit(sequence, acker, 0);
+        if self.ledger.holds(message) {
+            self.ledger.admit(message, acker, 0);
             return;
         }
         match intake::open::<S::Record>(&payload) {
             Opened::Records { records, .. } if records.is_empty() => acknowledge(&acker, AckKind::Ack).await,
             Opened::Records { reply_to, records } => {
-                self.ledger.admit(sequence, acker, records.len());
-                self.admit_records(sequence, deliveries, reply_to.as_ref(), records)
+                self.ledger.admit(message, acker, records.len());
+                self.admit_records(message, deliveries, reply_to.as_ref(), records)
                     .await;
             }
             Opened::TooNew { version } => {
@@ -328,7 +237,7 @@ impl<S: Step> Consumer<S> {
 
     async fn admit_records(
         &mut self,
-        sequence: Sequence,
+        message: MessageId,
         deliveries: u32,
         reply_to: Option<&Arc<str>>,
         records: Vec<Read<S::Record>>,
@@ -342,16 +251,16 @@ impl<S: Step> Consumer<S> {
                         deliveries,
                     };
                     self.queue.push(Item {
-                        origin: Origin { sequence, raw },
+                        origin: Origin { message, raw },
                         delivered,
                     });
                 }
                 Err(reason) => {
                     let letter = DeadLetter::record(&self.subject, &raw, reason, deliveries);
                     if self.attempts().bury(letter).await {
-                        self.done(sequence).await;
+                        self.done(message).await;
                     } else {
-                        return self.give_back(sequence).await;
+                        return self.give_back(message).await;
                     }
                 }
             }
@@ -378,14 +287,14 @@ impl<S: Step> Consumer<S> {
         // First those to give back: no other record of such a message may count or wait any longer.
         for (origin, fate) in batch.origins.iter().zip(fates) {
             if *fate == Fate::Redeliver {
-                self.give_back(origin.sequence).await;
+                self.give_back(origin.message).await;
             }
         }
         let due = Instant::now() + self.bounds.later_delay;
         for ((delivered, origin), fate) in batch.records.into_iter().zip(batch.origins).zip(fates) {
             match fate {
-                Fate::Done => self.done(origin.sequence).await,
-                Fate::Later if self.ledger.holds(origin.sequence) => {
+                Fate::Done => self.done(origin.message).await,
+                Fate::Later if self.ledger.holds(origin.message) => {
                     self.queue.push_later(due, Item { origin, delivered });
                 }
                 Fate::Later | Fate::Redeliver => {}
@@ -393,15 +302,15 @@ impl<S: Step> Consumer<S> {
         }
     }
 
-    async fn done(&mut self, sequence: Sequence) {
-        if let Some(acker) = self.ledger.done(sequence) {
+    async fn done(&mut self, message: MessageId) {
+        if let Some(acker) = self.ledger.done(message) {
             acknowledge(&acker, AckKind::Ack).await;
         }
     }
 
-    async fn give_back(&mut self, sequence: Sequence) {
-        if let Some(acker) = self.ledger.release(sequence) {
-            self.queue.forget(sequence);
+    async fn give_back(&mut self, message: MessageId) {
+        if let Some(acker) = self.ledger.release(message) {
+            self.queue.forget(message);
             acknowledge(&acker, redeliver()).await;
         }
     }

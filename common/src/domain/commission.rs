@@ -21,9 +21,10 @@ impl CommissionType {
     /// From the columns of a policy; `None` where they contradict each other.
     pub fn from_parts(text: &str, default_duration_months: Option<i32>) -> Option<Self> {
         match (text, default_duration_months) {
-            ("cps_recurring", Some(months)) => {
-                u32::try_from(months).ok().filter(|months| *months >= 1).map(|months| Self::CpsRecurring { months })
-            }
+            ("cps_recurring", Some(months)) => u32::try_from(months)
+                .ok()
+                .filter(|months| *months >= 1)
+                .map(|months| Self::CpsRecurring { months }),
             ("cps_lifetime", None) => Some(Self::CpsLifetime),
             ("cps_one_time", None | Some(0)) => Some(Self::CpsOneTime),
             _ => None,
@@ -81,7 +82,9 @@ pub fn policy_in_force<'a>(
             .filter(|policy| policy.product_id.as_deref() == wanted && policy.effective_from <= at)
             .max_by_key(|policy| (policy.effective_from, policy.id))
     };
-    product_id.and_then(|product_id| newest(Some(product_id))).or_else(|| newest(None))
+    product_id
+        .and_then(|product_id| newest(Some(product_id)))
+        .or_else(|| newest(None))
 }
 
 /// Payments before the one being judged.
@@ -110,7 +113,11 @@ pub enum NothingDue {
 }
 
 impl NothingDue {
-    const ALL: [Self; 3] = [Self::NoPolicy, Self::RecurringPeriodOver, Self::OneTimeAlreadyPaid];
+    const ALL: [Self; 3] = [
+        Self::NoPolicy,
+        Self::RecurringPeriodOver,
+        Self::OneTimeAlreadyPaid,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -154,14 +161,20 @@ pub fn due(
         CommissionType::CpsOneTime if history.customer_first_payment_at.is_some() => {
             return Due::Nothing(NothingDue::OneTimeAlreadyPaid);
         }
-        CommissionType::CpsRecurring { months } if clock.is_some_and(|first| at > months_after(first, months)) => {
+        CommissionType::CpsRecurring { months }
+            if clock.is_some_and(|first| at > months_after(first, months)) =>
+        {
             return Due::Nothing(NothingDue::RecurringPeriodOver);
         }
         _ => {}
     }
     match policy.rate {
         Rate::Percentage(rate) => Due::Amount {
-            amount: proportion(sale_amount.into(), i64::from(rate.get()), i64::from(BasisPoints::WHOLE.get())),
+            amount: proportion(
+                sale_amount.into(),
+                i64::from(rate.get()),
+                i64::from(BasisPoints::WHOLE.get()),
+            ),
             currency: sale_currency,
         },
         Rate::Fixed { amount, currency } => Due::Amount { amount, currency },
@@ -170,7 +183,9 @@ pub fn due(
 
 /// Calendar months; the end of a shorter month stands in for a day it does not have.
 fn months_after(first: DateTime<Utc>, months: u32) -> DateTime<Utc> {
-    first.checked_add_months(Months::new(months)).unwrap_or(DateTime::<Utc>::MAX_UTC)
+    first
+        .checked_add_months(Months::new(months))
+        .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
 /// Days before a commission is approved: 0..=31, 15 unless the program says otherwise.
@@ -186,7 +201,8 @@ impl HoldPeriod {
 
     /// The moment from which a commission of a sale made at `at` may be approved.
     pub fn until(self, at: DateTime<Utc>) -> DateTime<Utc> {
-        at.checked_add_signed(TimeDelta::days(i64::from(self.days))).unwrap_or(DateTime::<Utc>::MAX_UTC)
+        at.checked_add_signed(TimeDelta::days(i64::from(self.days)))
+            .unwrap_or(DateTime::<Utc>::MAX_UTC)
     }
 }
 
@@ -215,13 +231,22 @@ pub enum CommissionStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TransitionError {
     #[error("a {} commission cannot be {attempted}", .from.as_str())]
-    NotFrom { from: CommissionStatus, attempted: &'static str },
+    NotFrom {
+        from: CommissionStatus,
+        attempted: &'static str,
+    },
     #[error("the commission is held until {held_until}")]
     Held { held_until: DateTime<Utc> },
 }
 
 impl CommissionStatus {
-    const ALL: [Self; 5] = [Self::Pending, Self::Approved, Self::Paid, Self::Refunded, Self::Reversed];
+    const ALL: [Self; 5] = [
+        Self::Pending,
+        Self::Approved,
+        Self::Paid,
+        Self::Refunded,
+        Self::Reversed,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -242,7 +267,10 @@ impl CommissionStatus {
         match self {
             Self::Pending if now < held_until => Err(TransitionError::Held { held_until }),
             Self::Pending => Ok(Self::Approved),
-            from => Err(TransitionError::NotFrom { from, attempted: "approved" }),
+            from => Err(TransitionError::NotFrom {
+                from,
+                attempted: "approved",
+            }),
         }
     }
 
@@ -251,14 +279,20 @@ impl CommissionStatus {
         match self {
             Self::Approved => Ok(Self::Paid),
             Self::Refunded => Ok(Self::Refunded),
-            from => Err(TransitionError::NotFrom { from, attempted: "paid" }),
+            from => Err(TransitionError::NotFrom {
+                from,
+                attempted: "paid",
+            }),
         }
     }
 
     /// `fully`: the sale's effective refund has reached its amount.
     pub fn on_refund(self, fully: bool) -> Result<Self, TransitionError> {
         match self {
-            Self::Reversed => Err(TransitionError::NotFrom { from: self, attempted: "refunded" }),
+            Self::Reversed => Err(TransitionError::NotFrom {
+                from: self,
+                attempted: "refunded",
+            }),
             _ if fully => Ok(Self::Reversed),
             _ => Ok(Self::Refunded),
         }

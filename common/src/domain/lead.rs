@@ -77,7 +77,9 @@ pub fn decide(
         return LeadDecision::Refuse(LeadRefusal::CustomerOfAnotherProgram);
     }
     if let Err(refusal) = status.on_lead() {
-        return LeadDecision::Refuse(LeadRefusal::CannotBecomeLead { current: refusal.current });
+        return LeadDecision::Refuse(LeadRefusal::CannotBecomeLead {
+            current: refusal.current,
+        });
     }
     match (mode, lead_auth) {
         (LeadMode::Browser, LeadAuth::ServerRequired) => LeadDecision::Provisional,
@@ -96,8 +98,14 @@ mod tests {
     fn a_browser_lead_is_provisional_only_where_the_backend_must_confirm() {
         let decided = |mode, auth| decide(mode, OURS, CustomerStatus::Click, auth);
         let server = LeadMode::Server { program_id: OURS };
-        assert_eq!(decided(LeadMode::Browser, LeadAuth::ServerRequired), LeadDecision::Provisional);
-        assert_eq!(decided(LeadMode::Browser, LeadAuth::AnyCaller), LeadDecision::Track);
+        assert_eq!(
+            decided(LeadMode::Browser, LeadAuth::ServerRequired),
+            LeadDecision::Provisional
+        );
+        assert_eq!(
+            decided(LeadMode::Browser, LeadAuth::AnyCaller),
+            LeadDecision::Track
+        );
         assert_eq!(decided(server, LeadAuth::ServerRequired), LeadDecision::Track);
     }
 

@@ -63,8 +63,16 @@ pub struct Deducted {
 /// Deducts from a balance: never below zero, unless the commission had been paid out. Then the partner holds the
 /// money, and the balance says so.
 pub fn deduct(balance: Cents, requested: Cents, paid_out: bool) -> Deducted {
-    let applied = if paid_out { requested } else { requested.min(balance.max(Cents::ZERO)) };
-    Deducted { requested, applied, shortfall: requested.saturating_sub(applied) }
+    let applied = if paid_out {
+        requested
+    } else {
+        requested.min(balance.max(Cents::ZERO))
+    };
+    Deducted {
+        requested,
+        applied,
+        shortfall: requested.saturating_sub(applied),
+    }
 }
 
 /// The partner has earned a commission.
@@ -74,7 +82,12 @@ pub fn accrual(amount: Cents) -> [Entry; 2] {
 
 /// A refund has taken from a commission.
 pub fn reversal(deducted: &Deducted) -> [Entry; 2] {
-    pair(EntryKind::Reversal, deducted.applied.saturating_neg(), deducted.requested, deducted.shortfall)
+    pair(
+        EntryKind::Reversal,
+        deducted.applied.saturating_neg(),
+        deducted.requested,
+        deducted.shortfall,
+    )
 }
 
 /// The partner has been paid.
@@ -83,8 +96,17 @@ pub fn payout(amount: Cents) -> [Entry; 2] {
 }
 
 fn pair(kind: EntryKind, to_partner: Cents, requested: Cents, shortfall: Cents) -> [Entry; 2] {
-    let entry = |account, amount| Entry { account, kind, amount, requested, shortfall };
-    [entry(Account::Partner, to_partner), entry(Account::Program, to_partner.saturating_neg())]
+    let entry = |account, amount| Entry {
+        account,
+        kind,
+        amount,
+        requested,
+        shortfall,
+    };
+    [
+        entry(Account::Partner, to_partner),
+        entry(Account::Program, to_partner.saturating_neg()),
+    ]
 }
 
 #[cfg(test)]

@@ -131,7 +131,13 @@ impl SaleRefunds {
         keys: impl IntoIterator<Item = String>,
         commissions: Vec<RefundableCommission>,
     ) -> Self {
-        Self { amount, api_refunded, processor_refunded, keys: keys.into_iter().collect(), commissions }
+        Self {
+            amount,
+            api_refunded,
+            processor_refunded,
+            keys: keys.into_iter().collect(),
+            commissions,
+        }
     }
 
     pub const fn amount(&self) -> AmountCents {
@@ -158,7 +164,9 @@ impl SaleRefunds {
 
     /// What counts as refunded.
     pub fn effective(&self) -> Cents {
-        self.api_refunded.max(self.processor_refunded).min(self.amount.into())
+        self.api_refunded
+            .max(self.processor_refunded)
+            .min(self.amount.into())
     }
 
     /// Applies one refund. A key that was used before changes nothing, nor does anything after a full refund.
@@ -177,7 +185,11 @@ impl SaleRefunds {
                 let rest = full.saturating_sub(before);
                 let asked = amount.map_or(rest, Cents::from);
                 // The rest is counted from the effective refund: afterwards the sale is refunded in full.
-                let base = if amount.is_none() { before } else { self.api_refunded };
+                let base = if amount.is_none() {
+                    before
+                } else {
+                    self.api_refunded
+                };
                 self.api_refunded = base.saturating_add(asked).min(full);
             }
             RefundRequest::ProcessorCumulative { amount, .. } => {
@@ -205,7 +217,11 @@ impl SaleRefunds {
     fn deduct(&mut self) -> RefundDecision {
         let refunded = self.effective();
         let (sale, fully) = (self.amount.get(), refunded == Cents::from(self.amount));
-        let status = if fully { CommissionStatus::Reversed } else { CommissionStatus::Refunded };
+        let status = if fully {
+            CommissionStatus::Reversed
+        } else {
+            CommissionStatus::Refunded
+        };
         let mut deductions = Vec::with_capacity(self.commissions.len());
         for commission in &mut self.commissions {
             let target = proportion(commission.amount, refunded.get(), sale);
@@ -218,8 +234,14 @@ impl SaleRefunds {
                 status_after: commission.status,
             });
         }
-        let total = deductions.iter().fold(Cents::ZERO, |sum, deduction| sum.saturating_add(deduction.requested));
-        RefundDecision::Applied { status, deductions, total }
+        let total = deductions.iter().fold(Cents::ZERO, |sum, deduction| {
+            sum.saturating_add(deduction.requested)
+        });
+        RefundDecision::Applied {
+            status,
+            deductions,
+            total,
+        }
     }
 }
 

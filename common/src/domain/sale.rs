@@ -49,7 +49,9 @@ pub enum SaleType {
 
 impl SaleType {
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Payment, Self::Subscription].into_iter().find(|kind| kind.as_str() == text)
+        [Self::Payment, Self::Subscription]
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
     }
 
     pub fn as_str(self) -> &'static str {
@@ -70,7 +72,9 @@ pub enum SubscriptionInterval {
 
 impl SubscriptionInterval {
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Monthly, Self::Quarterly, Self::Annual].into_iter().find(|interval| interval.as_str() == text)
+        [Self::Monthly, Self::Quarterly, Self::Annual]
+            .into_iter()
+            .find(|interval| interval.as_str() == text)
     }
 
     pub fn as_str(self) -> &'static str {
@@ -164,7 +168,11 @@ pub struct Recording {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Earning {
     /// One commission for each credit; the last one is the one the answer names.
-    Commissions { credits: Vec<Credit>, currency: Currency, policy: Policy },
+    Commissions {
+        credits: Vec<Credit>,
+        currency: Currency,
+        policy: Policy,
+    },
     Nothing(NothingDue),
     /// The membership has no partner left to pay: the sale stands, the caller gets an error.
     PartnerMissing,
@@ -201,13 +209,23 @@ pub fn decide(sale: &Sale, at: DateTime<Utc>, facts: &SaleFacts<'_>) -> SaleDeci
     if members.is_empty() {
         return SaleDecision::Refuse(SaleRefusal::NoRelationship);
     }
-    let anchor = renewed.map_or(customer.journey.first().clicked_at, |subscription| subscription.first_click_at);
-    if let WindowVerdict::Expired { click_age_days, window_days } =
-        facts.terms.attribution_window.judge(anchor, at)
+    let anchor = renewed.map_or(customer.journey.first().clicked_at, |subscription| {
+        subscription.first_click_at
+    });
+    if let WindowVerdict::Expired {
+        click_age_days,
+        window_days,
+    } = facts.terms.attribution_window.judge(anchor, at)
     {
-        return SaleDecision::WindowExpired { click_age_days, window_days };
+        return SaleDecision::WindowExpired {
+            click_age_days,
+            window_days,
+        };
     }
-    SaleDecision::Record(Recording { earning: earning(sale, at, facts, customer, &members), credited_links })
+    SaleDecision::Record(Recording {
+        earning: earning(sale, at, facts, customer, &members),
+        credited_links,
+    })
 }
 
 fn earning(
@@ -219,28 +237,40 @@ fn earning(
 ) -> Earning {
     let payees: Vec<(ReferralLinkId, PartnerProgramId, PartnerId)> = members
         .iter()
-        .filter_map(|(link, member)| member.partner_id.map(|partner| (*link, member.partner_program_id, partner)))
+        .filter_map(|(link, member)| {
+            member
+                .partner_id
+                .map(|partner| (*link, member.partner_program_id, partner))
+        })
         .collect();
     let Some(shares) = std::num::NonZeroUsize::new(payees.len()) else {
         return Earning::PartnerMissing;
     };
     let history = PaymentHistory {
         customer_first_payment_at: customer.first_purchase_date,
-        subscription_first_payment_at: facts.subscription.map(|subscription| subscription.first_payment_at),
+        subscription_first_payment_at: facts
+            .subscription
+            .map(|subscription| subscription.first_payment_at),
         names_subscription: sale.subscription_id.is_some(),
     };
-    let policy = policy_in_force(&facts.terms.policies, sale.product_id.as_ref().map(ProductId::as_str), at);
+    let policy = policy_in_force(
+        &facts.terms.policies,
+        sale.product_id.as_ref().map(ProductId::as_str),
+        at,
+    );
     match (due(policy, sale.amount, sale.currency, &history, at), policy) {
         (Due::Amount { amount, currency }, Some(policy)) => Earning::Commissions {
             credits: payees
                 .into_iter()
                 .zip(split_evenly(amount, shares))
-                .map(|((referral_link_id, partner_program_id, partner_id), amount)| Credit {
-                    referral_link_id,
-                    partner_program_id,
-                    partner_id,
-                    amount,
-                })
+                .map(
+                    |((referral_link_id, partner_program_id, partner_id), amount)| Credit {
+                        referral_link_id,
+                        partner_program_id,
+                        partner_id,
+                        amount,
+                    },
+                )
                 .collect(),
             currency,
             policy: policy.clone(),
@@ -264,12 +294,23 @@ fn owners_in_program(
 
 /// One entry a membership, each at its latest link: two links of one partner earn one share.
 fn memberships(owners: &[(ReferralLinkId, LinkOwner)]) -> Vec<(ReferralLinkId, Membership)> {
-    let by_link: Vec<(ReferralLinkId, Membership)> =
-        owners.iter().filter_map(|(link, owner)| owner.membership.map(|member| (*link, member))).collect();
-    let ids: Vec<PartnerProgramId> = by_link.iter().map(|(_, member)| member.partner_program_id).collect();
+    let by_link: Vec<(ReferralLinkId, Membership)> = owners
+        .iter()
+        .filter_map(|(link, owner)| owner.membership.map(|member| (*link, member)))
+        .collect();
+    let ids: Vec<PartnerProgramId> = by_link
+        .iter()
+        .map(|(_, member)| member.partner_program_id)
+        .collect();
     distinct_in_order(&ids)
         .into_iter()
-        .filter_map(|id| by_link.iter().rev().find(|(_, member)| member.partner_program_id == id).copied())
+        .filter_map(|id| {
+            by_link
+                .iter()
+                .rev()
+                .find(|(_, member)| member.partner_program_id == id)
+                .copied()
+        })
         .collect()
 }
 

@@ -115,6 +115,9 @@ mod tests {
 
     #[test]
     fn debug_output_does_not_show_the_text() {
-        assert_eq!(format!("{:?}", CustomerKey::parse("jane@example.com").unwrap()), "Text(16 bytes)");
+        assert_eq!(
+            format!("{:?}", CustomerKey::parse("jane@example.com").unwrap()),
+            "Text(16 bytes)"
+        );
     }
 }

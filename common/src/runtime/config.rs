@@ -110,7 +110,10 @@ pub struct KeysConfig {
 
 impl KeysConfig {
     pub fn click_id_codec(&self) -> ClickIdCodec {
-        let mut keys = self.click_id_keys.iter().map(|key| ClickIdKey::from_bytes(*key.expose()));
+        let mut keys = self
+            .click_id_keys
+            .iter()
+            .map(|key| ClickIdKey::from_bytes(*key.expose()));
         // The parser demands at least one key.
         let current = keys.next().unwrap_or_else(|| ClickIdKey::from_bytes([0; 32]));
         ClickIdCodec::new(current, keys.collect())

@@ -6,6 +6,9 @@ use std::io::stderr;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 
+/// The NATS client repeats at info level each event that the bus logs with its own words.
+const DEFAULT_FILTER: &str = "info,async_nats=warn";
+
 /// Why logging could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
@@ -15,11 +18,12 @@ pub enum TelemetryError {
     Installed(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Starts logging for the process. `LOG` filters (`info`, `warn,common::bus=debug`; default `info`),
+/// Starts logging for the process. `LOG` filters (`info`, `warn,common::bus=debug`; default `info`,
+/// less for the NATS client),
 /// `LOG_FORMAT=json` writes JSON lines. Panics are logged in the same format, because a bare line on stderr is lost
 /// on whoever collects the rest as JSON.
 pub fn init(service: &'static str) -> Result<(), TelemetryError> {
-    let filter = EnvFilter::try_new(env::var("LOG").unwrap_or_else(|_| "info".to_owned()))?;
+    let filter = EnvFilter::try_new(env::var("LOG").unwrap_or_else(|_| DEFAULT_FILTER.to_owned()))?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(stderr);

@@ -27,7 +27,10 @@ pub async fn claim(pool: &PgPool, claims: &[NewClaim]) -> StorageResult<Vec<bool
     // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
     first_of_id.sort_by(|a, b| a.transaction_id.cmp(&b.transaction_id));
     first_of_id.dedup_by(|later, earlier| later.transaction_id == earlier.transaction_id);
-    let transaction_ids: Vec<&str> = first_of_id.iter().map(|claim| claim.transaction_id.as_str()).collect();
+    let transaction_ids: Vec<&str> = first_of_id
+        .iter()
+        .map(|claim| claim.transaction_id.as_str())
+        .collect();
     let programs: Vec<i64> = first_of_id.iter().map(|claim| claim.program_id.get()).collect();
     let events: Vec<Uuid> = first_of_id.iter().map(|claim| claim.event_id.get()).collect();
     let replies: Vec<&str> = first_of_id.iter().map(|claim| claim.reply_to.as_str()).collect();
@@ -46,7 +49,10 @@ pub async fn claim(pool: &PgPool, claims: &[NewClaim]) -> StorageResult<Vec<bool
     .fetch_all(pool)
     .await?;
     let won: std::collections::HashSet<Uuid> = won.into_iter().collect();
-    Ok(claims.iter().map(|claim| won.contains(&claim.event_id.get())).collect())
+    Ok(claims
+        .iter()
+        .map(|claim| won.contains(&claim.event_id.get()))
+        .collect())
 }
 
 /// Whether a transaction_id is taken, for a caller that lost the race to it.
@@ -85,7 +91,13 @@ pub async fn lock(connection: &mut PgConnection, transaction_ids: &[&str]) -> St
                 ("open", None) => ClaimState::Open,
                 ("recorded", Some(sale_id)) => ClaimState::Recorded(SaleId::new(sale_id)),
                 ("dead", None) => ClaimState::Dead,
-                _ => return Err(StorageError::corrupt("transaction_claims", "state", row.program_id)),
+                _ => {
+                    return Err(StorageError::corrupt(
+                        "transaction_claims",
+                        "state",
+                        row.program_id,
+                    ));
+                }
             };
             Ok(Claim {
                 transaction_id: row.transaction_id,
@@ -128,7 +140,11 @@ pub async fn release(connection: &mut PgConnection, transaction_ids: &[&str]) ->
     )
     .execute(connection)
     .await?;
-    expect_rows("transaction_claims", transaction_ids.len(), deleted.rows_affected())
+    expect_rows(
+        "transaction_claims",
+        transaction_ids.len(),
+        deleted.rows_affected(),
+    )
 }
 
 /// Takes a claim out of the relay's sight after its record was buried in `dead_letters`.
@@ -152,7 +168,11 @@ pub struct OpenClaim {
 /// Takes open claims that nobody has finished for a while, oldest first, and pushes their next turn back
 /// (doubling up to a minute). Claims another relay holds are skipped. By state, never by position: a claim
 /// that committed late is not missed.
-pub async fn take_open(connection: &mut PgConnection, limit: i64, pause: Duration) -> StorageResult<Vec<OpenClaim>> {
+pub async fn take_open(
+    connection: &mut PgConnection,
+    limit: i64,
+    pause: Duration,
+) -> StorageResult<Vec<OpenClaim>> {
     let rows = sqlx::query!(
         r#"WITH due AS (
              SELECT transaction_id FROM transaction_claims
@@ -171,5 +191,11 @@ pub async fn take_open(connection: &mut PgConnection, limit: i64, pause: Duratio
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows.into_iter().map(|row| OpenClaim { reply_to: row.reply_to, payload: row.payload }).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| OpenClaim {
+            reply_to: row.reply_to,
+            payload: row.payload,
+        })
+        .collect())
 }

@@ -12,12 +12,18 @@ use crate::domain::text::Text;
 use crate::messages::click::ClickRecord;
 
 /// Inserts click events and tells which of them are new; the others were stored by an earlier delivery.
-pub async fn insert(connection: &mut PgConnection, clicks: &[&ClickRecord]) -> StorageResult<HashSet<EventId>> {
+pub async fn insert(
+    connection: &mut PgConnection,
+    clicks: &[&ClickRecord],
+) -> StorageResult<HashSet<EventId>> {
     fn texts<'a, const MAX: usize>(
         clicks: &[&'a ClickRecord],
         field: fn(&'a ClickRecord) -> &'a Option<Text<MAX>>,
     ) -> Vec<Option<&'a str>> {
-        clicks.iter().map(|click| field(click).as_ref().map(Text::as_str)).collect()
+        clicks
+            .iter()
+            .map(|click| field(click).as_ref().map(Text::as_str))
+            .collect()
     }
     let events: Vec<Uuid> = clicks.iter().map(|click| click.event_id.get()).collect();
     let programs: Vec<i64> = clicks.iter().map(|click| click.program_id.get()).collect();

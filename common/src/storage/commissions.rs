@@ -35,17 +35,33 @@ pub async fn insert(
     let sales: Vec<i64> = commissions.iter().map(|new| new.sale_id.get()).collect();
     let programs: Vec<i64> = commissions.iter().map(|new| new.program_id.get()).collect();
     let customers: Vec<i64> = commissions.iter().map(|new| new.customer_id.get()).collect();
-    let memberships: Vec<i64> = commissions.iter().map(|new| new.credit.partner_program_id.get()).collect();
-    let partners: Vec<i64> = commissions.iter().map(|new| new.credit.partner_id.get()).collect();
-    let links: Vec<i64> = commissions.iter().map(|new| new.credit.referral_link_id.get()).collect();
+    let memberships: Vec<i64> = commissions
+        .iter()
+        .map(|new| new.credit.partner_program_id.get())
+        .collect();
+    let partners: Vec<i64> = commissions
+        .iter()
+        .map(|new| new.credit.partner_id.get())
+        .collect();
+    let links: Vec<i64> = commissions
+        .iter()
+        .map(|new| new.credit.referral_link_id.get())
+        .collect();
     let amounts: Vec<i64> = commissions.iter().map(|new| new.credit.amount.get()).collect();
     let currencies: Vec<&str> = commissions.iter().map(|new| new.currency.as_str()).collect();
     let policies: Vec<i64> = commissions.iter().map(|new| new.policy.id.get()).collect();
-    let types: Vec<&str> = commissions.iter().map(|new| new.policy.commission_type.as_str()).collect();
-    let months: Vec<Option<i32>> =
-        commissions.iter().map(|new| new.policy.commission_type.default_duration_months()).collect();
-    let (rates, fixed): (Vec<Option<i32>>, Vec<Option<i64>>) =
-        commissions.iter().map(|new| rate_columns(&new.policy.rate)).unzip();
+    let types: Vec<&str> = commissions
+        .iter()
+        .map(|new| new.policy.commission_type.as_str())
+        .collect();
+    let months: Vec<Option<i32>> = commissions
+        .iter()
+        .map(|new| new.policy.commission_type.default_duration_months())
+        .collect();
+    let (rates, fixed): (Vec<Option<i32>>, Vec<Option<i64>>) = commissions
+        .iter()
+        .map(|new| rate_columns(&new.policy.rate))
+        .unzip();
     let holds: Vec<DateTime<Utc>> = commissions.iter().map(|new| new.hold_until).collect();
     let rows = sqlx::query!(
         "INSERT INTO commissions (sale_id, program_id, customer_id, partner_program_id, partner_id,
@@ -77,17 +93,23 @@ pub async fn insert(
     )
     .fetch_all(connection)
     .await?;
-    let by_share: HashMap<(i64, i64), i64> =
-        rows.into_iter().map(|row| ((row.sale_id, row.partner_program_id), row.id)).collect();
+    let by_share: HashMap<(i64, i64), i64> = rows
+        .into_iter()
+        .map(|row| ((row.sale_id, row.partner_program_id), row.id))
+        .collect();
     commissions
         .iter()
         .map(|new| {
             let share = (new.sale_id.get(), new.credit.partner_program_id.get());
-            by_share.get(&share).copied().map(CommissionId::new).ok_or(StorageError::RowsAffected {
-                table: "commissions",
-                expected: commissions.len() as u64,
-                actual: by_share.len() as u64,
-            })
+            by_share
+                .get(&share)
+                .copied()
+                .map(CommissionId::new)
+                .ok_or(StorageError::RowsAffected {
+                    table: "commissions",
+                    expected: commissions.len() as u64,
+                    actual: by_share.len() as u64,
+                })
         })
         .collect()
 }
@@ -108,7 +130,10 @@ pub struct LockedCommission {
 }
 
 /// Locks the commissions of these sales in ascending order of id.
-pub async fn lock_of_sales(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<LockedCommission>> {
+pub async fn lock_of_sales(
+    connection: &mut PgConnection,
+    sales: &[i64],
+) -> StorageResult<Vec<LockedCommission>> {
     let rows = sqlx::query!(
         r#"SELECT id, sale_id, program_id, partner_program_id, partner_id, currency, amount_cents, deducted_cents,
                   status, paid_at IS NOT NULL AS "paid_out!"
@@ -155,10 +180,22 @@ pub async fn save_refunded(
     if commissions.is_empty() {
         return Ok(());
     }
-    let ids: Vec<i64> = commissions.iter().map(|refunded| refunded.commission_id.get()).collect();
-    let deducted: Vec<i64> = commissions.iter().map(|refunded| refunded.deducted.get()).collect();
-    let statuses: Vec<&str> = commissions.iter().map(|refunded| refunded.status.as_str()).collect();
-    let reasons: Vec<Option<&str>> = commissions.iter().map(|refunded| refunded.refund_reason).collect();
+    let ids: Vec<i64> = commissions
+        .iter()
+        .map(|refunded| refunded.commission_id.get())
+        .collect();
+    let deducted: Vec<i64> = commissions
+        .iter()
+        .map(|refunded| refunded.deducted.get())
+        .collect();
+    let statuses: Vec<&str> = commissions
+        .iter()
+        .map(|refunded| refunded.status.as_str())
+        .collect();
+    let reasons: Vec<Option<&str>> = commissions
+        .iter()
+        .map(|refunded| refunded.refund_reason)
+        .collect();
     let updated = sqlx::query!(
         "UPDATE commissions c
          SET deducted_cents = n.deducted, status = n.status, refund_reason = coalesce(n.reason, c.refund_reason)

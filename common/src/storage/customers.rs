@@ -34,9 +34,12 @@ pub struct CustomerIdentity {
 
 /// Customers by id, for matching click_ids as whole strings.
 pub async fn identities(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<CustomerIdentity>> {
-    let rows = sqlx::query!("SELECT id, program_id, click_id FROM customers WHERE id = ANY($1)", ids)
-        .fetch_all(connection)
-        .await?;
+    let rows = sqlx::query!(
+        "SELECT id, program_id, click_id FROM customers WHERE id = ANY($1)",
+        ids
+    )
+    .fetch_all(connection)
+    .await?;
     Ok(rows
         .into_iter()
         .map(|row| CustomerIdentity {
@@ -75,7 +78,10 @@ pub async fn by_key(
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows.into_iter().map(|row| (index(row.position), CustomerId::new(row.id))).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| (index(row.position), CustomerId::new(row.id)))
+        .collect())
 }
 
 /// Customers for whom a browser proposed these keys; keys proposed for several customers resolve to none.
@@ -98,7 +104,10 @@ pub async fn by_proposed_key(
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows.into_iter().map(|row| (index(row.position), CustomerId::new(row.id))).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| (index(row.position), CustomerId::new(row.id)))
+        .collect())
 }
 
 /// Customers of any program to which these keys are bound, where exactly one has the key.
@@ -115,7 +124,10 @@ pub async fn by_key_in_any_program(
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows.into_iter().map(|row| (index(row.position), CustomerId::new(row.id))).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| (index(row.position), CustomerId::new(row.id)))
+        .collect())
 }
 
 /// Locks customers in ascending order of id and reads them.
@@ -153,7 +165,10 @@ pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]
     let programs: Vec<i64> = customers.iter().map(|new| new.program_id.get()).collect();
     let click_ids: Vec<&str> = customers.iter().map(|new| new.click_id).collect();
     let clicked_at: Vec<DateTime<Utc>> = customers.iter().map(|new| new.first_touch.clicked_at).collect();
-    let links: Vec<i64> = customers.iter().map(|new| new.first_touch.referral_link_id.get()).collect();
+    let links: Vec<i64> = customers
+        .iter()
+        .map(|new| new.first_touch.referral_link_id.get())
+        .collect();
     sqlx::query!(
         "INSERT INTO customers (id, program_id, click_id, first_click_at, first_referral_link_id,
                                 touched_link_ids, touched_at)
@@ -178,15 +193,31 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
     if customers.is_empty() {
         return Ok(());
     }
-    let ids: Vec<i64> = customers.iter().map(|customer| customer.customer_id.get()).collect();
-    let keys: Vec<Option<&str>> = customers.iter().map(|customer| customer.customer_key.as_deref()).collect();
-    let proposed: Vec<Option<&str>> =
-        customers.iter().map(|customer| customer.proposed_customer_key.as_deref()).collect();
-    let emails: Vec<Option<&str>> = customers.iter().map(|customer| customer.email_hash.as_deref()).collect();
-    let statuses: Vec<&str> = customers.iter().map(|customer| customer.status.as_str()).collect();
+    let ids: Vec<i64> = customers
+        .iter()
+        .map(|customer| customer.customer_id.get())
+        .collect();
+    let keys: Vec<Option<&str>> = customers
+        .iter()
+        .map(|customer| customer.customer_key.as_deref())
+        .collect();
+    let proposed: Vec<Option<&str>> = customers
+        .iter()
+        .map(|customer| customer.proposed_customer_key.as_deref())
+        .collect();
+    let emails: Vec<Option<&str>> = customers
+        .iter()
+        .map(|customer| customer.email_hash.as_deref())
+        .collect();
+    let statuses: Vec<&str> = customers
+        .iter()
+        .map(|customer| customer.status.as_str())
+        .collect();
     let signups: Vec<Option<DateTime<Utc>>> = customers.iter().map(|customer| customer.signup_date).collect();
-    let purchases: Vec<Option<DateTime<Utc>>> =
-        customers.iter().map(|customer| customer.first_purchase_date).collect();
+    let purchases: Vec<Option<DateTime<Utc>>> = customers
+        .iter()
+        .map(|customer| customer.first_purchase_date)
+        .collect();
     let updated = sqlx::query!(
         "UPDATE customers c
          SET customer_key = n.customer_key, proposed_customer_key = n.proposed_customer_key,
@@ -214,19 +245,40 @@ pub async fn save_journeys(connection: &mut PgConnection, customers: &[&Customer
     if customers.is_empty() {
         return Ok(());
     }
-    let ids: Vec<i64> = customers.iter().map(|customer| customer.customer_id.get()).collect();
-    let first_at: Vec<DateTime<Utc>> =
-        customers.iter().map(|customer| customer.journey.first().clicked_at).collect();
-    let first_links: Vec<i64> =
-        customers.iter().map(|customer| customer.journey.first().referral_link_id.get()).collect();
+    let ids: Vec<i64> = customers
+        .iter()
+        .map(|customer| customer.customer_id.get())
+        .collect();
+    let first_at: Vec<DateTime<Utc>> = customers
+        .iter()
+        .map(|customer| customer.journey.first().clicked_at)
+        .collect();
+    let first_links: Vec<i64> = customers
+        .iter()
+        .map(|customer| customer.journey.first().referral_link_id.get())
+        .collect();
     let links: Vec<String> = customers
         .iter()
-        .map(|customer| array_literal(customer.journey.touches().iter().map(|touch| touch.referral_link_id)))
+        .map(|customer| {
+            array_literal(
+                customer
+                    .journey
+                    .touches()
+                    .iter()
+                    .map(|touch| touch.referral_link_id),
+            )
+        })
         .collect();
     let times: Vec<String> = customers
         .iter()
         .map(|customer| {
-            array_literal(customer.journey.touches().iter().map(|touch| touch.clicked_at.to_rfc3339()))
+            array_literal(
+                customer
+                    .journey
+                    .touches()
+                    .iter()
+                    .map(|touch| touch.clicked_at.to_rfc3339()),
+            )
         })
         .collect();
     let updated = sqlx::query!(
@@ -268,8 +320,16 @@ impl TryFrom<CustomerRow> for Customer {
 
     fn try_from(row: CustomerRow) -> StorageResult<Self> {
         let corrupt = |column| StorageError::corrupt("customers", column, row.id);
-        let touch = |link: i64, clicked_at| Touch { referral_link_id: ReferralLinkId::new(link), clicked_at };
-        let touches = row.touched_link_ids.iter().zip(&row.touched_at).map(|(link, at)| touch(*link, *at)).collect();
+        let touch = |link: i64, clicked_at| Touch {
+            referral_link_id: ReferralLinkId::new(link),
+            clicked_at,
+        };
+        let touches = row
+            .touched_link_ids
+            .iter()
+            .zip(&row.touched_at)
+            .map(|(link, at)| touch(*link, *at))
+            .collect();
         let first = touch(row.first_referral_link_id, row.first_click_at);
         Ok(Self {
             customer_id: CustomerId::new(row.id),
@@ -287,7 +347,9 @@ impl TryFrom<CustomerRow> for Customer {
 }
 
 fn unzip<'a>(keys: &[KeyInProgram<'a>]) -> (Vec<&'a str>, Vec<i64>) {
-    keys.iter().map(|key| (key.customer_key, key.program_id.get())).unzip()
+    keys.iter()
+        .map(|key| (key.customer_key, key.program_id.get()))
+        .unzip()
 }
 
 /// SQL ordinality counts from one.

@@ -83,9 +83,11 @@ pub async fn links(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<Di
 
 /// Ids of the links with one of these short codes: for codes the directory has not heard of yet.
 pub async fn link_ids_by_code(pool: &PgPool, codes: &[String]) -> StorageResult<Vec<i64>> {
-    Ok(sqlx::query_scalar!("SELECT id FROM referral_links WHERE short_code = ANY($1)", codes)
-        .fetch_all(pool)
-        .await?)
+    Ok(
+        sqlx::query_scalar!("SELECT id FROM referral_links WHERE short_code = ANY($1)", codes)
+            .fetch_all(pool)
+            .await?,
+    )
 }
 
 /// Ids of the programs with one of these tokens: for tokens the directory has not heard of yet.

@@ -10,10 +10,18 @@ pub enum StorageError {
     Database(#[from] sqlx::Error),
     /// A stored value no code of ours can have written.
     #[error("{table}.{column} of row {id} holds a value that cannot be read")]
-    CorruptRow { table: &'static str, column: &'static str, id: i64 },
+    CorruptRow {
+        table: &'static str,
+        column: &'static str,
+        id: i64,
+    },
     /// A write touched another number of rows than the batch names.
     #[error("{table}: {expected} rows to write, {actual} written")]
-    RowsAffected { table: &'static str, expected: u64, actual: u64 },
+    RowsAffected {
+        table: &'static str,
+        expected: u64,
+        actual: u64,
+    },
 }
 
 impl StorageError {
@@ -33,7 +41,15 @@ impl StorageError {
 /// Checks that a write reached exactly the rows it names.
 pub(super) fn expect_rows(table: &'static str, expected: usize, actual: u64) -> StorageResult<()> {
     let expected = expected as u64;
-    if expected == actual { Ok(()) } else { Err(StorageError::RowsAffected { table, expected, actual }) }
+    if expected == actual {
+        Ok(())
+    } else {
+        Err(StorageError::RowsAffected {
+            table,
+            expected,
+            actual,
+        })
+    }
 }
 
 fn database_error_is_transient(error: &sqlx::Error) -> bool {
@@ -52,7 +68,9 @@ fn database_error_is_transient(error: &sqlx::Error) -> bool {
                 // Two batches bound the same customer_key; the second will find the customer by it next time.
                 "23505" => database.constraint() == Some("customers_customer_key"),
                 // Connection trouble, resources exhausted, server going down or coming up, disk.
-                code => ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class)),
+                code => ["08", "53", "57", "58"]
+                    .iter()
+                    .any(|class| code.starts_with(class)),
             }
         }
         _ => false,

@@ -37,7 +37,10 @@ pub async fn stored(
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows.into_iter().map(|row| (EventId::new(row.event_id), row.provisional)).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), row.provisional))
+        .collect())
 }
 
 pub async fn insert(connection: &mut PgConnection, leads: &[NewLead<'_>]) -> StorageResult<()> {

@@ -34,7 +34,9 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
     let mut partners: BTreeMap<(i64, &str), i64> = BTreeMap::new();
     for new in entries.iter().filter(|new| new.entry.account == Account::Partner) {
         let currency = new.currency.as_str();
-        *memberships.entry((new.partner_program_id.get(), currency)).or_default() += new.entry.amount.get();
+        *memberships
+            .entry((new.partner_program_id.get(), currency))
+            .or_default() += new.entry.amount.get();
         *partners.entry((new.partner_id.get(), currency)).or_default() += new.entry.amount.get();
     }
     let (ids, currencies, amounts) = columns(&memberships);
@@ -79,7 +81,10 @@ pub async fn lock_balances(
     Ok(rows
         .into_iter()
         .map(|row| {
-            ((PartnerProgramId::new(row.partner_program_id), row.currency), Cents::new(row.balance_cents))
+            (
+                (PartnerProgramId::new(row.partner_program_id), row.currency),
+                Cents::new(row.balance_cents),
+            )
         })
         .collect())
 }

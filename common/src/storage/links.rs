@@ -28,7 +28,10 @@ pub async fn owners(
                 partner_program_id: PartnerProgramId::new(id),
                 partner_id: row.partner_id.map(PartnerId::new),
             });
-            let owner = LinkOwner { program_id: row.program_id.map(ProgramId::new), membership };
+            let owner = LinkOwner {
+                program_id: row.program_id.map(ProgramId::new),
+                membership,
+            };
             (ReferralLinkId::new(row.id), owner)
         })
         .collect())

@@ -28,7 +28,11 @@ pub async fn add(connection: &mut PgConnection, noun: &str, payloads: &[String])
 
 /// Locks the oldest unsent records of a noun. They stay until [`remove`]; a relay that dies in between only
 /// causes them to be sent again.
-pub async fn lock_unsent(connection: &mut PgConnection, noun: &str, limit: i64) -> StorageResult<Vec<OutboxMessage>> {
+pub async fn lock_unsent(
+    connection: &mut PgConnection,
+    noun: &str,
+    limit: i64,
+) -> StorageResult<Vec<OutboxMessage>> {
     Ok(sqlx::query_as!(
         OutboxMessage,
         "SELECT id, payload FROM outbox WHERE noun = $1 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED",
@@ -40,6 +44,8 @@ pub async fn lock_unsent(connection: &mut PgConnection, noun: &str, limit: i64) 
 }
 
 pub async fn remove(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<()> {
-    sqlx::query!("DELETE FROM outbox WHERE id = ANY($1)", ids).execute(connection).await?;
+    sqlx::query!("DELETE FROM outbox WHERE id = ANY($1)", ids)
+        .execute(connection)
+        .await?;
     Ok(())
 }

@@ -52,12 +52,22 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
                 Some("server_required") => LeadAuth::ServerRequired,
                 Some(_) => return Err(corrupt("lead_auth")),
             };
-            Ok((ProgramId::new(row.id), Program { terms, hold, lead_auth }))
+            Ok((
+                ProgramId::new(row.id),
+                Program {
+                    terms,
+                    hold,
+                    lead_auth,
+                },
+            ))
         })
         .collect()
 }
 
-async fn policies(connection: &mut PgConnection, programs: &[i64]) -> StorageResult<HashMap<i64, Vec<Policy>>> {
+async fn policies(
+    connection: &mut PgConnection,
+    programs: &[i64],
+) -> StorageResult<HashMap<i64, Vec<Policy>>> {
     let rows = sqlx::query_as!(
         PolicyRow,
         "SELECT id, program_id, product_id, effective_from, commission_type, default_duration_months, rate_bps,
@@ -69,7 +79,10 @@ async fn policies(connection: &mut PgConnection, programs: &[i64]) -> StorageRes
     .await?;
     let mut by_program: HashMap<i64, Vec<Policy>> = HashMap::new();
     for row in rows {
-        by_program.entry(row.program_id).or_default().push(row.try_into()?);
+        by_program
+            .entry(row.program_id)
+            .or_default()
+            .push(row.try_into()?);
     }
     Ok(by_program)
 }

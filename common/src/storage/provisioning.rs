@@ -9,9 +9,11 @@ use crate::domain::ids::{PartnerId, PartnerProgramId, PolicyId, ProgramId, Refer
 use crate::domain::token::ProgramToken;
 
 pub async fn create_workspace(connection: &mut PgConnection, name: &str) -> StorageResult<i64> {
-    Ok(sqlx::query_scalar!("INSERT INTO workspaces (name) VALUES ($1) RETURNING id", name)
-        .fetch_one(connection)
-        .await?)
+    Ok(
+        sqlx::query_scalar!("INSERT INTO workspaces (name) VALUES ($1) RETURNING id", name)
+            .fetch_one(connection)
+            .await?,
+    )
 }
 
 /// Settings a program starts with; everything else has the contract's defaults.
@@ -112,7 +114,10 @@ pub async fn create_link(
 }
 
 /// The link with this code, if any: lets set-up run twice.
-pub async fn find_link(connection: &mut PgConnection, short_code: &str) -> StorageResult<Option<ReferralLinkId>> {
+pub async fn find_link(
+    connection: &mut PgConnection,
+    short_code: &str,
+) -> StorageResult<Option<ReferralLinkId>> {
     let id = sqlx::query_scalar!("SELECT id FROM referral_links WHERE short_code = $1", short_code)
         .fetch_optional(connection)
         .await?;
@@ -120,10 +125,16 @@ pub async fn find_link(connection: &mut PgConnection, short_code: &str) -> Stora
 }
 
 /// The program this token belongs to, if any.
-pub async fn find_program(connection: &mut PgConnection, token: &ProgramToken) -> StorageResult<Option<ProgramId>> {
+pub async fn find_program(
+    connection: &mut PgConnection,
+    token: &ProgramToken,
+) -> StorageResult<Option<ProgramId>> {
     let hash = token.hash();
-    let id = sqlx::query_scalar!("SELECT id FROM programs WHERE api_token_hash = $1", hash.as_bytes().as_slice())
-        .fetch_optional(connection)
-        .await?;
+    let id = sqlx::query_scalar!(
+        "SELECT id FROM programs WHERE api_token_hash = $1",
+        hash.as_bytes().as_slice()
+    )
+    .fetch_optional(connection)
+    .await?;
     Ok(id.map(ProgramId::new))
 }

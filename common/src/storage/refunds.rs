@@ -16,9 +16,12 @@ pub struct RefundKeyUse {
 }
 
 pub async fn keys_of_sales(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<RefundKeyUse>> {
-    let rows = sqlx::query!("SELECT sale_id, event_id, refund_key FROM refunds WHERE sale_id = ANY($1)", sales)
-        .fetch_all(connection)
-        .await?;
+    let rows = sqlx::query!(
+        "SELECT sale_id, event_id, refund_key FROM refunds WHERE sale_id = ANY($1)",
+        sales
+    )
+    .fetch_all(connection)
+    .await?;
     Ok(rows
         .into_iter()
         .map(|row| RefundKeyUse {
@@ -88,10 +91,16 @@ pub async fn outcomes(
     connection: &mut PgConnection,
     events: &[Uuid],
 ) -> StorageResult<std::collections::HashMap<EventId, String>> {
-    let rows = sqlx::query!("SELECT event_id, outcome FROM refunds WHERE event_id = ANY($1)", events)
-        .fetch_all(connection)
-        .await?;
-    Ok(rows.into_iter().map(|row| (EventId::new(row.event_id), row.outcome)).collect())
+    let rows = sqlx::query!(
+        "SELECT event_id, outcome FROM refunds WHERE event_id = ANY($1)",
+        events
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), row.outcome))
+        .collect())
 }
 
 /// A refund waiting for its sale.
@@ -112,7 +121,10 @@ pub async fn park(connection: &mut PgConnection, refunds: &[ParkedRefund]) -> St
     }
     let events: Vec<Uuid> = refunds.iter().map(|parked| parked.event_id.get()).collect();
     let programs: Vec<i64> = refunds.iter().map(|parked| parked.program_id.get()).collect();
-    let transaction_ids: Vec<&str> = refunds.iter().map(|parked| parked.transaction_id.as_str()).collect();
+    let transaction_ids: Vec<&str> = refunds
+        .iter()
+        .map(|parked| parked.transaction_id.as_str())
+        .collect();
     let replies: Vec<Option<&str>> = refunds.iter().map(|parked| parked.reply_to.as_deref()).collect();
     let payloads: Vec<&str> = refunds.iter().map(|parked| parked.payload.as_str()).collect();
     sqlx::query!(

@@ -10,10 +10,16 @@ use crate::domain::ids::EventId;
 
 /// Outcomes (JSON text) remembered for these events.
 pub async fn find(connection: &mut PgConnection, events: &[Uuid]) -> StorageResult<HashMap<EventId, String>> {
-    let rows = sqlx::query!("SELECT event_id, outcome FROM refused_events WHERE event_id = ANY($1)", events)
-        .fetch_all(connection)
-        .await?;
-    Ok(rows.into_iter().map(|row| (EventId::new(row.event_id), row.outcome)).collect())
+    let rows = sqlx::query!(
+        "SELECT event_id, outcome FROM refused_events WHERE event_id = ANY($1)",
+        events
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), row.outcome))
+        .collect())
 }
 
 pub async fn remember(connection: &mut PgConnection, refusals: &[(EventId, String)]) -> StorageResult<()> {

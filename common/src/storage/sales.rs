@@ -30,21 +30,52 @@ pub async fn insert(
     let events: Vec<Uuid> = sales.iter().map(|new| new.record.event_id.get()).collect();
     let programs: Vec<i64> = sales.iter().map(|new| new.record.program_id.get()).collect();
     let customers: Vec<i64> = sales.iter().map(|new| new.customer_id.get()).collect();
-    let transaction_ids: Vec<&str> = sales.iter().map(|new| new.record.sale.transaction_id.as_str()).collect();
+    let transaction_ids: Vec<&str> = sales
+        .iter()
+        .map(|new| new.record.sale.transaction_id.as_str())
+        .collect();
     let amounts: Vec<i64> = sales.iter().map(|new| new.record.sale.amount.get()).collect();
-    let currencies: Vec<&str> = sales.iter().map(|new| new.record.sale.currency.as_str()).collect();
-    let types: Vec<&str> = sales.iter().map(|new| new.record.sale.sale_type.as_str()).collect();
+    let currencies: Vec<&str> = sales
+        .iter()
+        .map(|new| new.record.sale.currency.as_str())
+        .collect();
+    let types: Vec<&str> = sales
+        .iter()
+        .map(|new| new.record.sale.sale_type.as_str())
+        .collect();
     let recurring: Vec<bool> = sales.iter().map(|new| new.record.sale.is_recurring).collect();
-    let subscriptions: Vec<Option<&str>> =
-        sales.iter().map(|new| new.record.sale.subscription_id.as_ref().map(SubscriptionId::as_str)).collect();
-    let intervals: Vec<Option<&str>> =
-        sales.iter().map(|new| new.record.sale.subscription_interval.map(SubscriptionInterval::as_str)).collect();
-    let products: Vec<Option<&str>> =
-        sales.iter().map(|new| new.record.sale.product_id.as_ref().map(ProductId::as_str)).collect();
-    let line_items: Vec<Option<&str>> =
-        sales.iter().map(|new| new.record.sale.line_items.as_ref().map(|items| items.get())).collect();
+    let subscriptions: Vec<Option<&str>> = sales
+        .iter()
+        .map(|new| {
+            new.record
+                .sale
+                .subscription_id
+                .as_ref()
+                .map(SubscriptionId::as_str)
+        })
+        .collect();
+    let intervals: Vec<Option<&str>> = sales
+        .iter()
+        .map(|new| {
+            new.record
+                .sale
+                .subscription_interval
+                .map(SubscriptionInterval::as_str)
+        })
+        .collect();
+    let products: Vec<Option<&str>> = sales
+        .iter()
+        .map(|new| new.record.sale.product_id.as_ref().map(ProductId::as_str))
+        .collect();
+    let line_items: Vec<Option<&str>> = sales
+        .iter()
+        .map(|new| new.record.sale.line_items.as_ref().map(|items| items.get()))
+        .collect();
     let dates: Vec<DateTime<Utc>> = sales.iter().map(|new| new.record.sold_at).collect();
-    let reasons: Vec<Option<&str>> = sales.iter().map(|new| new.no_commission.map(NoCommission::as_str)).collect();
+    let reasons: Vec<Option<&str>> = sales
+        .iter()
+        .map(|new| new.no_commission.map(NoCommission::as_str))
+        .collect();
     let rows = sqlx::query!(
         "INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency,
              sale_type, is_recurring, subscription_id, subscription_interval, product_id, line_items, sale_date,
@@ -73,7 +104,10 @@ pub async fn insert(
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows.into_iter().map(|row| (EventId::new(row.event_id), SaleId::new(row.id))).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), SaleId::new(row.id)))
+        .collect())
 }
 
 /// What an already recorded sale was answered with.
@@ -85,7 +119,10 @@ pub struct RecordedSale {
     pub commission_ids: Vec<CommissionId>,
 }
 
-pub async fn recorded(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<HashMap<SaleId, RecordedSale>> {
+pub async fn recorded(
+    connection: &mut PgConnection,
+    sales: &[i64],
+) -> StorageResult<HashMap<SaleId, RecordedSale>> {
     let rows = sqlx::query!(
         r#"SELECT s.id, s.program_id, s.no_commission_reason,
                   ARRAY(SELECT c.id FROM commissions c WHERE c.sale_id = s.id ORDER BY c.id) AS "commission_ids!"

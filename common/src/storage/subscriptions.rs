@@ -20,7 +20,10 @@ pub async fn find(
         return Ok(HashMap::new());
     }
     let programs: Vec<i64> = keys.iter().map(|(program_id, _)| program_id.get()).collect();
-    let ids: Vec<&str> = keys.iter().map(|(_, subscription_id)| subscription_id.as_str()).collect();
+    let ids: Vec<&str> = keys
+        .iter()
+        .map(|(_, subscription_id)| subscription_id.as_str())
+        .collect();
     let rows = sqlx::query!(
         "SELECT s.program_id, s.subscription_id, s.first_payment_at, s.first_click_at, s.credited_link_ids
          FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, subscription_id)
@@ -36,9 +39,16 @@ pub async fn find(
             let subscription = Subscription {
                 first_payment_at: row.first_payment_at,
                 first_click_at: row.first_click_at,
-                credited_links: row.credited_link_ids.into_iter().map(ReferralLinkId::new).collect(),
+                credited_links: row
+                    .credited_link_ids
+                    .into_iter()
+                    .map(ReferralLinkId::new)
+                    .collect(),
             };
-            ((ProgramId::new(row.program_id), row.subscription_id), subscription)
+            (
+                (ProgramId::new(row.program_id), row.subscription_id),
+                subscription,
+            )
         })
         .collect())
 }
@@ -60,10 +70,18 @@ pub async fn insert(connection: &mut PgConnection, subscriptions: &[NewSubscript
     let ids: Vec<&str> = subscriptions.iter().map(|new| new.key.1.as_str()).collect();
     let customers: Vec<i64> = subscriptions.iter().map(|new| new.customer_id.get()).collect();
     let sales: Vec<i64> = subscriptions.iter().map(|new| new.first_sale_id.get()).collect();
-    let payments: Vec<DateTime<Utc>> = subscriptions.iter().map(|new| new.subscription.first_payment_at).collect();
-    let clicks: Vec<DateTime<Utc>> = subscriptions.iter().map(|new| new.subscription.first_click_at).collect();
-    let links: Vec<String> =
-        subscriptions.iter().map(|new| array_literal(&new.subscription.credited_links)).collect();
+    let payments: Vec<DateTime<Utc>> = subscriptions
+        .iter()
+        .map(|new| new.subscription.first_payment_at)
+        .collect();
+    let clicks: Vec<DateTime<Utc>> = subscriptions
+        .iter()
+        .map(|new| new.subscription.first_click_at)
+        .collect();
+    let links: Vec<String> = subscriptions
+        .iter()
+        .map(|new| array_literal(&new.subscription.credited_links))
+        .collect();
     sqlx::query!(
         "INSERT INTO subscriptions (program_id, subscription_id, customer_id, first_sale_id, first_payment_at,
              first_click_at, credited_link_ids)

@@ -201,16 +201,26 @@ pub const INVARIANTS: &[Invariant] = &[
 /// Runs every invariant and returns those that do not hold.
 pub async fn violations(pool: &PgPool) -> StorageResult<Vec<Violation>> {
     let mut snapshot = pool.begin().await?;
-    sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY").execute(&mut *snapshot).await?;
-    sqlx::query("SET LOCAL statement_timeout = 0").execute(&mut *snapshot).await?;
+    sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        .execute(&mut *snapshot)
+        .await?;
+    sqlx::query("SET LOCAL statement_timeout = 0")
+        .execute(&mut *snapshot)
+        .await?;
     let mut violations = Vec::new();
     for invariant in INVARIANTS {
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!("{} LIMIT {SHOWN}", invariant.query)))
             .fetch_all(&mut *snapshot)
             .await?;
         if !rows.is_empty() {
-            let rows = rows.iter().map(|row| row.try_get::<String, _>(0)).collect::<Result<_, _>>()?;
-            violations.push(Violation { invariant: invariant.name, rows });
+            let rows = rows
+                .iter()
+                .map(|row| row.try_get::<String, _>(0))
+                .collect::<Result<_, _>>()?;
+            violations.push(Violation {
+                invariant: invariant.name,
+                rows,
+            });
         }
     }
     Ok(violations)

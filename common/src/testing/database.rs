@@ -24,14 +24,20 @@ impl TestDatabase {
         let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
         admin.execute(AssertSqlSafe(create)).await.unwrap();
         let url = database_url(&server, &name);
-        let pool = PgPoolOptions::new().max_connections(4).connect(&url).await.unwrap();
+        let pool = PgPoolOptions::new()
+            .max_connections(4)
+            .connect(&url)
+            .await
+            .unwrap();
         Self { url, pool, name }
     }
 
     /// Removes the database. A test that fails leaves it, to be looked at.
     pub async fn drop(self) {
         self.pool.close().await;
-        let mut admin = PgConnection::connect(&from_environment("DATABASE_URL")).await.unwrap();
+        let mut admin = PgConnection::connect(&from_environment("DATABASE_URL"))
+            .await
+            .unwrap();
         let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         admin.execute(AssertSqlSafe(drop)).await.unwrap();
     }
@@ -40,24 +46,36 @@ impl TestDatabase {
 /// The migrated database that tests are copied from; made by the first test that needs it, named by its content.
 async fn template(server: &str) -> String {
     let mut content = Sha256::new();
-    MIGRATIONS.iter().for_each(|migration| content.update(&migration.checksum));
+    MIGRATIONS
+        .iter()
+        .for_each(|migration| content.update(&migration.checksum));
     let name = format!("template_{:02x?}", &content.finalize()[..6]).replace(['[', ']', ',', ' '], "");
     let mut admin = PgConnection::connect(server).await.unwrap();
     // Tests are processes side by side: one makes it, the others wait.
     admin.execute("SELECT pg_advisory_lock(7316)").await.unwrap();
-    let made: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1 AND datistemplate)")
-        .bind(&name)
-        .fetch_one(&mut admin)
-        .await
-        .unwrap();
+    let made: bool =
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1 AND datistemplate)")
+            .bind(&name)
+            .fetch_one(&mut admin)
+            .await
+            .unwrap();
     if !made {
-        admin.execute(AssertSqlSafe(format!("DROP DATABASE IF EXISTS {name}"))).await.unwrap();
-        admin.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.unwrap();
+        admin
+            .execute(AssertSqlSafe(format!("DROP DATABASE IF EXISTS {name}")))
+            .await
+            .unwrap();
+        admin
+            .execute(AssertSqlSafe(format!("CREATE DATABASE {name}")))
+            .await
+            .unwrap();
         let options: PgConnectOptions = database_url(server, &name).parse().unwrap();
         let mut connection = PgConnection::connect_with(&options).await.unwrap();
         MIGRATIONS.run(&mut connection).await.unwrap();
         connection.close().await.unwrap();
-        admin.execute(AssertSqlSafe(format!("ALTER DATABASE {name} IS_TEMPLATE true"))).await.unwrap();
+        admin
+            .execute(AssertSqlSafe(format!("ALTER DATABASE {name} IS_TEMPLATE true")))
+            .await
+            .unwrap();
     }
     admin.close().await.unwrap();
     name

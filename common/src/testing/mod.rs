@@ -12,12 +12,16 @@ pub use self::process::Process;
 
 /// A setting `cargo xtask test` exports.
 pub fn from_environment(name: &str) -> String {
-    std::env::var(name)
-        .unwrap_or_else(|_| panic!("{name} is not set: run the tests with `cargo xtask test`, which provides the servers"))
+    std::env::var(name).unwrap_or_else(|_| {
+        panic!("{name} is not set: run the tests with `cargo xtask test`, which provides the servers")
+    })
 }
 
 /// Distinguishes everything one test creates on the shared servers.
-#[expect(clippy::disallowed_methods, reason = "a test's name for itself is no event and needs no clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test's name for itself is no event and needs no clock"
+)]
 pub fn unique_name() -> String {
     format!("t{}", &Uuid::now_v7().simple().to_string()[12..])
 }

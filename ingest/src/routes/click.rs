@@ -64,12 +64,17 @@ pub async fn click(
 ) -> Result<Json<ClickAnswer>, ApiError> {
     let bytes = body.bytes()?;
     let click = parse::<ClickRequest>(&bytes)?.validate(&headers)?;
-    let link =
-        app.directory.link(&click.partner_code).await.map_err(|error| ApiError::internal(FAILED, error))?;
+    let link = app
+        .directory
+        .link(&click.partner_code)
+        .await
+        .map_err(|error| ApiError::internal(FAILED, error))?;
     let (referral_link_id, program_id, cookie_window_days) = match link {
-        Some(Link::Active { referral_link_id, program_id, cookie_window_days }) => {
-            (referral_link_id, program_id, cookie_window_days)
-        }
+        Some(Link::Active {
+            referral_link_id,
+            program_id,
+            cookie_window_days,
+        }) => (referral_link_id, program_id, cookie_window_days),
         Some(Link::Inactive) => return Err(ApiError::LinkDisabled),
         Some(Link::Misconfigured) => {
             return Err(ApiError::bad_request("Invalid referral link configuration"));
@@ -98,7 +103,11 @@ pub async fn click(
         visit: click.visit,
     };
     let encoded = encode(&record, FAILED)?;
-    app.pipeline.clicks.publish(encoded).await.map_err(|error| not_published(error, FAILED))?;
+    app.pipeline
+        .clicks
+        .publish(encoded)
+        .await
+        .map_err(|error| not_published(error, FAILED))?;
     Ok(Json(ClickAnswer {
         success: true,
         click_id: record.click_id,
@@ -113,7 +122,12 @@ impl App {
         issued_at: chrono::DateTime<chrono::Utc>,
     ) -> Result<(CustomerId, ClickId), ApiError> {
         let customer_id = self.customer_ids.next().ok_or(ApiError::Overloaded)?;
-        Ok((customer_id, self.existing_clicks.codec().encode(customer_id, issued_at.timestamp_millis())))
+        Ok((
+            customer_id,
+            self.existing_clicks
+                .codec()
+                .encode(customer_id, issued_at.timestamp_millis()),
+        ))
     }
 }
 
@@ -141,13 +155,20 @@ impl ClickRequest {
             page_title: self.page_title.text("page_title")?,
             referrer_url: self.referrer_url.text("referrer_url")?,
             session_id: self.session_id.text("session_id")?,
-            user_agent: self.user_agent.text("user_agent")?.or_else(|| user_agent(headers)),
+            user_agent: self
+                .user_agent
+                .text("user_agent")?
+                .or_else(|| user_agent(headers)),
             screen_resolution: self.screen_resolution.text("screen_resolution")?,
             viewport_size: self.viewport_size.text("viewport_size")?,
             language: self.language.text("language")?,
             timezone: self.timezone.text("timezone")?,
         };
-        Ok(Click { partner_code, existing_click_id: self.existing_click_id.text("existing_click_id")?, visit })
+        Ok(Click {
+            partner_code,
+            existing_click_id: self.existing_click_id.text("existing_click_id")?,
+            visit,
+        })
     }
 }
 

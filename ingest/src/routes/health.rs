@@ -19,7 +19,11 @@ pub async fn readyz(State(app): State<App>) -> Response {
     let query = sqlx::query_scalar::<_, i32>("SELECT 1").fetch_one(&app.pool);
     let (postgres, jetstream) = tokio::join!(query, app.pipeline.clicks.publish_packed(&[], None));
     let ready = postgres.is_ok() && jetstream.is_ok();
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let status = if ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
     let body = json!({ "ready": ready, "postgres": postgres.is_ok(), "jetstream": jetstream.is_ok() });
     (status, Json(body)).into_response()
 }

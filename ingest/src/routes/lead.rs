@@ -47,9 +47,16 @@ pub async fn lead(
     let mode = mode(&app, &headers).await?;
     let bytes = body.bytes()?;
     let lead = parse::<LeadRequest>(&bytes)?.validate(mode, &app.email_hasher)?;
-    let record = LeadRecord { event_id: EventId::new(app.clock.mint()), led_at: app.clock.now(), lead };
+    let record = LeadRecord {
+        event_id: EventId::new(app.clock.mint()),
+        led_at: app.clock.now(),
+        lead,
+    };
     let encoded = encode(&record, FAILED)?;
-    let outcome = app.pipeline.ask(&app.pipeline.leads, record.event_id, encoded, FAILED).await?;
+    let outcome = app
+        .pipeline
+        .ask(&app.pipeline.leads, record.event_id, encoded, FAILED)
+        .await?;
     answer(outcome)
 }
 
@@ -59,7 +66,9 @@ async fn mode(app: &App, headers: &HeaderMap) -> Result<LeadMode, ApiError> {
         BearerHeader::MissingOrMalformed | BearerHeader::EmptyToken => Ok(LeadMode::Browser),
         BearerHeader::Token(token) => {
             let program_id = app.program_of(token, FAILED).await?;
-            program_id.map(|program_id| LeadMode::Server { program_id }).ok_or(ApiError::Unauthorized("Invalid API token"))
+            program_id
+                .map(|program_id| LeadMode::Server { program_id })
+                .ok_or(ApiError::Unauthorized("Invalid API token"))
         }
     }
 }
@@ -86,7 +95,11 @@ impl LeadRequest {
         }
         let email: Option<Text<320>> = self.email.text("email")?;
         let email_hash = email
-            .map(|email| email_hasher.hash(email.as_str()).ok_or_else(|| refused("email", "cannot be hashed")))
+            .map(|email| {
+                email_hasher
+                    .hash(email.as_str())
+                    .ok_or_else(|| refused("email", "cannot be hashed"))
+            })
             .transpose()?;
         Ok(Lead {
             mode,
@@ -104,7 +117,11 @@ fn answer(outcome: LeadOutcome) -> Result<Json<LeadAnswer>, ApiError> {
         LeadOutcome::Provisional => true,
         LeadOutcome::Refused(reason) => return Err(refusal(reason)),
     };
-    Ok(Json(LeadAnswer { success: true, provisional, message: "Lead tracked successfully" }))
+    Ok(Json(LeadAnswer {
+        success: true,
+        provisional,
+        message: "Lead tracked successfully",
+    }))
 }
 
 fn refusal(reason: LeadRefusal) -> ApiError {

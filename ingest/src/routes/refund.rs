@@ -78,7 +78,10 @@ pub async fn refund(
         refund_reason: refund.refund_reason,
     };
     let encoded = encode(&record, FAILED)?;
-    let outcome = app.pipeline.ask(&app.pipeline.refunds, record.event_id, encoded, FAILED).await?;
+    let outcome = app
+        .pipeline
+        .ask(&app.pipeline.refunds, record.event_id, encoded, FAILED)
+        .await?;
     answer(outcome)
 }
 
@@ -89,20 +92,24 @@ async fn program(app: &App, headers: &HeaderMap) -> Result<ProgramId, ApiError> 
             "Missing or malformed Authorization header. Expected: Bearer <PROGRAM_API_KEY>",
         )),
         BearerHeader::EmptyToken => Err(ApiError::Unauthorized("Invalid API token")),
-        BearerHeader::Token(token) => {
-            app.program_of(token, FAILED).await?.ok_or(ApiError::Unauthorized("Invalid API token"))
-        }
+        BearerHeader::Token(token) => app
+            .program_of(token, FAILED)
+            .await?
+            .ok_or(ApiError::Unauthorized("Invalid API token")),
     }
 }
 
 impl RefundBody {
     fn validate(self) -> Result<Refund, ApiError> {
-        let transaction_id =
-            self.transaction_id.required_text("transaction_id", "transaction_id is required")?;
+        let transaction_id = self
+            .transaction_id
+            .required_text("transaction_id", "transaction_id is required")?;
         let amount = match self.refund_amount_cents {
             Field::Absent | Field::Given(0) => None,
             // More than any sale can be is the whole sale: the amount is capped there anyway.
-            Field::Given(cents) => Some(AmountCents::new(cents.min(AmountCents::MAX.get())).ok_or_else(invalid_amount)?),
+            Field::Given(cents) => {
+                Some(AmountCents::new(cents.min(AmountCents::MAX.get())).ok_or_else(invalid_amount)?)
+            }
             Field::WrongType => return Err(invalid_amount()),
         };
         let refund_id: Option<RefundId> = self.refund_id.text("refund_id")?;
@@ -121,15 +128,25 @@ fn invalid_amount() -> ApiError {
 
 fn answer(outcome: RefundOutcome) -> Result<Json<RefundAnswer>, ApiError> {
     let answer = match outcome {
-        RefundOutcome::Applied { status, deducted, commission_id } => RefundAnswer::Applied {
+        RefundOutcome::Applied {
+            status,
+            deducted,
+            commission_id,
+        } => RefundAnswer::Applied {
             success: true,
             status,
             deduction_amount: deducted.to_dollars(),
             commission_id,
         },
-        RefundOutcome::Skipped { reason, commission_id } => {
-            RefundAnswer::Skipped { success: true, status: "skipped", reason: reason.as_str(), commission_id }
-        }
+        RefundOutcome::Skipped {
+            reason,
+            commission_id,
+        } => RefundAnswer::Skipped {
+            success: true,
+            status: "skipped",
+            reason: reason.as_str(),
+            commission_id,
+        },
         RefundOutcome::NoCommission => RefundAnswer::NoCommission {
             success: true,
             status: "no_commission",

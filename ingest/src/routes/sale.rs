@@ -84,14 +84,20 @@ pub async fn sale(
             ));
         }
         BearerHeader::EmptyToken => return Err(ApiError::Unauthorized("Missing API token")),
-        BearerHeader::Token(token) => {
-            app.program_of(token, FAILED).await?.ok_or(ApiError::Unauthorized("Invalid API token"))?
-        }
+        BearerHeader::Token(token) => app
+            .program_of(token, FAILED)
+            .await?
+            .ok_or(ApiError::Unauthorized("Invalid API token"))?,
     };
     let bytes = body.bytes()?;
     let sale = parse::<SaleRequest<'_>>(&bytes)?.validate()?;
     let event_id = EventId::new(app.clock.mint());
-    let record = SaleRecord { event_id, sold_at: app.clock.now(), program_id, sale };
+    let record = SaleRecord {
+        event_id,
+        sold_at: app.clock.now(),
+        program_id,
+        sale,
+    };
     let encoded = encode(&record, FAILED)?;
     // Before claiming: the outcome may be faster than the answer to the claim.
     let waiter = app.pipeline.inbox.expect(event_id.get());
@@ -102,12 +108,19 @@ pub async fn sale(
         reply_to: app.pipeline.inbox.subject().to_owned(),
         payload: encoded.get().to_owned(),
     };
-    let claimed = app.pipeline.claims.claim(ClaimRequest { claim, record: encoded }).await;
+    let claimed = app
+        .pipeline
+        .claims
+        .claim(ClaimRequest {
+            claim,
+            record: encoded,
+        })
+        .await;
     match claimed.map_err(|error| not_claimed(error, FAILED))? {
         Claimed::Won => answer(outcome(waiter, deadline, FAILED).await?),
-        Claimed::Taken => {
-            Err(ApiError::Conflict("Duplicate transaction_id. This sale has already been recorded."))
-        }
+        Claimed::Taken => Err(ApiError::Conflict(
+            "Duplicate transaction_id. This sale has already been recorded.",
+        )),
     }
 }
 
@@ -116,15 +129,17 @@ impl SaleRequest<'_> {
         if let Some(additional_data) = self.additional_data {
             additional_data.refuse_test_mode()?;
         }
-        let transaction_id = self
-            .transaction_id
-            .required_text("transaction_id", "transaction_id is required and must be a string")?;
+        let transaction_id = self.transaction_id.required_text(
+            "transaction_id",
+            "transaction_id is required and must be a string",
+        )?;
         let amount = match self.amount_cents {
             Field::Given(cents) => AmountCents::new(cents),
             Field::Absent | Field::WrongType => None,
         };
-        let amount = amount
-            .ok_or_else(|| ApiError::bad_request("amount_cents is required and must be a positive integer"))?;
+        let amount = amount.ok_or_else(|| {
+            ApiError::bad_request("amount_cents is required and must be a positive integer")
+        })?;
         let currency: Option<Text<8>> = self.currency.text("currency")?;
         let sale_type: Option<Text<255>> = self.sale_type.text("sale_type")?;
         let interval: Option<Text<255>> = self.subscription_interval.text("subscription_interval")?;
@@ -159,17 +174,28 @@ impl SaleRequest<'_> {
 
 fn answer(outcome: SaleOutcome) -> Result<Json<SaleAnswer>, ApiError> {
     let answer = match outcome {
-        SaleOutcome::Recorded { no_commission: Some(NoCommission::PartnerMissing), .. } => {
+        SaleOutcome::Recorded {
+            no_commission: Some(NoCommission::PartnerMissing),
+            ..
+        } => {
             return Err(ApiError::bad_request("partnerId required to create commission"));
         }
-        SaleOutcome::Recorded { sale_id, commission_ids, split, no_commission } => SaleAnswer::Recorded {
+        SaleOutcome::Recorded {
+            sale_id,
+            commission_ids,
+            split,
+            no_commission,
+        } => SaleAnswer::Recorded {
             success: true,
             sale_id,
             commission_id: commission_ids.last().copied(),
             message: message(no_commission),
             commission_ids: split.then_some(commission_ids),
         },
-        SaleOutcome::WindowExpired { click_age_days, window_days } => SaleAnswer::NotAttributed {
+        SaleOutcome::WindowExpired {
+            click_age_days,
+            window_days,
+        } => SaleAnswer::NotAttributed {
             success: true,
             attributed: false,
             reason: "attribution_window_expired",
@@ -186,7 +212,10 @@ fn answer(outcome: SaleOutcome) -> Result<Json<SaleAnswer>, ApiError> {
 fn message(no_commission: Option<NoCommission>) -> String {
     match no_commission {
         Some(NoCommission::NothingDue(reason)) => {
-            format!("Sale tracked successfully. No commission is due: {}", reason.message())
+            format!(
+                "Sale tracked successfully. No commission is due: {}",
+                reason.message()
+            )
         }
         _ => "Sale tracked successfully".to_owned(),
     }

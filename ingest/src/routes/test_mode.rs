@@ -17,7 +17,9 @@ impl AdditionalData {
     /// request that asks for one is refused.
     pub fn refuse_test_mode(self) -> Result<(), ApiError> {
         if self.test_mode.flag("additional_data.test_mode")? {
-            return Err(ApiError::bad_request("additional_data.test_mode is not supported yet"));
+            return Err(ApiError::bad_request(
+                "additional_data.test_mode is not supported yet",
+            ));
         }
         Ok(())
     }

@@ -16,9 +16,16 @@ async fn a_sale_pays_the_partner_and_its_refund_takes_it_back() {
     assert_eq!(click.body["cookie_window_days"], 90);
     let click_id = click.body["click_id"].as_str().unwrap();
     let lead = stack.lead(&program, click_id, "user-1").await;
-    assert_eq!(lead.body, json!({ "success": true, "message": "Lead tracked successfully" }));
-    let sale =
-        stack.sale(&program, json!({ "transaction_id": "t1", "amount_cents": 4999, "customer_key": "user-1" })).await;
+    assert_eq!(
+        lead.body,
+        json!({ "success": true, "message": "Lead tracked successfully" })
+    );
+    let sale = stack
+        .sale(
+            &program,
+            json!({ "transaction_id": "t1", "amount_cents": 4999, "customer_key": "user-1" }),
+        )
+        .await;
     assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
     assert_eq!(sale.body["success"], true);
     let commission_id = sale.body["commission_id"].as_i64().unwrap();

@@ -89,7 +89,14 @@ impl Stack {
             ("EMAIL_HASH_KEY", "22".repeat(32)),
         ];
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { database, settings, clock, base_url: String::new(), http, services: Vec::new() }
+        Self {
+            database,
+            settings,
+            clock,
+            base_url: String::new(),
+            http,
+            services: Vec::new(),
+        }
     }
 
     /// Starts an ingest and returns its address; requests go to the first one, or to the one set by [`Self::use_ingest`].
@@ -123,7 +130,10 @@ impl Stack {
     /// The settings as flags, for a service in this process.
     fn flags(&self, name: &str, address: SocketAddr) -> Vec<String> {
         let flag = |setting: &str| format!("--{}", setting.to_lowercase().replace('_', "-"));
-        let settings = self.environment(address).into_iter().filter(|(setting, _)| *setting != "REDIS_URL");
+        let settings = self
+            .environment(address)
+            .into_iter()
+            .filter(|(setting, _)| *setting != "REDIS_URL");
         std::iter::once(name.to_owned())
             .chain(settings.flat_map(|(setting, value)| [flag(setting), value]))
             .collect()
@@ -145,7 +155,10 @@ impl Stack {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        assert!(tokio::time::timeout(PATIENCE, wait).await.is_ok(), "in vain: {what}");
+        assert!(
+            tokio::time::timeout(PATIENCE, wait).await.is_ok(),
+            "in vain: {what}"
+        );
     }
 
     pub fn pool(&self) -> &PgPool {
@@ -153,16 +166,28 @@ impl Stack {
     }
 
     pub async fn program(&self) -> Program {
-        self.program_with(AttributionModel::LastClick, CommissionType::CpsLifetime, percentage(2_000)).await
+        self.program_with(
+            AttributionModel::LastClick,
+            CommissionType::CpsLifetime,
+            percentage(2_000),
+        )
+        .await
     }
 
     pub async fn program_with(&self, model: AttributionModel, kind: CommissionType, rate: Rate) -> Program {
         let mut connection = self.pool().acquire().await.unwrap();
         let token = ProgramToken::generate(rand::random());
         let workspace_id = create_workspace(&mut connection, "Workspace").await.unwrap();
-        let new = NewProgram { workspace_id, name: "Program", attribution_model: model, token: &token };
+        let new = NewProgram {
+            workspace_id,
+            name: "Program",
+            attribution_model: model,
+            token: &token,
+        };
         let program_id = create_program(&mut connection, &new).await.unwrap();
-        create_policy(&mut connection, program_id, None, kind, &rate).await.unwrap();
+        create_policy(&mut connection, program_id, None, kind, &rate)
+            .await
+            .unwrap();
         // Some tests live in the past of the database's clock.
         sqlx::query("UPDATE commission_policies SET effective_from = '2000-01-01' WHERE program_id = $1")
             .bind(program_id.get())
@@ -183,9 +208,16 @@ impl Stack {
         let mut connection = self.pool().acquire().await.unwrap();
         let code = format!("{name}-{program_id}");
         let partner_id = create_partner(&mut connection, name).await.unwrap();
-        let membership = join_program(&mut connection, program_id, partner_id).await.unwrap();
+        let membership = join_program(&mut connection, program_id, partner_id)
+            .await
+            .unwrap();
         let link = create_link(&mut connection, membership, &code).await.unwrap();
-        Partner { partner_id, membership, link, code }
+        Partner {
+            partner_id,
+            membership,
+            link,
+            code,
+        }
     }
 
     pub async fn post(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
@@ -193,14 +225,20 @@ impl Stack {
     }
 
     pub async fn post_raw(&self, path: &str, token: Option<&str>, body: impl Into<reqwest::Body>) -> Answer {
-        let mut request = self.http.post(format!("{}/api/v1/track/{path}", self.base_url)).body(body);
+        let mut request = self
+            .http
+            .post(format!("{}/api/v1/track/{path}", self.base_url))
+            .body(body);
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
         let response = request.send().await.unwrap();
         let status = response.status();
         let text = response.text().await.unwrap();
-        Answer { status, body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
+        Answer {
+            status,
+            body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        }
     }
 
     /// A click through a link; its click_id.
@@ -212,7 +250,9 @@ impl Stack {
 
     pub async fn click_with(&self, code: &str, more: Value) -> Answer {
         let mut body = json!({ "affiliate_url": format!("https://shop.example/landing?aff={code}") });
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         self.post("click", None, body).await
     }
 
@@ -259,8 +299,10 @@ impl Stack {
 
     /// No invariant of the books is broken. Clicks are written behind the answer, so theirs may take a moment.
     pub async fn verify(&self) {
-        self.eventually("counters follow", async || verify::violations(self.pool()).await.unwrap().is_empty())
-            .await;
+        self.eventually("counters follow", async || {
+            verify::violations(self.pool()).await.unwrap().is_empty()
+        })
+        .await;
     }
 
     /// Ends the services as a signal would, and expects each to end well.

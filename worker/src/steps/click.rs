@@ -30,7 +30,10 @@ impl Step for ClickStep {
         let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
         store(&mut transaction, &clicks).await.map_err(storage_failed)?;
         transaction.commit().await.map_err(storage_failed)?;
-        Ok(Processed { verdicts: vec![Verdict::Done; batch.len()], replies: Vec::new() })
+        Ok(Processed {
+            verdicts: vec![Verdict::Done; batch.len()],
+            replies: Vec::new(),
+        })
     }
 
     async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
@@ -39,12 +42,18 @@ impl Step for ClickStep {
 }
 
 async fn store(connection: &mut PgConnection, clicks: &[&ClickRecord]) -> StorageResult<()> {
-    let created: Vec<NewCustomer<'_>> =
-        clicks.iter().filter(|click| click.new_customer).map(|click| new_customer(click)).collect();
+    let created: Vec<NewCustomer<'_>> = clicks
+        .iter()
+        .filter(|click| click.new_customer)
+        .map(|click| new_customer(click))
+        .collect();
     customers::insert(connection, &created).await?;
     let unseen = clicks::insert(connection, clicks).await?;
-    let mut counted: Vec<&ClickRecord> =
-        clicks.iter().copied().filter(|click| unseen.contains(&click.event_id)).collect();
+    let mut counted: Vec<&ClickRecord> = clicks
+        .iter()
+        .copied()
+        .filter(|click| unseen.contains(&click.event_id))
+        .collect();
     // A record can stand twice in one batch; it was inserted once.
     counted.sort_by_key(|click| click.event_id);
     counted.dedup_by_key(|click| click.event_id);
@@ -62,11 +71,18 @@ fn new_customer(click: &ClickRecord) -> NewCustomer<'_> {
 }
 
 fn touch(click: &ClickRecord) -> Touch {
-    Touch { referral_link_id: click.referral_link_id, clicked_at: click.clicked_at }
+    Touch {
+        referral_link_id: click.referral_link_id,
+        clicked_at: click.clicked_at,
+    }
 }
 
 async fn extend_journeys(connection: &mut PgConnection, clicks: &[&ClickRecord]) -> StorageResult<()> {
-    let returning: Vec<&ClickRecord> = clicks.iter().copied().filter(|click| !click.new_customer).collect();
+    let returning: Vec<&ClickRecord> = clicks
+        .iter()
+        .copied()
+        .filter(|click| !click.new_customer)
+        .collect();
     let ids: Vec<i64> = returning.iter().map(|click| click.customer_id.get()).collect();
     let mut customers: HashMap<CustomerId, Customer> = customers::lock(connection, &ids)
         .await?
@@ -84,9 +100,10 @@ async fn extend_journeys(connection: &mut PgConnection, clicks: &[&ClickRecord])
 fn sums(clicks: &[&ClickRecord]) -> BTreeMap<i64, ClickCount> {
     let mut by_link: BTreeMap<i64, ClickCount> = BTreeMap::new();
     for click in clicks {
-        let count = by_link
-            .entry(click.referral_link_id.get())
-            .or_insert(ClickCount { clicks: 0, last_clicked: click.clicked_at });
+        let count = by_link.entry(click.referral_link_id.get()).or_insert(ClickCount {
+            clicks: 0,
+            last_clicked: click.clicked_at,
+        });
         count.clicks += 1;
         count.last_clicked = count.last_clicked.max(click.clicked_at);
     }

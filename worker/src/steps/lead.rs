@@ -36,12 +36,19 @@ impl Step for LeadStep {
     async fn run(&self, batch: &[Delivered<LeadRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&LeadRecord> = batch.iter().map(|delivered| &delivered.record).collect();
         let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        let outcomes = self.track(&mut transaction, &records).await.map_err(storage_failed)?;
+        let outcomes = self
+            .track(&mut transaction, &records)
+            .await
+            .map_err(storage_failed)?;
         transaction.commit().await.map_err(storage_failed)?;
         let mut processed = Processed::default();
         for delivered in batch {
             let outcome = outcomes.get(&delivered.record.event_id);
-            processed.verdicts.push(if outcome.is_some() { Verdict::Done } else { Verdict::Later });
+            processed.verdicts.push(if outcome.is_some() {
+                Verdict::Done
+            } else {
+                Verdict::Later
+            });
             if let Some(outcome) = outcome {
                 let reply = reply(delivered.reply_to.as_ref(), delivered.record.event_id, outcome)?;
                 processed.replies.extend(reply);
@@ -63,8 +70,11 @@ impl LeadStep {
         records: &[&LeadRecord],
     ) -> StorageResult<HashMap<EventId, LeadOutcome>> {
         let mut outcomes = earlier_outcomes(connection, records).await?;
-        let fresh: Vec<&LeadRecord> =
-            records.iter().copied().filter(|record| !outcomes.contains_key(&record.event_id)).collect();
+        let fresh: Vec<&LeadRecord> = records
+            .iter()
+            .copied()
+            .filter(|record| !outcomes.contains_key(&record.event_id))
+            .collect();
         let found = resolve(connection, &self.0.codec, &references(&fresh)).await?;
         let mut desk = Desk::open(connection, &found).await?;
         for (record, found) in fresh.into_iter().zip(found) {
@@ -104,7 +114,14 @@ async fn earlier_outcomes(
     let times: Vec<DateTime<Utc>> = records.iter().map(|record| record.led_at).collect();
     let mut outcomes: HashMap<EventId, LeadOutcome> = HashMap::new();
     for (event_id, provisional) in leads::stored(connection, &events, &times).await? {
-        outcomes.insert(event_id, if provisional { LeadOutcome::Provisional } else { LeadOutcome::Tracked });
+        outcomes.insert(
+            event_id,
+            if provisional {
+                LeadOutcome::Provisional
+            } else {
+                LeadOutcome::Tracked
+            },
+        );
     }
     for (event_id, outcome) in refused_events::find(connection, &events).await? {
         if let Ok(outcome) = serde_json::from_str(&outcome) {
@@ -134,10 +151,16 @@ impl<'a> Desk<'a> {
             })
             .collect();
         let customers = customers::lock(connection, &ids).await?;
-        let programs: Vec<i64> = customers.iter().map(|customer| customer.program_id.get()).collect();
+        let programs: Vec<i64> = customers
+            .iter()
+            .map(|customer| customer.program_id.get())
+            .collect();
         Ok(Self {
             programs: programs::find(connection, &programs).await?,
-            customers: customers.into_iter().map(|customer| (customer.customer_id, customer)).collect(),
+            customers: customers
+                .into_iter()
+                .map(|customer| (customer.customer_id, customer))
+                .collect(),
             keys: KeyBindings::default(),
             changed: Vec::new(),
             events: Vec::new(),
@@ -155,14 +178,20 @@ impl<'a> Desk<'a> {
         let Some(customer) = customer.and_then(|customer_id| self.customers.get_mut(&customer_id)) else {
             return Some(self.refuse(record, LeadRefusal::CustomerNotFound));
         };
-        let lead_auth =
-            self.programs.get(&customer.program_id).map_or(LeadAuth::AnyCaller, |program| program.lead_auth);
+        let lead_auth = self
+            .programs
+            .get(&customer.program_id)
+            .map_or(LeadAuth::AnyCaller, |program| program.lead_auth);
         let provisional = match decide(record.lead.mode, customer.program_id, customer.status, lead_auth) {
             LeadDecision::Refuse(reason) => return Some(self.refuse(record, reason)),
             LeadDecision::Provisional => true,
             LeadDecision::Track => false,
         };
-        if provisional { propose(customer, record) } else { confirm(customer, record, &mut self.keys) }
+        if provisional {
+            propose(customer, record)
+        } else {
+            confirm(customer, record, &mut self.keys)
+        }
         self.changed.push(customer.customer_id);
         self.events.push(NewLead {
             event_id: record.event_id,
@@ -174,7 +203,11 @@ impl<'a> Desk<'a> {
             event_name: record.lead.event_name.as_ref().map(Label::as_str),
             provisional,
         });
-        Some(if provisional { LeadOutcome::Provisional } else { LeadOutcome::Tracked })
+        Some(if provisional {
+            LeadOutcome::Provisional
+        } else {
+            LeadOutcome::Tracked
+        })
     }
 
     fn redirected(&self, record: &LeadRecord, found: CustomerId) -> Option<CustomerId> {
@@ -182,7 +215,10 @@ impl<'a> Desk<'a> {
             LeadMode::Server { program_id } => program_id,
             LeadMode::Browser => self.customers.get(&found)?.program_id,
         };
-        Some(self.keys.redirect(program_id, record.lead.customer_key.as_ref(), found))
+        Some(
+            self.keys
+                .redirect(program_id, record.lead.customer_key.as_ref(), found),
+        )
     }
 
     fn refuse(&mut self, record: &LeadRecord, reason: LeadRefusal) -> LeadOutcome {
@@ -196,7 +232,11 @@ impl<'a> Desk<'a> {
     async fn close(mut self, connection: &mut PgConnection) -> StorageResult<()> {
         self.changed.sort_unstable();
         self.changed.dedup();
-        let changed: Vec<&Customer> = self.changed.iter().filter_map(|id| self.customers.get(id)).collect();
+        let changed: Vec<&Customer> = self
+            .changed
+            .iter()
+            .filter_map(|id| self.customers.get(id))
+            .collect();
         customers::save(connection, &changed).await?;
         leads::insert(connection, &self.events).await?;
         refused_events::remember(connection, &self.refusals).await

@@ -40,9 +40,13 @@ impl StepContext {
             reason: &letter.reason,
             deliveries: letter.deliveries,
         };
-        dead_letters::bury(&mut transaction, &new).await.map_err(storage_failed)?;
+        dead_letters::bury(&mut transaction, &new)
+            .await
+            .map_err(storage_failed)?;
         if let Some(event_id) = letter.event_id {
-            claims::mark_dead(&mut transaction, EventId::new(event_id)).await.map_err(storage_failed)?;
+            claims::mark_dead(&mut transaction, EventId::new(event_id))
+                .await
+                .map_err(storage_failed)?;
         }
         transaction.commit().await.map_err(storage_failed)
     }
@@ -51,7 +55,11 @@ impl StepContext {
 /// Retry or fail is the storage layer's knowledge; the loop only needs the verdict.
 fn storage_failed(error: impl Into<StorageError>) -> StepError {
     let error: StorageError = error.into();
-    if error.is_transient() { StepError::Transient(error.into()) } else { StepError::Permanent(error.into()) }
+    if error.is_transient() {
+        StepError::Transient(error.into())
+    } else {
+        StepError::Permanent(error.into())
+    }
 }
 
 /// A reply for whoever waits for this event; nobody waits without a `reply_to`.
@@ -64,5 +72,9 @@ fn reply(
         return Ok(None);
     };
     let outcome = to_raw_value(outcome).map_err(|error| StepError::Permanent(error.into()))?;
-    Ok(Some(Reply { reply_to: Arc::clone(reply_to), event_id: event_id.get(), outcome }))
+    Ok(Some(Reply {
+        reply_to: Arc::clone(reply_to),
+        event_id: event_id.get(),
+        outcome,
+    }))
 }

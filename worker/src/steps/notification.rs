@@ -22,9 +22,14 @@ impl Step for NotificationStep {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| StepError::Permanent(error.into()))?;
         let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        notifications::add(&mut transaction, &new).await.map_err(storage_failed)?;
+        notifications::add(&mut transaction, &new)
+            .await
+            .map_err(storage_failed)?;
         transaction.commit().await.map_err(storage_failed)?;
-        Ok(Processed { verdicts: vec![Verdict::Done; batch.len()], replies: Vec::new() })
+        Ok(Processed {
+            verdicts: vec![Verdict::Done; batch.len()],
+            replies: Vec::new(),
+        })
     }
 
     async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
@@ -37,9 +42,11 @@ fn compose(record: &NotificationRecord) -> Result<NewNotification, serde_json::E
         Content::CommissionDeducted(deduction) => {
             ("commission_deducted", deducted_message(deduction), deduction)
         }
-        Content::PaidCommissionDeducted(deduction) => {
-            ("paid_commission_deducted", manual_review_message(deduction), deduction)
-        }
+        Content::PaidCommissionDeducted(deduction) => (
+            "paid_commission_deducted",
+            manual_review_message(deduction),
+            deduction,
+        ),
     };
     Ok(NewNotification {
         event_id: record.event_id.get(),
@@ -55,13 +62,25 @@ fn compose(record: &NotificationRecord) -> Result<NewNotification, serde_json::E
 }
 
 fn deducted_message(deduction: &Deduction) -> String {
-    let Deduction { commission_id, status, .. } = deduction;
+    let Deduction {
+        commission_id,
+        status,
+        ..
+    } = deduction;
     let amount = amount(deduction);
-    format!("Commission {commission_id} was {}: {amount} deducted.{}", status.as_str(), reason(deduction))
+    format!(
+        "Commission {commission_id} was {}: {amount} deducted.{}",
+        status.as_str(),
+        reason(deduction)
+    )
 }
 
 fn manual_review_message(deduction: &Deduction) -> String {
-    let Deduction { commission_id, status, .. } = deduction;
+    let Deduction {
+        commission_id,
+        status,
+        ..
+    } = deduction;
     let amount = amount(deduction);
     format!(
         "Commission {commission_id} was {} after it had been paid out: review {amount} with the partner.{}",
@@ -72,9 +91,17 @@ fn manual_review_message(deduction: &Deduction) -> String {
 
 /// Two decimals and the currency's code: `12.34 USD`.
 fn amount(deduction: &Deduction) -> String {
-    format!("{:.2} {}", deduction.deducted.to_dollars(), deduction.currency.as_str())
+    format!(
+        "{:.2} {}",
+        deduction.deducted.to_dollars(),
+        deduction.currency.as_str()
+    )
 }
 
 fn reason(deduction: &Deduction) -> String {
-    deduction.refund_reason.as_ref().map(|reason| format!(" Reason: {reason}")).unwrap_or_default()
+    deduction
+        .refund_reason
+        .as_ref()
+        .map(|reason| format!(" Reason: {reason}"))
+        .unwrap_or_default()
 }

@@ -44,15 +44,23 @@ impl Step for RefundStep {
 
     async fn run(&self, batch: &[Delivered<RefundRecord>]) -> Result<Processed, StepError> {
         let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        let outcomes = self.reverse(&mut transaction, batch).await.map_err(storage_failed)?;
+        let outcomes = self
+            .reverse(&mut transaction, batch)
+            .await
+            .map_err(storage_failed)?;
         transaction.commit().await.map_err(storage_failed)?;
         self.0.outbox_filled.notify_one();
         // A parked refund has no outcome yet; the sale's transaction will reply for it.
         let replies = replies(
-            batch.iter().map(|delivered| (delivered.record.event_id, delivered.reply_to.as_ref())),
+            batch
+                .iter()
+                .map(|delivered| (delivered.record.event_id, delivered.reply_to.as_ref())),
             &outcomes,
         )?;
-        Ok(Processed { verdicts: vec![Verdict::Done; batch.len()], replies })
+        Ok(Processed {
+            verdicts: vec![Verdict::Done; batch.len()],
+            replies,
+        })
     }
 
     async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
@@ -81,12 +89,16 @@ impl RefundStep {
         batch: &[Delivered<RefundRecord>],
     ) -> StorageResult<Outcomes> {
         let mut outcomes = earlier_outcomes(connection, batch).await?;
-        let mut fresh: Vec<&Delivered<RefundRecord>> =
-            batch.iter().filter(|delivered| !outcomes.contains_key(&delivered.record.event_id)).collect();
+        let mut fresh: Vec<&Delivered<RefundRecord>> = batch
+            .iter()
+            .filter(|delivered| !outcomes.contains_key(&delivered.record.event_id))
+            .collect();
         fresh.sort_by_key(|delivered| delivered.record.event_id);
         fresh.dedup_by_key(|delivered| delivered.record.event_id);
-        let transaction_ids: Vec<&str> =
-            fresh.iter().map(|delivered| delivered.record.transaction_id.as_str()).collect();
+        let transaction_ids: Vec<&str> = fresh
+            .iter()
+            .map(|delivered| delivered.record.transaction_id.as_str())
+            .collect();
         let claims: HashMap<String, Claim> = claims::lock(connection, &transaction_ids)
             .await?
             .into_iter()
@@ -108,7 +120,11 @@ impl RefundStep {
         refunds::park(connection, &parked).await?;
         outcomes.extend(settle(connection, &settled, &self.0.clock).await?);
         remember_refusals(connection, &refused).await?;
-        outcomes.extend(refused.into_iter().map(|event_id| (event_id, RefundOutcome::SaleNotFound)));
+        outcomes.extend(
+            refused
+                .into_iter()
+                .map(|event_id| (event_id, RefundOutcome::SaleNotFound)),
+        );
         Ok(outcomes)
     }
 }
@@ -127,8 +143,10 @@ fn park(delivered: &Delivered<RefundRecord>) -> StorageResult<ParkedRefund> {
 /// Remembers that these events were told that there is no such sale.
 pub async fn remember_refusals(connection: &mut PgConnection, events: &[EventId]) -> StorageResult<()> {
     let outcome = json(&RefundOutcome::SaleNotFound)?;
-    let refusals: Vec<(EventId, String)> =
-        events.iter().map(|event_id| (*event_id, outcome.clone())).collect();
+    let refusals: Vec<(EventId, String)> = events
+        .iter()
+        .map(|event_id| (*event_id, outcome.clone()))
+        .collect();
     refused_events::remember(connection, &refusals).await
 }
 
@@ -136,14 +154,17 @@ async fn earlier_outcomes(
     connection: &mut PgConnection,
     batch: &[Delivered<RefundRecord>],
 ) -> StorageResult<Outcomes> {
-    let events: Vec<Uuid> = batch.iter().map(|delivered| delivered.record.event_id.get()).collect();
+    let events: Vec<Uuid> = batch
+        .iter()
+        .map(|delivered| delivered.record.event_id.get())
+        .collect();
     let mut texts = refused_events::find(connection, &events).await?;
     texts.extend(refunds::outcomes(connection, &events).await?);
     texts
         .into_iter()
         .map(|(event_id, text)| {
-            let outcome = serde_json::from_str(&text)
-                .map_err(|_| StorageError::corrupt("refunds", "outcome", 0))?;
+            let outcome =
+                serde_json::from_str(&text).map_err(|_| StorageError::corrupt("refunds", "outcome", 0))?;
             Ok((event_id, outcome))
         })
         .collect()
@@ -179,22 +200,31 @@ struct Books<'a> {
 
 impl<'a> Books<'a> {
     async fn open(connection: &mut PgConnection, refunds: &[(SaleId, &RefundRecord)]) -> StorageResult<Self> {
-        let ids: Vec<i64> =
-            refunds.iter().map(|(sale_id, _)| sale_id.get()).collect::<HashSet<_>>().into_iter().collect();
+        let ids: Vec<i64> = refunds
+            .iter()
+            .map(|(sale_id, _)| sale_id.get())
+            .collect::<HashSet<_>>()
+            .into_iter()
+            .collect();
         let sales = sales::lock(connection, &ids).await?;
         let commissions = commissions::lock_of_sales(connection, &ids).await?;
         let keys = refunds::keys_of_sales(connection, &ids).await?;
-        let memberships: Vec<i64> =
-            commissions.iter().map(|commission| commission.partner_program_id.get()).collect();
+        let memberships: Vec<i64> = commissions
+            .iter()
+            .map(|commission| commission.partner_program_id.get())
+            .collect();
         let balances = lock_balances(connection, &memberships).await?;
         let sales = sales
             .into_iter()
             .map(|sale| {
-                let of_sale = commissions.iter().filter(|commission| commission.sale_id == sale.sale_id);
+                let of_sale = commissions
+                    .iter()
+                    .filter(|commission| commission.sale_id == sale.sale_id);
                 let used = keys.iter().filter(|used| used.sale_id == sale.sale_id);
                 let refunds = SaleRefunds::new(
-                    AmountCents::new(sale.amount_cents)
-                        .ok_or_else(|| StorageError::corrupt("sale_events", "amount_cents", sale.sale_id.get()))?,
+                    AmountCents::new(sale.amount_cents).ok_or_else(|| {
+                        StorageError::corrupt("sale_events", "amount_cents", sale.sale_id.get())
+                    })?,
                     Cents::new(sale.api_refunded_cents),
                     Cents::new(sale.processor_refunded_cents),
                     used.map(|used| used.refund_key.clone()),
@@ -205,7 +235,10 @@ impl<'a> Books<'a> {
             .collect::<StorageResult<_>>()?;
         Ok(Self {
             sales,
-            commissions: commissions.into_iter().map(|commission| (commission.commission_id, commission)).collect(),
+            commissions: commissions
+                .into_iter()
+                .map(|commission| (commission.commission_id, commission))
+                .collect(),
             reasons: HashMap::new(),
             balances,
             recorded: Vec::new(),
@@ -216,7 +249,10 @@ impl<'a> Books<'a> {
     }
 
     fn apply(&mut self, sale_id: SaleId, record: &'a RefundRecord, clock: &Clock) -> StorageResult<()> {
-        let sale = self.sales.get_mut(&sale_id).ok_or_else(|| StorageError::corrupt("transaction_claims", "sale_id", sale_id.get()))?;
+        let sale = self
+            .sales
+            .get_mut(&sale_id)
+            .ok_or_else(|| StorageError::corrupt("transaction_claims", "sale_id", sale_id.get()))?;
         let key_was_used = sale.has_key(record.request.key());
         let effective_before = sale.effective();
         let decision = sale.apply(&record.request);
@@ -224,19 +260,48 @@ impl<'a> Books<'a> {
         let commission_id = sale.commissions().last().map(|commission| commission.id);
         let (outcome, deducted) = match decision {
             RefundDecision::NoCommission { .. } => (RefundOutcome::NoCommission, Cents::ZERO),
-            RefundDecision::Skipped(reason) => (RefundOutcome::Skipped { reason, commission_id }, Cents::ZERO),
-            RefundDecision::Applied { status, total, deductions, .. } => {
+            RefundDecision::Skipped(reason) => (
+                RefundOutcome::Skipped {
+                    reason,
+                    commission_id,
+                },
+                Cents::ZERO,
+            ),
+            RefundDecision::Applied {
+                status,
+                total,
+                deductions,
+                ..
+            } => {
                 for deduction in deductions {
-                    self.deduct(record, deduction.commission_id, deduction.requested, deduction.status_after, clock);
+                    self.deduct(
+                        record,
+                        deduction.commission_id,
+                        deduction.requested,
+                        deduction.status_after,
+                        clock,
+                    );
                 }
                 let commission_id = commission_id
                     .ok_or_else(|| StorageError::corrupt("commissions", "sale_id", sale_id.get()))?;
-                (RefundOutcome::Applied { status, deducted: total, commission_id }, total)
+                (
+                    RefundOutcome::Applied {
+                        status,
+                        deducted: total,
+                        commission_id,
+                    },
+                    total,
+                )
             }
         };
-        let recorded_now = !key_was_used && self.sales.get(&sale_id).is_some_and(|sale| sale.has_key(record.request.key()));
+        let recorded_now = !key_was_used
+            && self
+                .sales
+                .get(&sale_id)
+                .is_some_and(|sale| sale.has_key(record.request.key()));
         if recorded_now {
-            self.recorded.push(new_refund(sale_id, record, effective_delta, deducted, &outcome)?);
+            self.recorded
+                .push(new_refund(sale_id, record, effective_delta, deducted, &outcome)?);
         }
         self.outcomes.insert(record.event_id, outcome);
         Ok(())
@@ -258,21 +323,26 @@ impl<'a> Books<'a> {
         if let Some(reason) = &record.refund_reason {
             self.reasons.insert(commission_id, reason.as_str());
         }
-        let account = (commission.partner_program_id, commission.currency.as_str().to_owned());
+        let account = (
+            commission.partner_program_id,
+            commission.currency.as_str().to_owned(),
+        );
         let balance = self.balances.entry(account).or_insert(Cents::ZERO);
         let deducted = deduct(*balance, requested, commission.paid_out);
         *balance = balance.saturating_sub(deducted.applied);
-        self.entries.extend(ledger::reversal(&deducted).into_iter().map(|entry| NewEntry {
-            entry_group: record.event_id,
-            entry,
-            program_id: commission.program_id,
-            partner_program_id: commission.partner_program_id,
-            partner_id: commission.partner_id,
-            commission_id,
-            sale_id: commission.sale_id,
-            currency: commission.currency,
-        }));
-        self.notifications.extend(notifications(record, commission, requested, clock));
+        self.entries
+            .extend(ledger::reversal(&deducted).into_iter().map(|entry| NewEntry {
+                entry_group: record.event_id,
+                entry,
+                program_id: commission.program_id,
+                partner_program_id: commission.partner_program_id,
+                partner_id: commission.partner_id,
+                commission_id,
+                sale_id: commission.sale_id,
+                currency: commission.currency,
+            }));
+        self.notifications
+            .extend(notifications(record, commission, requested, clock));
     }
 
     async fn close(self, connection: &mut PgConnection) -> StorageResult<Outcomes> {
@@ -296,7 +366,11 @@ impl<'a> Books<'a> {
         commissions::save_refunded(connection, &refunded).await?;
         refunds::insert(connection, &self.recorded).await?;
         post(connection, &self.entries).await?;
-        let payloads = self.notifications.iter().map(json).collect::<StorageResult<Vec<String>>>()?;
+        let payloads = self
+            .notifications
+            .iter()
+            .map(json)
+            .collect::<StorageResult<Vec<String>>>()?;
         outbox::add(connection, Subject::Notifications.noun(), &payloads).await?;
         Ok(self.outcomes)
     }
@@ -364,7 +438,10 @@ fn notifications(
         Content::CommissionDeducted(deduction.clone()),
     )];
     if commission.paid_out {
-        notifications.push(notification(Recipient::Advertiser, Content::PaidCommissionDeducted(deduction)));
+        notifications.push(notification(
+            Recipient::Advertiser,
+            Content::PaidCommissionDeducted(deduction),
+        ));
     }
     notifications
 }

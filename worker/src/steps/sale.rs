@@ -50,7 +50,10 @@ impl Step for SaleStep {
     async fn run(&self, batch: &[Delivered<SaleRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&SaleRecord> = batch.iter().map(|delivered| &delivered.record).collect();
         let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        let done = self.record(&mut transaction, &records).await.map_err(storage_failed)?;
+        let done = self
+            .record(&mut transaction, &records)
+            .await
+            .map_err(storage_failed)?;
         transaction.commit().await.map_err(storage_failed)?;
         if !done.refunds.is_empty() {
             self.0.outbox_filled.notify_one();
@@ -58,12 +61,21 @@ impl Step for SaleStep {
         let mut processed = Processed::default();
         for delivered in batch {
             let event_id = delivered.record.event_id;
-            processed.verdicts.push(if done.later.contains(&event_id) { Verdict::Later } else { Verdict::Done });
+            processed.verdicts.push(if done.later.contains(&event_id) {
+                Verdict::Later
+            } else {
+                Verdict::Done
+            });
             if let Some(outcome) = done.outcomes.get(&event_id) {
-                processed.replies.extend(reply(delivered.reply_to.as_ref(), event_id, outcome)?);
+                processed
+                    .replies
+                    .extend(reply(delivered.reply_to.as_ref(), event_id, outcome)?);
             }
         }
-        let waiting = done.parked.iter().map(|(event_id, reply_to)| (*event_id, reply_to.as_ref()));
+        let waiting = done
+            .parked
+            .iter()
+            .map(|(event_id, reply_to)| (*event_id, reply_to.as_ref()));
         processed.replies.extend(refund::replies(waiting, &done.refunds)?);
         Ok(processed)
     }
@@ -76,7 +88,10 @@ impl Step for SaleStep {
 impl SaleStep {
     async fn record(&self, connection: &mut PgConnection, records: &[&SaleRecord]) -> StorageResult<Batch> {
         let Claimed { mine, recorded } = claimed(connection, records).await?;
-        let mut batch = Batch { outcomes: repeated(connection, &recorded).await?, ..Batch::default() };
+        let mut batch = Batch {
+            outcomes: repeated(connection, &recorded).await?,
+            ..Batch::default()
+        };
         let references: Vec<Reference<'_>> = mine.iter().map(|record| reference(record)).collect();
         let found = resolve(connection, &self.0.codec, &references).await?;
         let mut desk = Desk::open(connection, &mine, &found).await?;
@@ -89,11 +104,19 @@ impl SaleStep {
                 Judged::Decided(SaleDecision::Record(recording)) => kept.push((record, recording)),
                 Judged::Decided(SaleDecision::Refuse(reason)) => {
                     refused.push(record.sale.transaction_id.as_str());
-                    batch.outcomes.insert(record.event_id, SaleOutcome::Refused(reason));
+                    batch
+                        .outcomes
+                        .insert(record.event_id, SaleOutcome::Refused(reason));
                 }
-                Judged::Decided(SaleDecision::WindowExpired { click_age_days, window_days }) => {
+                Judged::Decided(SaleDecision::WindowExpired {
+                    click_age_days,
+                    window_days,
+                }) => {
                     refused.push(record.sale.transaction_id.as_str());
-                    let outcome = SaleOutcome::WindowExpired { click_age_days, window_days };
+                    let outcome = SaleOutcome::WindowExpired {
+                        click_age_days,
+                        window_days,
+                    };
                     batch.outcomes.insert(record.event_id, outcome);
                 }
             }
@@ -101,8 +124,13 @@ impl SaleStep {
         let written = rows::write(connection, &kept, &desk).await?;
         desk.close(connection).await?;
         claims::release(connection, &refused).await?;
-        self.apply_parked_refunds(connection, &kept, &written, &refused, &mut batch).await?;
-        batch.outcomes.extend(written.into_iter().map(|(event_id, sale)| (event_id, sale.outcome)));
+        self.apply_parked_refunds(connection, &kept, &written, &refused, &mut batch)
+            .await?;
+        batch.outcomes.extend(
+            written
+                .into_iter()
+                .map(|(event_id, sale)| (event_id, sale.outcome)),
+        );
         Ok(batch)
     }
 
@@ -118,7 +146,9 @@ impl SaleStep {
         let sale_ids: HashMap<&str, SaleId> = kept
             .iter()
             .filter_map(|(record, _)| {
-                written.get(&record.event_id).map(|sale| (record.sale.transaction_id.as_str(), sale.sale_id))
+                written
+                    .get(&record.event_id)
+                    .map(|sale| (record.sale.transaction_id.as_str(), sale.sale_id))
             })
             .collect();
         let transaction_ids: Vec<&str> = sale_ids.keys().copied().chain(refused.iter().copied()).collect();
@@ -126,7 +156,10 @@ impl SaleStep {
         if parked.is_empty() {
             return Ok(());
         }
-        let decoded = parked.iter().map(decode_parked).collect::<StorageResult<Vec<RefundRecord>>>()?;
+        let decoded = parked
+            .iter()
+            .map(decode_parked)
+            .collect::<StorageResult<Vec<RefundRecord>>>()?;
         let (mut to_settle, mut not_found) = (Vec::new(), Vec::new());
         for record in &decoded {
             match sale_ids.get(record.transaction_id.as_str()) {
@@ -136,16 +169,23 @@ impl SaleStep {
         }
         batch.refunds = settle(connection, &to_settle, &self.0.clock).await?;
         remember_refusals(connection, &not_found).await?;
-        batch.refunds.extend(not_found.into_iter().map(|event_id| (event_id, RefundOutcome::SaleNotFound)));
-        batch.parked =
-            parked.into_iter().map(|refund| (refund.event_id, refund.reply_to.map(Arc::from))).collect();
+        batch.refunds.extend(
+            not_found
+                .into_iter()
+                .map(|event_id| (event_id, RefundOutcome::SaleNotFound)),
+        );
+        batch.parked = parked
+            .into_iter()
+            .map(|refund| (refund.event_id, refund.reply_to.map(Arc::from)))
+            .collect();
         Ok(())
     }
 }
 
 fn decode_parked(parked: &ParkedRefund) -> StorageResult<RefundRecord> {
-    serde_json::from_str(&parked.payload)
-        .map_err(|_| common::storage::StorageError::corrupt("parked_refunds", "payload", parked.program_id.get()))
+    serde_json::from_str(&parked.payload).map_err(|_| {
+        common::storage::StorageError::corrupt("parked_refunds", "payload", parked.program_id.get())
+    })
 }
 
 fn reference<'a>(record: &&'a SaleRecord) -> Reference<'a> {
@@ -166,18 +206,26 @@ struct Claimed<'a> {
 }
 
 /// Locks the claims. A record whose claim is gone or held by another event is a stale copy: no effect, no reply.
-async fn claimed<'a>(connection: &mut PgConnection, records: &[&'a SaleRecord]) -> StorageResult<Claimed<'a>> {
+async fn claimed<'a>(
+    connection: &mut PgConnection,
+    records: &[&'a SaleRecord],
+) -> StorageResult<Claimed<'a>> {
     let mut unique: Vec<&SaleRecord> = records.to_vec();
     unique.sort_by_key(|record| record.event_id);
     unique.dedup_by_key(|record| record.event_id);
-    let transaction_ids: Vec<&str> =
-        unique.iter().map(|record| record.sale.transaction_id.as_str()).collect();
+    let transaction_ids: Vec<&str> = unique
+        .iter()
+        .map(|record| record.sale.transaction_id.as_str())
+        .collect();
     let holders: HashMap<EventId, ClaimState> = claims::lock(connection, &transaction_ids)
         .await?
         .into_iter()
         .map(|claim| (claim.event_id, claim.state))
         .collect();
-    let mut sorted = Claimed { mine: Vec::new(), recorded: Vec::new() };
+    let mut sorted = Claimed {
+        mine: Vec::new(),
+        recorded: Vec::new(),
+    };
     for record in unique {
         match holders.get(&record.event_id) {
             Some(ClaimState::Open) => sorted.mine.push(record),
@@ -202,9 +250,9 @@ async fn repeated(
     let programs = programs::find(connection, &program_ids).await?;
     let outcome = |(event_id, sale_id): &(EventId, SaleId)| {
         let sale = stored.remove(sale_id)?;
-        let split = programs.get(&sale.program_id).is_some_and(|program| {
-            program.terms.attribution_model == AttributionModel::Linear
-        });
+        let split = programs
+            .get(&sale.program_id)
+            .is_some_and(|program| program.terms.attribution_model == AttributionModel::Linear);
         let outcome = SaleOutcome::Recorded {
             sale_id: *sale_id,
             commission_ids: sale.commission_ids,

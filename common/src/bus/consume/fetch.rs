@@ -20,7 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::ledger::Sequence;
+use super::ledger::MessageId;
 use crate::bus::topology::{MAX_ACK_PENDING, Topology};
 use crate::messages::subject::Subject;
 use crate::runtime::retry::{Delays, RetryPolicy, delays};
@@ -42,7 +42,7 @@ const PULL_AGAIN: RetryPolicy =
 
 /// A message that came in. Dropping it makes room for the next.
 pub(super) struct Arrived {
-    pub(super) sequence: Sequence,
+    pub(super) message: MessageId,
     pub(super) deliveries: u32,
     pub(super) payload: Bytes,
     pub(super) acker: Acker,
@@ -149,9 +149,12 @@ impl Fetcher {
 
     /// `false` when the loop behind the channel has ended.
     async fn deliver(&self, message: Message) -> bool {
-        let (sequence, deliveries) = match message.info() {
+        let (id, deliveries) = match message.info() {
             Ok(info) => (
-                info.stream_sequence,
+                MessageId {
+                    sequence: info.stream_sequence,
+                    stored_at: info.published,
+                },
                 u32::try_from(info.delivered).unwrap_or(u32::MAX),
             ),
             Err(error) => {
@@ -167,7 +170,7 @@ impl Fetcher {
             return false;
         };
         let arrived = Arrived {
-            sequence,
+            message: id,
             deliveries,
             payload: message.payload,
             acker,

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::Delivered;
-use super::ledger::Sequence;
+use super::ledger::MessageId;
 
 /// One record, where it came from, and its text as it came.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Item<R> {
 
 #[derive(Debug)]
 pub(super) struct Origin {
-    pub(super) sequence: Sequence,
+    pub(super) message: MessageId,
     pub(super) raw: Box<RawValue>,
 }
 
@@ -80,9 +80,9 @@ impl<R> Queue<R> {
     }
 
     /// Drops the records of a message that was given up; they come back with it.
-    pub(super) fn forget(&mut self, sequence: Sequence) {
-        self.fresh.retain(|item| item.origin.sequence != sequence);
-        self.later.retain(|(_, item)| item.origin.sequence != sequence);
+    pub(super) fn forget(&mut self, message: MessageId) {
+        self.fresh.retain(|item| item.origin.message != message);
+        self.later.retain(|(_, item)| item.origin.message != message);
     }
 }
 
@@ -91,7 +91,14 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn item(sequence: Sequence, record: u32) -> Item<u32> {
+    fn id(sequence: u64) -> MessageId {
+        MessageId {
+            sequence,
+            stored_at: chrono::DateTime::UNIX_EPOCH,
+        }
+    }
+
+    fn item(sequence: u64, record: u32) -> Item<u32> {
         let raw = serde_json::value::to_raw_value(&record).unwrap();
         let delivered = Delivered {
             record,
@@ -99,7 +106,10 @@ mod tests {
             deliveries: 1,
         };
         Item {
-            origin: Origin { sequence, raw },
+            origin: Origin {
+                message: id(sequence),
+                raw,
+            },
             delivered,
         }
     }
@@ -130,7 +140,7 @@ mod tests {
         (0..10).for_each(|n| queue.push_later(now, item(1, n)));
         (100..110).for_each(|n| queue.push(item(2, n)));
         assert_eq!(take(&mut queue, now, 4), [0, 1, 100, 101]);
-        queue.forget(2);
+        queue.forget(id(2));
         assert_eq!(take(&mut queue, now, 4), [2, 3, 4, 5]);
     }
 
@@ -149,7 +159,7 @@ mod tests {
         queue.push(item(1, 1));
         queue.push(item(2, 2));
         queue.push_later(now, item(1, 3));
-        queue.forget(1);
+        queue.forget(id(1));
         assert_eq!(take(&mut queue, now, 8), [2]);
     }
 }

@@ -18,11 +18,20 @@ fn policy(id: i64, product_id: Option<&str>, effective_from: DateTime<Utc>) -> P
 }
 
 fn paying(commission_type: CommissionType) -> Policy {
-    Policy { commission_type, ..policy(1, None, day(1, 1)) }
+    Policy {
+        commission_type,
+        ..policy(1, None, day(1, 1))
+    }
 }
 
 fn judged(policy: &Policy, history: PaymentHistory, at: DateTime<Utc>) -> Due {
-    due(Some(policy), AmountCents::new(1_005).unwrap(), Currency::default(), &history, at)
+    due(
+        Some(policy),
+        AmountCents::new(1_005).unwrap(),
+        Currency::default(),
+        &history,
+        at,
+    )
 }
 
 fn nothing(due: Due) -> Option<NothingDue> {
@@ -33,7 +42,10 @@ fn nothing(due: Due) -> Option<NothingDue> {
 }
 
 fn customer_since(first: DateTime<Utc>) -> PaymentHistory {
-    PaymentHistory { customer_first_payment_at: Some(first), ..PaymentHistory::default() }
+    PaymentHistory {
+        customer_first_payment_at: Some(first),
+        ..PaymentHistory::default()
+    }
 }
 
 #[test]
@@ -55,8 +67,11 @@ fn the_products_policy_goes_before_the_default_and_the_newest_in_force_before_ol
 
 #[test]
 fn half_a_cent_is_rounded_away_from_zero() {
-    let Due::Amount { amount, .. } = judged(&paying(CommissionType::CpsLifetime), PaymentHistory::default(), day(5, 1))
-    else {
+    let Due::Amount { amount, .. } = judged(
+        &paying(CommissionType::CpsLifetime),
+        PaymentHistory::default(),
+        day(5, 1),
+    ) else {
         panic!()
     };
     assert_eq!(amount, Cents::new(101));
@@ -65,15 +80,30 @@ fn half_a_cent_is_rounded_away_from_zero() {
 #[test]
 fn a_fixed_commission_has_a_currency_of_its_own() {
     let currency = Currency::parse("EUR").unwrap();
-    let fixed = Policy { rate: Rate::Fixed { amount: Cents::new(500), currency }, ..policy(1, None, day(1, 1)) };
+    let fixed = Policy {
+        rate: Rate::Fixed {
+            amount: Cents::new(500),
+            currency,
+        },
+        ..policy(1, None, day(1, 1))
+    };
     let due = judged(&fixed, PaymentHistory::default(), day(5, 1));
-    assert_eq!(due, Due::Amount { amount: Cents::new(500), currency });
+    assert_eq!(
+        due,
+        Due::Amount {
+            amount: Cents::new(500),
+            currency
+        }
+    );
 }
 
 #[test]
 fn one_time_pays_on_the_first_payment_only() {
     let policy = paying(CommissionType::CpsOneTime);
-    assert_eq!(nothing(judged(&policy, PaymentHistory::default(), day(5, 1))), None);
+    assert_eq!(
+        nothing(judged(&policy, PaymentHistory::default(), day(5, 1))),
+        None
+    );
     let second = judged(&policy, customer_since(day(4, 1)), day(5, 1));
     assert_eq!(nothing(second), Some(NothingDue::OneTimeAlreadyPaid));
 }
@@ -85,7 +115,10 @@ fn recurring_pays_up_to_n_months_after_the_first_payment_to_the_millisecond() {
     let history = customer_since(day(1, 10));
     assert_eq!(nothing(judged(&policy, history, end)), None);
     let late = end + TimeDelta::milliseconds(1);
-    assert_eq!(nothing(judged(&policy, history, late)), Some(NothingDue::RecurringPeriodOver));
+    assert_eq!(
+        nothing(judged(&policy, history, late)),
+        Some(NothingDue::RecurringPeriodOver)
+    );
 }
 
 #[test]
@@ -99,16 +132,32 @@ fn a_month_without_that_day_ends_on_its_last() {
 #[test]
 fn a_subscription_has_its_own_clock() {
     let policy = paying(CommissionType::CpsRecurring { months: 1 });
-    let history = PaymentHistory { names_subscription: true, ..customer_since(day(1, 1)) };
-    assert_eq!(nothing(judged(&policy, history, day(6, 1))), None, "its first payment");
-    let renewal = PaymentHistory { subscription_first_payment_at: Some(day(6, 1)), ..history };
+    let history = PaymentHistory {
+        names_subscription: true,
+        ..customer_since(day(1, 1))
+    };
+    assert_eq!(
+        nothing(judged(&policy, history, day(6, 1))),
+        None,
+        "its first payment"
+    );
+    let renewal = PaymentHistory {
+        subscription_first_payment_at: Some(day(6, 1)),
+        ..history
+    };
     assert_eq!(nothing(judged(&policy, renewal, day(7, 1))), None);
     assert!(nothing(judged(&policy, renewal, day(7, 2))).is_some());
 }
 
 #[test]
 fn without_a_policy_nothing_is_due() {
-    let due = due(None, AmountCents::new(1).unwrap(), Currency::default(), &PaymentHistory::default(), day(1, 1));
+    let due = due(
+        None,
+        AmountCents::new(1).unwrap(),
+        Currency::default(),
+        &PaymentHistory::default(),
+        day(1, 1),
+    );
     assert_eq!(nothing(due), Some(NothingDue::NoPolicy));
 }
 
@@ -118,11 +167,22 @@ fn types_and_durations_must_agree() {
         CommissionType::from_parts("cps_recurring", Some(12)),
         Some(CommissionType::CpsRecurring { months: 12 })
     );
-    assert_eq!(CommissionType::from_parts("cps_one_time", Some(0)), Some(CommissionType::CpsOneTime));
-    for (text, months) in
-        [("cps_recurring", None), ("cps_recurring", Some(0)), ("cps_lifetime", Some(3)), ("cps_one_time", Some(1)), ("cpc", None)]
-    {
-        assert_eq!(CommissionType::from_parts(text, months), None, "{text} {months:?}");
+    assert_eq!(
+        CommissionType::from_parts("cps_one_time", Some(0)),
+        Some(CommissionType::CpsOneTime)
+    );
+    for (text, months) in [
+        ("cps_recurring", None),
+        ("cps_recurring", Some(0)),
+        ("cps_lifetime", Some(3)),
+        ("cps_one_time", Some(1)),
+        ("cpc", None),
+    ] {
+        assert_eq!(
+            CommissionType::from_parts(text, months),
+            None,
+            "{text} {months:?}"
+        );
     }
 }
 
@@ -132,7 +192,10 @@ fn approval_waits_for_the_hold_period() {
     assert_eq!(held_until, day(1, 16));
     let early = CommissionStatus::Pending.approve(held_until, held_until - TimeDelta::milliseconds(1));
     assert_eq!(early, Err(TransitionError::Held { held_until }));
-    assert_eq!(CommissionStatus::Pending.approve(held_until, held_until), Ok(CommissionStatus::Approved));
+    assert_eq!(
+        CommissionStatus::Pending.approve(held_until, held_until),
+        Ok(CommissionStatus::Approved)
+    );
     assert_eq!(HoldPeriod::new(32), None);
 }
 

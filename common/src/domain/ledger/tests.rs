@@ -19,15 +19,24 @@ fn movements() -> impl Strategy<Value = Vec<Movement>> {
 #[test]
 fn an_unpaid_deduction_stops_at_zero_and_says_what_is_missing() {
     let deducted = deduct(Cents::new(30), Cents::new(100), false);
-    assert_eq!((deducted.applied, deducted.shortfall), (Cents::new(30), Cents::new(70)));
+    assert_eq!(
+        (deducted.applied, deducted.shortfall),
+        (Cents::new(30), Cents::new(70))
+    );
     let deducted = deduct(Cents::new(-5), Cents::new(100), false);
-    assert_eq!((deducted.applied, deducted.shortfall), (Cents::ZERO, Cents::new(100)));
+    assert_eq!(
+        (deducted.applied, deducted.shortfall),
+        (Cents::ZERO, Cents::new(100))
+    );
 }
 
 #[test]
 fn a_paid_out_commission_is_deducted_in_full() {
     let deducted = deduct(Cents::new(30), Cents::new(100), true);
-    assert_eq!((deducted.applied, deducted.shortfall), (Cents::new(100), Cents::ZERO));
+    assert_eq!(
+        (deducted.applied, deducted.shortfall),
+        (Cents::new(100), Cents::ZERO)
+    );
 }
 
 proptest! {

@@ -14,17 +14,29 @@ fn sale(amount: i64, commissions: &[i64]) -> SaleRefunds {
             paid_out: false,
         })
         .collect();
-    SaleRefunds::new(AmountCents::new(amount).unwrap(), Cents::ZERO, Cents::ZERO, [], commissions)
+    SaleRefunds::new(
+        AmountCents::new(amount).unwrap(),
+        Cents::ZERO,
+        Cents::ZERO,
+        [],
+        commissions,
+    )
 }
 
 fn delta(refund_id: Option<&str>, amount: Option<i64>) -> RefundRequest {
     let amount = amount.map(|cents| AmountCents::new(cents).unwrap());
-    RefundRequest::Delta { key: RefundKey::for_delta(refund_id, amount), amount }
+    RefundRequest::Delta {
+        key: RefundKey::for_delta(refund_id, amount),
+        amount,
+    }
 }
 
 fn total(reference: &str, amount: i64) -> RefundRequest {
     let amount = AmountCents::new(amount).unwrap();
-    RefundRequest::ProcessorCumulative { key: RefundKey::for_processor(reference), amount }
+    RefundRequest::ProcessorCumulative {
+        key: RefundKey::for_processor(reference),
+        amount,
+    }
 }
 
 fn taken(decision: &RefundDecision) -> i64 {
@@ -37,7 +49,9 @@ fn taken(decision: &RefundDecision) -> i64 {
 #[test]
 fn a_full_refund_reverses_everything() {
     let mut sale = sale(4999, &[1000]);
-    let RefundDecision::Applied { status, total, .. } = sale.apply(&delta(None, None)) else { panic!() };
+    let RefundDecision::Applied { status, total, .. } = sale.apply(&delta(None, None)) else {
+        panic!()
+    };
     assert_eq!((status, total), (CommissionStatus::Reversed, Cents::new(1000)));
 }
 
@@ -66,8 +80,16 @@ fn the_same_refund_id_and_the_same_amount_without_one_are_retries() {
 fn after_a_full_refund_everything_is_already_reversed() {
     let mut sale = sale(1000, &[200]);
     sale.apply(&delta(Some("r1"), None));
-    for request in [delta(Some("r1"), None), delta(None, None), delta(None, Some(5)), total("ch", 1000)] {
-        assert_eq!(sale.apply(&request), RefundDecision::Skipped(SkipReason::AlreadyReversed));
+    for request in [
+        delta(Some("r1"), None),
+        delta(None, None),
+        delta(None, Some(5)),
+        total("ch", 1000),
+    ] {
+        assert_eq!(
+            sale.apply(&request),
+            RefundDecision::Skipped(SkipReason::AlreadyReversed)
+        );
     }
 }
 
@@ -83,7 +105,10 @@ fn the_two_channels_are_never_added() {
     let mut sale = sale(1000, &[200]);
     assert_eq!(taken(&sale.apply(&delta(Some("r1"), Some(400)))), 80);
     // The processor reports the same 400, and then 300 more.
-    assert_eq!(sale.apply(&total("ch:400", 400)), RefundDecision::Skipped(SkipReason::AlreadyProcessed));
+    assert_eq!(
+        sale.apply(&total("ch:400", 400)),
+        RefundDecision::Skipped(SkipReason::AlreadyProcessed)
+    );
     assert_eq!(taken(&sale.apply(&total("ch:700", 700))), 60);
     assert_eq!(sale.effective(), Cents::new(700));
 }

@@ -48,7 +48,10 @@ fn terms(attribution_model: AttributionModel) -> ProgramTerms {
 }
 
 fn journey(links: &[ReferralLinkId]) -> Journey {
-    let touch = |hour: i64, link: ReferralLinkId| Touch { referral_link_id: link, clicked_at: start() + TimeDelta::hours(hour) };
+    let touch = |hour: i64, link: ReferralLinkId| Touch {
+        referral_link_id: link,
+        clicked_at: start() + TimeDelta::hours(hour),
+    };
     let mut journey = Journey::begin(touch(0, links[0]));
     for (hour, link) in links.iter().enumerate().skip(1) {
         journey.touch(touch(i64::try_from(hour).unwrap(), *link));
@@ -73,19 +76,40 @@ fn links() -> HashMap<ReferralLinkId, LinkOwner> {
             partner_id: Some(PartnerId::new(partner)),
         }),
     };
-    HashMap::from([(ADA, owner(21, 31)), (BRUNO, owner(22, 32)), (ADA_TOO, owner(21, 31))])
+    HashMap::from([
+        (ADA, owner(21, 31)),
+        (BRUNO, owner(22, 32)),
+        (ADA_TOO, owner(21, 31)),
+    ])
 }
 
 fn credits(decision: &SaleDecision) -> Vec<(ReferralLinkId, i64)> {
-    let SaleDecision::Record(Recording { earning: Earning::Commissions { credits, .. }, .. }) = decision else {
+    let SaleDecision::Record(Recording {
+        earning: Earning::Commissions { credits, .. },
+        ..
+    }) = decision
+    else {
         panic!("{decision:?}")
     };
-    credits.iter().map(|credit| (credit.referral_link_id, credit.amount.get())).collect()
+    credits
+        .iter()
+        .map(|credit| (credit.referral_link_id, credit.amount.get()))
+        .collect()
 }
 
 /// Decides a sale an hour after the clicks.
-fn decided(model: AttributionModel, customer: Option<&SaleCustomer>, links: &HashMap<ReferralLinkId, LinkOwner>) -> SaleDecision {
-    let facts = SaleFacts { program_id: PROGRAM, terms: &terms(model), customer, subscription: None, links };
+fn decided(
+    model: AttributionModel,
+    customer: Option<&SaleCustomer>,
+    links: &HashMap<ReferralLinkId, LinkOwner>,
+) -> SaleDecision {
+    let facts = SaleFacts {
+        program_id: PROGRAM,
+        terms: &terms(model),
+        customer,
+        subscription: None,
+        links,
+    };
     decide(&sale(), start() + TimeDelta::days(1), &facts)
 }
 
@@ -101,57 +125,120 @@ fn each_model_credits_its_partner() {
 #[test]
 fn two_links_of_one_partner_are_one_share_at_the_later_click() {
     let customer = customer(&[ADA, BRUNO, ADA_TOO]);
-    assert_eq!(credits(&decided(AttributionModel::Linear, Some(&customer), &links())), [(BRUNO, 500), (ADA_TOO, 501)]);
+    assert_eq!(
+        credits(&decided(AttributionModel::Linear, Some(&customer), &links())),
+        [(BRUNO, 500), (ADA_TOO, 501)]
+    );
 }
 
 #[test]
 fn refusals_come_in_order() {
-    let of = |customer: Option<&SaleCustomer>, links: &HashMap<_, _>| decided(AttributionModel::LastClick, customer, links);
+    let of = |customer: Option<&SaleCustomer>, links: &HashMap<_, _>| {
+        decided(AttributionModel::LastClick, customer, links)
+    };
     let refused = SaleDecision::Refuse;
     assert_eq!(of(None, &links()), refused(SaleRefusal::CustomerNotFound));
-    let stranger = SaleCustomer { program_id: ProgramId::new(2), ..customer(&[ADA]) };
+    let stranger = SaleCustomer {
+        program_id: ProgramId::new(2),
+        ..customer(&[ADA])
+    };
     assert_eq!(of(Some(&stranger), &links()), refused(SaleRefusal::NoAttribution));
     let ours = customer(&[ADA]);
-    assert_eq!(of(Some(&ours), &HashMap::new()), refused(SaleRefusal::NoAttribution));
-    let unjoined = HashMap::from([(ADA, LinkOwner { program_id: Some(PROGRAM), membership: None })]);
+    assert_eq!(
+        of(Some(&ours), &HashMap::new()),
+        refused(SaleRefusal::NoAttribution)
+    );
+    let unjoined = HashMap::from([(
+        ADA,
+        LinkOwner {
+            program_id: Some(PROGRAM),
+            membership: None,
+        },
+    )]);
     assert_eq!(of(Some(&ours), &unjoined), refused(SaleRefusal::NoRelationship));
 }
 
 #[test]
 fn a_membership_without_its_partner_keeps_the_sale_and_earns_nothing() {
     let mut links = links();
-    links.get_mut(&ADA).unwrap().membership.as_mut().unwrap().partner_id = None;
+    links
+        .get_mut(&ADA)
+        .unwrap()
+        .membership
+        .as_mut()
+        .unwrap()
+        .partner_id = None;
     let decision = decided(AttributionModel::LastClick, Some(&customer(&[ADA])), &links);
-    assert!(matches!(decision, SaleDecision::Record(Recording { earning: Earning::PartnerMissing, .. })));
+    assert!(matches!(
+        decision,
+        SaleDecision::Record(Recording {
+            earning: Earning::PartnerMissing,
+            ..
+        })
+    ));
 }
 
 #[test]
 fn the_window_ends_after_exactly_its_days() {
     let (customer, links, terms) = (customer(&[ADA]), links(), terms(AttributionModel::LastClick));
-    let facts = SaleFacts { program_id: PROGRAM, terms: &terms, customer: Some(&customer), subscription: None, links: &links };
+    let facts = SaleFacts {
+        program_id: PROGRAM,
+        terms: &terms,
+        customer: Some(&customer),
+        subscription: None,
+        links: &links,
+    };
     let edge = start() + TimeDelta::days(60);
     assert!(matches!(decide(&sale(), edge, &facts), SaleDecision::Record(_)));
     assert_eq!(
         decide(&sale(), edge + TimeDelta::milliseconds(1), &facts),
-        SaleDecision::WindowExpired { click_age_days: 60, window_days: 60 }
+        SaleDecision::WindowExpired {
+            click_age_days: 60,
+            window_days: 60
+        }
     );
 }
 
 #[test]
 fn a_renewal_stays_with_the_first_sales_partner_and_click() {
-    let (customer, links, terms) = (customer(&[ADA, BRUNO]), links(), terms(AttributionModel::LastClick));
+    let (customer, links, terms) = (
+        customer(&[ADA, BRUNO]),
+        links(),
+        terms(AttributionModel::LastClick),
+    );
     let subscription = Subscription {
         first_payment_at: start(),
         first_click_at: start() - TimeDelta::days(59),
         credited_links: vec![ADA],
     };
-    let facts =
-        SaleFacts { program_id: PROGRAM, terms: &terms, customer: Some(&customer), subscription: Some(&subscription), links: &links };
-    let renewal = Sale { is_recurring: true, subscription_id: Some(SubscriptionId::parse("s").unwrap()), ..sale() };
-    assert_eq!(credits(&decide(&renewal, start() + TimeDelta::hours(20), &facts)), [(ADA, 1001)]);
-    assert!(matches!(decide(&renewal, start() + TimeDelta::days(2), &facts), SaleDecision::WindowExpired { .. }));
-    let unrelated = Sale { is_recurring: false, ..renewal };
-    assert_eq!(credits(&decide(&unrelated, start() + TimeDelta::days(2), &facts)), [(BRUNO, 1001)]);
+    let facts = SaleFacts {
+        program_id: PROGRAM,
+        terms: &terms,
+        customer: Some(&customer),
+        subscription: Some(&subscription),
+        links: &links,
+    };
+    let renewal = Sale {
+        is_recurring: true,
+        subscription_id: Some(SubscriptionId::parse("s").unwrap()),
+        ..sale()
+    };
+    assert_eq!(
+        credits(&decide(&renewal, start() + TimeDelta::hours(20), &facts)),
+        [(ADA, 1001)]
+    );
+    assert!(matches!(
+        decide(&renewal, start() + TimeDelta::days(2), &facts),
+        SaleDecision::WindowExpired { .. }
+    ));
+    let unrelated = Sale {
+        is_recurring: false,
+        ..renewal
+    };
+    assert_eq!(
+        credits(&decide(&unrelated, start() + TimeDelta::days(2), &facts)),
+        [(BRUNO, 1001)]
+    );
 }
 
 proptest! {

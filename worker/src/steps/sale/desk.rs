@@ -8,7 +8,8 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, TimeDelta, Utc};
 use common::domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
 use common::domain::sale::{
-    LinkOwner, ProgramTerms, Recording, SaleCustomer, SaleDecision, SaleFacts, SaleRefusal, Subscription, decide,
+    LinkOwner, ProgramTerms, Recording, SaleCustomer, SaleDecision, SaleFacts, SaleRefusal, Subscription,
+    decide,
 };
 use common::domain::text::SubscriptionId;
 use common::messages::sale::SaleRecord;
@@ -58,16 +59,28 @@ impl Desk {
         let customers = customers::lock(connection, &ids).await?;
         let program_ids: HashSet<i64> = records.iter().map(|record| record.program_id.get()).collect();
         let programs = programs::find(connection, &program_ids.into_iter().collect::<Vec<_>>()).await?;
-        let named: HashSet<SubscriptionKey> = records.iter().filter_map(|record| subscription_key(record)).collect();
+        let named: HashSet<SubscriptionKey> = records
+            .iter()
+            .filter_map(|record| subscription_key(record))
+            .collect();
         let subscriptions = subscriptions::find(connection, &named.into_iter().collect::<Vec<_>>()).await?;
         let touched = customers.iter().flat_map(|customer| customer.journey.touches());
         let mut link_ids: HashSet<i64> = touched.map(|touch| touch.referral_link_id.get()).collect();
-        link_ids.extend(customers.iter().map(|customer| customer.journey.first().referral_link_id.get()));
-        let renewed = subscriptions.values().flat_map(|subscription| &subscription.credited_links);
+        link_ids.extend(
+            customers
+                .iter()
+                .map(|customer| customer.journey.first().referral_link_id.get()),
+        );
+        let renewed = subscriptions
+            .values()
+            .flat_map(|subscription| &subscription.credited_links);
         link_ids.extend(renewed.map(|link| link.get()));
         Ok(Self {
             links: links::owners(connection, &link_ids.into_iter().collect::<Vec<_>>()).await?,
-            customers: customers.into_iter().map(|customer| (customer.customer_id, customer)).collect(),
+            customers: customers
+                .into_iter()
+                .map(|customer| (customer.customer_id, customer))
+                .collect(),
             programs,
             subscriptions,
             keys: KeyBindings::default(),
@@ -83,20 +96,25 @@ impl Desk {
             Found::NotYet | Found::Missing => None,
             Found::Customer(found) => {
                 let key = record.sale.customer_key.as_ref();
-                self.customers.get(&self.keys.redirect(record.program_id, key, found))
+                self.customers
+                    .get(&self.keys.redirect(record.program_id, key, found))
             }
         };
         let Some(program) = self.programs.get(&record.program_id) else {
             return Judged::Decided(SaleDecision::Refuse(SaleRefusal::NoAttribution));
         };
         let buyer = customer.map(sale_customer);
-        let decision = decide(&record.sale, record.sold_at, &SaleFacts {
-            program_id: record.program_id,
-            terms: &program.terms,
-            customer: buyer.as_ref(),
-            subscription: subscription_key(record).and_then(|key| self.subscriptions.get(&key)),
-            links: &self.links,
-        });
+        let decision = decide(
+            &record.sale,
+            record.sold_at,
+            &SaleFacts {
+                program_id: record.program_id,
+                terms: &program.terms,
+                customer: buyer.as_ref(),
+                subscription: subscription_key(record).and_then(|key| self.subscriptions.get(&key)),
+                links: &self.links,
+            },
+        );
         if let (SaleDecision::Record(recording), Some(buyer)) = (&decision, buyer) {
             self.follow(record, recording, &buyer);
         }
@@ -109,7 +127,9 @@ impl Desk {
         self.changed.insert(buyer.customer_id);
         if let Some(customer) = self.customers.get_mut(&buyer.customer_id) {
             customer.status = customer.status.on_sale();
-            let first = customer.first_purchase_date.map_or(record.sold_at, |first| first.min(record.sold_at));
+            let first = customer
+                .first_purchase_date
+                .map_or(record.sold_at, |first| first.min(record.sold_at));
             customer.first_purchase_date = Some(first);
             self.keys.bind(customer, record.sale.customer_key.as_ref());
         }
@@ -117,11 +137,14 @@ impl Desk {
             && !self.subscriptions.contains_key(&key)
         {
             self.started.push((key.clone(), record.event_id));
-            self.subscriptions.insert(key, Subscription {
-                first_payment_at: record.sold_at,
-                first_click_at: buyer.journey.first().clicked_at,
-                credited_links: recording.credited_links.clone(),
-            });
+            self.subscriptions.insert(
+                key,
+                Subscription {
+                    first_payment_at: record.sold_at,
+                    first_click_at: buyer.journey.first().clicked_at,
+                    credited_links: recording.credited_links.clone(),
+                },
+            );
         }
     }
 
@@ -139,14 +162,20 @@ impl Desk {
 
     /// Subscriptions started in this batch: key, event of the first sale, what its renewals follow.
     pub fn started(&self) -> impl Iterator<Item = (&SubscriptionKey, EventId, &Subscription)> {
-        self.started
-            .iter()
-            .filter_map(|(key, event_id)| self.subscriptions.get(key).map(|started| (key, *event_id, started)))
+        self.started.iter().filter_map(|(key, event_id)| {
+            self.subscriptions
+                .get(key)
+                .map(|started| (key, *event_id, started))
+        })
     }
 
     /// Writes the customers that changed.
     pub async fn close(self, connection: &mut PgConnection) -> StorageResult<()> {
-        let changed: Vec<&Customer> = self.changed.iter().filter_map(|id| self.customers.get(id)).collect();
+        let changed: Vec<&Customer> = self
+            .changed
+            .iter()
+            .filter_map(|id| self.customers.get(id))
+            .collect();
         customers::save(connection, &changed).await
     }
 }

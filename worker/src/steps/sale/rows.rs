@@ -36,7 +36,9 @@ pub async fn write(
     let closed: Vec<(&str, SaleId)> = kept
         .iter()
         .filter_map(|(record, _)| {
-            sale_ids.get(&record.event_id).map(|sale_id| (record.sale.transaction_id.as_str(), *sale_id))
+            sale_ids
+                .get(&record.event_id)
+                .map(|sale_id| (record.sale.transaction_id.as_str(), *sale_id))
         })
         .collect();
     claims::record(connection, &closed).await?;
@@ -84,10 +86,16 @@ async fn write_commissions(
     let mut events = Vec::new();
     let mut new = Vec::new();
     for (record, recording) in kept {
-        let Earning::Commissions { credits, currency, policy } = &recording.earning else {
+        let Earning::Commissions {
+            credits,
+            currency,
+            policy,
+        } = &recording.earning
+        else {
             continue;
         };
-        let (Some(program), Some(customer_id)) = (desk.program(record.program_id), desk.buyer(record.event_id))
+        let (Some(program), Some(customer_id)) =
+            (desk.program(record.program_id), desk.buyer(record.event_id))
         else {
             continue;
         };
@@ -110,16 +118,20 @@ async fn write_commissions(
     let mut entries = Vec::with_capacity(new.len() * 2);
     for ((event_id, commission), commission_id) in events.into_iter().zip(&new).zip(ids) {
         by_event.entry(event_id).or_default().push(commission_id);
-        entries.extend(ledger::accrual(commission.credit.amount).into_iter().map(|entry| NewEntry {
-            entry_group: event_id,
-            entry,
-            program_id: commission.program_id,
-            partner_program_id: commission.credit.partner_program_id,
-            partner_id: commission.credit.partner_id,
-            commission_id,
-            sale_id: commission.sale_id,
-            currency: commission.currency,
-        }));
+        entries.extend(
+            ledger::accrual(commission.credit.amount)
+                .into_iter()
+                .map(|entry| NewEntry {
+                    entry_group: event_id,
+                    entry,
+                    program_id: commission.program_id,
+                    partner_program_id: commission.credit.partner_program_id,
+                    partner_id: commission.credit.partner_id,
+                    commission_id,
+                    sale_id: commission.sale_id,
+                    currency: commission.currency,
+                }),
+        );
     }
     post(connection, &entries).await?;
     Ok(by_event)
@@ -145,11 +157,14 @@ async fn write_subscriptions(
 }
 
 fn sale_id(sale_ids: &HashMap<EventId, SaleId>, record: &SaleRecord) -> StorageResult<SaleId> {
-    sale_ids.get(&record.event_id).copied().ok_or(StorageError::RowsAffected {
-        table: "sale_events",
-        expected: 1,
-        actual: 0,
-    })
+    sale_ids
+        .get(&record.event_id)
+        .copied()
+        .ok_or(StorageError::RowsAffected {
+            table: "sale_events",
+            expected: 1,
+            actual: 0,
+        })
 }
 
 fn no_commission(recording: &Recording) -> Option<NoCommission> {
