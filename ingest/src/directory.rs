@@ -224,16 +224,18 @@ async fn catch_up(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> 
 async fn put_programs(pool: &PgPool, memory: &RwLock<Memory>, selection: &Selection) -> anyhow::Result<()> {
     let programs = stored::programs(pool, selection).await?;
     let mut memory = write(memory);
-    programs
-        .into_iter()
-        .for_each(|program| memory.put_program(program));
+    for program in programs {
+        memory.put_program(program);
+    }
     Ok(())
 }
 
 async fn put_links(pool: &PgPool, memory: &RwLock<Memory>, selection: &Selection) -> anyhow::Result<()> {
     let links = stored::links(pool, selection).await?;
     let mut memory = write(memory);
-    links.into_iter().for_each(|link| memory.put_link(link));
+    for link in links {
+        memory.put_link(link);
+    }
     Ok(())
 }
 

@@ -1,6 +1,8 @@
 //! E-mail addresses are hashed before they go anywhere: with a key, so that a list of known addresses cannot be
 //! tried against the table.
 
+use std::fmt::Write;
+
 use common::domain::lead::EmailHash;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -28,9 +30,12 @@ impl EmailHasher {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
         mac.update(address.trim().to_lowercase().as_bytes());
         let mut text = format!("{KEY_VERSION}:");
-        for byte in mac.finalize().into_bytes() {
-            text.push_str(&format!("{byte:02x}"));
-        }
+        // Writing to a String cannot fail.
+        mac.finalize()
+            .into_bytes()
+            .iter()
+            .try_for_each(|byte| write!(text, "{byte:02x}"))
+            .ok()?;
         EmailHash::try_from(text).ok()
     }
 }

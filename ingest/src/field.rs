@@ -13,17 +13,12 @@ use serde_json::value::RawValue;
 use crate::error::ApiError;
 
 /// What stands in a body under one name. `null` counts as absent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Field<T> {
+    #[default]
     Absent,
     Given(T),
     WrongType,
-}
-
-impl<T> Default for Field<T> {
-    fn default() -> Self {
-        Self::Absent
-    }
 }
 
 impl Field<String> {
@@ -107,8 +102,8 @@ impl<'de, T: FieldType> Deserialize<'de> for Field<T> {
 struct FieldVisitor<T>(PhantomData<T>);
 
 impl<T: FieldType> FieldVisitor<T> {
-    fn accept<E>(value: Option<T>) -> Result<Field<T>, E> {
-        Ok(value.map_or(Field::WrongType, Field::Given))
+    fn accept(value: Option<T>) -> Field<T> {
+        value.map_or(Field::WrongType, Field::Given)
     }
 }
 
@@ -120,15 +115,17 @@ impl<'de, T: FieldType> Visitor<'de> for FieldVisitor<T> {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Self::accept(T::from_text(text))
+        Ok(Self::accept(T::from_text(text)))
     }
 
     fn visit_i64<E: de::Error>(self, integer: i64) -> Result<Self::Value, E> {
-        Self::accept(T::from_integer(integer))
+        Ok(Self::accept(T::from_integer(integer)))
     }
 
     fn visit_u64<E: de::Error>(self, integer: u64) -> Result<Self::Value, E> {
-        Self::accept(i64::try_from(integer).ok().and_then(T::from_integer))
+        Ok(Self::accept(
+            i64::try_from(integer).ok().and_then(T::from_integer),
+        ))
     }
 
     fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
@@ -136,7 +133,7 @@ impl<'de, T: FieldType> Visitor<'de> for FieldVisitor<T> {
     }
 
     fn visit_bool<E: de::Error>(self, boolean: bool) -> Result<Self::Value, E> {
-        Self::accept(T::from_boolean(boolean))
+        Ok(Self::accept(T::from_boolean(boolean)))
     }
 
     fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {

@@ -7,7 +7,7 @@ use common::runtime::lifecycle::Lifecycle;
 use common::storage::{StorageResult, commissions, partitions, refused_events};
 use sqlx::PgPool;
 
-const EVERY: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_mins(1);
 const ROWS_A_ROUND: i64 = 10_000;
 /// This month and the two after it: a worker that is down for weeks leaves no gap.
 const MONTHS_AHEAD: i32 = 3;

@@ -82,7 +82,7 @@ pub async fn refund(
         .pipeline
         .ask(&app.pipeline.refunds, record.event_id, encoded, FAILED)
         .await?;
-    answer(outcome)
+    answer(&outcome)
 }
 
 /// Like a sale's credential, except that an empty token is called invalid here.
@@ -126,8 +126,8 @@ fn invalid_amount() -> ApiError {
     ApiError::bad_request("refund_amount_cents must be a positive integer")
 }
 
-fn answer(outcome: RefundOutcome) -> Result<Json<RefundAnswer>, ApiError> {
-    let answer = match outcome {
+fn answer(outcome: &RefundOutcome) -> Result<Json<RefundAnswer>, ApiError> {
+    let answer = match *outcome {
         RefundOutcome::Applied {
             status,
             deducted,

@@ -1,5 +1,11 @@
 //! The pipeline as its users see it: HTTP answers and rows, on real PostgreSQL and NATS.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
+
 mod stack;
 
 mod funnel;

@@ -188,9 +188,9 @@ impl<'a> Desk<'a> {
             LeadDecision::Track => false,
         };
         if provisional {
-            propose(customer, record)
+            propose(customer, record);
         } else {
-            confirm(customer, record, &mut self.keys)
+            confirm(customer, record, &mut self.keys);
         }
         self.changed.push(customer.customer_id);
         self.events.push(NewLead {

@@ -259,7 +259,7 @@ impl<'a> Books<'a> {
         let effective_delta = sale.effective().saturating_sub(effective_before);
         let commission_id = sale.commissions().last().map(|commission| commission.id);
         let (outcome, deducted) = match decision {
-            RefundDecision::NoCommission { .. } => (RefundOutcome::NoCommission, Cents::ZERO),
+            RefundDecision::NoCommission => (RefundOutcome::NoCommission, Cents::ZERO),
             RefundDecision::Skipped(reason) => (
                 RefundOutcome::Skipped {
                     reason,

@@ -32,7 +32,7 @@ pub enum Verdict {
 }
 
 /// A committed batch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Processed {
     /// One a record, in the order of the records.
     pub verdicts: Vec<Verdict>,

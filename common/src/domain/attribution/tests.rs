@@ -176,7 +176,7 @@ proptest! {
     fn distinct_keeps_the_set_and_the_last_item(items in prop::collection::vec(0u8..6, 0..20)) {
         let distinct = distinct_in_order(&items);
         prop_assert_eq!(distinct.last(), items.last());
-        prop_assert!(items.iter().all(|item| distinct.iter().filter(|kept| *kept == item).count() == 1));
+        prop_assert!(items.iter().all(|item| distinct.iter().filter(|kept| **kept == *item).take(2).count() == 1));
         prop_assert!(distinct.iter().all(|kept| items.contains(kept)));
     }
 
