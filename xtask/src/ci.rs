@@ -36,7 +36,7 @@ pub(crate) fn ci(checkout: &Checkout, interrupt: &Interrupt) -> Result<ExitCode>
     for (name, check) in CHECKS {
         let step = Step::start(format_args!("Check: {name}"));
         check(checkout, interrupt).with_context(|| format!("the check of {name} failed"))?;
-        step.done(format_args!("{name} passed"));
+        step.done("done");
     }
     let code = test::test(checkout, &[], interrupt)?;
     note(format_args!(

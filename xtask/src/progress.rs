@@ -1,6 +1,10 @@
 //! One line when a step starts, one when it is done.
+//!
+//! A terminal that was closed must not keep processes from being stopped: lines that cannot be written are lost, and
+//! that is all.
 
 use std::fmt::Display;
+use std::io::{self, Write};
 use std::time::Instant;
 
 /// A step under way.
@@ -10,18 +14,25 @@ pub(crate) struct Step {
 
 impl Step {
     pub(crate) fn start(what: impl Display) -> Self {
-        eprintln!("==> {what}");
+        line(format_args!("==> {what}"));
         Self {
             started: Instant::now(),
         }
     }
 
     pub(crate) fn done(self, outcome: impl Display) {
-        eprintln!("    {outcome} ({:.1} s)", self.started.elapsed().as_secs_f64());
+        note(format_args!(
+            "{outcome} ({:.1} s)",
+            self.started.elapsed().as_secs_f64()
+        ));
     }
 }
 
 /// Something the reader should know that is no step.
 pub(crate) fn note(what: impl Display) {
-    eprintln!("    {what}");
+    line(format_args!("    {what}"));
+}
+
+fn line(text: impl Display) {
+    let _ = writeln!(io::stderr(), "{text}");
 }

@@ -38,4 +38,12 @@ mod tests {
         assert!(walk.contains("\n/usr/bin/psql -P"));
         assert!(!walk.contains("{env}") && !walk.contains("{psql}"));
     }
+
+    #[test]
+    fn the_readme_shows_the_same_walk() {
+        let readme = include_str!("../../README.md");
+        let walk = commands(Path::new(".dev/env"), Path::new("psql"));
+        let (funnel, _) = walk.split_once("\npsql ").unwrap();
+        assert!(readme.contains(funnel.trim()));
+    }
 }

@@ -13,7 +13,7 @@ mod version;
 use std::env;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 use self::postgres::Postgres;
 use crate::area::{Area, Checkout};
@@ -157,6 +157,18 @@ impl Found {
             nats: nats::find(checkout),
         })
     }
+
+    /// Fails, with a way out, when something needed is missing.
+    fn check(&self, needed: &Needed) -> Result<()> {
+        for (server, is_missing) in [
+            ("PostgreSQL", needed.postgres && self.postgres.is_none()),
+            ("Redis", needed.redis && self.redis.is_none()),
+            ("NATS", needed.nats && self.nats.is_none()),
+        ] {
+            ensure!(!is_missing, explain(server));
+        }
+        Ok(())
+    }
 }
 
 fn find_or_install(
@@ -183,7 +195,9 @@ fn find_or_install(
     if fetch_nats {
         go_on_without(nats::fetch(checkout, interrupt))?;
     }
-    Found::on_this_machine(checkout, area)
+    let found = Found::on_this_machine(checkout, area)?;
+    found.check(needed)?;
+    Ok(found)
 }
 
 /// An installation that failed is told, not fatal yet: what is missing in the end gets its explanation.
