@@ -13,10 +13,11 @@ pub enum AffiliateUrlError {
     NoAffParameter,
 }
 
-/// The percent-decoded value of the first non-empty `aff` parameter of the query; the fragment is not looked at.
+/// The percent-decoded value of the first non-empty `aff` parameter of the query; the fragment is not looked
+/// at.
 ///
-/// The value is not judged any further: a code that no link has is simply not found. Only NUL is refused here, because
-/// it cannot be stored as text in Postgres and would fail the lookup instead of missing.
+/// The value is not judged any further: a code that no link has is simply not found. Only NUL is refused
+/// here, because it cannot be stored as text in Postgres and would fail the lookup instead of missing.
 pub fn aff_code(affiliate_url: &str) -> Result<String, AffiliateUrlError> {
     let url = Url::parse(affiliate_url).map_err(|_| AffiliateUrlError::NotAbsolute)?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
@@ -93,7 +94,9 @@ mod tests {
         }
 
         #[test]
-        fn no_query_panics_or_lets_nul_through(query in "(aff|%61ff|[ -~]{0,4})=(\\PC|%[0-9a-f]{2}|&|#|\\x00){0,20}") {
+        fn no_query_panics_or_lets_nul_through(
+            query in "(aff|%61ff|[ -~]{0,4})=(\\PC|%[0-9a-f]{2}|&|#|\\x00){0,20}",
+        ) {
             if let Ok(code) = aff_code(&format!("https://shop.example/?{query}")) {
                 prop_assert!(!code.is_empty() && !code.contains('\0'));
             }

@@ -1,7 +1,8 @@
 //! Which referral links a sale credits, and whether the customer's first click is still recent enough.
 //!
-//! Clicks arrive late, twice and out of order. A [`Journey`] is a fold that does not notice: the same clicks give the
-//! same journey in any order and any number. It is bounded by the number of distinct links, not of clicks.
+//! Clicks arrive late, twice and out of order. A [`Journey`] is a fold that does not notice: the same clicks
+//! give the same journey in any order and any number. It is bounded by the number of distinct links, not of
+//! clicks.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
@@ -49,8 +50,8 @@ impl Journey {
         self.touches.insert(position, touch);
     }
 
-    /// The journey of stored rows, in any order. `None` when no clicks could have produced them: no touch at all, a
-    /// link twice, a touch before the first click, or a first click whose link is not among them.
+    /// The journey of stored rows, in any order. `None` when no clicks could have produced them: no touch at
+    /// all, a link twice, a touch before the first click, or a first click whose link is not among them.
     pub fn from_parts(first: Touch, mut touches: Vec<Touch>) -> Option<Self> {
         touches.sort_unstable();
         let starts_at_first = touches.first().is_some_and(|earliest| *earliest >= first);
@@ -168,7 +169,8 @@ impl AttributionWindow {
         self.days
     }
 
-    /// Expired once more than the whole window has passed since the first click; exactly the window is inside.
+    /// Expired once more than the whole window has passed since the first click; exactly the window is
+    /// inside.
     pub fn judge(self, first_click: DateTime<Utc>, at: DateTime<Utc>) -> WindowVerdict {
         let age = at.signed_duration_since(first_click);
         if age > TimeDelta::days(self.days.into()) {

@@ -1,15 +1,16 @@
 //! The public name of a customer: `cust_<customer_id>_<epoch_ms>`.
 //!
-//! In browser mode a `click_id` is the only proof of attribution, so one visitor's must not lead to a neighbour's.
-//! The public number is therefore a keyed permutation of the customer's sequence number: an integer that JavaScript
-//! keeps exactly, unguessable without the key, and invertible with it, so that a lookup is one primary-key probe.
+//! In browser mode a `click_id` is the only proof of attribution, so one visitor's must not lead to a
+//! neighbour's. The public number is therefore a keyed permutation of the customer's sequence number: an
+//! integer that JavaScript keeps exactly, unguessable without the key, and invertible with it, so that a
+//! lookup is one primary-key probe.
 //!
-//! - Permutation: a balanced Feistel network over 54 bits, its round function `SipHash`-2-4 over (round, half), even
-//!   and odd rounds under the two halves of the key.
-//! - Range: 54 bits is one more than wanted, so a result of 2⁵³ or above is permuted again. Starting inside the
-//!   range, the walk must come back to it; on average it takes two steps.
-//! - Rotation: old ids were made under old keys, so decoding yields one candidate for each key. A candidate proves
-//!   nothing until the whole `click_id` equals the stored one.
+//! - Permutation: a balanced Feistel network over 54 bits, its round function `SipHash`-2-4 over (round,
+//!   half), even and odd rounds under the two halves of the key.
+//! - Range: 54 bits is one more than wanted, so a result of 2⁵³ or above is permuted again. Starting inside
+//!   the range, the walk must come back to it; on average it takes two steps.
+//! - Rotation: old ids were made under old keys, so decoding yields one candidate for each key. A candidate
+//!   proves nothing until the whole `click_id` equals the stored one.
 //!
 //! The rounds, the key split and the message layout are frozen: changing any orphans every id ever issued.
 
@@ -115,8 +116,9 @@ impl ClickIdCodec {
 
     /// The id to hand to the visitor, in one allocation.
     ///
-    /// `customer` comes from a sequence that starts at 1 and stays below 2⁵³; higher bits are dropped. A clock outside
-    /// the years 2001 to 5138 is moved to the nearer end, so that what is issued can always be read back.
+    /// `customer` comes from a sequence that starts at 1 and stays below 2⁵³; higher bits are dropped. A
+    /// clock outside the years 2001 to 5138 is moved to the nearer end, so that what is issued can always be
+    /// read back.
     pub fn encode(&self, customer: CustomerId, issued_at_ms: i64) -> ClickId {
         let sequence = customer.get().cast_unsigned();
         debug_assert!(sequence < ID_LIMIT, "customer ids stay below 2^53");
@@ -129,7 +131,8 @@ impl ClickIdCodec {
 
     /// Whom the id would name under each key, the current one first.
     ///
-    /// Every well-formed id yields candidates, forged ones too: compare the whole id with the candidate's stored one.
+    /// Every well-formed id yields candidates, forged ones too: compare the whole id with the candidate's
+    /// stored one.
     pub fn decode(&self, click_id: &ClickId) -> impl Iterator<Item = CustomerId> {
         let number = click_id.number;
         iter::once(&self.current)
@@ -153,8 +156,8 @@ pub struct ClickId {
 pub struct MalformedClickId;
 
 impl ClickId {
-    /// `None` unless this is exactly what [`ClickIdCodec::encode`] could have written: no sign, no leading zero, a
-    /// number below 2⁵³, a time of 13 or 14 digits.
+    /// `None` unless this is exactly what [`ClickIdCodec::encode`] could have written: no sign, no leading
+    /// zero, a number below 2⁵³, a time of 13 or 14 digits.
     pub fn parse(text: &str) -> Option<Self> {
         let (number, issued_at_ms) = Self::numbers(text)?;
         Some(Self {
@@ -194,7 +197,8 @@ impl ClickId {
     }
 }
 
-/// Decimal digits only, and only the shortest spelling: two texts for one number would be two ids for one customer.
+/// Decimal digits only, and only the shortest spelling: two texts for one number would be two ids for one
+/// customer.
 fn canonical_number(digits: &str) -> Option<u64> {
     let is_canonical =
         digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));

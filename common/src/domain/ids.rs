@@ -1,4 +1,5 @@
-//! Identities of records. Each is a type of its own, so that a sale's id never lands where a partner's belongs.
+//! Identities of records. Each is a type of its own, so that a sale's id never lands where a partner's
+//! belongs.
 
 use std::fmt;
 
@@ -45,7 +46,8 @@ row_ids! {
     PartnerProgramId,
     /// The link whose short code is the `aff` value.
     ReferralLinkId,
-    /// The sequence number of a customer. Never shown: the public form is [`ClickId`](super::click_id::ClickId).
+    /// The sequence number of a customer. Never shown: the public form is
+    /// [`ClickId`](super::click_id::ClickId).
     CustomerId,
     /// Answered as `sale_id`.
     SaleId,

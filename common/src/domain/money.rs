@@ -1,4 +1,5 @@
-//! Money is integers: cents (the currency's smallest unit) and basis points. Floats exist only on the way out.
+//! Money is integers: cents (the currency's smallest unit) and basis points. Floats exist only on the way
+//! out.
 //!
 //! One rounding rule for the whole service, in [`proportion`]: to the nearest cent, halves away from zero.
 
@@ -109,7 +110,8 @@ impl Cents {
         Self(self.0.saturating_neg())
     }
 
-    /// Dollars for JSON answers: 1234 prints as `12.34`. Exact to the cent up to 10¹⁵ cents either side of zero.
+    /// Dollars for JSON answers: 1234 prints as `12.34`. Exact to the cent up to 10¹⁵ cents either side of
+    /// zero.
     #[expect(
         clippy::cast_precision_loss,
         reason = "documented bound; one rounded division prints the two decimals"
@@ -167,7 +169,8 @@ impl From<BasisPoints> for u32 {
 
 /// A currency code in the form of ISO 4217: three letters, upper-case. `USD` by default.
 ///
-/// Only the form is checked: a list of codes would refuse the sale of a merchant whose currency is newer than our release.
+/// Only the form is checked: a list of codes would refuse the sale of a merchant whose currency is newer than
+/// our release.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency([u8; 3]);
 
@@ -222,7 +225,8 @@ impl<'de> Deserialize<'de> for Currency {
 
 /// `of · numerator / denominator`, to the nearest cent, halves away from zero.
 ///
-/// `denominator` must be positive. A result beyond `i64`, possible only when the fraction exceeds one, saturates.
+/// `denominator` must be positive. A result beyond `i64`, possible only when the fraction exceeds one,
+/// saturates.
 pub fn proportion(of: Cents, numerator: i64, denominator: i64) -> Cents {
     debug_assert!(denominator > 0, "a share of nothing has no amount");
     let product = i128::from(of.0) * i128::from(numerator);

@@ -1,11 +1,21 @@
-//! Refunds: what each takes from a sale's commissions, exactly once, in whatever order and by whatever channel.
+//! How refunds undo a sale's commissions: each cent once, whatever the order, the repeats and the channels.
 //!
-//! Two channels report the same money. The API sends deltas, a payment processor sends a running total. They are
-//! kept apart and never added: effective = min(S, max(Σ deltas, running total)), with S the sale's amount.
+//! Refunds of one sale arrive on two channels that know nothing of each other. The refund endpoint reports
+//! **deltas**: this refund's amount. The payment processor reports **cumulative** totals: all that was
+//! refunded so far. The same refund usually arrives on both, so the channels are never added:
 //!
-//! From the effective refund R follows what each commission of amount C must have lost: `proportion(C, R, S)`. A
-//! refund deducts the difference to what was deducted before. So the sum depends on R alone, not on the way to it,
-//! and is exactly C when R = S.
+//! ```text
+//! effective = min(sale, max(Σ deltas, greatest cumulative))
+//! ```
+//!
+//! [`SaleRefunds::apply`] has three phases. *Judge*: is there anything left to refund, and is this request
+//! new? *Record*: move its channel's total. *Deduct*: from each commission C of a sale S, take
+//! `proportion(C, effective, S)` less what was deducted before. Targets depend on the total alone, so the
+//! deductions add up to C exactly when the sale is wholly refunded, and rounding never accumulates.
+//!
+//! Bounds: both totals stay within 0..=S, deductions within 0..=C, and all three only grow.
+//! Ordering: none is needed between refunds, but two for one sale must not run at once; the caller locks the
+//! sale, then its commissions by id, then the balances.
 
 use std::collections::BTreeSet;
 
@@ -15,43 +25,20 @@ use super::commission::CommissionStatus;
 use super::ids::CommissionId;
 use super::money::{AmountCents, Cents, proportion};
 
-/// The idempotency key of one refund within its sale.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct RefundKey(String);
+mod key;
 
-impl RefundKey {
-    /// Of an API refund: the caller's `refund_id`, or else the amount, so that a repeat of the same amount counts
-    /// as a retry. `amount: None` asks for the rest of the sale.
-    pub fn for_delta(refund_id: Option<&str>, amount: Option<AmountCents>) -> Self {
-        Self(match (refund_id, amount) {
-            (Some(refund_id), _) => format!("id:{refund_id}"),
-            (None, Some(amount)) => format!("amount:{}", amount.get()),
-            (None, None) => "rest".to_owned(),
-        })
-    }
+pub use key::{MalformedRefundKey, RefundKey};
 
-    /// Of a processor's report, by its reference.
-    pub fn for_processor(reference: &str) -> Self {
-        Self(format!("processor:{reference}"))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// A refund as reported.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// One report of a refund.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefundRequest {
-    /// This refund's own amount; `None` is the rest of the sale.
+    /// From the refund endpoint: this refund alone. `None` is whatever is left of the sale.
     Delta {
         key: RefundKey,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         amount: Option<AmountCents>,
     },
-    /// The total refunded so far, as the processor sees it.
+    /// From the processor: everything refunded so far.
     ProcessorCumulative { key: RefundKey, amount: AmountCents },
 }
 
@@ -63,57 +50,20 @@ impl RefundRequest {
     }
 }
 
-/// A commission of the sale.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A commission of the sale, as far as refunds care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RefundableCommission {
     pub id: CommissionId,
+    /// What was earned, before any deduction.
     pub amount: Cents,
-    /// By earlier refunds, before any clamping of the balance.
+    /// Σ of deductions requested so far, before the clamp of the balance.
     pub deducted: Cents,
     pub status: CommissionStatus,
+    /// Whether the money has left already: the deduction may then push the balance below zero.
     pub paid_out: bool,
 }
 
-/// Why a refund changes nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SkipReason {
-    AlreadyReversed,
-    AlreadyProcessed,
-}
-
-impl SkipReason {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AlreadyReversed => "already reversed",
-            Self::AlreadyProcessed => "already processed",
-        }
-    }
-}
-
-/// What one refund takes from one commission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deduction {
-    pub commission_id: CommissionId,
-    pub requested: Cents,
-    pub status_after: CommissionStatus,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RefundDecision {
-    Skipped(SkipReason),
-    /// The sale never earned anything; its refunds are recorded all the same.
-    NoCommission,
-    Applied {
-        /// `refunded` or `reversed`.
-        status: CommissionStatus,
-        deductions: Vec<Deduction>,
-        /// Sum of the deductions.
-        total: Cents,
-    },
-}
-
-/// The refunds of one sale so far, and its commissions in ascending order of id.
+/// Everything known about the refunds of one sale.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SaleRefunds {
     amount: AmountCents,
@@ -123,14 +73,67 @@ pub struct SaleRefunds {
     commissions: Vec<RefundableCommission>,
 }
 
+/// What a refund did, or why it did nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RefundDecision {
+    Applied {
+        /// `Reversed` once the sale is wholly refunded, `Refunded` before.
+        status: CommissionStatus,
+        /// By how much the effective total grew.
+        effective_delta: Cents,
+        /// One for each commission, ascending by id; the amount may be zero.
+        deductions: Vec<Deduction>,
+        /// Σ requested, before the clamp of the balance.
+        total: Cents,
+    },
+    Skipped(SkipReason),
+    /// The sale earned no commission; the refund is recorded all the same. `recorded` is by how much the
+    /// effective total grew.
+    NoCommission {
+        recorded: Cents,
+    },
+}
+
+/// What one commission loses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Deduction {
+    pub commission_id: CommissionId,
+    pub requested: Cents,
+    pub paid_out: bool,
+    pub status_after: CommissionStatus,
+}
+
+/// Why a refund changed nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkipReason {
+    /// Nothing of the sale is left to refund.
+    AlreadyReversed,
+    /// A repeat, or what the other channel had reported before.
+    AlreadyProcessed,
+}
+
+impl SkipReason {
+    /// The `reason` of the answer.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AlreadyReversed => "already reversed",
+            Self::AlreadyProcessed => "already processed",
+        }
+    }
+}
+
 impl SaleRefunds {
+    /// The stored state. `api_refunded` is the sum of deltas as they were recorded, `processor_refunded` the
+    /// greatest cumulative total, `keys` the canonical texts of the refunds recorded.
     pub fn new(
         amount: AmountCents,
         api_refunded: Cents,
         processor_refunded: Cents,
         keys: impl IntoIterator<Item = String>,
-        commissions: Vec<RefundableCommission>,
+        mut commissions: Vec<RefundableCommission>,
     ) -> Self {
+        commissions.sort_unstable_by_key(|commission| commission.id);
         Self {
             amount,
             api_refunded,
@@ -140,107 +143,143 @@ impl SaleRefunds {
         }
     }
 
+    /// A sale nothing of which was refunded yet.
+    pub fn none(amount: AmountCents, commissions: Vec<RefundableCommission>) -> Self {
+        Self::new(amount, Cents::ZERO, Cents::ZERO, [], commissions)
+    }
+
     pub const fn amount(&self) -> AmountCents {
         self.amount
     }
 
-    /// Sum of the API's deltas, at most the sale's amount.
     pub const fn api_refunded(&self) -> Cents {
         self.api_refunded
     }
 
-    /// The processor's greatest running total, at most the sale's amount.
     pub const fn processor_refunded(&self) -> Cents {
         self.processor_refunded
     }
 
+    /// Ascending by id.
     pub fn commissions(&self) -> &[RefundableCommission] {
         &self.commissions
     }
 
-    pub fn has_key(&self, key: &RefundKey) -> bool {
+    /// Whether a refund of this key was recorded. Asked before and after [`SaleRefunds::apply`], it tells
+    /// whether there is a refund to store.
+    pub fn knows(&self, key: &RefundKey) -> bool {
         self.keys.contains(key.as_str())
     }
 
-    /// What counts as refunded.
+    /// What of the sale counts as refunded, in 0..=sale amount.
     pub fn effective(&self) -> Cents {
         self.api_refunded
             .max(self.processor_refunded)
             .min(self.amount.into())
     }
 
-    /// Applies one refund. A key that was used before changes nothing, nor does anything after a full refund.
+    /// Takes one report in, and says what it costs each commission. Repeating a report changes nothing.
     pub fn apply(&mut self, request: &RefundRequest) -> RefundDecision {
-        let full = Cents::from(self.amount);
-        if self.effective() == full && !self.commissions.is_empty() {
+        if self.commissions.is_empty() {
+            return RefundDecision::NoCommission {
+                recorded: self.record_if_new(request),
+            };
+        }
+        if self.is_reversed() {
             return RefundDecision::Skipped(SkipReason::AlreadyReversed);
         }
-        if self.has_key(request.key()) {
-            return self.repeated();
+        let effective_delta = self.record_if_new(request);
+        if effective_delta == Cents::ZERO {
+            return RefundDecision::Skipped(SkipReason::AlreadyProcessed);
+        }
+        self.deduct(effective_delta)
+    }
+
+    fn is_wholly_refunded(&self) -> bool {
+        self.effective() == Cents::from(self.amount)
+    }
+
+    fn is_reversed(&self) -> bool {
+        let is_reversed = |commission: &RefundableCommission| commission.status == CommissionStatus::Reversed;
+        self.is_wholly_refunded() || self.commissions.iter().all(is_reversed)
+    }
+
+    /// By how much the effective total grew.
+    fn record_if_new(&mut self, request: &RefundRequest) -> Cents {
+        if self.is_repeat(request) {
+            return Cents::ZERO;
         }
         let before = self.effective();
         self.keys.insert(request.key().as_str().to_owned());
+        self.record_amount(request);
+        self.effective().saturating_sub(before)
+    }
+
+    /// A delta is known by its key. A cumulative total is known by not exceeding the greatest one: its
+    /// reference may be a charge, which reports growing totals under one name.
+    fn is_repeat(&self, request: &RefundRequest) -> bool {
         match request {
-            RefundRequest::Delta { amount, .. } => {
-                let rest = full.saturating_sub(before);
-                let asked = amount.map_or(rest, Cents::from);
-                // The rest is counted from the effective refund: afterwards the sale is refunded in full.
-                let base = if amount.is_none() {
-                    before
-                } else {
-                    self.api_refunded
-                };
-                self.api_refunded = base.saturating_add(asked).min(full);
-            }
+            RefundRequest::Delta { key, .. } => self.knows(key),
             RefundRequest::ProcessorCumulative { amount, .. } => {
-                self.processor_refunded = self.processor_refunded.max(Cents::from(*amount).min(full));
+                Cents::from(*amount) <= self.processor_refunded
             }
         }
-        if self.commissions.is_empty() {
-            return RefundDecision::NoCommission;
-        }
-        if self.effective() == before {
-            // The other channel has reported this money already.
-            return RefundDecision::Skipped(SkipReason::AlreadyProcessed);
-        }
-        self.deduct()
     }
 
-    fn repeated(&self) -> RefundDecision {
-        if self.commissions.is_empty() {
-            RefundDecision::NoCommission
-        } else {
-            RefundDecision::Skipped(SkipReason::AlreadyProcessed)
+    fn record_amount(&mut self, request: &RefundRequest) {
+        let sale = Cents::from(self.amount);
+        match request {
+            RefundRequest::Delta {
+                amount: Some(amount), ..
+            } => {
+                self.api_refunded = self.api_refunded.saturating_add((*amount).into()).min(sale);
+            }
+            // Not the rest beyond the processor's total: the channels are not added, so this one alone must
+            // say it all.
+            RefundRequest::Delta { amount: None, .. } => self.api_refunded = sale,
+            RefundRequest::ProcessorCumulative { amount, .. } => {
+                self.processor_refunded = Cents::from(*amount).min(sale);
+            }
         }
     }
 
-    fn deduct(&mut self) -> RefundDecision {
-        let refunded = self.effective();
-        let (sale, fully) = (self.amount.get(), refunded == Cents::from(self.amount));
-        let status = if fully {
-            CommissionStatus::Reversed
-        } else {
-            CommissionStatus::Refunded
-        };
-        let mut deductions = Vec::with_capacity(self.commissions.len());
-        for commission in &mut self.commissions {
-            let target = proportion(commission.amount, refunded.get(), sale);
-            let requested = target.saturating_sub(commission.deducted);
-            commission.deducted = target;
-            commission.status = commission.status.on_refund(fully).unwrap_or(commission.status);
-            deductions.push(Deduction {
-                commission_id: commission.id,
-                requested,
-                status_after: commission.status,
-            });
-        }
-        let total = deductions.iter().fold(Cents::ZERO, |sum, deduction| {
-            sum.saturating_add(deduction.requested)
-        });
+    fn deduct(&mut self, effective_delta: Cents) -> RefundDecision {
+        let (sale, effective, fully) = (
+            self.amount.get(),
+            self.effective().get(),
+            self.is_wholly_refunded(),
+        );
+        let deductions: Vec<_> = self
+            .commissions
+            .iter_mut()
+            .map(|commission| commission.reduce_to(proportion(commission.amount, effective, sale), fully))
+            .collect();
         RefundDecision::Applied {
-            status,
+            status: if fully {
+                CommissionStatus::Reversed
+            } else {
+                CommissionStatus::Refunded
+            },
+            effective_delta,
+            total: deductions.iter().fold(Cents::ZERO, |total, deduction| {
+                total.saturating_add(deduction.requested)
+            }),
             deductions,
-            total,
+        }
+    }
+}
+
+impl RefundableCommission {
+    /// Raises what was deducted to `target`; never lowers it, so that a row out of step pays nothing back.
+    fn reduce_to(&mut self, target: Cents, fully: bool) -> Deduction {
+        let requested = target.saturating_sub(self.deducted).max(Cents::ZERO);
+        self.deducted = self.deducted.saturating_add(requested);
+        self.status = self.status.on_refund(fully).unwrap_or(self.status);
+        Deduction {
+            commission_id: self.id,
+            requested,
+            paid_out: self.paid_out,
+            status_after: self.status,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The program tracking token: `aff_`, 43 base62 digits of 256 random bits, 6 base62 digits of CRC-32.
 //!
-//! The checksum is no secret and no proof. It lets the edge refuse typing errors and junk without asking the database,
-//! and lets secret scanners recognise a leaked token.
+//! The checksum is no secret and no proof. It lets the edge refuse typing errors and junk without asking the
+//! database, and lets secret scanners recognise a leaked token.
 
 use std::fmt;
 
@@ -217,7 +217,11 @@ mod tests {
         }
 
         #[test]
-        fn one_wrong_digit_is_refused(random: [u8; 32], at in PROGRAM_PREFIX.len()..TOKEN_LEN, digit in 0u8..62) {
+        fn one_wrong_digit_is_refused(
+            random: [u8; 32],
+            at in PROGRAM_PREFIX.len()..TOKEN_LEN,
+            digit in 0u8..62,
+        ) {
             let token = ProgramToken::generate(random);
             let mut altered: Vec<char> = token.expose().chars().collect();
             prop_assume!(altered[at] != base62_digit(digit));

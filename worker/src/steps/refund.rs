@@ -253,13 +253,13 @@ impl<'a> Books<'a> {
             .sales
             .get_mut(&sale_id)
             .ok_or_else(|| StorageError::corrupt("transaction_claims", "sale_id", sale_id.get()))?;
-        let key_was_used = sale.has_key(record.request.key());
+        let key_was_used = sale.knows(record.request.key());
         let effective_before = sale.effective();
         let decision = sale.apply(&record.request);
         let effective_delta = sale.effective().saturating_sub(effective_before);
         let commission_id = sale.commissions().last().map(|commission| commission.id);
         let (outcome, deducted) = match decision {
-            RefundDecision::NoCommission => (RefundOutcome::NoCommission, Cents::ZERO),
+            RefundDecision::NoCommission { .. } => (RefundOutcome::NoCommission, Cents::ZERO),
             RefundDecision::Skipped(reason) => (
                 RefundOutcome::Skipped {
                     reason,
@@ -298,7 +298,7 @@ impl<'a> Books<'a> {
             && self
                 .sales
                 .get(&sale_id)
-                .is_some_and(|sale| sale.has_key(record.request.key()));
+                .is_some_and(|sale| sale.knows(record.request.key()));
         if recorded_now {
             self.recorded
                 .push(new_refund(sale_id, record, effective_delta, deducted, &outcome)?);

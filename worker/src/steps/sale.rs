@@ -188,7 +188,7 @@ fn decode_parked(parked: &ParkedRefund) -> StorageResult<RefundRecord> {
     })
 }
 
-fn reference<'a>(record: &'a SaleRecord) -> Reference<'a> {
+fn reference(record: &SaleRecord) -> Reference<'_> {
     Reference {
         program_id: Some(record.program_id),
         customer_key: record.sale.customer_key.as_ref(),

@@ -173,15 +173,19 @@ proptest! {
     }
 
     #[test]
-    fn distinct_keeps_the_set_and_the_last_item(items in prop::collection::vec(0u8..6, 0..20)) {
+    fn distinct_keeps_the_set_and_the_last_item(items in prop::collection::vec(0i64..6, 0..20)) {
         let distinct = distinct_in_order(&items);
         prop_assert_eq!(distinct.last(), items.last());
-        prop_assert!(items.iter().all(|item| distinct.iter().filter(|kept| **kept == *item).take(2).count() == 1));
+        prop_assert!(items.iter().all(|item| distinct.iter().filter(|kept| *kept == item).count() == 1));
         prop_assert!(distinct.iter().all(|kept| items.contains(kept)));
     }
 
     #[test]
-    fn a_wider_window_or_an_earlier_sale_is_never_worse(days in 1u16..365, age in 0i64..40_000_000_000, less in 0i64..40_000_000_000) {
+    fn a_wider_window_or_an_earlier_sale_is_never_worse(
+        days in 1u16..365,
+        age in 0i64..40_000_000_000,
+        less in 0i64..40_000_000_000,
+    ) {
         let window = AttributionWindow::new(days).unwrap();
         if window.judge(at(0), at(age)) == WindowVerdict::Inside {
             prop_assert_eq!(AttributionWindow::new(days + 1).unwrap().judge(at(0), at(age)), WindowVerdict::Inside);

@@ -1,206 +1,301 @@
-use proptest::prelude::*;
-
+use super::CommissionStatus::{Paid, Pending, Refunded, Reversed};
+use super::SkipReason::{AlreadyProcessed, AlreadyReversed};
 use super::*;
 
-fn sale(amount: i64, commissions: &[i64]) -> SaleRefunds {
-    let commissions = commissions
-        .iter()
-        .zip(1..)
-        .map(|(amount, id)| RefundableCommission {
-            id: CommissionId::new(id),
-            amount: Cents::new(*amount),
-            deducted: Cents::ZERO,
-            status: CommissionStatus::Pending,
-            paid_out: false,
-        })
+mod properties;
+
+fn amount(cents: i64) -> AmountCents {
+    AmountCents::new(cents).unwrap()
+}
+
+fn commission(id: i64, cents: i64) -> RefundableCommission {
+    RefundableCommission {
+        id: CommissionId::new(id),
+        amount: Cents::new(cents),
+        deducted: Cents::ZERO,
+        status: Pending,
+        paid_out: false,
+    }
+}
+
+fn sale(cents: i64, commissions: &[i64]) -> SaleRefunds {
+    let commissions = (1..)
+        .zip(commissions)
+        .map(|(id, cents)| commission(id, *cents))
         .collect();
-    SaleRefunds::new(
-        AmountCents::new(amount).unwrap(),
-        Cents::ZERO,
-        Cents::ZERO,
-        [],
-        commissions,
-    )
+    SaleRefunds::none(amount(cents), commissions)
 }
 
-fn delta(refund_id: Option<&str>, amount: Option<i64>) -> RefundRequest {
-    let amount = amount.map(|cents| AmountCents::new(cents).unwrap());
+fn delta(refund_id: &str, cents: i64) -> RefundRequest {
+    let amount = Some(amount(cents));
     RefundRequest::Delta {
-        key: RefundKey::for_delta(refund_id, amount),
+        key: RefundKey::for_delta(Some(refund_id), amount),
         amount,
     }
 }
 
-fn total(reference: &str, amount: i64) -> RefundRequest {
-    let amount = AmountCents::new(amount).unwrap();
+fn unnamed(cents: Option<i64>) -> RefundRequest {
+    let amount = cents.map(amount);
+    RefundRequest::Delta {
+        key: RefundKey::for_delta(None, amount),
+        amount,
+    }
+}
+
+fn cumulative(reference: &str, cents: i64) -> RefundRequest {
     RefundRequest::ProcessorCumulative {
-        key: RefundKey::for_processor(reference),
-        amount,
+        key: RefundKey::processor(reference),
+        amount: amount(cents),
     }
 }
 
-fn taken(decision: &RefundDecision) -> i64 {
-    match decision {
-        RefundDecision::Applied { total, .. } => total.get(),
-        RefundDecision::Skipped(_) | RefundDecision::NoCommission => 0,
-    }
-}
-
-#[test]
-fn a_full_refund_reverses_everything() {
-    let mut sale = sale(4999, &[1000]);
-    let RefundDecision::Applied { status, total, .. } = sale.apply(&delta(None, None)) else {
-        panic!()
+/// Status, growth of the effective total, and what was deducted in all.
+fn applied(decision: &RefundDecision) -> (CommissionStatus, i64, i64) {
+    let RefundDecision::Applied {
+        status,
+        effective_delta,
+        deductions,
+        total,
+    } = decision
+    else {
+        panic!("not applied: {decision:?}");
     };
-    assert_eq!((status, total), (CommissionStatus::Reversed, Cents::new(1000)));
-}
-
-#[test]
-fn a_part_of_the_sale_takes_its_share_rounded_once() {
-    let mut sale = sale(300, &[100]);
-    // A third of 100 is 33.33; two thirds are 66.67: the second refund takes 34 to land on 67.
-    assert_eq!(taken(&sale.apply(&delta(Some("a"), Some(100)))), 33);
-    assert_eq!(taken(&sale.apply(&delta(Some("b"), Some(100)))), 34);
-    assert_eq!(taken(&sale.apply(&delta(Some("c"), Some(100)))), 33);
-    assert_eq!(sale.commissions()[0].status, CommissionStatus::Reversed);
-}
-
-#[test]
-fn the_same_refund_id_and_the_same_amount_without_one_are_retries() {
-    let mut sale = sale(1000, &[200]);
-    let retried = RefundDecision::Skipped(SkipReason::AlreadyProcessed);
-    assert_eq!(taken(&sale.apply(&delta(Some("r1"), Some(100)))), 20);
-    assert_eq!(sale.apply(&delta(Some("r1"), Some(300))), retried);
-    assert_eq!(taken(&sale.apply(&delta(None, Some(100)))), 20);
-    assert_eq!(sale.apply(&delta(None, Some(100))), retried);
-    assert_eq!(taken(&sale.apply(&delta(Some("r2"), Some(100)))), 20);
-}
-
-#[test]
-fn after_a_full_refund_everything_is_already_reversed() {
-    let mut sale = sale(1000, &[200]);
-    sale.apply(&delta(Some("r1"), None));
-    for request in [
-        delta(Some("r1"), None),
-        delta(None, None),
-        delta(None, Some(5)),
-        total("ch", 1000),
-    ] {
-        assert_eq!(
-            sale.apply(&request),
-            RefundDecision::Skipped(SkipReason::AlreadyReversed)
-        );
-    }
-}
-
-#[test]
-fn more_than_the_sale_is_the_sale() {
-    let mut sale = sale(1000, &[200]);
-    assert_eq!(taken(&sale.apply(&delta(None, Some(999_999)))), 200);
-    assert_eq!(sale.effective(), Cents::new(1000));
-}
-
-#[test]
-fn the_two_channels_are_never_added() {
-    let mut sale = sale(1000, &[200]);
-    assert_eq!(taken(&sale.apply(&delta(Some("r1"), Some(400)))), 80);
-    // The processor reports the same 400, and then 300 more.
     assert_eq!(
-        sale.apply(&total("ch:400", 400)),
-        RefundDecision::Skipped(SkipReason::AlreadyProcessed)
+        deductions
+            .iter()
+            .map(|deduction| deduction.requested.get())
+            .sum::<i64>(),
+        total.get()
     );
-    assert_eq!(taken(&sale.apply(&total("ch:700", 700))), 60);
-    assert_eq!(sale.effective(), Cents::new(700));
+    assert!(
+        deductions
+            .iter()
+            .all(|deduction| deduction.status_after == *status)
+    );
+    (*status, effective_delta.get(), total.get())
 }
 
 #[test]
-fn the_rest_counts_from_what_both_channels_say() {
-    let mut sale = sale(1000, &[200]);
-    sale.apply(&total("ch:600", 600));
-    assert_eq!(taken(&sale.apply(&delta(None, None))), 80);
-    assert_eq!(sale.effective(), Cents::new(1000));
+fn partial_refunds_deduct_their_share_until_the_sale_is_reversed() {
+    let mut refunds = sale(10_000, &[2_000]);
+    assert_eq!(
+        applied(&refunds.apply(&delta("a", 3_000))),
+        (Refunded, 3_000, 600)
+    );
+    assert_eq!(
+        applied(&refunds.apply(&delta("b", 7_000))),
+        (Reversed, 7_000, 1_400)
+    );
+    assert_eq!(
+        refunds.apply(&delta("c", 1)),
+        RefundDecision::Skipped(AlreadyReversed)
+    );
+    assert_eq!(
+        refunds.apply(&delta("a", 3_000)),
+        RefundDecision::Skipped(AlreadyReversed)
+    );
+}
+
+#[test]
+fn a_refund_of_the_rest_reverses_whatever_is_left() {
+    let mut refunds = sale(10_000, &[2_000]);
+    refunds.apply(&delta("a", 2_500));
+    assert_eq!(applied(&refunds.apply(&unnamed(None))), (Reversed, 7_500, 1_500));
+    assert_eq!(
+        refunds.apply(&unnamed(None)),
+        RefundDecision::Skipped(AlreadyReversed)
+    );
+}
+
+#[test]
+fn the_rest_is_counted_from_what_the_processor_reported() {
+    let mut refunds = sale(10_000, &[2_000]);
+    refunds.apply(&cumulative("evt_1", 6_000));
+    assert_eq!(applied(&refunds.apply(&unnamed(None))), (Reversed, 4_000, 800));
+    assert_eq!(refunds.effective(), Cents::new(10_000));
+}
+
+#[test]
+fn an_amount_beyond_the_sale_is_capped() {
+    let mut refunds = sale(10_000, &[2_000]);
+    assert_eq!(
+        applied(&refunds.apply(&delta("a", 6_000))),
+        (Refunded, 6_000, 1_200)
+    );
+    assert_eq!(
+        applied(&refunds.apply(&delta("b", 6_000))),
+        (Reversed, 4_000, 800)
+    );
+    assert_eq!(refunds.api_refunded(), Cents::new(10_000));
+
+    let mut refunds = sale(10_000, &[2_000]);
+    assert_eq!(
+        applied(&refunds.apply(&cumulative("evt_1", 12_000))),
+        (Reversed, 10_000, 2_000)
+    );
+    assert_eq!(refunds.processor_refunded(), Cents::new(10_000));
+}
+
+#[test]
+fn without_an_id_the_same_amount_is_a_retry_and_another_amount_is_not() {
+    let mut refunds = sale(10_000, &[2_000]);
+    refunds.apply(&unnamed(Some(1_000)));
+    assert_eq!(
+        refunds.apply(&unnamed(Some(1_000))),
+        RefundDecision::Skipped(AlreadyProcessed)
+    );
+    assert_eq!(
+        applied(&refunds.apply(&unnamed(Some(1_001)))),
+        (Refunded, 1_001, 200)
+    );
+    assert_eq!(
+        applied(&refunds.apply(&delta("a", 1_000))),
+        (Refunded, 1_000, 200)
+    );
+}
+
+#[test]
+fn one_refund_reported_on_both_channels_is_deducted_once() {
+    let mut refunds = sale(10_000, &[2_000]);
+    refunds.apply(&delta("a", 4_000));
+    assert_eq!(
+        refunds.apply(&cumulative("evt_1", 4_000)),
+        RefundDecision::Skipped(AlreadyProcessed)
+    );
+    assert!(refunds.knows(&RefundKey::processor("evt_1")));
+    assert_eq!(
+        applied(&refunds.apply(&cumulative("evt_2", 5_000))),
+        (Refunded, 1_000, 200)
+    );
+    assert_eq!(
+        refunds.apply(&delta("b", 1_000)),
+        RefundDecision::Skipped(AlreadyProcessed)
+    );
+    assert_eq!(refunds.api_refunded(), Cents::new(5_000));
+    assert_eq!(refunds.effective(), Cents::new(5_000));
+}
+
+#[test]
+fn a_growing_total_counts_under_one_reference_and_a_late_smaller_one_does_not() {
+    let mut refunds = sale(10_000, &[2_000]);
+    assert_eq!(
+        applied(&refunds.apply(&cumulative("ch_1", 3_000))),
+        (Refunded, 3_000, 600)
+    );
+    assert_eq!(
+        applied(&refunds.apply(&cumulative("ch_1", 5_000))),
+        (Refunded, 2_000, 400)
+    );
+    assert_eq!(
+        refunds.apply(&cumulative("ch_1", 5_000)),
+        RefundDecision::Skipped(AlreadyProcessed)
+    );
+    assert_eq!(
+        refunds.apply(&cumulative("evt_0", 1_000)),
+        RefundDecision::Skipped(AlreadyProcessed)
+    );
 }
 
 #[test]
 fn a_sale_without_commission_records_its_refunds() {
-    let mut sale = sale(1000, &[]);
-    assert_eq!(sale.apply(&delta(None, Some(400))), RefundDecision::NoCommission);
-    assert_eq!(sale.apply(&delta(None, Some(400))), RefundDecision::NoCommission);
-    assert_eq!(sale.effective(), Cents::new(400));
+    let mut refunds = sale(10_000, &[]);
+    let recorded = |cents| RefundDecision::NoCommission {
+        recorded: Cents::new(cents),
+    };
+    assert_eq!(refunds.apply(&delta("a", 4_000)), recorded(4_000));
+    assert_eq!(refunds.apply(&delta("a", 4_000)), recorded(0));
+    assert_eq!(refunds.apply(&unnamed(None)), recorded(6_000));
+    assert_eq!(refunds.apply(&delta("b", 1)), recorded(0));
+    assert_eq!(refunds.effective(), Cents::new(10_000));
 }
 
-fn requests() -> impl Strategy<Value = Vec<RefundRequest>> {
-    let request = prop_oneof![
-        (proptest::option::of(0..4u8), proptest::option::of(1..3000i64)).prop_map(|(id, amount)| {
-            let refund_id = id.map(|id| format!("r{id}"));
-            delta(refund_id.as_deref(), amount)
-        }),
-        (0..4u8, 1..3000i64).prop_map(|(reference, amount)| total(&format!("ch{reference}"), amount)),
-    ];
-    proptest::collection::vec(request, 0..12)
+#[test]
+fn several_commissions_are_reduced_each_by_its_share_in_order_of_id() {
+    let commissions = vec![commission(9, 334), commission(3, 333), commission(5, 333)];
+    let mut refunds = SaleRefunds::none(amount(1_001), commissions);
+    let RefundDecision::Applied { deductions, .. } = refunds.apply(&delta("a", 500)) else {
+        panic!("a first refund is applied");
+    };
+    let requested: Vec<_> = deductions
+        .iter()
+        .map(|deduction| (deduction.commission_id.get(), deduction.requested.get()))
+        .collect();
+    assert_eq!(requested, [(3, 166), (5, 166), (9, 167)]);
+    assert_eq!(
+        applied(&refunds.apply(&unnamed(None))),
+        (Reversed, 501, 1_000 - 499)
+    );
 }
 
-proptest! {
-    #[test]
-    fn deductions_are_the_exact_share_of_the_effective_refund_after_every_step(
-        amount in 1..2000i64, commissions in proptest::collection::vec(0..2000i64, 1..4), requests in requests(),
-    ) {
-        let mut sale = sale(amount, &commissions);
-        let mut deducted = 0;
-        let mut before = Cents::ZERO;
-        for request in &requests {
-            deducted += taken(&sale.apply(request));
-            let effective = sale.effective();
-            prop_assert!(effective >= before && effective <= Cents::new(amount));
-            before = effective;
-            let due: i64 = commissions
-                .iter()
-                .map(|commission| proportion(Cents::new(*commission), effective.get(), amount).get())
-                .sum();
-            prop_assert_eq!(deducted, due);
-            let fully = effective == Cents::new(amount);
-            for commission in sale.commissions() {
-                prop_assert_eq!(commission.status == CommissionStatus::Reversed, fully);
-            }
-        }
-    }
+#[test]
+fn a_paid_commission_is_deducted_from_and_says_so() {
+    let paid = RefundableCommission {
+        status: Paid,
+        paid_out: true,
+        ..commission(1, 2_000)
+    };
+    let mut refunds = SaleRefunds::none(amount(10_000), vec![paid]);
+    let RefundDecision::Applied { deductions, .. } = refunds.apply(&delta("a", 1)) else {
+        panic!("a first refund is applied");
+    };
+    let expected = Deduction {
+        commission_id: CommissionId::new(1),
+        requested: Cents::ZERO,
+        paid_out: true,
+        status_after: Refunded,
+    };
+    assert_eq!(deductions, [expected]);
+}
 
-    #[test]
-    fn a_repeated_request_takes_nothing(amount in 1..2000i64, commission in 0..2000i64, requests in requests()) {
-        let mut sale = sale(amount, &[commission]);
-        for request in &requests {
-            sale.apply(request);
-            let once = sale.clone();
-            prop_assert_eq!(taken(&sale.apply(request)), 0);
-            prop_assert_eq!(&once, &sale);
-        }
-    }
+#[test]
+fn a_commission_of_nothing_is_reversed_without_a_deduction() {
+    let mut refunds = sale(10_000, &[0]);
+    assert_eq!(applied(&refunds.apply(&unnamed(None))), (Reversed, 10_000, 0));
+}
 
-    #[test]
-    fn refunds_that_add_up_to_the_sale_take_the_whole_commission_in_any_order(
-        parts in Just((1..=9i64).collect::<Vec<_>>()).prop_shuffle(), scale in 1..500i64, commission in 0..100_000i64,
-    ) {
-        let mut sale = sale(45 * scale, &[commission]);
-        let deducted: i64 = parts.iter().map(|part| taken(&sale.apply(&delta(Some(&part.to_string()), Some(part * scale))))).sum();
-        prop_assert_eq!(deducted, commission);
-    }
+#[test]
+fn a_row_deducted_too_much_is_not_paid_back() {
+    let ahead = RefundableCommission {
+        deducted: Cents::new(1_500),
+        ..commission(1, 2_000)
+    };
+    let mut refunds = SaleRefunds::none(amount(10_000), vec![ahead]);
+    assert_eq!(applied(&refunds.apply(&delta("a", 1_000))), (Refunded, 1_000, 0));
+    assert_eq!(applied(&refunds.apply(&unnamed(None))), (Reversed, 9_000, 500));
+}
 
-    #[test]
-    fn both_channels_reporting_the_same_refunds_in_any_interleaving_take_once(
-        parts in proptest::collection::vec(1..500i64, 1..6), swap in proptest::collection::vec(any::<bool>(), 6), commission in 0..5000i64,
-    ) {
-        let amount = parts.iter().sum::<i64>() + 100;
-        let mut sale = sale(amount, &[commission]);
-        let mut so_far = 0;
-        let mut deducted = 0;
-        for (index, part) in parts.iter().enumerate() {
-            so_far += part;
-            let mut pair = [delta(Some(&index.to_string()), Some(*part)), total(&index.to_string(), so_far)];
-            if swap[index] {
-                pair.reverse();
-            }
-            deducted += pair.iter().map(|request| taken(&sale.apply(request))).sum::<i64>();
-        }
-        prop_assert_eq!(deducted, proportion(Cents::new(commission), so_far, amount).get());
+#[test]
+fn a_reversed_commission_closes_the_sale_whatever_the_totals_say() {
+    let reversed = RefundableCommission {
+        status: Reversed,
+        ..commission(1, 2_000)
+    };
+    let mut refunds = SaleRefunds::none(amount(10_000), vec![reversed]);
+    assert_eq!(
+        refunds.apply(&delta("a", 1_000)),
+        RefundDecision::Skipped(AlreadyReversed)
+    );
+    assert!(!refunds.knows(&RefundKey::for_delta(Some("a"), None)));
+}
+
+#[test]
+fn the_largest_sale_is_refunded_without_overflow() {
+    let max = AmountCents::MAX.get();
+    let mut refunds = sale(max, &[i64::MAX, max]);
+    refunds.apply(&delta("a", max - 1));
+    refunds.apply(&delta("b", max));
+    let deducted: Vec<_> = refunds
+        .commissions()
+        .iter()
+        .map(|commission| commission.deducted.get())
+        .collect();
+    assert_eq!(deducted, [i64::MAX, max]);
+}
+
+#[test]
+fn requests_travel_as_json() {
+    for request in [delta("a", 5), unnamed(None), cumulative("evt_1", 7)] {
+        let json = serde_json::to_string(&request).unwrap();
+        assert_eq!(serde_json::from_str::<RefundRequest>(&json).unwrap(), request);
     }
 }
