@@ -168,11 +168,7 @@ pub struct OpenClaim {
 /// Takes open claims that nobody has finished for a while, oldest first, and pushes their next turn back
 /// (doubling up to a minute). Claims another relay holds are skipped. By state, never by position: a claim
 /// that committed late is not missed.
-pub async fn take_open(
-    connection: &mut PgConnection,
-    limit: i64,
-    pause: Duration,
-) -> StorageResult<Vec<OpenClaim>> {
+pub async fn take_open(pool: &PgPool, limit: i64, pause: Duration) -> StorageResult<Vec<OpenClaim>> {
     let rows = sqlx::query!(
         r#"WITH due AS (
              SELECT transaction_id FROM transaction_claims
@@ -189,7 +185,7 @@ pub async fn take_open(
         limit,
         pause.as_secs_f64(),
     )
-    .fetch_all(connection)
+    .fetch_all(pool)
     .await?;
     Ok(rows
         .into_iter()
