@@ -1,5 +1,8 @@
 //! The pipeline as its users see it: HTTP answers and rows, on real PostgreSQL and NATS.
 
+mod rows;
 mod stack;
 
+mod attribution;
 mod funnel;
+mod window;
