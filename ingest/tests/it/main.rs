@@ -4,5 +4,7 @@ mod rows;
 mod stack;
 
 mod attribution;
+mod commissions;
 mod funnel;
+mod subscriptions;
 mod window;
