@@ -6,5 +6,7 @@ mod stack;
 mod attribution;
 mod commissions;
 mod funnel;
+mod refunds;
+mod reversals;
 mod subscriptions;
 mod window;
