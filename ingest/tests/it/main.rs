@@ -7,9 +7,15 @@
     reason = "a test stops at the first surprise"
 )]
 
-mod stack;
-
+mod attribution;
+mod commissions;
 mod credentials;
 mod envelope;
 mod funnel;
 mod limits;
+mod refunds;
+mod reversals;
+mod rows;
+mod stack;
+mod subscriptions;
+mod window;
