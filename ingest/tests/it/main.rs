@@ -6,6 +6,8 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod edge;
 mod stack;
 
 mod funnel;
+mod health;
