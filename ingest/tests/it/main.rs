@@ -9,5 +9,6 @@
 mod edge;
 mod stack;
 
+mod concurrency;
 mod funnel;
 mod health;
