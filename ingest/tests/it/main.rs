@@ -9,9 +9,12 @@
 
 mod attribution;
 mod commissions;
+mod concurrency;
 mod credentials;
+mod edge;
 mod envelope;
 mod funnel;
+mod health;
 mod limits;
 mod refunds;
 mod reversals;
