@@ -4,9 +4,13 @@ mod rows;
 mod stack;
 
 mod attribution;
+mod clicks;
 mod commissions;
 mod funnel;
+mod leads;
+mod malformed;
 mod refunds;
+mod requests;
 mod reversals;
 mod subscriptions;
 mod window;

@@ -193,10 +193,19 @@ impl Stack {
     }
 
     pub async fn post_raw(&self, path: &str, token: Option<&str>, body: impl Into<reqwest::Body>) -> Answer {
-        let mut request = self.http.post(format!("{}/api/v1/track/{path}", self.base_url)).body(body);
+        let mut request = self.request(path).body(body);
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
+        Self::answer(request).await
+    }
+
+    /// A request to a tracking route, for tests that set its headers themselves.
+    pub fn request(&self, path: &str) -> reqwest::RequestBuilder {
+        self.http.post(format!("{}/api/v1/track/{path}", self.base_url))
+    }
+
+    pub async fn answer(request: reqwest::RequestBuilder) -> Answer {
         let response = request.send().await.unwrap();
         let status = response.status();
         let text = response.text().await.unwrap();
