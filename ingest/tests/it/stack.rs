@@ -10,6 +10,7 @@ use common::domain::commission::{CommissionType, Rate};
 use common::domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use common::domain::money::BasisPoints;
 use common::domain::token::ProgramToken;
+use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
 use common::storage::provisioning::{
@@ -280,7 +281,18 @@ impl Stack {
             lifecycle.tasks().close();
             lifecycle.tasks().wait().await;
         }
+        delete_streams(&self.settings).await;
         self.database.drop().await;
+    }
+}
+
+/// A stream reserves its whole size on the server: those left behind add up until no test can make its own.
+async fn delete_streams(settings: &[(&'static str, String)]) {
+    let setting = |name| settings.iter().find(|(setting, _)| *setting == name).map(|(_, value)| value).unwrap();
+    let jetstream = async_nats::jetstream::new(async_nats::connect(setting("NATS_URL")).await.unwrap());
+    for subject in Subject::ALL {
+        // Which ones exist depends on what the test has started.
+        let _ = jetstream.delete_stream(subject.stream_name(setting("STREAM_PREFIX"))).await;
     }
 }
 
