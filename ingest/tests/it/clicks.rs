@@ -9,12 +9,21 @@ use crate::rows;
 use crate::stack::{Answer, Program, Stack};
 
 async fn set_link(stack: &Stack, program: &Program, assignment: &str) {
-    let statement = format!("UPDATE referral_links SET {assignment} WHERE id = {}", program.ada.link);
-    sqlx::query(sqlx::AssertSqlSafe(statement)).execute(stack.pool()).await.unwrap();
+    let statement = format!(
+        "UPDATE referral_links SET {assignment} WHERE id = {}",
+        program.ada.link
+    );
+    sqlx::query(sqlx::AssertSqlSafe(statement))
+        .execute(stack.pool())
+        .await
+        .unwrap();
 }
 
 fn refused(answer: &Answer, message: &str) {
-    assert_eq!((answer.status, answer.message()), (StatusCode::BAD_REQUEST, message));
+    assert_eq!(
+        (answer.status, answer.message()),
+        (StatusCode::BAD_REQUEST, message)
+    );
     assert_eq!(
         answer.body,
         json!({ "data": null, "error": { "status": 400, "name": "BadRequestError", "message": message, "details": {} } })
@@ -27,20 +36,28 @@ async fn a_link_that_is_turned_off_refuses_clicks_until_it_is_turned_on_again() 
     let program = stack.program().await;
     stack.click(&program.ada.code).await;
     set_link(&stack, &program, "status = 'inactive'").await;
-    let answers = async |status: StatusCode| stack.click_with(&program.ada.code, json!({})).await.status == status;
-    stack.eventually("the link is off", async || answers(StatusCode::GONE).await).await;
+    let answers =
+        async |status: StatusCode| stack.click_with(&program.ada.code, json!({})).await.status == status;
+    stack
+        .eventually("the link is off", async || answers(StatusCode::GONE).await)
+        .await;
     let gone = stack.click_with(&program.ada.code, json!({})).await;
     assert_eq!(gone.status, StatusCode::GONE);
     let error = &gone.body["error"];
     assert_eq!(error["code"], "link_disabled");
-    assert!(error["hint"].is_string() && error["message"].is_string(), "{gone:?}");
+    assert!(
+        error["hint"].is_string() && error["message"].is_string(),
+        "{gone:?}"
+    );
     assert_eq!(gone.body["success"], false);
     assert_eq!(gone.body["message"], error["message"]);
     assert!(gone.body.get("data").is_none());
     // Another partner's link is not touched by that.
     stack.click(&program.bruno.code).await;
     set_link(&stack, &program, "status = 'active'").await;
-    stack.eventually("the link is on", async || answers(StatusCode::OK).await).await;
+    stack
+        .eventually("the link is on", async || answers(StatusCode::OK).await)
+        .await;
     stack.verify().await;
     stack.stop().await;
 }
@@ -72,8 +89,16 @@ async fn a_code_no_link_has_is_not_found_and_a_link_made_since_is_found_at_once(
     // Made after the edge has started, program and all.
     let program = stack.program().await;
     let click = stack.click_with(&program.ada.code, json!({})).await;
-    assert_eq!((click.status, &click.body["partner_code"]), (StatusCode::OK, &json!(program.ada.code)));
-    refused(&stack.click_with(&program.ada.code.to_uppercase(), json!({})).await, message);
+    assert_eq!(
+        (click.status, &click.body["partner_code"]),
+        (StatusCode::OK, &json!(program.ada.code))
+    );
+    refused(
+        &stack
+            .click_with(&program.ada.code.to_uppercase(), json!({}))
+            .await,
+        message,
+    );
     stack.verify().await;
     stack.stop().await;
 }
@@ -89,7 +114,11 @@ async fn the_code_may_be_percent_encoded_and_stand_anywhere_in_the_query() {
         "http://shop.example?aff=&aff=jörg%20%26%20co",
     ] {
         let click = stack.post("click", None, json!({ "affiliate_url": url })).await;
-        assert_eq!((click.status, &click.body["partner_code"]), (StatusCode::OK, &json!("jörg & co")), "{url}");
+        assert_eq!(
+            (click.status, &click.body["partner_code"]),
+            (StatusCode::OK, &json!("jörg & co")),
+            "{url}"
+        );
     }
     rows::counted(&stack, program.ada.link, 3).await;
     stack.verify().await;
@@ -108,13 +137,20 @@ async fn counters_and_last_clicked_follow_every_click() {
     }
     rows::counted(&stack, program.ada.link, 3).await;
     click_ids.dedup();
-    assert_eq!(click_ids.len(), 3, "without existing_click_id every click is a new customer");
-    for (table, id) in
-        [("referral_links", program.ada.link.get()), ("partner_programs", program.ada.membership.get())]
-    {
+    assert_eq!(
+        click_ids.len(),
+        3,
+        "without existing_click_id every click is a new customer"
+    );
+    for (table, id) in [
+        ("referral_links", program.ada.link.get()),
+        ("partner_programs", program.ada.membership.get()),
+    ] {
         let statement = format!("SELECT to_jsonb(t) FROM {table} t WHERE id = {id}");
-        let row: Value =
-            sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).fetch_one(stack.pool()).await.unwrap();
+        let row: Value = sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
+            .fetch_one(stack.pool())
+            .await
+            .unwrap();
         assert_eq!(row["clicks"], 3, "{table}");
         assert_eq!(row["last_clicked"], "2026-03-01T12:03:00+00:00", "{table}");
     }
@@ -139,8 +175,10 @@ async fn what_the_browser_tells_is_stored_with_the_click() {
     });
     stack.click_with(&program.ada.code, told.clone()).await;
     rows::counted(&stack, program.ada.link, 1).await;
-    let stored: Value =
-        sqlx::query_scalar("SELECT to_jsonb(c) FROM click_events c").fetch_one(stack.pool()).await.unwrap();
+    let stored: Value = sqlx::query_scalar("SELECT to_jsonb(c) FROM click_events c")
+        .fetch_one(stack.pool())
+        .await
+        .unwrap();
     for (field, value) in told.as_object().unwrap() {
         assert_eq!(stored[field], *value, "{field}");
     }
@@ -188,5 +226,8 @@ async fn a_replaced_token_is_refused_and_the_new_one_accepted_by_every_ingest() 
 
 /// What a refund of an unknown sale is answered: 404 once the token is believed.
 async fn refund_status(stack: &Stack, token: &str) -> StatusCode {
-    stack.post("refund", Some(token), json!({ "transaction_id": "unknown" })).await.status
+    stack
+        .post("refund", Some(token), json!({ "transaction_id": "unknown" }))
+        .await
+        .status
 }

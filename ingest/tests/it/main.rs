@@ -3,12 +3,14 @@
 mod rows;
 mod stack;
 
+mod approvals;
 mod attribution;
 mod clicks;
 mod commissions;
 mod funnel;
 mod leads;
 mod malformed;
+mod models;
 mod refunds;
 mod requests;
 mod reversals;

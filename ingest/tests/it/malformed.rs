@@ -52,7 +52,11 @@ fn routes(program: &Program, click_id: &str) -> [Route; 4] {
         Route {
             path: "refund",
             body: json!({ "transaction_id": "t1" }),
-            strings: &[("transaction_id", 255), ("refund_id", 255), ("refund_reason", 1000)],
+            strings: &[
+                ("transaction_id", 255),
+                ("refund_id", 255),
+                ("refund_reason", 1000),
+            ],
         },
     ]
 }
@@ -101,16 +105,28 @@ async fn a_body_that_is_no_json_object_is_refused_by_every_route() {
         let listed = format!("[{valid}]");
         let cut = &valid[..valid.len() - 1];
         let twice = format!("{valid}{valid}");
-        let bodies = ["", " ", "null", "true", "5", "\"text\"", "[]", &listed, cut, &twice, "{'a': 1}", "{\"a\":}", &deep];
+        let bodies = [
+            "", " ", "null", "true", "5", "\"text\"", "[]", &listed, cut, &twice, "{'a': 1}", "{\"a\":}",
+            &deep,
+        ];
         for body in bodies {
             let answer = route.post(&stack, &program, body.as_bytes().to_vec()).await;
             refused(&answer, 400, NOT_JSON, &format!("{} {body}", route.path));
         }
         for (field, _) in route.strings {
             // Not UTF-8, half a surrogate pair, and the field twice.
-            for text in [&b"\"\xff\xfe\""[..], br#""\ud800""#, &[br#""a",""#, field.as_bytes(), br#"":"b""#].concat()] {
+            for text in [
+                &b"\"\xff\xfe\""[..],
+                br#""\ud800""#,
+                &[br#""a",""#, field.as_bytes(), br#"":"b""#].concat(),
+            ] {
                 let answer = route.post(&stack, &program, route.with(field, text)).await;
-                refused(&answer, 400, NOT_JSON, &format!("{} {field} {text:?}", route.path));
+                refused(
+                    &answer,
+                    400,
+                    NOT_JSON,
+                    &format!("{} {field} {text:?}", route.path),
+                );
             }
         }
     }
@@ -129,16 +145,32 @@ async fn strings_of_another_type_too_long_or_with_nul_are_refused_by_name() {
             let nul = json!("a\0b").to_string();
             let long = json!("ü".repeat(longest + 1)).to_string();
             let too_long = format!("{field} must be at most {longest} characters");
-            for (value, message) in
-                [(nul, format!("{field} must not contain NUL characters")), (long, too_long)]
-            {
-                let answer = route.post(&stack, &program, route.with(field, value.as_bytes())).await;
+            for (value, message) in [
+                (nul, format!("{field} must not contain NUL characters")),
+                (long, too_long),
+            ] {
+                let answer = route
+                    .post(&stack, &program, route.with(field, value.as_bytes()))
+                    .await;
                 refused(&answer, 400, &message, &format!("{} {field}", route.path));
             }
-            for value in ["5", "1.5", "-9223372036854775809", "true", "[]", "[\"a\"]", "{}", "{\"a\": \"b\"}"] {
-                let answer = route.post(&stack, &program, route.with(field, value.as_bytes())).await;
+            for value in [
+                "5",
+                "1.5",
+                "-9223372036854775809",
+                "true",
+                "[]",
+                "[\"a\"]",
+                "{}",
+                "{\"a\": \"b\"}",
+            ] {
+                let answer = route
+                    .post(&stack, &program, route.with(field, value.as_bytes()))
+                    .await;
                 let message = match (route.path, *field) {
-                    ("sale", "transaction_id") => "transaction_id is required and must be a string".to_owned(),
+                    ("sale", "transaction_id") => {
+                        "transaction_id is required and must be a string".to_owned()
+                    }
                     ("refund", "transaction_id") => "transaction_id is required".to_owned(),
                     _ => format!("{field} must be a string"),
                 };
@@ -156,12 +188,41 @@ async fn amounts_are_integers_written_as_such_and_within_64_bits() {
     let stack = Stack::start().await;
     let (program, [_, _, sale, refund]) = prepared(&stack).await;
     let before = rows::counts(&stack).await;
-    let amounts = ["1e2", "1.5", "100.0", "\"100\"", "9223372036854775808", "-9223372036854775809", "-1", "[1]", "{}", "true"];
+    let amounts = [
+        "1e2",
+        "1.5",
+        "100.0",
+        "\"100\"",
+        "9223372036854775808",
+        "-9223372036854775809",
+        "-1",
+        "[1]",
+        "{}",
+        "true",
+    ];
     for amount in amounts {
-        let answer = sale.post(&stack, &program, sale.with("amount_cents", amount.as_bytes())).await;
-        refused(&answer, 400, "amount_cents is required and must be a positive integer", amount);
-        let answer = refund.post(&stack, &program, refund.with("refund_amount_cents", amount.as_bytes())).await;
-        refused(&answer, 400, "refund_amount_cents must be a positive integer", amount);
+        let answer = sale
+            .post(&stack, &program, sale.with("amount_cents", amount.as_bytes()))
+            .await;
+        refused(
+            &answer,
+            400,
+            "amount_cents is required and must be a positive integer",
+            amount,
+        );
+        let answer = refund
+            .post(
+                &stack,
+                &program,
+                refund.with("refund_amount_cents", amount.as_bytes()),
+            )
+            .await;
+        refused(
+            &answer,
+            400,
+            "refund_amount_cents must be a positive integer",
+            amount,
+        );
     }
     nothing_stored(&stack, &program, &before).await;
     stack.verify().await;
@@ -190,7 +251,10 @@ async fn line_items_that_cannot_be_stored_are_refused() {
     for item in items {
         let answer = sale.post(&stack, &program, sale.with("line_items", item)).await;
         let message = answer.message().to_owned();
-        assert!(message == NOT_JSON || message.starts_with("line_items must"), "{message}");
+        assert!(
+            message == NOT_JSON || message.starts_with("line_items must"),
+            "{message}"
+        );
         refused(&answer, 400, &message, &String::from_utf8_lossy(item));
     }
     nothing_stored(&stack, &program, &before).await;
@@ -204,14 +268,26 @@ async fn flags_and_additional_data_of_another_type_are_refused() {
     let (program, routes) = prepared(&stack).await;
     let before = rows::counts(&stack).await;
     for route in &routes[..3] {
-        for value in ["5", "\"text\"", "true", "[]", "[true]", r#"{"test_mode": "true"}"#, r#"{"test_mode": 1}"#] {
-            let answer = route.post(&stack, &program, route.with("additional_data", value.as_bytes())).await;
+        for value in [
+            "5",
+            "\"text\"",
+            "true",
+            "[]",
+            "[true]",
+            r#"{"test_mode": "true"}"#,
+            r#"{"test_mode": 1}"#,
+        ] {
+            let answer = route
+                .post(&stack, &program, route.with("additional_data", value.as_bytes()))
+                .await;
             let message = answer.message().to_owned();
             refused(&answer, 400, &message, &format!("{} {value}", route.path));
         }
     }
     for value in ["0", "1", "\"true\"", "[]"] {
-        let answer = routes[2].post(&stack, &program, routes[2].with("is_recurring", value.as_bytes())).await;
+        let answer = routes[2]
+            .post(&stack, &program, routes[2].with("is_recurring", value.as_bytes()))
+            .await;
         refused(&answer, 400, "is_recurring must be a boolean", value);
     }
     nothing_stored(&stack, &program, &before).await;
@@ -249,21 +325,31 @@ async fn the_longest_strings_and_stranger_but_valid_text_are_recorded_as_sent() 
     let odd = "\"'\\\u{1}\u{7f}\u{1f600}\u{202e}%s{}$1; DROP TABLE customers; --";
     for (field, longest) in routes[0].strings {
         let text: String = odd.chars().cycle().take(*longest).collect();
-        let answer = routes[0].post(&stack, &program, routes[0].with(field, json!(text).to_string().as_bytes())).await;
+        let answer = routes[0]
+            .post(
+                &stack,
+                &program,
+                routes[0].with(field, json!(text).to_string().as_bytes()),
+            )
+            .await;
         assert_eq!(answer.status, 200, "{field}: {answer:?}");
     }
     let body = json!({ "transaction_id": odd, "amount_cents": 1, "customer_key": "user-1", "product_id": odd,
                        "line_items": { "a\"\\": [null, 1e-7, odd, { "b": [] }] } });
     assert_eq!(stack.sale(&program, body.clone()).await.status, 200);
     let stored = rows::sale(&stack, odd).await;
-    assert_eq!((&stored["product_id"], &stored["line_items"]), (&json!(odd), &body["line_items"]));
+    assert_eq!(
+        (&stored["product_id"], &stored["line_items"]),
+        (&json!(odd), &body["line_items"])
+    );
     let refund = json!({ "transaction_id": odd, "refund_reason": odd, "refund_id": odd });
     assert_eq!(stack.refund(&program, refund).await.body["status"], "reversed");
     assert_eq!(rows::commission(&stack, odd).await["refund_reason"], odd);
-    let stored: Option<String> = sqlx::query_scalar("SELECT page_url FROM click_events WHERE page_url IS NOT NULL")
-        .fetch_one(stack.pool())
-        .await
-        .unwrap();
+    let stored: Option<String> =
+        sqlx::query_scalar("SELECT page_url FROM click_events WHERE page_url IS NOT NULL")
+            .fetch_one(stack.pool())
+            .await
+            .unwrap();
     assert_eq!(stored, Some(odd.chars().cycle().take(8192).collect()));
     stack.verify().await;
     stack.stop().await;

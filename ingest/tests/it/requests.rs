@@ -34,7 +34,11 @@ pub async fn with_a_sale(stack: &Stack) -> Program {
 }
 
 /// Clicks are written behind their answers, in order: once one more is counted, none before it is still to come.
-pub async fn nothing_stored(stack: &Stack, program: &Program, before: &std::collections::BTreeMap<String, i64>) {
+pub async fn nothing_stored(
+    stack: &Stack,
+    program: &Program,
+    before: &std::collections::BTreeMap<String, i64>,
+) {
     let mut expected = before.clone();
     for table in ["customers", "click_events"] {
         *expected.get_mut(table).unwrap() += 1;
@@ -57,17 +61,42 @@ async fn refused_clicks_say_why() {
         (json!("javascript:alert(1)?aff=ada"), "Invalid affiliate_url"),
         (json!(5), "Invalid affiliate_url"),
         (json!(["https://shop.example/?aff=ada"]), "Invalid affiliate_url"),
-        (json!("https://shop.example/"), "No aff parameter found in affiliate_url"),
-        (json!("https://shop.example/?aff="), "No aff parameter found in affiliate_url"),
-        (json!("https://shop.example/#?aff=ada"), "No aff parameter found in affiliate_url"),
-        (json!("https://shop.example/?aff=a%00"), "No aff parameter found in affiliate_url"),
-        (json!("https://shop.example/?aff=nobody"), "Referral link not found"),
-        (json!("https://shop.example/?aff=' OR 1=1 --"), "Referral link not found"),
+        (
+            json!("https://shop.example/"),
+            "No aff parameter found in affiliate_url",
+        ),
+        (
+            json!("https://shop.example/?aff="),
+            "No aff parameter found in affiliate_url",
+        ),
+        (
+            json!("https://shop.example/#?aff=ada"),
+            "No aff parameter found in affiliate_url",
+        ),
+        (
+            json!("https://shop.example/?aff=a%00"),
+            "No aff parameter found in affiliate_url",
+        ),
+        (
+            json!("https://shop.example/?aff=nobody"),
+            "Referral link not found",
+        ),
+        (
+            json!("https://shop.example/?aff=' OR 1=1 --"),
+            "Referral link not found",
+        ),
     ] {
-        let answer = stack.post("click", None, json!({ "affiliate_url": affiliate_url })).await;
+        let answer = stack
+            .post("click", None, json!({ "affiliate_url": affiliate_url }))
+            .await;
         refused(&answer, 400, message, &affiliate_url.to_string());
     }
-    refused(&stack.post("click", None, json!({})).await, 400, "affiliate_url is required", "no field at all");
+    refused(
+        &stack.post("click", None, json!({})).await,
+        400,
+        "affiliate_url is required",
+        "no field at all",
+    );
     nothing_stored(&stack, &program, &before).await;
     stack.verify().await;
     stack.stop().await;
@@ -86,14 +115,39 @@ async fn refused_leads_say_why() {
     let converted = "Customer status cannot be updated to lead. Current status: conversion";
     for (token, body, status, message) in [
         (token, json!({}), 400, "click_id or customer_key is required"),
-        (None, json!({ "click_id": "", "customer_key": "" }), 400, "click_id or customer_key is required"),
+        (
+            None,
+            json!({ "click_id": "", "customer_key": "" }),
+            400,
+            "click_id or customer_key is required",
+        ),
         (token, json!({ "customer_key": "user-2" }), 400, not_found),
-        (None, json!({ "click_id": "cust_1_1700000000000" }), 400, not_found),
-        (token, json!({ "click_id": foreign }), 400, "Customer does not belong to this program"),
+        (
+            None,
+            json!({ "click_id": "cust_1_1700000000000" }),
+            400,
+            not_found,
+        ),
+        (
+            token,
+            json!({ "click_id": foreign }),
+            400,
+            "Customer does not belong to this program",
+        ),
         (token, json!({ "customer_key": "user-1" }), 400, converted),
-        (nobody, json!({ "customer_key": "user-1" }), 401, "Invalid API token"),
+        (
+            nobody,
+            json!({ "customer_key": "user-1" }),
+            401,
+            "Invalid API token",
+        ),
     ] {
-        refused(&stack.post("lead", token, body.clone()).await, status, message, &body.to_string());
+        refused(
+            &stack.post("lead", token, body.clone()).await,
+            status,
+            message,
+            &body.to_string(),
+        );
     }
     nothing_stored(&stack, &program, &before).await;
     stack.verify().await;
@@ -124,27 +178,75 @@ async fn refused_sales_say_why() {
         (json!({ "amount_cents": true }), 400, amount),
         (json!({ "customer_key": null }), 400, not_found),
         (json!({ "customer_key": "user-2" }), 400, not_found),
-        (json!({ "customer_key": null, "click_id": "garbage" }), 400, not_found),
-        (json!({ "customer_key": null, "click_id": foreign }), 400, no_attribution),
+        (
+            json!({ "customer_key": null, "click_id": "garbage" }),
+            400,
+            not_found,
+        ),
+        (
+            json!({ "customer_key": null, "click_id": foreign }),
+            400,
+            no_attribution,
+        ),
         (json!({ "transaction_id": "t1" }), 409, duplicate),
         // A taken transaction_id is named before anything a look-up would find.
-        (json!({ "transaction_id": "t1", "customer_key": "user-2" }), 409, duplicate),
+        (
+            json!({ "transaction_id": "t1", "customer_key": "user-2" }),
+            409,
+            duplicate,
+        ),
         (json!({ "customer_key": 5 }), 400, "customer_key must be a string"),
         (json!({ "click_id": 5 }), 400, "click_id must be a string"),
-        (json!({ "currency": "EURO" }), 400, "currency must be a three-letter ISO 4217 code"),
-        (json!({ "currency": "€" }), 400, "currency must be a three-letter ISO 4217 code"),
-        (json!({ "sale_type": "gift" }), 400, "sale_type must be payment or subscription"),
-        (json!({ "subscription_interval": "daily" }), 400, "subscription_interval must be monthly, quarterly or annual"),
-        (json!({ "is_recurring": "yes" }), 400, "is_recurring must be a boolean"),
-        (json!({ "line_items": "two shirts" }), 400, "line_items must be an object or an array"),
+        (
+            json!({ "currency": "EURO" }),
+            400,
+            "currency must be a three-letter ISO 4217 code",
+        ),
+        (
+            json!({ "currency": "€" }),
+            400,
+            "currency must be a three-letter ISO 4217 code",
+        ),
+        (
+            json!({ "sale_type": "gift" }),
+            400,
+            "sale_type must be payment or subscription",
+        ),
+        (
+            json!({ "subscription_interval": "daily" }),
+            400,
+            "subscription_interval must be monthly, quarterly or annual",
+        ),
+        (
+            json!({ "is_recurring": "yes" }),
+            400,
+            "is_recurring must be a boolean",
+        ),
+        (
+            json!({ "line_items": "two shirts" }),
+            400,
+            "line_items must be an object or an array",
+        ),
     ] {
         let mut body = json!({ "transaction_id": "t2", "amount_cents": 5000, "customer_key": "user-1" });
-        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-        refused(&stack.sale(&program, body).await, status, message, &change.to_string());
+        body.as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
+        refused(
+            &stack.sale(&program, body).await,
+            status,
+            message,
+            &change.to_string(),
+        );
     }
     // Unique over all programs.
     let body = json!({ "transaction_id": "t1", "amount_cents": 5000, "click_id": foreign });
-    refused(&stack.sale(&other, body).await, 409, duplicate, "another program's transaction_id");
+    refused(
+        &stack.sale(&other, body).await,
+        409,
+        duplicate,
+        "another program's transaction_id",
+    );
     nothing_stored(&stack, &program, &before).await;
     stack.verify().await;
     stack.stop().await;
@@ -155,19 +257,47 @@ async fn refused_refunds_say_why() {
     let stack = Stack::start().await;
     let program = with_a_sale(&stack).await;
     let before = rows::counts(&stack).await;
-    let (id, amount) = ("transaction_id is required", "refund_amount_cents must be a positive integer");
+    let (id, amount) = (
+        "transaction_id is required",
+        "refund_amount_cents must be a positive integer",
+    );
     for (body, status, message) in [
         (json!({}), 400, id),
         (json!({ "transaction_id": null }), 400, id),
         (json!({ "transaction_id": "" }), 400, id),
         (json!({ "transaction_id": 5 }), 400, id),
-        (json!({ "transaction_id": "t1", "refund_amount_cents": -1 }), 400, amount),
-        (json!({ "transaction_id": "t1", "refund_amount_cents": "100" }), 400, amount),
-        (json!({ "transaction_id": "t1", "refund_id": 5 }), 400, "refund_id must be a string"),
-        (json!({ "transaction_id": "t1", "refund_reason": {} }), 400, "refund_reason must be a string"),
-        (json!({ "transaction_id": "t2" }), 404, "Sale not found for transaction_id"),
+        (
+            json!({ "transaction_id": "t1", "refund_amount_cents": -1 }),
+            400,
+            amount,
+        ),
+        (
+            json!({ "transaction_id": "t1", "refund_amount_cents": "100" }),
+            400,
+            amount,
+        ),
+        (
+            json!({ "transaction_id": "t1", "refund_id": 5 }),
+            400,
+            "refund_id must be a string",
+        ),
+        (
+            json!({ "transaction_id": "t1", "refund_reason": {} }),
+            400,
+            "refund_reason must be a string",
+        ),
+        (
+            json!({ "transaction_id": "t2" }),
+            404,
+            "Sale not found for transaction_id",
+        ),
     ] {
-        refused(&stack.refund(&program, body.clone()).await, status, message, &body.to_string());
+        refused(
+            &stack.refund(&program, body.clone()).await,
+            status,
+            message,
+            &body.to_string(),
+        );
     }
     nothing_stored(&stack, &program, &before).await;
     stack.verify().await;
@@ -197,8 +327,15 @@ async fn sales_and_refunds_need_one_usable_token() {
         for (path, message) in [("sale", of_sale), ("refund", of_refund)] {
             // The credential is judged before the body: this one would be refused as well.
             let request = stack.request(path).body("not JSON");
-            let request = headers.iter().fold(request, |request, value| request.header("authorization", *value));
-            refused(&Stack::answer(request).await, 401, message, &format!("{path} with {headers:?}"));
+            let request = headers
+                .iter()
+                .fold(request, |request, value| request.header("authorization", *value));
+            refused(
+                &Stack::answer(request).await,
+                401,
+                message,
+                &format!("{path} with {headers:?}"),
+            );
         }
     }
     nothing_stored(&stack, &program, &before).await;
