@@ -22,7 +22,7 @@ use crate::body::{TrackingBody, parse};
 use crate::claims::{ClaimRequest, Claimed};
 use crate::credential::BearerHeader;
 use crate::error::ApiError;
-use crate::field::{Field, free_form, refused};
+use crate::field::{Field, free_form, object, refused};
 use crate::pipeline::{encode, not_claimed, outcome};
 use crate::routes::test_mode::AdditionalData;
 
@@ -44,6 +44,7 @@ struct SaleRequest<'a> {
     subscription_id: Field<String>,
     subscription_interval: Field<String>,
     product_id: Field<String>,
+    #[serde(deserialize_with = "object")]
     additional_data: Option<AdditionalData>,
 }
 
