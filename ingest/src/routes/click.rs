@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::body::{TrackingBody, parse};
 use crate::directory::Link;
 use crate::error::ApiError;
-use crate::field::Field;
+use crate::field::{Field, object};
 use crate::pipeline::{encode, not_published};
 use crate::routes::test_mode::AdditionalData;
 
@@ -38,6 +38,7 @@ struct ClickRequest {
     language: Field<String>,
     timezone: Field<String>,
     existing_click_id: Field<String>,
+    #[serde(deserialize_with = "object")]
     additional_data: Option<AdditionalData>,
 }
 

@@ -7,7 +7,11 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod approvals;
 mod attribution;
+mod authentication;
+mod bounds;
+mod clicks;
 mod commissions;
 mod concurrency;
 mod credentials;
@@ -15,8 +19,13 @@ mod edge;
 mod envelope;
 mod funnel;
 mod health;
+mod leads;
 mod limits;
+mod malformed;
+mod models;
+mod provisional;
 mod refunds;
+mod requests;
 mod reversals;
 mod rows;
 mod stack;

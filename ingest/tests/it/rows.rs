@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::stack::{Program, Stack};
 
-/// The customer to whom a click_id was issued.
+/// The customer to whom a `click_id` was issued.
 pub async fn customer(stack: &Stack, click_id: &str) -> Value {
     sqlx::query_scalar("SELECT to_jsonb(c) FROM customers c WHERE click_id = $1")
         .bind(click_id)
@@ -18,7 +18,7 @@ pub async fn customer(stack: &Stack, click_id: &str) -> Value {
         .unwrap()
 }
 
-/// The sale recorded under a transaction_id; `null` when there is none.
+/// The sale recorded under a `transaction_id`; `null` when there is none.
 pub async fn sale(stack: &Stack, transaction_id: &str) -> Value {
     sqlx::query_scalar("SELECT to_jsonb(s) FROM sale_events s WHERE processor_event_id = $1")
         .bind(transaction_id)

@@ -10,6 +10,7 @@ use common::domain::commission::{CommissionType, Rate};
 use common::domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use common::domain::money::BasisPoints;
 use common::domain::token::ProgramToken;
+use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
 use common::storage::provisioning::{
@@ -273,9 +274,7 @@ impl Stack {
     }
 
     pub async fn post_raw(&self, path: &str, token: Option<&str>, body: impl Into<reqwest::Body>) -> Answer {
-        let mut request = self
-            .request(Method::POST, &format!("/api/v1/track/{path}"))
-            .body(body);
+        let mut request = self.tracking(path).body(body);
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
@@ -285,6 +284,11 @@ impl Stack {
     /// Any request to the edge, to be completed and sent with [`Self::send`].
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         self.http.request(method, format!("{}{path}", self.base_url))
+    }
+
+    /// A request to a tracking route, for tests that set its headers themselves.
+    pub fn tracking(&self, path: &str) -> reqwest::RequestBuilder {
+        self.request(Method::POST, &format!("/api/v1/track/{path}"))
     }
 
     pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
