@@ -8,7 +8,10 @@
 
 mod edge;
 mod stack;
+mod streams;
 
 mod concurrency;
+mod crashes;
+mod delivery;
 mod funnel;
 mod health;
