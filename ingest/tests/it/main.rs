@@ -12,6 +12,8 @@ mod streams;
 
 mod concurrency;
 mod crashes;
+mod dead_letters;
 mod delivery;
 mod funnel;
 mod health;
+mod outages;
