@@ -28,12 +28,12 @@ async fn sales_and_refunds_need_one_usable_token() {
     for (headers, of_sale, of_refund) in cases {
         for (path, message) in [("sale", of_sale), ("refund", of_refund)] {
             // The credential is judged before the body: this one would be refused as well.
-            let request = stack.request(path).body("not JSON");
+            let request = stack.tracking(path).body("not JSON");
             let request = headers
                 .iter()
                 .fold(request, |request, value| request.header("authorization", *value));
             refused(
-                &Stack::answer(request).await,
+                &stack.send(request).await,
                 401,
                 message,
                 &format!("{path} with {headers:?}"),

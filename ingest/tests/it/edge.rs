@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::process::{Command, ExitStatus, Stdio};
 
-use common::testing::Process;
+use common::runtime::clock::Clock;
+use common::testing::{Process, free_address};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -12,17 +13,18 @@ use crate::stack::{Answer, Program, Stack};
 /// A client of one ingest. Clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Edge {
-    base_url: String,
+    address: SocketAddr,
     http: reqwest::Client,
 }
 
 impl Edge {
     pub fn at(address: SocketAddr) -> Self {
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self {
-            base_url: format!("http://{address}"),
-            http,
-        }
+        Self { address, http }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The error is a connection that broke before the answer.
@@ -32,7 +34,7 @@ impl Edge {
         token: Option<&str>,
         body: &Value,
     ) -> Result<Answer, reqwest::Error> {
-        let url = format!("{}/api/v1/track/{path}", self.base_url);
+        let url = format!("http://{}/api/v1/track/{path}", self.address);
         let mut request = self.http.post(url).body(body.to_string());
         if let Some(token) = token {
             request = request.bearer_auth(token);
@@ -70,7 +72,11 @@ impl Edge {
 
     /// The status of `/livez` or `/readyz`; `None` while nobody listens.
     pub async fn health(&self, path: &str) -> Option<StatusCode> {
-        let answer = self.http.get(format!("{}/{path}", self.base_url)).send().await;
+        let answer = self
+            .http
+            .get(format!("http://{}/{path}", self.address))
+            .send()
+            .await;
         answer.ok().map(|answer| answer.status())
     }
 
@@ -87,6 +93,37 @@ impl Edge {
 /// A sale of ten dollars' commission at 20 %.
 pub fn sale_of(transaction_id: &str, customer_key: &str) -> Value {
     json!({ "transaction_id": transaction_id, "amount_cents": 5_000, "customer_key": customer_key })
+}
+
+/// One ingest and one worker whose callers wait this long for an outcome, and a client of the ingest.
+pub async fn answering_within(milliseconds: u32) -> (Stack, Edge) {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    stack
+        .settings
+        .push(("ANSWER_WITHIN_MS", milliseconds.to_string()));
+    let worker = Edge::at(stack.start_worker());
+    let address = stack.start_ingest();
+    stack.use_ingest(address);
+    let edge = Edge::at(address);
+    edge.ready(&stack).await;
+    worker.ready(&stack).await;
+    (stack, edge)
+}
+
+/// Long enough for anything that is bound to happen.
+pub const PATIENT: u32 = 30_000;
+
+/// Sends a sale to an ingest that dies between claiming it and publishing it.
+pub async fn sale_at_a_dying_ingest(stack: &Stack, program: &Program, body: &Value) {
+    let address = free_address();
+    let mut settings = stack.environment(address);
+    settings.push(("CRASH_AT", "ingest.after_claim".to_owned()));
+    let process = Process::start("ingest", &settings);
+    let edge = Edge::at(address);
+    edge.ready(stack).await;
+    let answer = edge.try_post("sale", Some(&program.token), body).await;
+    assert!(answer.is_err(), "{answer:?}");
+    assert!(!ended(process).await.success());
 }
 
 /// Waits for a process to end by itself, without holding up the services in this one.

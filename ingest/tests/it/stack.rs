@@ -110,7 +110,7 @@ impl Stack {
             ("NATS_URL", from_environment("NATS_URL")),
             ("REDIS_URL", from_environment("REDIS_URL")),
             ("STREAM_PREFIX", unique_name()),
-            ("STREAM_MAX_BYTES", (64 << 20).to_string()),
+            ("STREAM_MAX_BYTES", (8 << 20).to_string()),
             ("CLICK_ID_KEYS", "11".repeat(32)),
             ("EMAIL_HASH_KEY", "22".repeat(32)),
             // Tests about limits set their own.
@@ -364,6 +364,7 @@ impl Stack {
         for service in self.services.into_iter().chain(self.workers) {
             stop(service).await;
         }
+        drop_streams(&self.settings).await;
         self.database.drop().await;
     }
 }
@@ -373,6 +374,17 @@ async fn stop((lifecycle, service): Service) {
     service.await.unwrap().unwrap();
     lifecycle.tasks().close();
     lifecycle.tasks().wait().await;
+}
+
+/// A server reserves the whole size of each stream: those of many tests together exceed any disk.
+async fn drop_streams(settings: &[(&'static str, String)]) {
+    let setting = |name: &str| &settings.iter().find(|(setting, _)| *setting == name).unwrap().1;
+    let client = async_nats::connect(setting("NATS_URL")).await.unwrap();
+    let jetstream = async_nats::jetstream::new(client);
+    for subject in Subject::ALL {
+        let stream = subject.stream_name(setting("STREAM_PREFIX"));
+        jetstream.delete_stream(stream).await.unwrap();
+    }
 }
 
 pub fn percentage(basis_points: u32) -> Rate {
