@@ -192,6 +192,13 @@ pub struct TestEvents {
     pub latest: Option<LatestTestEvent>,
 }
 
+impl TestEvents {
+    pub const NONE: Self = Self {
+        count: 0,
+        latest: None,
+    };
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LatestTestEvent {
     pub row_id: i64,
