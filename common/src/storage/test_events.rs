@@ -220,10 +220,12 @@ pub const COUNTED: i64 = 10;
 
 /// The test events of a program; `None` when there is no such program.
 pub async fn of_program(pool: &PgPool, program_id: ProgramId) -> StorageResult<Option<TestedProgram>> {
-    let workspace_id =
-        sqlx::query_scalar!("SELECT workspace_id FROM programs WHERE id = $1", program_id.get())
-            .fetch_optional(pool)
-            .await?;
+    let workspace_id = sqlx::query_scalar!(
+        "SELECT workspace_id FROM programs WHERE id = $1",
+        program_id.get()
+    )
+    .fetch_optional(pool)
+    .await?;
     let Some(workspace_id) = workspace_id else {
         return Ok(None);
     };

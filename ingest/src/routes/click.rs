@@ -149,7 +149,9 @@ async fn test(
             .map(|link| link.referral_link_id),
         visit,
     };
-    let answer = app.record_test(program_id, TestEvent::Click(test), FAILED).await?;
+    let answer = app
+        .record_test(program_id, TestEvent::Click(test), FAILED)
+        .await?;
     Ok(Json(ClickAnswer::Test(answer)))
 }
 

@@ -50,9 +50,7 @@ pub async fn lead(
     caller: Caller,
     body: TrackingBody,
 ) -> Result<Json<LegacyLeadAnswer>, ApiError> {
-    let legacy = body
-        .bytes()
-        .and_then(|bytes| parse::<LegacyLeadRequest>(&bytes));
+    let legacy = body.bytes().and_then(|bytes| parse::<LegacyLeadRequest>(&bytes));
     let customer_code = match &legacy {
         Ok(LegacyLeadRequest {
             customer_code: Field::Given(customer_code),

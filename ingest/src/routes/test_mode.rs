@@ -78,7 +78,9 @@ impl<'de> Deserialize<'de> for AdditionalData {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?.get();
         match raw.as_bytes().first() {
-            Some(b'{') => serde_json::from_str(raw).map(Self::Object).map_err(D::Error::custom),
+            Some(b'{') => serde_json::from_str(raw)
+                .map(Self::Object)
+                .map_err(D::Error::custom),
             _ if raw == "null" => Ok(Self::Absent),
             _ => Ok(Self::WrongType),
         }

@@ -12,4 +12,6 @@ mod stack;
 mod credentials;
 mod envelope;
 mod funnel;
+mod legacy;
 mod limits;
+mod test_mode;
