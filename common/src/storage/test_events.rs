@@ -9,7 +9,8 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::StorageResult;
-use crate::domain::ids::{EventId, ProgramId};
+use crate::domain::ids::{EventId, ProgramId, ReferralLinkId};
+use crate::domain::money::AmountCents;
 use crate::domain::sale::SubscriptionInterval;
 use crate::domain::text::Text;
 use crate::messages::test_event::{TestClick, TestEventRecord, TestLead, TestSale};
@@ -46,7 +47,7 @@ pub async fn insert_clicks(
     let (events, programs, times) = common(tests);
     let links: Vec<Option<i64>> = tests
         .iter()
-        .map(|(_, click)| click.referral_link_id.map(|link| link.get()))
+        .map(|(_, click)| click.referral_link_id.map(ReferralLinkId::get))
         .collect();
     sqlx::query!(
         "INSERT INTO click_events (event_id, program_id, click_timestamp, referral_link_id, session_id, page_url,
@@ -136,7 +137,7 @@ pub async fn insert_sales(
     let sales = || tests.iter().map(|(_, sale)| sale);
     let transaction_ids: Vec<&str> = sales().map(|sale| sale.transaction_id.as_str()).collect();
     let amounts: Vec<i64> = sales()
-        .map(|sale| sale.amount.map_or(0, |amount| amount.get()))
+        .map(|sale| sale.amount.map_or(0, AmountCents::get))
         .collect();
     let currencies: Vec<&str> = sales().map(|sale| sale.currency.as_str()).collect();
     let types: Vec<&str> = sales().map(|sale| sale.sale_type.as_str()).collect();

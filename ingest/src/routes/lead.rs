@@ -88,9 +88,9 @@ pub(super) async fn track(
 
 /// Asks for no identifier and looks none up.
 async fn test(app: &App, caller: Caller, request: LeadRequest) -> Result<LeadAnswer, ApiError> {
-    let (names, named) = request.names()?;
+    let (names, program_id) = request.names()?;
     let program_id = app
-        .tested_program(caller, named, PROGRAM_ID, FAILED)
+        .tested_program(caller, program_id, PROGRAM_ID, FAILED)
         .await?
         .ok_or_else(|| no_program(PROGRAM_ID))?;
     let test = TestLead {

@@ -1,7 +1,6 @@
 //! Endpoints that are no more: 410 for every method, naming what took their place.
 
 use axum::Router;
-use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 
 use crate::app::App;
@@ -22,10 +21,9 @@ pub fn router() -> Router<App> {
     RETIRED
         .into_iter()
         .fold(Router::new(), |router, (path, replacement)| {
-            router.route(path, any(move || gone(replacement)))
+            router.route(
+                path,
+                any(move || async move { ApiError::Retired { replacement } }),
+            )
         })
-}
-
-async fn gone(replacement: &'static str) -> Response {
-    ApiError::Retired { replacement }.into_response()
 }
