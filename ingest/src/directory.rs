@@ -17,6 +17,7 @@ use std::time::Duration;
 use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
 use common::domain::ids::{ProgramId, ReferralLinkId};
+use common::domain::key_rotation::KeyRotation;
 use common::domain::token::TokenHash;
 use common::runtime::batch::{Batcher, Bounds};
 use common::runtime::lifecycle::Lifecycle;
@@ -44,6 +45,14 @@ pub enum Link {
     Inactive,
     /// Without partner or program.
     Misconfigured,
+}
+
+/// A program as its tracking token opens it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProgramKey {
+    pub program_id: ProgramId,
+    /// Set when the token is marked for rotation.
+    pub rotation: Option<KeyRotation>,
 }
 
 /// The directory could not be asked.
@@ -113,13 +122,13 @@ impl Directory {
     }
 
     /// The program whose tracking token has this hash.
-    pub async fn program_of_token(&self, hash: TokenHash) -> Result<Option<ProgramId>, Unavailable> {
+    pub async fn program_of_token(&self, hash: TokenHash) -> Result<Option<ProgramKey>, Unavailable> {
         let known = read(&self.memory).program_of_live_token(&hash);
         if known.is_some() {
             return Ok(known);
         }
         self.tokens.submit(hash).await.map_err(Unavailable::new)??;
-        Ok(read(&self.memory).tokens.get(&hash).copied())
+        Ok(read(&self.memory).program_of_token(&hash))
     }
 }
 
@@ -141,9 +150,17 @@ impl Memory {
         })
     }
 
-    fn program_of_live_token(&self, hash: &TokenHash) -> Option<ProgramId> {
+    fn program_of_live_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
         self.live_until.filter(|until| Instant::now() < *until)?;
-        self.tokens.get(hash).copied()
+        self.program_of_token(hash)
+    }
+
+    fn program_of_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
+        let program = self.programs.get(self.tokens.get(hash)?)?;
+        Some(ProgramKey {
+            program_id: program.program_id,
+            rotation: program.rotation,
+        })
     }
 
     fn put_program(&mut self, program: DirectoryProgram) {

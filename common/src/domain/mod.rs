@@ -3,6 +3,7 @@
 //! - [`ids`]: what a record is called inside the service.
 //! - [`click_id`]: the public, unguessable name of a customer.
 //! - [`token`]: the program tracking token, and telling credentials apart.
+//! - [`key_rotation`]: until when a marked token is accepted.
 //! - [`affiliate_url`]: from a landing URL to the referral link's short code.
 //! - [`customer`]: the click → lead → conversion lifecycle.
 //! - [`attribution`]: which referral links a sale credits, and until when.
@@ -22,6 +23,7 @@ pub mod click_id;
 pub mod commission;
 pub mod customer;
 pub mod ids;
+pub mod key_rotation;
 pub mod lead;
 pub mod ledger;
 pub mod money;

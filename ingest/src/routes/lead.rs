@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use common::domain::click_id::ClickId;
 use common::domain::ids::EventId;
 use common::domain::lead::{Lead, LeadMode, LeadRefusal};
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
-use crate::credential::BearerHeader;
+use crate::caller::Caller;
 use crate::email::EmailHasher;
 use crate::error::ApiError;
 use crate::field::{Field, refused};
@@ -41,10 +40,10 @@ pub struct LeadAnswer {
 
 pub async fn lead(
     State(app): State<App>,
-    headers: HeaderMap,
+    caller: Caller,
     body: TrackingBody,
 ) -> Result<Json<LeadAnswer>, ApiError> {
-    let mode = mode(&app, &headers).await?;
+    let mode = mode(caller)?;
     let bytes = body.bytes()?;
     let lead = parse::<LeadRequest>(&bytes)?.validate(mode, &app.email_hasher)?;
     let record = LeadRecord {
@@ -61,15 +60,12 @@ pub async fn lead(
 }
 
 /// No usable bearer token means the visitor's browser; one that matches no program is a mistake.
-async fn mode(app: &App, headers: &HeaderMap) -> Result<LeadMode, ApiError> {
-    match BearerHeader::of(headers) {
-        BearerHeader::MissingOrMalformed | BearerHeader::EmptyToken => Ok(LeadMode::Browser),
-        BearerHeader::Token(token) => {
-            let program_id = app.program_of(token, FAILED).await?;
-            program_id
-                .map(|program_id| LeadMode::Server { program_id })
-                .ok_or(ApiError::Unauthorized("Invalid API token"))
-        }
+fn mode(caller: Caller) -> Result<LeadMode, ApiError> {
+    match caller {
+        Caller::Anonymous | Caller::EmptyToken => Ok(LeadMode::Browser),
+        Caller::Unknown => Err(ApiError::Unauthorized("Invalid API token")),
+        Caller::Program(program_id) => Ok(LeadMode::Server { program_id }),
+        Caller::Undecided(unavailable) => Err(ApiError::internal(FAILED, unavailable)),
     }
 }
 

@@ -5,7 +5,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use common::domain::click_id::ClickId;
 use common::domain::ids::{CommissionId, EventId, SaleId};
 use common::domain::money::{AmountCents, Currency};
@@ -19,8 +18,8 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
+use crate::caller::Caller;
 use crate::claims::{ClaimRequest, Claimed};
-use crate::credential::BearerHeader;
 use crate::error::ApiError;
 use crate::field::{Field, free_form, refused};
 use crate::pipeline::{encode, not_claimed, outcome};
@@ -73,22 +72,11 @@ pub enum SaleAnswer {
 
 pub async fn sale(
     State(app): State<App>,
-    headers: HeaderMap,
+    caller: Caller,
     body: TrackingBody,
 ) -> Result<Json<SaleAnswer>, ApiError> {
     let deadline = Instant::now() + app.pipeline.answer_within;
-    let program_id = match BearerHeader::of(&headers) {
-        BearerHeader::MissingOrMalformed => {
-            return Err(ApiError::Unauthorized(
-                "Missing or malformed Authorization header. Expected: Bearer <PROGRAM_API_KEY>",
-            ));
-        }
-        BearerHeader::EmptyToken => return Err(ApiError::Unauthorized("Missing API token")),
-        BearerHeader::Token(token) => app
-            .program_of(token, FAILED)
-            .await?
-            .ok_or(ApiError::Unauthorized("Invalid API token"))?,
-    };
+    let program_id = caller.program("Missing API token", FAILED)?;
     let bytes = body.bytes()?;
     let sale = parse::<SaleRequest<'_>>(&bytes)?.validate()?;
     let event_id = EventId::new(app.clock.mint());

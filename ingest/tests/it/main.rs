@@ -2,10 +2,14 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::indexing_slicing,
     reason = "a test stops at the first surprise"
 )]
 
 mod stack;
 
+mod credentials;
+mod envelope;
 mod funnel;
+mod limits;

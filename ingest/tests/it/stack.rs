@@ -17,7 +17,8 @@ use common::storage::provisioning::{
 };
 use common::storage::verify;
 use common::testing::{TestDatabase, free_address, from_environment, unique_name};
-use reqwest::StatusCode;
+use reqwest::header::HeaderMap;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
@@ -52,10 +53,16 @@ pub struct Partner {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     pub status: StatusCode,
+    pub headers: HeaderMap,
     pub body: Value,
 }
 
 impl Answer {
+    /// A header's text; empty when it is not there.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
     /// The message of the platform envelope.
     pub fn message(&self) -> &str {
         self.body["error"]["message"].as_str().unwrap_or_default()
@@ -87,6 +94,11 @@ impl Stack {
             ("STREAM_MAX_BYTES", (64 << 20).to_string()),
             ("CLICK_ID_KEYS", "11".repeat(32)),
             ("EMAIL_HASH_KEY", "22".repeat(32)),
+            // Tests about limits set their own.
+            ("CLICK_LIMIT", "1000000".to_owned()),
+            ("LEAD_LIMIT", "1000000".to_owned()),
+            ("SALE_REFUND_LIMIT", "1000000".to_owned()),
+            ("TRUSTED_PROXIES", "127.0.0.0/8".to_owned()),
         ];
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         Self {
@@ -130,10 +142,12 @@ impl Stack {
     /// The settings as flags, for a service in this process.
     fn flags(&self, name: &str, address: SocketAddr) -> Vec<String> {
         let flag = |setting: &str| format!("--{}", setting.to_lowercase().replace('_', "-"));
+        let edge_only =
+            |setting: &str| setting.contains("LIMIT") || ["REDIS_URL", "TRUSTED_PROXIES"].contains(&setting);
         let settings = self
             .environment(address)
             .into_iter()
-            .filter(|(setting, _)| *setting != "REDIS_URL");
+            .filter(|(setting, _)| name == "ingest" || !edge_only(setting));
         std::iter::once(name.to_owned())
             .chain(settings.flat_map(|(setting, value)| [flag(setting), value]))
             .collect()
@@ -226,17 +240,26 @@ impl Stack {
 
     pub async fn post_raw(&self, path: &str, token: Option<&str>, body: impl Into<reqwest::Body>) -> Answer {
         let mut request = self
-            .http
-            .post(format!("{}/api/v1/track/{path}", self.base_url))
+            .request(Method::POST, &format!("/api/v1/track/{path}"))
             .body(body);
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
+        self.send(request).await
+    }
+
+    /// Any request to the edge, to be completed and sent with [`Self::send`].
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.base_url))
+    }
+
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
         let response = request.send().await.unwrap();
-        let status = response.status();
+        let (status, headers) = (response.status(), response.headers().clone());
         let text = response.text().await.unwrap();
         Answer {
             status,
+            headers,
             body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
         }
     }
