@@ -1,6 +1,7 @@
 //! What tests on real servers share. `cargo xtask test` provides the servers and says where they are.
 
 mod database;
+mod geoip;
 mod process;
 
 use std::net::{SocketAddr, TcpListener};
@@ -8,6 +9,7 @@ use std::net::{SocketAddr, TcpListener};
 use uuid::Uuid;
 
 pub use self::database::TestDatabase;
+pub use self::geoip::{Network, geoip_database};
 pub use self::process::Process;
 
 /// A setting `cargo xtask test` exports.

@@ -101,6 +101,8 @@ pub async fn click(
         new_customer,
         previous_click_id: click.existing_click_id.filter(|_| new_customer),
         visit: click.visit,
+        client_ip: None,
+        country_hint: None,
     };
     let encoded = encode(&record, FAILED)?;
     app.pipeline
