@@ -22,10 +22,7 @@ pub struct NewClick<'a> {
 }
 
 /// Inserts click events and tells which of them are new; the others were stored by an earlier delivery.
-pub async fn insert(
-    connection: &mut PgConnection,
-    new: &[NewClick<'_>],
-) -> StorageResult<HashSet<EventId>> {
+pub async fn insert(connection: &mut PgConnection, new: &[NewClick<'_>]) -> StorageResult<HashSet<EventId>> {
     fn texts<'a, T: ?Sized, const MAX: usize>(
         rows: &[&'a T],
         field: fn(&'a T) -> &'a Option<Text<MAX>>,

@@ -13,3 +13,4 @@ mod credentials;
 mod envelope;
 mod funnel;
 mod limits;
+mod visitors;
