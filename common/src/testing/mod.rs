@@ -2,6 +2,8 @@
 
 mod database;
 mod geoip;
+mod nats;
+mod postgres;
 mod process;
 
 use std::net::{SocketAddr, TcpListener};
@@ -10,6 +12,8 @@ use uuid::Uuid;
 
 pub use self::database::TestDatabase;
 pub use self::geoip::{Network, geoip_database};
+pub use self::nats::OwnNats;
+pub use self::postgres::OwnPostgres;
 pub use self::process::Process;
 
 /// A setting `cargo xtask test` exports.

@@ -19,7 +19,7 @@ use crate::body::{TrackingBody, parse};
 use crate::client_address::ClientAddress;
 use crate::directory::Link;
 use crate::error::ApiError;
-use crate::field::Field;
+use crate::field::{Field, object};
 use crate::pipeline::{encode, not_published};
 use crate::routes::test_mode::AdditionalData;
 
@@ -39,6 +39,7 @@ struct ClickRequest {
     language: Field<String>,
     timezone: Field<String>,
     existing_click_id: Field<String>,
+    #[serde(deserialize_with = "object")]
     additional_data: Option<AdditionalData>,
 }
 

@@ -14,7 +14,7 @@ use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
 use crate::email::EmailHasher;
 use crate::error::ApiError;
-use crate::field::{Field, refused};
+use crate::field::{Field, object, refused};
 use crate::pipeline::encode;
 use crate::routes::test_mode::AdditionalData;
 
@@ -27,6 +27,7 @@ struct LeadRequest {
     customer_key: Field<String>,
     email: Field<String>,
     event_name: Field<String>,
+    #[serde(deserialize_with = "object")]
     additional_data: Option<AdditionalData>,
 }
 

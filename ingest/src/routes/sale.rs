@@ -21,7 +21,7 @@ use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
 use crate::claims::{ClaimRequest, Claimed};
 use crate::error::ApiError;
-use crate::field::{Field, free_form, refused};
+use crate::field::{Field, free_form, object, refused};
 use crate::pipeline::{encode, not_claimed, outcome};
 use crate::routes::test_mode::AdditionalData;
 
@@ -43,6 +43,7 @@ struct SaleRequest<'a> {
     subscription_id: Field<String>,
     subscription_interval: Field<String>,
     product_id: Field<String>,
+    #[serde(deserialize_with = "object")]
     additional_data: Option<AdditionalData>,
 }
 
