@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use common::runtime::clock::Clock;
 use common::testing::{Network, geoip_database, unique_name};
-use reqwest::{Method, StatusCode};
+use reqwest::StatusCode;
 use serde_json::json;
 
 use crate::stack::{Program, Stack};
@@ -16,12 +16,23 @@ const EDGE: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36
 const GOOGLEBOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
 const SLACK: &str = "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)";
 
+async fn stack_with(settings: &[(&'static str, &str)]) -> Stack {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    for (name, value) in settings {
+        stack.settings.retain(|(setting, _)| setting != name);
+        stack.settings.push((name, (*value).to_owned()));
+    }
+    stack.start_worker();
+    let ingest = stack.start_ingest();
+    stack.use_ingest(ingest);
+    stack.ready().await;
+    stack
+}
+
 /// A click with these headers; its click_id.
 async fn click_from(stack: &Stack, program: &Program, headers: &[(&str, &str)]) -> String {
     let body = json!({ "affiliate_url": format!("https://shop.example/?aff={}", program.ada.code) });
-    let mut request = stack
-        .request(Method::POST, "/api/v1/track/click")
-        .body(body.to_string());
+    let mut request = stack.tracking("click").body(body.to_string());
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
@@ -155,17 +166,12 @@ async fn an_excluded_bot_moves_no_attribution() {
 #[tokio::test]
 async fn the_place_comes_from_the_address_else_from_the_proxy() {
     let file = Places::write();
-    let mut stack = Stack::without_services(Clock::system()).await;
-    stack
-        .settings
-        .push(("GEOIP_DB_PATH", file.0.display().to_string()));
-    stack.start_worker();
-    stack.settings.retain(|(setting, _)| *setting != "GEOIP_DB_PATH");
-    stack.settings.push(("SEND_CLIENT_IP", "true".to_owned()));
-    stack.settings.push(("COUNTRY_HEADER", "CF-IPCountry".to_owned()));
-    let ingest = stack.start_ingest();
-    stack.use_ingest(ingest);
-    stack.ready().await;
+    let stack = stack_with(&[
+        ("GEOIP_DB_PATH", file.0.to_str().unwrap()),
+        ("SEND_CLIENT_IP", "true"),
+        ("COUNTRY_HEADER", "CF-IPCountry"),
+    ])
+    .await;
     let program = stack.program().await;
     let from = async |address: &str, country: &str| {
         let headers = [("x-forwarded-for", address), ("cf-ipcountry", country)];
@@ -186,15 +192,11 @@ async fn the_place_comes_from_the_address_else_from_the_proxy() {
 
 #[tokio::test]
 async fn a_stranger_cannot_name_its_country() {
-    let mut stack = Stack::without_services(Clock::system()).await;
-    stack
-        .settings
-        .retain(|(setting, _)| *setting != "TRUSTED_PROXIES");
-    stack.start_worker();
-    stack.settings.push(("COUNTRY_HEADER", "CF-IPCountry".to_owned()));
-    let ingest = stack.start_ingest();
-    stack.use_ingest(ingest);
-    stack.ready().await;
+    let settings = [
+        ("TRUSTED_PROXIES", "192.0.2.0/24"),
+        ("COUNTRY_HEADER", "CF-IPCountry"),
+    ];
+    let stack = stack_with(&settings).await;
     let program = stack.program().await;
     let click_id = click_from(&stack, &program, &[("cf-ipcountry", "NL")]).await;
     events(&stack, 1).await;
