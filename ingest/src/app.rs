@@ -8,6 +8,7 @@ use crate::directory::Directory;
 use crate::email::EmailHasher;
 use crate::existing_clicks::ExistingClicks;
 use crate::limits::Limits;
+use crate::origin::OriginConfig;
 use crate::pipeline::Pipeline;
 
 #[derive(Debug, Clone)]
@@ -21,4 +22,5 @@ pub struct App {
     pub email_hasher: EmailHasher,
     pub pipeline: Pipeline,
     pub limits: Limits,
+    pub origin: OriginConfig,
 }

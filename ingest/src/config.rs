@@ -5,6 +5,7 @@ use common::runtime::config::{HttpConfig, KeysConfig, NatsConfig, PostgresConfig
 use ipnet::IpNet;
 
 use crate::limits::LimitsConfig;
+use crate::origin::OriginConfig;
 
 /// The HTTP edge of the referral tracking pipeline.
 #[derive(Debug, Clone, Parser)]
@@ -25,6 +26,8 @@ pub struct Config {
     /// Networks of our own proxies, comma-separated: their X-Forwarded-For is believed, nobody else's.
     #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpNet>,
+    #[command(flatten)]
+    pub origin: OriginConfig,
     /// Milliseconds a caller waits for the outcome of a lead, sale or refund before it is told 500 (unknown).
     #[arg(long, env = "ANSWER_WITHIN_MS", default_value_t = 5000)]
     pub answer_within_ms: u64,

@@ -17,6 +17,7 @@ mod error;
 mod existing_clicks;
 mod field;
 mod limits;
+mod origin;
 mod pipeline;
 mod request_id;
 mod rotation;
@@ -90,6 +91,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             answer_within: Duration::from_millis(config.answer_within_ms),
         },
         limits: Limits::start(config.limits.clone(), &config.redis, clock.clone(), lifecycle)?,
+        origin: config.origin.clone(),
         clock,
         pool,
     })

@@ -11,6 +11,7 @@
 //! - [`refund`]: how refunds from two channels reverse commissions exactly once.
 //! - [`ledger`]: how accruals and reversals move a partner's balance.
 //! - [`click`], [`lead`], [`sale`]: what a caller reports, and what it comes to.
+//! - [`visitor`]: what a click shows of the visitor behind it.
 //! - [`text`]: strings a caller sends, bounded.
 //! - [`money`]: cents, basis points, currencies and the one rounding rule.
 //!
@@ -31,3 +32,4 @@ pub mod refund;
 pub mod sale;
 pub mod text;
 pub mod token;
+pub mod visitor;

@@ -149,12 +149,12 @@ pub const INVARIANTS: &[Invariant] = &[
                 FROM subscriptions u JOIN sale_events s ON s.id = u.first_sale_id WHERE s.is_test",
     },
     Invariant {
-        name: "a link's clicks and last_clicked agree with its real click events",
+        name: "a link's clicks and last_clicked agree with its real click events that count",
         query: "SELECT format('link %s: %s clicks until %s, events say %s until %s', l.id, l.clicks, l.last_clicked,
                               coalesce(e.clicks, 0), e.last_clicked)
                 FROM referral_links l
                 LEFT JOIN (SELECT referral_link_id, count(*) AS clicks, max(click_timestamp) AS last_clicked
-                           FROM click_events WHERE NOT is_test GROUP BY 1) e ON e.referral_link_id = l.id
+                           FROM click_events WHERE NOT is_test AND counted GROUP BY 1) e ON e.referral_link_id = l.id
                 WHERE l.clicks <> coalesce(e.clicks, 0) OR l.last_clicked IS DISTINCT FROM e.last_clicked",
     },
     Invariant {

@@ -3,9 +3,9 @@
 //! Answers after the stream's acknowledgement and without Postgres: the link is in the directory, the id in a
 //! leased block.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
+use axum::{Extension, Json};
 use common::domain::affiliate_url::{AffiliateUrlError, aff_code};
 use common::domain::click::Visit;
 use common::domain::click_id::ClickId;
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
+use crate::client_address::ClientAddress;
 use crate::directory::Link;
 use crate::error::ApiError;
 use crate::field::Field;
@@ -76,6 +77,7 @@ pub enum ClickAnswer {
 pub async fn click(
     State(app): State<App>,
     caller: Caller,
+    Extension(client): Extension<ClientAddress>,
     headers: HeaderMap,
     body: TrackingBody,
 ) -> Result<Json<ClickAnswer>, ApiError> {
@@ -114,6 +116,8 @@ pub async fn click(
         new_customer,
         previous_click_id: click.existing_click_id.filter(|_| new_customer),
         visit: click.visit,
+        client_ip: app.origin.client_ip(client),
+        country_hint: app.origin.country(client, &headers),
     };
     let encoded = encode(&record, FAILED)?;
     app.pipeline

@@ -37,4 +37,5 @@ mod stack;
 mod streams;
 mod subscriptions;
 mod test_mode;
+mod visitors;
 mod window;
