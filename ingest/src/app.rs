@@ -13,7 +13,7 @@ use crate::pipeline::Pipeline;
 #[derive(Debug, Clone)]
 pub struct App {
     pub clock: Clock,
-    /// For readiness only; routes go through the batching parts below.
+    /// For the rare look at a program's state; the tracking routes go through the batching parts below.
     pub pool: PgPool,
     pub directory: Directory,
     pub customer_ids: CustomerIds,

@@ -29,8 +29,14 @@ async fn round(pool: &PgPool, clock: &Clock) {
     let now = clock.now();
     let partitions = partitions::ensure(pool, now.date_naive(), MONTHS_AHEAD).await;
     report("event partitions made", partitions.map(|()| 0));
-    report("commissions approved", commissions::approve_held(pool, now, ROWS_A_ROUND).await);
-    report("old refusals forgotten", refused_events::forget_old(pool, ROWS_A_ROUND).await);
+    report(
+        "commissions approved",
+        commissions::approve_held(pool, now, ROWS_A_ROUND).await,
+    );
+    report(
+        "old refusals forgotten",
+        refused_events::forget_old(pool, ROWS_A_ROUND).await,
+    );
 }
 
 /// What failed is tried again in the next round.

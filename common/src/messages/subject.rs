@@ -10,15 +10,17 @@ pub enum Subject {
     Sales,
     Refunds,
     Notifications,
+    TestChains,
 }
 
 impl Subject {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Clicks,
         Self::Leads,
         Self::Sales,
         Self::Refunds,
         Self::Notifications,
+        Self::TestChains,
     ];
 
     /// The plural noun, lower-case: also the metric label and the last token of the subject.
@@ -29,6 +31,7 @@ impl Subject {
             Self::Sales => "sales",
             Self::Refunds => "refunds",
             Self::Notifications => "notifications",
+            Self::TestChains => "test_chains",
         }
     }
 

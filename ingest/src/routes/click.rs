@@ -117,7 +117,8 @@ pub async fn click(
 }
 
 impl App {
-    fn new_customer(
+    /// An id and a click_id that nobody has yet.
+    pub fn new_customer(
         &self,
         issued_at: chrono::DateTime<chrono::Utc>,
     ) -> Result<(CustomerId, ClickId), ApiError> {

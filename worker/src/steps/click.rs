@@ -41,7 +41,7 @@ impl Step for ClickStep {
     }
 }
 
-async fn store(connection: &mut PgConnection, clicks: &[&ClickRecord]) -> StorageResult<()> {
+pub(super) async fn store(connection: &mut PgConnection, clicks: &[&ClickRecord]) -> StorageResult<()> {
     let created: Vec<NewCustomer<'_>> = clicks
         .iter()
         .filter(|click| click.new_customer)
