@@ -14,7 +14,7 @@ use crate::pipeline::Pipeline;
 #[derive(Debug, Clone)]
 pub struct App {
     pub clock: Clock,
-    /// For readiness and for looking at test events; other routes go through the batching parts below.
+    /// For the rare look at a program's state or at test events; the tracking routes go through the parts below.
     pub pool: PgPool,
     pub directory: Directory,
     pub customer_ids: CustomerIds,

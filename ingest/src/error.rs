@@ -10,10 +10,13 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use crate::request_id::RequestId;
 use crate::rotation;
 
 /// How long a client should wait before it repeats a request that was shed.
 const OVERLOADED_RETRY_AFTER_SECONDS: i64 = 1;
+/// How long a client should wait before it asks for readiness again after a failure.
+const READINESS_RETRY_AFTER_SECONDS: i64 = 5;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -37,6 +40,9 @@ pub enum ApiError {
     LinkDisabled,
     #[error("This API key had to be rotated and is no longer accepted.")]
     KeyRetired,
+    /// Readiness: no key, an unreadable one, or nobody's.
+    #[error("Invalid API key")]
+    InvalidKey,
     #[error("Too many requests. Try again in {retry_after_seconds} seconds.")]
     RateLimited { retry_after_seconds: i64 },
     #[error("Method Not Allowed")]
@@ -54,6 +60,15 @@ pub enum ApiError {
         message: &'static str,
         cause: anyhow::Error,
     },
+    /// The same for the CLI, whose users quote what they see: the message ends with the request's id.
+    #[error("{message}. Request ID: {request_id}")]
+    InternalQuoted {
+        message: &'static str,
+        request_id: String,
+        cause: anyhow::Error,
+    },
+    #[error("Readiness could not be determined")]
+    ReadinessFailed(anyhow::Error),
 }
 
 impl ApiError {
@@ -68,10 +83,22 @@ impl ApiError {
         }
     }
 
+    /// A failure of ours, told with the id of its request; other errors stay as they are.
+    pub fn quoting(self, request_id: &RequestId) -> Self {
+        match self {
+            Self::Internal { message, cause } => Self::InternalQuoted {
+                message,
+                request_id: request_id.0.to_str().unwrap_or_default().to_owned(),
+                cause,
+            },
+            other => other,
+        }
+    }
+
     fn status(&self) -> StatusCode {
         match self {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
-            Self::Unauthorized(_) | Self::KeyRetired => StatusCode::UNAUTHORIZED,
+            Self::Unauthorized(_) | Self::KeyRetired | Self::InvalidKey => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
@@ -81,14 +108,16 @@ impl ApiError {
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Internal { .. } | Self::InternalQuoted { .. } | Self::ReadinessFailed(_) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
         }
     }
 
     fn name(&self) -> &'static str {
         match self {
             Self::BadRequest(_) => "BadRequestError",
-            Self::Unauthorized(_) | Self::KeyRetired => "UnauthorizedError",
+            Self::Unauthorized(_) | Self::KeyRetired | Self::InvalidKey => "UnauthorizedError",
             Self::Forbidden(_) => "ForbiddenError",
             Self::NotFound(_) => "NotFoundError",
             Self::MethodNotAllowed => "MethodNotAllowedError",
@@ -98,14 +127,20 @@ impl ApiError {
             Self::BodyTooLarge => "PayloadTooLargeError",
             Self::BodyTooSlow => "RequestTimeoutError",
             Self::Overloaded => "ServiceUnavailableError",
-            Self::Internal { .. } => "InternalServerError",
+            Self::Internal { .. } | Self::InternalQuoted { .. } | Self::ReadinessFailed(_) => {
+                "InternalServerError"
+            }
         }
     }
 
     /// A caller's mistake is the caller's business; ours is an error.
     fn log(&self) {
         match self {
-            Self::Internal { message, cause } => tracing::error!(error = format!("{cause:#}"), "{message}"),
+            Self::Internal { cause, .. }
+            | Self::InternalQuoted { cause, .. }
+            | Self::ReadinessFailed(cause) => {
+                tracing::error!(error = format!("{cause:#}"), "{self}");
+            }
             Self::Overloaded => tracing::warn!("request shed: queues are full"),
             other => tracing::debug!(status = other.status().as_u16(), "{other}"),
         }
@@ -139,15 +174,30 @@ impl ApiError {
                     "retry_after_seconds": retry_after_seconds,
                 },
             }),
+            Self::InvalidKey => json!({ "error": { "code": "invalid_key", "message": message } }),
+            Self::ReadinessFailed(_) => json!({
+                "error": {
+                    "code": "internal_error",
+                    "message": message,
+                    "retry_after_seconds": READINESS_RETRY_AFTER_SECONDS,
+                },
+            }),
             _ => json!({
                 "data": null,
                 "error": {
                     "status": self.status().as_u16(),
                     "name": self.name(),
                     "message": message,
-                    "details": {},
+                    "details": self.details(),
                 },
             }),
+        }
+    }
+
+    fn details(&self) -> serde_json::Value {
+        match self {
+            Self::InternalQuoted { request_id, .. } => json!({ "request_id": request_id }),
+            _ => json!({}),
         }
     }
 }
@@ -159,6 +209,7 @@ impl IntoResponse for ApiError {
         let retry_after_seconds = match self {
             Self::Overloaded => Some(OVERLOADED_RETRY_AFTER_SECONDS),
             Self::RateLimited { retry_after_seconds } => Some(retry_after_seconds),
+            Self::ReadinessFailed(_) => Some(READINESS_RETRY_AFTER_SECONDS),
             _ => None,
         };
         if let Some(seconds) = retry_after_seconds {
@@ -195,5 +246,29 @@ mod tests {
     fn causes_stay_out_of_answers() {
         let error = ApiError::internal("Sale tracking failed", anyhow::anyhow!("password=hunter2"));
         assert!(!error.body().to_string().contains("hunter2"));
+    }
+
+    #[test]
+    fn a_failure_of_the_cli_quotes_its_request_in_message_and_details() {
+        let request_id = RequestId(HeaderValue::from_static("r-1"));
+        let body = ApiError::internal("Test event failed", anyhow::anyhow!("why"))
+            .quoting(&request_id)
+            .body();
+        assert_eq!(body["error"]["message"], "Test event failed. Request ID: r-1");
+        assert_eq!(body["error"]["details"], json!({ "request_id": "r-1" }));
+        assert_eq!(
+            ApiError::Forbidden("no").quoting(&request_id).body()["error"]["details"],
+            json!({})
+        );
+    }
+
+    #[test]
+    fn readiness_fails_in_the_typed_envelope() {
+        let failed = ApiError::ReadinessFailed(anyhow::anyhow!("why")).body();
+        assert_eq!(failed["error"]["code"], "internal_error");
+        assert!(failed["error"]["retry_after_seconds"].is_i64());
+        let invalid = ApiError::InvalidKey.body();
+        assert_eq!(invalid["error"]["code"], "invalid_key");
+        assert!(failed.get("data").is_none() && invalid.get("data").is_none());
     }
 }

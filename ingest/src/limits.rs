@@ -1,4 +1,4 @@
-//! Per-minute limits of the `/api/v1` routes.
+//! Limits of the `/api/v1` routes: so many requests a minute, and so many test chains an hour.
 //!
 //! Counted in Redis ([`redis`]), by its clock, so that all ingests count together. When Redis does not answer within
 //! [`redis::ANSWER_WITHIN`], the request is counted in this process ([`local`]) with the same meaning: the limiter never
@@ -15,6 +15,7 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use clap::Args;
+use common::domain::ids::ProgramId;
 use common::domain::token::ProgramToken;
 use common::runtime::clock::Clock;
 use common::runtime::config::RedisConfig;
@@ -30,7 +31,7 @@ const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// Requests a minute.
+/// Requests a minute, unless said otherwise.
 #[derive(Debug, Clone, Args)]
 pub struct LimitsConfig {
     /// Clicks, for each client address.
@@ -48,6 +49,9 @@ pub struct LimitsConfig {
     /// The CLI's routes together, for each program key.
     #[arg(long, env = "CLI_LIMIT", default_value_t = 60)]
     pub cli_limit: u32,
+    /// Test chains an hour, for each program.
+    #[arg(long, env = "CHAIN_LIMIT", default_value_t = 10)]
+    pub chain_limit: u32,
 }
 
 /// What is counted together.
@@ -77,19 +81,41 @@ impl Budget {
     }
 }
 
-/// Where a minute's count stands.
+/// What a count spans: by the clock, so that all ingests agree on its beginning and end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Window {
+    Minute,
+    Hour,
+}
+
+impl Window {
+    const fn seconds(self) -> i64 {
+        match self {
+            Self::Minute => 60,
+            Self::Hour => 3600,
+        }
+    }
+}
+
+/// Where a window's count stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Count {
-    /// Requests in this minute, this one included.
+    window: Window,
+    /// Requests in this window, this one included.
     used: u64,
     /// The present, in seconds since 1970.
     now: i64,
 }
 
 impl Count {
-    /// The end of the minute, in seconds since 1970.
+    /// The end of the window, in seconds since 1970.
     const fn resets_at(self) -> i64 {
-        (self.now.div_euclid(60) + 1) * 60
+        let seconds = self.window.seconds();
+        (self.now.div_euclid(seconds) + 1) * seconds
+    }
+
+    fn retry_after_seconds(self) -> i64 {
+        (self.resets_at() - self.now).max(1)
     }
 }
 
@@ -97,22 +123,26 @@ impl Count {
 pub struct Limits {
     limits: LimitsConfig,
     redis: RedisCounters,
-    local: LocalCounters,
+    minutes: LocalCounters,
+    hours: LocalCounters,
     clock: Clock,
     falling_back: Arc<AtomicBool>,
 }
 
 impl Limits {
+    /// `installation` keeps the counts of installations apart that share a Redis.
     pub fn start(
         limits: LimitsConfig,
         redis: &RedisConfig,
+        installation: &str,
         clock: Clock,
         lifecycle: &Lifecycle,
     ) -> anyhow::Result<Self> {
         Ok(Self {
             limits,
-            redis: RedisCounters::start(redis, lifecycle)?,
-            local: LocalCounters::default(),
+            redis: RedisCounters::start(redis, installation, lifecycle)?,
+            minutes: LocalCounters::new(Window::Minute),
+            hours: LocalCounters::new(Window::Hour),
             clock,
             falling_back: Arc::new(AtomicBool::new(false)),
         })
@@ -128,11 +158,30 @@ impl Limits {
         }
     }
 
+    /// Counts a test chain of a program, and refuses it if it is one too many in its hour.
+    pub async fn spend_chain(&self, program_id: ProgramId) -> Result<(), ApiError> {
+        let count = self
+            .count(&format!("chain:program:{program_id}"), Window::Hour)
+            .await;
+        if count.used > u64::from(self.limits.chain_limit) {
+            return Err(ApiError::RateLimited {
+                retry_after_seconds: count.retry_after_seconds(),
+            });
+        }
+        Ok(())
+    }
+
     /// Counts one request.
-    async fn count(&self, key: &str) -> Count {
-        let counted = self.redis.count(key).await;
+    async fn count(&self, key: &str, window: Window) -> Count {
+        let counted = self.redis.count(key, window).await;
         self.report(counted.is_none());
-        counted.unwrap_or_else(|| self.local.count(key, self.clock.now().timestamp()))
+        counted.unwrap_or_else(|| {
+            let local = match window {
+                Window::Minute => &self.minutes,
+                Window::Hour => &self.hours,
+            };
+            local.count(key, self.clock.now().timestamp())
+        })
     }
 
     /// Says once when Redis goes and once when it is back, not with every request.
@@ -156,11 +205,13 @@ pub struct Enforced {
 /// Counts the request; answers 429 if it is too many, and gives every answer its three headers.
 pub async fn enforce(State(enforced): State<Enforced>, request: Request, next: Next) -> Response {
     let Enforced { limits, budget } = enforced;
-    let count = limits.count(&key(budget, &request)).await;
+    let count = limits.count(&key(budget, &request), Window::Minute).await;
     let limit = u64::from(limits.limit(budget));
     let mut response = if count.used > limit {
-        let retry_after_seconds = (count.resets_at() - count.now).max(1);
-        ApiError::RateLimited { retry_after_seconds }.into_response()
+        ApiError::RateLimited {
+            retry_after_seconds: count.retry_after_seconds(),
+        }
+        .into_response()
     } else {
         // The limiter's state is not held while the request is worked on.
         drop(limits);

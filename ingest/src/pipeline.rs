@@ -21,6 +21,7 @@ pub struct Pipeline {
     pub leads: Publisher,
     pub refunds: Publisher,
     pub test_events: Publisher,
+    pub test_chains: Publisher,
     /// Sales are claimed before they are published.
     pub claims: Claims,
     pub inbox: ReplyInbox,

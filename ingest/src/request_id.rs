@@ -1,7 +1,8 @@
 //! `X-Request-ID`: what a caller quotes when something went wrong.
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue};
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
@@ -16,18 +17,41 @@ const MAX_LENGTH: usize = 128;
 pub struct RequestId(pub HeaderValue);
 
 /// Keeps the caller's id when it is sane, mints one otherwise; logs carry it, and so does the answer.
-pub async fn identify(State(app): State<App>, mut request: Request, next: Next) -> Response {
+pub async fn identify(State(app): State<App>, request: Request, next: Next) -> Response {
+    let (id, mut response) = answer(&app, request, next).await;
+    response.headers_mut().insert(X_REQUEST_ID, id);
+    response
+}
+
+/// The same for a route whose answers carry no id unless we failed.
+pub async fn identify_failures(State(app): State<App>, request: Request, next: Next) -> Response {
+    let (id, mut response) = answer(&app, request, next).await;
+    if response.status() == StatusCode::INTERNAL_SERVER_ERROR {
+        response.headers_mut().insert(X_REQUEST_ID, id);
+    }
+    response
+}
+
+async fn answer(app: &App, mut request: Request, next: Next) -> (HeaderValue, Response) {
     let given = request
         .headers()
         .get(X_REQUEST_ID)
         .filter(|id| is_sane(id))
         .cloned();
-    let id = given.unwrap_or_else(|| mint(&app));
+    let id = given.unwrap_or_else(|| mint(app));
     let span = tracing::info_span!("request", request_id = id.to_str().unwrap_or_default());
     request.extensions_mut().insert(RequestId(id.clone()));
-    let mut response = next.run(request).instrument(span).await;
-    response.headers_mut().insert(X_REQUEST_ID, id);
-    response
+    let response = next.run(request).instrument(span).await;
+    (id, response)
+}
+
+impl FromRequestParts<App> for RequestId {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
+        let identified = parts.extensions.get().cloned();
+        Ok(identified.unwrap_or_else(|| Self(mint(app))))
+    }
 }
 
 fn mint(app: &App) -> HeaderValue {

@@ -12,6 +12,8 @@
 //! - [`ledger`]: how accruals and reversals move a partner's balance.
 //! - [`click`], [`lead`], [`sale`]: what a caller reports, and what it comes to.
 //! - [`visitor`]: what a click shows of the visitor behind it.
+//! - [`test_chain`]: whether a synthetic click, lead and sale reached the right partner.
+//! - [`readiness`]: how far a program's set-up has come.
 //! - [`text`]: strings a caller sends, bounded.
 //! - [`money`]: cents, basis points, currencies and the one rounding rule.
 //!
@@ -28,8 +30,10 @@ pub mod key_rotation;
 pub mod lead;
 pub mod ledger;
 pub mod money;
+pub mod readiness;
 pub mod refund;
 pub mod sale;
+pub mod test_chain;
 pub mod text;
 pub mod token;
 pub mod visitor;

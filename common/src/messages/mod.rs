@@ -10,4 +10,5 @@ pub mod notification;
 pub mod refund;
 pub mod sale;
 pub mod subject;
+pub mod test_chain;
 pub mod test_event;

@@ -12,16 +12,18 @@ pub enum Subject {
     Notifications,
     /// Clicks, leads and sales in test mode: away from the real ones.
     TestEvents,
+    TestChains,
 }
 
 impl Subject {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Clicks,
         Self::Leads,
         Self::Sales,
         Self::Refunds,
         Self::Notifications,
         Self::TestEvents,
+        Self::TestChains,
     ];
 
     /// The plural noun, lower-case: also the metric label and the last token of the subject.
@@ -33,6 +35,7 @@ impl Subject {
             Self::Refunds => "refunds",
             Self::Notifications => "notifications",
             Self::TestEvents => "test_events",
+            Self::TestChains => "test_chains",
         }
     }
 

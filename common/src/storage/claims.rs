@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
 use super::error::expect_rows;
@@ -25,7 +25,7 @@ pub struct NewClaim {
 ///
 /// May be repeated when it is not known whether it committed: a row that this very event holds already counts as
 /// won. (The update that says so touches no row of anybody else, and does not happen the first time.)
-pub async fn claim(pool: &PgPool, claims: &[NewClaim]) -> StorageResult<Vec<bool>> {
+pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> StorageResult<Vec<bool>> {
     let mut first_of_id: Vec<&NewClaim> = claims.iter().collect();
     // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
     first_of_id.sort_by(|a, b| a.transaction_id.cmp(&b.transaction_id));
@@ -50,7 +50,7 @@ pub async fn claim(pool: &PgPool, claims: &[NewClaim]) -> StorageResult<Vec<bool
         &replies as &[&str],
         &payloads as &[&str],
     )
-    .fetch_all(pool)
+    .fetch_all(executor)
     .await?;
     let won: std::collections::HashSet<Uuid> = won.into_iter().collect();
     Ok(claims

@@ -19,12 +19,14 @@ pub mod links;
 pub mod notifications;
 pub mod outbox;
 pub mod partitions;
+pub mod program_health;
 pub mod programs;
 pub mod provisioning;
 pub mod refunds;
 pub mod refused_events;
 pub mod sales;
 pub mod subscriptions;
+pub mod test_chains;
 pub mod test_events;
 pub mod verify;
 

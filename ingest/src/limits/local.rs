@@ -3,40 +3,55 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Count;
+use super::{Count, Window};
 
-/// Beyond this many different callers in one minute the rest share one count: memory stays bounded, and a flood of
+/// Beyond this many different callers in one window the rest share one count: memory stays bounded, and a flood of
 /// addresses does not get past the limit.
 const MAX_CALLERS: usize = 100_000;
 const THE_REST: &str = "the rest";
 
-#[derive(Debug, Clone, Default)]
-pub struct LocalCounters(Arc<Mutex<Minute>>);
+#[derive(Debug, Clone)]
+pub struct LocalCounters {
+    window: Window,
+    current: Arc<Mutex<Current>>,
+}
 
+/// The window being counted.
 #[derive(Debug, Default)]
-struct Minute {
+struct Current {
     number: i64,
     used: HashMap<String, u64>,
 }
 
 impl LocalCounters {
+    pub fn new(window: Window) -> Self {
+        Self {
+            window,
+            current: Arc::default(),
+        }
+    }
+
     /// `now` in seconds since 1970.
     pub fn count(&self, key: &str, now: i64) -> Count {
-        let mut minute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = now.div_euclid(60);
-        if minute.number != number {
-            *minute = Minute {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = now.div_euclid(self.window.seconds());
+        if current.number != number {
+            *current = Current {
                 number,
                 used: HashMap::new(),
             };
         }
-        let full = minute.used.len() >= MAX_CALLERS && !minute.used.contains_key(key);
-        let used = minute
+        let full = current.used.len() >= MAX_CALLERS && !current.used.contains_key(key);
+        let used = current
             .used
             .entry(if full { THE_REST } else { key }.to_owned())
             .or_default();
         *used += 1;
-        Count { used: *used, now }
+        Count {
+            window: self.window,
+            used: *used,
+            now,
+        }
     }
 }
 
@@ -46,7 +61,7 @@ mod tests {
 
     #[test]
     fn callers_are_counted_apart_and_every_minute_anew() {
-        let counters = LocalCounters::default();
+        let counters = LocalCounters::new(Window::Minute);
         assert_eq!(counters.count("a", 119).used, 1);
         assert_eq!(counters.count("a", 119).used, 2);
         assert_eq!(counters.count("b", 119).used, 1);
@@ -55,8 +70,17 @@ mod tests {
     }
 
     #[test]
+    fn an_hour_lasts_sixty_minutes() {
+        let counters = LocalCounters::new(Window::Hour);
+        assert_eq!(counters.count("a", 0).used, 1);
+        assert_eq!(counters.count("a", 3599).used, 2);
+        assert_eq!(counters.count("a", 3600).used, 1);
+        assert_eq!(counters.count("a", 3600).resets_at(), 7200);
+    }
+
+    #[test]
     fn a_flood_of_callers_shares_one_count() {
-        let counters = LocalCounters::default();
+        let counters = LocalCounters::new(Window::Minute);
         for caller in 0..MAX_CALLERS {
             counters.count(&caller.to_string(), 0);
         }

@@ -14,20 +14,20 @@ use redis::aio::MultiplexedConnection;
 use redis::{Client, Script};
 use tokio::sync::Notify;
 
-use super::Count;
+use super::{Count, Window};
 
 /// How long an answer is waited for before the request is counted in the process.
 pub const ANSWER_WITHIN: Duration = Duration::from_millis(40);
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 const RECONNECT: RetryPolicy = RetryPolicy::until_shutdown(Duration::from_millis(50), Duration::from_secs(1));
 
-/// Counts by the minute of Redis' own clock, so that ingests need not agree on the time. Count and expiry are set
-/// together: a counter cannot outlive its minute by more than one.
+/// Counts by Redis' own clock, in windows of so many seconds, so that ingests need not agree on the time. Count and
+/// expiry are set together: a counter cannot outlive its window by more than one.
 const COUNT: &str = r"
 local now = tonumber(redis.call('TIME')[1])
-local key = KEYS[1] .. ':' .. math.floor(now / 60)
+local key = KEYS[1] .. ':' .. math.floor(now / ARGV[1])
 local used = redis.call('INCR', key)
-if used == 1 then redis.call('EXPIRE', key, 120) end
+if used == 1 then redis.call('EXPIRE', key, 2 * ARGV[1]) end
 return {used, now}
 ";
 
@@ -37,16 +37,19 @@ pub struct RedisCounters(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     script: Script,
+    /// Begins every key.
+    namespace: String,
     connection: RwLock<Option<MultiplexedConnection>>,
     lost: Notify,
 }
 
 impl RedisCounters {
     /// Connects in the background: an ingest starts without Redis.
-    pub fn start(config: &RedisConfig, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
+    pub fn start(config: &RedisConfig, installation: &str, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
         let client = Client::open(config.redis_url.expose()).context("REDIS_URL")?;
         let shared = Arc::new(Shared {
             script: Script::new(COUNT),
+            namespace: format!("{installation}:limit"),
             connection: RwLock::new(None),
             lost: Notify::new(),
         });
@@ -61,18 +64,19 @@ impl RedisCounters {
     }
 
     /// `None` when Redis cannot be asked in time.
-    pub async fn count(&self, key: &str) -> Option<Count> {
+    pub async fn count(&self, key: &str, window: Window) -> Option<Count> {
         let mut connection = self
             .0
             .connection
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()?;
-        let call = self.0.script.key(format!("limit:{key}"));
+        let mut call = self.0.script.key(format!("{}:{key}", self.0.namespace));
+        call.arg(window.seconds());
         let counting = call.invoke_async::<(u64, i64)>(&mut connection);
         let answer = tokio::time::timeout(ANSWER_WITHIN, counting).await;
         if let Ok(Ok((used, now))) = answer {
-            return Some(Count { used, now });
+            return Some(Count { window, used, now });
         }
         self.0.lose();
         None

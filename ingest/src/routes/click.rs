@@ -177,7 +177,8 @@ fn active(link: Option<Link>) -> Result<Option<ActiveLink>, ApiError> {
 }
 
 impl App {
-    fn new_customer(
+    /// An id and a click_id that nobody has yet.
+    pub fn new_customer(
         &self,
         issued_at: chrono::DateTime<chrono::Utc>,
     ) -> Result<(CustomerId, ClickId), ApiError> {

@@ -7,9 +7,12 @@ mod click;
 mod health;
 mod lead;
 mod legacy;
+mod program_status;
+mod readiness;
 mod refund;
 mod retired;
 mod sale;
+mod test_event;
 mod test_mode;
 
 use std::time::Duration;
@@ -48,10 +51,26 @@ pub fn router(app: App, proxies: TrustedProxies) -> Router {
         )
         .merge(legacy_tracking(&app))
         .merge(retired::router().layer(browsers()))
-        .layer(from_fn_with_state(app.clone(), request_id::identify))
+        .route(
+            "/api/v1/cli/test-event",
+            limited(&app, Budget::Cli, post(test_event::test_event)),
+        )
+        .route(
+            "/api/v1/programs/me/readiness",
+            limited(&app, Budget::Readiness, get(readiness::readiness)),
+        )
+        .layer(from_fn_with_state(app.clone(), request_id::identify));
+    let status = Router::new()
+        .route(
+            "/api/v1/cli/status",
+            limited(&app, Budget::Cli, get(program_status::status)),
+        )
+        .layer(from_fn_with_state(app.clone(), request_id::identify_failures));
+    let limited = tracking
+        .merge(status)
         .layer(from_fn_with_state(proxies, client_address::find));
     Router::new()
-        .merge(tracking)
+        .merge(limited)
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
         .fallback(not_found)

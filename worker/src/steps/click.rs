@@ -67,7 +67,7 @@ fn without_address(letter: DeadLetter) -> DeadLetter {
     }
 }
 
-async fn store(
+pub(super) async fn store(
     connection: &mut PgConnection,
     clicks: &[&ClickRecord],
     visitors: &[Visitor],

@@ -64,7 +64,7 @@ impl Step for LeadStep {
 
 impl LeadStep {
     /// Outcomes by event; a record without one waits for its click.
-    async fn track(
+    pub(super) async fn track(
         &self,
         connection: &mut PgConnection,
         records: &[&LeadRecord],

@@ -35,8 +35,8 @@ pub struct SaleStep(pub StepContext);
 
 /// What one batch came to.
 #[derive(Default)]
-struct Batch {
-    outcomes: HashMap<EventId, SaleOutcome>,
+pub(super) struct Batch {
+    pub(super) outcomes: HashMap<EventId, SaleOutcome>,
     /// Records that wait for their click.
     later: HashSet<EventId>,
     parked: Vec<(EventId, Option<Arc<str>>)>,
@@ -86,7 +86,11 @@ impl Step for SaleStep {
 }
 
 impl SaleStep {
-    async fn record(&self, connection: &mut PgConnection, records: &[&SaleRecord]) -> StorageResult<Batch> {
+    pub(super) async fn record(
+        &self,
+        connection: &mut PgConnection,
+        records: &[&SaleRecord],
+    ) -> StorageResult<Batch> {
         let Claimed { mine, recorded } = claimed(connection, records).await?;
         let mut batch = Batch {
             outcomes: repeated(connection, &recorded).await?,

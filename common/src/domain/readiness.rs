@@ -1,0 +1,308 @@
+//! How far a program's set-up has come: five gates, the first one that is shut, and the state they add up to.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+/// What is known of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    pub name: String,
+    pub domain: Option<String>,
+    /// A commission policy is in force.
+    pub has_policy: bool,
+    /// A payment processor's account is connected.
+    pub processor_connected: bool,
+    /// Any test event was ever received.
+    pub has_test_events: bool,
+    /// Latest real events.
+    pub last_event_at: LastEvents,
+    /// When a test chain first reached its partner.
+    pub chain_verified_at: Option<DateTime<Utc>>,
+}
+
+/// The latest real event of each type, UTC.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LastEvents {
+    pub click: Option<DateTime<Utc>>,
+    pub lead: Option<DateTime<Utc>>,
+    pub sale: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadinessState {
+    /// Nobody can tell yet whose program it is.
+    Draft,
+    /// Something is left to set up.
+    Configuring,
+    /// Everything is set up, nothing is proven.
+    Ready,
+    /// A test chain reached its partner.
+    IntegrationVerified,
+    /// A real sale was recorded.
+    LiveVerified,
+}
+
+/// In the order in which they are best opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    Profile,
+    Economics,
+    Payout,
+    Tracking,
+    Live,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateStatus {
+    Pass,
+    Fail,
+    /// Nothing is left to do, and nothing has shown yet that it works.
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NextAction {
+    CompleteProgramProfile,
+    SetCommissionPolicy,
+    SurfaceStripeConnectUrl,
+    InstallTrackerOrSendEvents,
+    RunSyntheticSaleChain,
+}
+
+/// Where one gate stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct GateReport {
+    pub status: GateStatus,
+    /// What opens it, when it is shut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_action: Option<NextAction>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Gates {
+    pub profile: GateReport,
+    pub economics: GateReport,
+    pub payout: GateReport,
+    pub tracking: GateReport,
+    pub live: GateReport,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Readiness {
+    pub state: ReadinessState,
+    /// The first gate that is not passed.
+    pub blocker: Option<Gate>,
+    pub gates: Gates,
+}
+
+/// Judges a program by what is known of it.
+pub fn assess(facts: &Facts) -> Readiness {
+    let gates = Gates {
+        profile: passes_if(has_profile(facts), NextAction::CompleteProgramProfile),
+        economics: passes_if(facts.has_policy, NextAction::SetCommissionPolicy),
+        payout: passes_if(facts.processor_connected, NextAction::SurfaceStripeConnectUrl),
+        tracking: passes_if(was_heard_of(facts), NextAction::InstallTrackerOrSendEvents),
+        live: live(facts),
+    };
+    let blocker = gates
+        .in_order()
+        .into_iter()
+        .find(|(_, report)| report.status != GateStatus::Pass)
+        .map(|(gate, _)| gate);
+    let state = match blocker {
+        Some(Gate::Profile) => ReadinessState::Draft,
+        Some(Gate::Economics | Gate::Payout | Gate::Tracking) => ReadinessState::Configuring,
+        Some(Gate::Live) if facts.chain_verified_at.is_some() => ReadinessState::IntegrationVerified,
+        Some(Gate::Live) => ReadinessState::Ready,
+        None => ReadinessState::LiveVerified,
+    };
+    Readiness {
+        state,
+        blocker,
+        gates,
+    }
+}
+
+impl Gates {
+    fn in_order(&self) -> [(Gate, GateReport); 5] {
+        [
+            (Gate::Profile, self.profile),
+            (Gate::Economics, self.economics),
+            (Gate::Payout, self.payout),
+            (Gate::Tracking, self.tracking),
+            (Gate::Live, self.live),
+        ]
+    }
+}
+
+fn passes_if(open: bool, next_action: NextAction) -> GateReport {
+    if open {
+        GateReport {
+            status: GateStatus::Pass,
+            next_action: None,
+        }
+    } else {
+        GateReport {
+            status: GateStatus::Fail,
+            next_action: Some(next_action),
+        }
+    }
+}
+
+fn has_profile(facts: &Facts) -> bool {
+    let is_given = |text: &str| !text.trim().is_empty();
+    is_given(&facts.name) && facts.domain.as_deref().is_some_and(is_given)
+}
+
+fn was_heard_of(facts: &Facts) -> bool {
+    let LastEvents { click, lead, sale } = facts.last_event_at;
+    facts.has_test_events || facts.chain_verified_at.is_some() || click.or(lead).or(sale).is_some()
+}
+
+/// A real sale is the proof. Once a chain has shown the way, only a customer can bring it.
+fn live(facts: &Facts) -> GateReport {
+    if facts.last_event_at.sale.is_none() && facts.chain_verified_at.is_some() {
+        return GateReport {
+            status: GateStatus::Unknown,
+            next_action: None,
+        };
+    }
+    passes_if(
+        facts.last_event_at.sale.is_some(),
+        NextAction::RunSyntheticSaleChain,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Option<DateTime<Utc>> {
+        DateTime::from_timestamp(second, 0)
+    }
+
+    fn nothing() -> Facts {
+        Facts {
+            name: "Program".to_owned(),
+            domain: None,
+            has_policy: false,
+            processor_connected: false,
+            has_test_events: false,
+            last_event_at: LastEvents::default(),
+            chain_verified_at: None,
+        }
+    }
+
+    #[test]
+    fn each_step_of_the_set_up_moves_the_blocker_to_the_next_gate() {
+        type Step = (fn(&mut Facts), ReadinessState, Option<Gate>);
+        let steps: [Step; 7] = [
+            (|_| (), ReadinessState::Draft, Some(Gate::Profile)),
+            (
+                |facts| facts.domain = Some("shop.example".to_owned()),
+                ReadinessState::Configuring,
+                Some(Gate::Economics),
+            ),
+            (
+                |facts| facts.has_policy = true,
+                ReadinessState::Configuring,
+                Some(Gate::Payout),
+            ),
+            (
+                |facts| facts.processor_connected = true,
+                ReadinessState::Configuring,
+                Some(Gate::Tracking),
+            ),
+            (
+                |facts| facts.has_test_events = true,
+                ReadinessState::Ready,
+                Some(Gate::Live),
+            ),
+            (
+                |facts| facts.chain_verified_at = at(1),
+                ReadinessState::IntegrationVerified,
+                Some(Gate::Live),
+            ),
+            (
+                |facts| facts.last_event_at.sale = at(2),
+                ReadinessState::LiveVerified,
+                None,
+            ),
+        ];
+        let mut facts = nothing();
+        for (step, state, blocker) in steps {
+            step(&mut facts);
+            let readiness = assess(&facts);
+            assert_eq!((readiness.state, readiness.blocker), (state, blocker));
+        }
+    }
+
+    #[test]
+    fn a_shut_gate_says_what_opens_it_and_an_open_one_says_nothing() {
+        let shut = assess(&nothing()).gates;
+        let actions = shut.in_order().map(|(_, report)| report.next_action);
+        assert_eq!(
+            actions,
+            [
+                NextAction::CompleteProgramProfile,
+                NextAction::SetCommissionPolicy,
+                NextAction::SurfaceStripeConnectUrl,
+                NextAction::InstallTrackerOrSendEvents,
+                NextAction::RunSyntheticSaleChain,
+            ]
+            .map(Some)
+        );
+        let proven = Facts {
+            chain_verified_at: at(1),
+            ..nothing()
+        };
+        let gates = assess(&proven).gates;
+        assert_eq!(gates.tracking.status, GateStatus::Pass);
+        assert_eq!(gates.live.status, GateStatus::Unknown);
+        assert_eq!(gates.live.next_action, None);
+    }
+
+    #[test]
+    fn blank_text_is_no_profile() {
+        for (name, domain) in [
+            (" ", Some("shop.example")),
+            ("Program", Some(" ")),
+            ("Program", None),
+        ] {
+            let facts = Facts {
+                name: name.to_owned(),
+                domain: domain.map(str::to_owned),
+                ..nothing()
+            };
+            assert_eq!(assess(&facts).gates.profile.status, GateStatus::Fail);
+        }
+    }
+
+    #[test]
+    fn any_event_shows_that_tracking_is_installed() {
+        for last_event_at in [
+            LastEvents {
+                click: at(1),
+                ..LastEvents::default()
+            },
+            LastEvents {
+                lead: at(1),
+                ..LastEvents::default()
+            },
+            LastEvents {
+                sale: at(1),
+                ..LastEvents::default()
+            },
+        ] {
+            let facts = Facts {
+                last_event_at,
+                ..nothing()
+            };
+            assert_eq!(assess(&facts).gates.tracking.status, GateStatus::Pass);
+        }
+    }
+}

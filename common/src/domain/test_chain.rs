@@ -1,0 +1,124 @@
+//! A test chain: a synthetic click, lead and sale, and whether each of them reached the partner it should.
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::PartnerId;
+
+/// Whom an event of the chain was credited to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The partner whose link was used.
+    Attributed,
+    /// Nobody, or the event was refused.
+    Unattributed,
+    WrongPartner,
+    /// Not decided: the event waits for something that has not happened.
+    Pending,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainVerdict {
+    pub click: Verdict,
+    pub lead: Verdict,
+    pub sale: Verdict,
+}
+
+/// What one call asks to be tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestRun {
+    /// Click, lead and sale, one after the other.
+    Chain,
+    /// One event that only says that it arrived.
+    Event(TestEventType),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestEventType {
+    Click,
+    Lead,
+    Sale,
+}
+
+impl TestEventType {
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Click, Self::Lead, Self::Sale]
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
+    }
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Click => "click",
+            Self::Lead => "lead",
+            Self::Sale => "sale",
+        }
+    }
+}
+
+impl Verdict {
+    /// One stranger among the credited is enough to be wrong: the chain has a single click, so nobody shares.
+    pub fn of(expected: PartnerId, credited: &[PartnerId]) -> Self {
+        match credited {
+            [] => Self::Unattributed,
+            credited if credited.iter().all(|partner| *partner == expected) => Self::Attributed,
+            _ => Self::WrongPartner,
+        }
+    }
+}
+
+impl ChainVerdict {
+    /// Every event alike.
+    pub const fn uniform(verdict: Verdict) -> Self {
+        Self {
+            click: verdict,
+            lead: verdict,
+            sale: verdict,
+        }
+    }
+
+    /// True when the whole chain reached the partner.
+    pub fn is_attributed(self) -> bool {
+        self == Self::uniform(Verdict::Attributed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ADA: PartnerId = PartnerId::new(1);
+    const BRUNO: PartnerId = PartnerId::new(2);
+
+    #[test]
+    fn only_the_links_own_partner_counts() {
+        assert_eq!(Verdict::of(ADA, &[]), Verdict::Unattributed);
+        assert_eq!(Verdict::of(ADA, &[ADA]), Verdict::Attributed);
+        assert_eq!(Verdict::of(ADA, &[BRUNO]), Verdict::WrongPartner);
+        assert_eq!(Verdict::of(ADA, &[ADA, BRUNO]), Verdict::WrongPartner);
+    }
+
+    #[test]
+    fn a_chain_is_attributed_only_as_a_whole() {
+        let whole = ChainVerdict::uniform(Verdict::Attributed);
+        assert!(whole.is_attributed());
+        for broken in [Verdict::Unattributed, Verdict::WrongPartner, Verdict::Pending] {
+            assert!(
+                !ChainVerdict {
+                    sale: broken,
+                    ..whole
+                }
+                .is_attributed()
+            );
+            assert!(
+                !ChainVerdict {
+                    click: broken,
+                    ..whole
+                }
+                .is_attributed()
+            );
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Test chains: a synthetic click, lead and sale through the very steps real ones take, and nothing left of them but
+//! test rows.
+//!
+//! Phases of one chain: a **link** of the program → a savepoint, in which the real steps run one after the other and
+//! each is looked at → back to the **savepoint**, which takes everything with it (customer, counters, claim, commission,
+//! ledger, balances) and releases the rows it had locked → **test rows**, and the first proof that the chain works.
+//! What runs inside gets identities of its own: a second delivery meets the test rows of the first, and no conflict.
+
+use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict as Disposition};
+use common::domain::click::Visit;
+use common::domain::ids::{CustomerId, EventId, PartnerId};
+use common::domain::lead::{Lead, LeadMode};
+use common::domain::money::{AmountCents, Currency};
+use common::domain::sale::{Sale, SaleType};
+use common::domain::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict};
+use common::domain::visitor::Visitor;
+use common::messages::click::ClickRecord;
+use common::messages::lead::{LeadOutcome, LeadRecord};
+use common::messages::sale::{NoCommission, SaleOutcome, SaleRecord};
+use common::messages::subject::Subject;
+use common::messages::test_chain::{TestChainOutcome, TestChainRecord};
+use common::runtime::clock::Clock;
+use common::storage::claims::{self, NewClaim};
+use common::storage::test_chains::{self, ChainLink};
+use common::storage::{StorageResult, customers, links};
+use sqlx::{Connection, PgConnection};
+
+use super::lead::LeadStep;
+use super::sale::SaleStep;
+use super::{StepContext, click, reply, storage_failed};
+
+/// What the synthetic customer pays: ten dollars.
+const AMOUNT: AmountCents = match AmountCents::new(1000) {
+    Some(amount) => amount,
+    None => unreachable!(),
+};
+
+#[derive(Debug)]
+pub struct TestChainStep {
+    context: StepContext,
+    leads: LeadStep,
+    sales: SaleStep,
+}
+
+impl Step for TestChainStep {
+    type Record = TestChainRecord;
+    const SUBJECT: Subject = Subject::TestChains;
+
+    async fn run(&self, batch: &[Delivered<TestChainRecord>]) -> Result<Processed, StepError> {
+        let mut transaction = self.context.pool.begin().await.map_err(storage_failed)?;
+        let mut processed = Processed::default();
+        for delivered in batch {
+            let record = &delivered.record;
+            let outcome = self
+                .try_out(&mut transaction, record)
+                .await
+                .map_err(storage_failed)?;
+            processed.verdicts.push(Disposition::Done);
+            processed
+                .replies
+                .extend(reply(delivered.reply_to.as_ref(), record.event_id, &outcome)?);
+        }
+        transaction.commit().await.map_err(storage_failed)?;
+        Ok(processed)
+    }
+
+    async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
+        self.context.bury(&letter).await
+    }
+}
+
+impl TestChainStep {
+    pub fn new(context: StepContext) -> Self {
+        Self {
+            leads: LeadStep(context.clone()),
+            sales: SaleStep(context.clone()),
+            context,
+        }
+    }
+
+    async fn try_out(
+        &self,
+        connection: &mut PgConnection,
+        record: &TestChainRecord,
+    ) -> StorageResult<TestChainOutcome> {
+        let link = test_chains::link(connection, record.program_id).await?;
+        match (record.run, link) {
+            (TestRun::Chain, Some(link)) => self.chain(connection, record, link).await,
+            (TestRun::Chain, None) => Ok(TestChainOutcome::Chain {
+                short_code: None,
+                verdict: ChainVerdict::uniform(Verdict::Unattributed),
+            }),
+            (TestRun::Event(kind), link) => {
+                let received = single_event(connection, record, kind, link.as_ref()).await?;
+                Ok(TestChainOutcome::Event { received })
+            }
+        }
+    }
+
+    async fn chain(
+        &self,
+        connection: &mut PgConnection,
+        record: &TestChainRecord,
+        link: ChainLink,
+    ) -> StorageResult<TestChainOutcome> {
+        let mut savepoint = connection.begin().await?;
+        let verdict = self.rehearse(&mut savepoint, record, &link).await?;
+        savepoint.rollback().await?;
+        test_chains::insert_click(connection, record, link.referral_link_id).await?;
+        test_chains::insert_lead(connection, record).await?;
+        test_chains::insert_sale(connection, record, AMOUNT.get()).await?;
+        if verdict.is_attributed() {
+            test_chains::verified(connection, record.program_id, record.started_at).await?;
+        }
+        Ok(TestChainOutcome::Chain {
+            short_code: Some(link.short_code),
+            verdict,
+        })
+    }
+
+    /// The real steps, one after the other; whatever they write is taken back by the caller.
+    async fn rehearse(
+        &self,
+        connection: &mut PgConnection,
+        record: &TestChainRecord,
+        link: &ChainLink,
+    ) -> StorageResult<ChainVerdict> {
+        let Rehearsal { click, lead, sale } = Rehearsal::new(record, link, &self.context.clock);
+        click::store(connection, &[&click], &[Visitor::default()]).await?;
+        let attribution = Verdict::of(
+            link.partner_id,
+            &last_click_partners(connection, record.customer_id).await?,
+        );
+        let led = self.leads.track(connection, &[&lead]).await?;
+        claims::claim(&mut *connection, &[claim(&sale)]).await?;
+        let sold = self.sales.record(connection, &[&sale]).await?;
+        Ok(ChainVerdict {
+            click: attribution,
+            lead: match led.get(&lead.event_id) {
+                Some(LeadOutcome::Tracked) => attribution,
+                Some(LeadOutcome::Provisional) | None => Verdict::Pending,
+                Some(LeadOutcome::Refused(_)) => Verdict::Unattributed,
+            },
+            sale: match sold.outcomes.get(&sale.event_id) {
+                // A sale on which nothing is due names no partner; it follows its click.
+                Some(SaleOutcome::Recorded {
+                    no_commission: Some(NoCommission::NothingDue(_)),
+                    ..
+                }) => attribution,
+                Some(SaleOutcome::Recorded { sale_id, .. }) => Verdict::of(
+                    link.partner_id,
+                    &test_chains::commission_partners(connection, *sale_id).await?,
+                ),
+                Some(SaleOutcome::WindowExpired { .. } | SaleOutcome::Refused(_)) => Verdict::Unattributed,
+                None => Verdict::Pending,
+            },
+        })
+    }
+}
+
+/// Whose membership the customer's last click leads to. The synthetic customer has one click, so that every
+/// attribution model credits the same link.
+async fn last_click_partners(
+    connection: &mut PgConnection,
+    customer_id: CustomerId,
+) -> StorageResult<Vec<PartnerId>> {
+    let customers = customers::lock(connection, &[customer_id.get()]).await?;
+    let clicked: Vec<i64> = customers
+        .iter()
+        .map(|customer| customer.journey.last().referral_link_id.get())
+        .collect();
+    let owners = links::owners(connection, &clicked).await?;
+    Ok(owners
+        .values()
+        .filter_map(|owner| owner.membership?.partner_id)
+        .collect())
+}
+
+/// A test event that is only stored. A click needs a link to have come through.
+async fn single_event(
+    connection: &mut PgConnection,
+    record: &TestChainRecord,
+    kind: TestEventType,
+    link: Option<&ChainLink>,
+) -> StorageResult<bool> {
+    match (kind, link) {
+        (TestEventType::Click, None) => return Ok(false),
+        (TestEventType::Click, Some(link)) => {
+            test_chains::insert_click(connection, record, link.referral_link_id).await?;
+        }
+        (TestEventType::Lead, _) => test_chains::insert_lead(connection, record).await?,
+        (TestEventType::Sale, _) => test_chains::insert_sale(connection, record, AMOUNT.get()).await?,
+    }
+    Ok(true)
+}
+
+/// The records real callers would have caused.
+struct Rehearsal {
+    click: ClickRecord,
+    lead: LeadRecord,
+    sale: SaleRecord,
+}
+
+impl Rehearsal {
+    fn new(record: &TestChainRecord, link: &ChainLink, clock: &Clock) -> Self {
+        let program_id = record.program_id;
+        Self {
+            click: ClickRecord {
+                event_id: EventId::new(clock.mint()),
+                clicked_at: record.started_at,
+                program_id,
+                referral_link_id: link.referral_link_id,
+                customer_id: record.customer_id,
+                click_id: record.click_id.clone(),
+                new_customer: true,
+                previous_click_id: None,
+                client_ip: None,
+                country_hint: None,
+                visit: Visit::default(),
+            },
+            lead: LeadRecord {
+                event_id: EventId::new(clock.mint()),
+                led_at: record.started_at,
+                lead: Lead {
+                    mode: LeadMode::Server { program_id },
+                    click_id: Some(record.click_id.clone()),
+                    customer_key: Some(record.customer_key.clone()),
+                    email_hash: None,
+                    event_name: None,
+                },
+            },
+            sale: SaleRecord {
+                event_id: EventId::new(clock.mint()),
+                sold_at: record.started_at,
+                program_id,
+                sale: Sale {
+                    transaction_id: record.transaction_id.clone(),
+                    amount: AMOUNT,
+                    currency: Currency::default(),
+                    customer_key: Some(record.customer_key.clone()),
+                    click_id: None,
+                    sale_type: SaleType::Payment,
+                    is_recurring: false,
+                    subscription_id: None,
+                    subscription_interval: None,
+                    product_id: None,
+                    line_items: None,
+                },
+            },
+        }
+    }
+}
+
+/// The claim an edge would have made. Nobody waits for it, and no relay will ever see it.
+fn claim(sale: &SaleRecord) -> NewClaim {
+    NewClaim {
+        transaction_id: sale.sale.transaction_id.as_str().to_owned(),
+        program_id: sale.program_id,
+        event_id: sale.event_id,
+        reply_to: String::new(),
+        payload: String::new(),
+    }
+}
