@@ -1,7 +1,11 @@
 //! Settings of the edge, one section a concern; each is a flag and an environment variable.
 
 use clap::Parser;
-use common::runtime::config::{HttpConfig, KeysConfig, NatsConfig, PostgresConfig};
+use common::runtime::config::{HttpConfig, KeysConfig, NatsConfig, PostgresConfig, RedisConfig};
+use ipnet::IpNet;
+
+use crate::limits::LimitsConfig;
+use crate::origin::OriginConfig;
 
 /// The HTTP edge of the referral tracking pipeline.
 #[derive(Debug, Clone, Parser)]
@@ -14,7 +18,16 @@ pub struct Config {
     #[command(flatten)]
     pub nats: NatsConfig,
     #[command(flatten)]
+    pub redis: RedisConfig,
+    #[command(flatten)]
     pub keys: KeysConfig,
+    #[command(flatten)]
+    pub limits: LimitsConfig,
+    /// Networks of our own proxies, comma-separated: their X-Forwarded-For is believed, nobody else's.
+    #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',')]
+    pub trusted_proxies: Vec<IpNet>,
+    #[command(flatten)]
+    pub origin: OriginConfig,
     /// Milliseconds a caller waits for the outcome of a lead, sale or refund before it is told 500 (unknown).
     #[arg(long, env = "ANSWER_WITHIN_MS", default_value_t = 5000)]
     pub answer_within_ms: u64,

@@ -4,7 +4,7 @@
 //! 1. **Push**: triggers notify `directory` with the row that changed; the listener re-reads that row.
 //! 2. **Catch-up**: every few seconds, and first thing after a reconnect, rows changed since the last look are read
 //!    (with an overlap, because a transaction may commit after a later one was seen).
-//! 3. **Miss**: a code or token not in memory is looked up, all that wait in one query.
+//! 3. **Miss**: a code, token or program not in memory is looked up, all that wait in one query.
 //! 4. **Not live**: while neither push nor catch-up gets through, a token from memory is not believed (it may have been
 //!    revoked): it is looked up. A link is believed: clicks are answered while Postgres is down.
 //!
@@ -17,6 +17,7 @@ use std::time::Duration;
 use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
 use common::domain::ids::{ProgramId, ReferralLinkId};
+use common::domain::key_rotation::KeyRotation;
 use common::domain::token::TokenHash;
 use common::runtime::batch::{Batcher, Bounds};
 use common::runtime::lifecycle::Lifecycle;
@@ -46,6 +47,14 @@ pub enum Link {
     Misconfigured,
 }
 
+/// A program as its tracking token opens it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProgramKey {
+    pub program_id: ProgramId,
+    /// Set when the token is marked for rotation.
+    pub rotation: Option<KeyRotation>,
+}
+
 /// The directory could not be asked.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("directory look-up failed: {0}")]
@@ -56,6 +65,7 @@ pub struct Directory {
     memory: Arc<RwLock<Memory>>,
     links: Batcher<String, Result<(), Unavailable>>,
     tokens: Batcher<TokenHash, Result<(), Unavailable>>,
+    programs: Batcher<ProgramId, Result<(), Unavailable>>,
 }
 
 #[derive(Debug, Default)]
@@ -92,8 +102,12 @@ impl Directory {
                 move |codes: Vec<String>| look_up_links(pool.clone(), Arc::clone(&memory), codes)
             }),
             tokens: Batcher::spawn(lifecycle.tasks(), bounds("directory.tokens"), |_| 1, {
-                let (pool, memory) = (pool, Arc::clone(&memory));
+                let (pool, memory) = (pool.clone(), Arc::clone(&memory));
                 move |hashes: Vec<TokenHash>| look_up_tokens(pool.clone(), Arc::clone(&memory), hashes)
+            }),
+            programs: Batcher::spawn(lifecycle.tasks(), bounds("directory.programs"), |_| 1, {
+                let (pool, memory) = (pool, Arc::clone(&memory));
+                move |ids: Vec<ProgramId>| look_up_programs(pool.clone(), Arc::clone(&memory), ids)
             }),
             memory,
         })
@@ -113,13 +127,26 @@ impl Directory {
     }
 
     /// The program whose tracking token has this hash.
-    pub async fn program_of_token(&self, hash: TokenHash) -> Result<Option<ProgramId>, Unavailable> {
+    pub async fn program_of_token(&self, hash: TokenHash) -> Result<Option<ProgramKey>, Unavailable> {
         let known = read(&self.memory).program_of_live_token(&hash);
         if known.is_some() {
             return Ok(known);
         }
         self.tokens.submit(hash).await.map_err(Unavailable::new)??;
-        Ok(read(&self.memory).tokens.get(&hash).copied())
+        Ok(read(&self.memory).program_of_token(&hash))
+    }
+
+    /// Whether there is such a program. Programs are never removed, so memory is believed.
+    pub async fn has_program(&self, program_id: ProgramId) -> Result<bool, Unavailable> {
+        let is_known = || read(&self.memory).programs.contains_key(&program_id);
+        if is_known() {
+            return Ok(true);
+        }
+        self.programs
+            .submit(program_id)
+            .await
+            .map_err(Unavailable::new)??;
+        Ok(is_known())
     }
 }
 
@@ -141,9 +168,17 @@ impl Memory {
         })
     }
 
-    fn program_of_live_token(&self, hash: &TokenHash) -> Option<ProgramId> {
+    fn program_of_live_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
         self.live_until.filter(|until| Instant::now() < *until)?;
-        self.tokens.get(hash).copied()
+        self.program_of_token(hash)
+    }
+
+    fn program_of_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
+        let program = self.programs.get(self.tokens.get(hash)?)?;
+        Some(ProgramKey {
+            program_id: program.program_id,
+            rotation: program.rotation,
+        })
     }
 
     fn put_program(&mut self, program: DirectoryProgram) {
@@ -283,6 +318,18 @@ async fn look_up_tokens(
     };
     let answer = looked_up.await.map_err(Unavailable::new);
     vec![answer; hashes.len()]
+}
+
+/// One query for all the programs that wait; what exists is in memory afterwards.
+async fn look_up_programs(
+    pool: PgPool,
+    memory: Arc<RwLock<Memory>>,
+    programs: Vec<ProgramId>,
+) -> Vec<Result<(), Unavailable>> {
+    let ids = programs.iter().map(|program_id| program_id.get()).collect();
+    let looked_up = put_programs(&pool, &memory, &Selection::Ids(ids)).await;
+    let answer = looked_up.map_err(Unavailable::new);
+    vec![answer; programs.len()]
 }
 
 /// A panic while the lock was held leaves maps that are still maps.

@@ -10,8 +10,10 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use crate::rotation;
+
 /// How long a client should wait before it repeats a request that was shed.
-const RETRY_AFTER_SECONDS: u32 = 1;
+const OVERLOADED_RETRY_AFTER_SECONDS: i64 = 1;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -20,13 +22,25 @@ pub enum ApiError {
     BadRequest(Cow<'static, str>),
     #[error("{0}")]
     Unauthorized(&'static str),
+    /// The credential is good, but not for what was asked.
+    #[error("{0}")]
+    Forbidden(&'static str),
     #[error("{0}")]
     NotFound(&'static str),
     #[error("{0}")]
     Conflict(&'static str),
+    /// `replacement` is method and path, as a caller would write them.
+    #[error("This endpoint has been retired. Use {replacement} instead.")]
+    Retired { replacement: &'static str },
     /// A click on a link that its partner or the brand has turned off.
     #[error("This referral link has been disabled")]
     LinkDisabled,
+    #[error("This API key had to be rotated and is no longer accepted.")]
+    KeyRetired,
+    #[error("Too many requests. Try again in {retry_after_seconds} seconds.")]
+    RateLimited { retry_after_seconds: i64 },
+    #[error("Method Not Allowed")]
+    MethodNotAllowed,
     #[error("Request body is too large")]
     BodyTooLarge,
     #[error("Request body did not arrive in time")]
@@ -57,10 +71,13 @@ impl ApiError {
     fn status(&self) -> StatusCode {
         match self {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
-            Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
+            Self::Unauthorized(_) | Self::KeyRetired => StatusCode::UNAUTHORIZED,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Conflict(_) => StatusCode::CONFLICT,
-            Self::LinkDisabled => StatusCode::GONE,
+            Self::LinkDisabled | Self::Retired { .. } => StatusCode::GONE,
+            Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
@@ -71,10 +88,13 @@ impl ApiError {
     fn name(&self) -> &'static str {
         match self {
             Self::BadRequest(_) => "BadRequestError",
-            Self::Unauthorized(_) => "UnauthorizedError",
+            Self::Unauthorized(_) | Self::KeyRetired => "UnauthorizedError",
+            Self::Forbidden(_) => "ForbiddenError",
             Self::NotFound(_) => "NotFoundError",
+            Self::MethodNotAllowed => "MethodNotAllowedError",
             Self::Conflict(_) => "ConflictError",
-            Self::LinkDisabled => "GoneError",
+            Self::LinkDisabled | Self::Retired { .. } => "GoneError",
+            Self::RateLimited { .. } => "TooManyRequestsError",
             Self::BodyTooLarge => "PayloadTooLargeError",
             Self::BodyTooSlow => "RequestTimeoutError",
             Self::Overloaded => "ServiceUnavailableError",
@@ -103,6 +123,22 @@ impl ApiError {
                     "hint": "Turn the link back on, or send visitors to another one.",
                 },
             }),
+            Self::KeyRetired => json!({
+                "error": {
+                    "code": rotation::CODE,
+                    "message": message,
+                    "hint": rotation::HINT,
+                    "docs_url": rotation::DOCS_URL,
+                },
+            }),
+            Self::RateLimited { retry_after_seconds } => json!({
+                "error": {
+                    "code": "rate_limited",
+                    "status": self.status().as_u16(),
+                    "message": message,
+                    "retry_after_seconds": retry_after_seconds,
+                },
+            }),
             _ => json!({
                 "data": null,
                 "error": {
@@ -120,10 +156,15 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         self.log();
         let mut response = (self.status(), Json(self.body())).into_response();
-        if matches!(self, Self::Overloaded) {
+        let retry_after_seconds = match self {
+            Self::Overloaded => Some(OVERLOADED_RETRY_AFTER_SECONDS),
+            Self::RateLimited { retry_after_seconds } => Some(retry_after_seconds),
+            _ => None,
+        };
+        if let Some(seconds) = retry_after_seconds {
             response
                 .headers_mut()
-                .insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+                .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }

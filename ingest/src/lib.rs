@@ -5,7 +5,9 @@
 
 mod app;
 mod body;
+mod caller;
 mod claims;
+mod client_address;
 pub mod config;
 mod credential;
 mod customer_ids;
@@ -14,7 +16,11 @@ mod email;
 mod error;
 mod existing_clicks;
 mod field;
+mod limits;
+mod origin;
 mod pipeline;
+mod request_id;
+mod rotation;
 mod routes;
 
 use std::sync::Arc;
@@ -33,11 +39,13 @@ use tokio::net::TcpListener;
 
 use crate::app::App;
 use crate::claims::Claims;
+use crate::client_address::TrustedProxies;
 use crate::config::Config;
 use crate::customer_ids::CustomerIds;
 use crate::directory::Directory;
 use crate::email::EmailHasher;
 use crate::existing_clicks::ExistingClicks;
+use crate::limits::Limits;
 use crate::pipeline::Pipeline;
 
 /// Serves until shutdown.
@@ -47,7 +55,8 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
         .context("binding the listen address")?;
     let app = start(&config, clock, &lifecycle).await?;
     tracing::info!(listen = %listener.local_addr()?, "ingest is ready");
-    Ok(http::serve(listener, routes::router(app), &config.http, &lifecycle).await?)
+    let router = routes::router(app, TrustedProxies::new(&config.trusted_proxies));
+    Ok(http::serve(listener, router, &config.http, &lifecycle).await?)
 }
 
 /// Connects to everything and starts the parts that outlive a request.
@@ -68,7 +77,6 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
     };
     let codec = Arc::new(config.keys.click_id_codec());
     Ok(App {
-        clock,
         directory: Directory::start(pool.clone(), lifecycle).await?,
         customer_ids: CustomerIds::start(pool.clone(), lifecycle).await?,
         existing_clicks: ExistingClicks::start(pool.clone(), codec, lifecycle),
@@ -77,10 +85,14 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             clicks: publisher(Subject::Clicks),
             leads: publisher(Subject::Leads),
             refunds: publisher(Subject::Refunds),
+            test_events: publisher(Subject::TestEvents),
             claims: Claims::start(pool.clone(), publisher(Subject::Sales), lifecycle),
             inbox,
             answer_within: Duration::from_millis(config.answer_within_ms),
         },
+        limits: Limits::start(config.limits.clone(), &config.redis, clock.clone(), lifecycle)?,
+        origin: config.origin.clone(),
+        clock,
         pool,
     })
 }

@@ -1,5 +1,7 @@
 //! Settings of a worker, one section a concern; each is a flag and an environment variable.
 
+use std::path::PathBuf;
+
 use clap::Parser;
 use common::runtime::config::{HttpConfig, KeysConfig, NatsConfig, PostgresConfig};
 
@@ -16,4 +18,8 @@ pub struct Config {
     pub nats: NatsConfig,
     #[command(flatten)]
     pub keys: KeysConfig,
+    /// Database in MaxMind's format, of cities or of countries, that tells where clicks come from. It needs an ingest
+    /// with SEND_CLIENT_IP.
+    #[arg(long, env = "GEOIP_DB_PATH")]
+    pub geoip_db_path: Option<PathBuf>,
 }

@@ -9,6 +9,7 @@ mod health;
 mod relay;
 mod steps;
 mod upkeep;
+mod visitor;
 
 use std::sync::Arc;
 
@@ -33,12 +34,15 @@ use crate::steps::lead::LeadStep;
 use crate::steps::notification::NotificationStep;
 use crate::steps::refund::RefundStep;
 use crate::steps::sale::SaleStep;
+use crate::steps::test_event::TestEventStep;
+use crate::visitor::Visitors;
 
 /// Works until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
     let listener = TcpListener::bind(config.http.listen)
         .await
         .context("binding the listen address")?;
+    let visitors = Visitors::load(config.geoip_db_path.as_deref()).await?;
     let pool = postgres::connect(&config.postgres, "worker").await?;
     let nats = bus::connect::connect(&config.nats, "worker").await?;
     let topology = Topology::from(&config.nats);
@@ -69,10 +73,15 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     lifecycle
         .tasks()
         .spawn(upkeep::run(pool.clone(), clock, lifecycle.clone()));
-    start(ClickStep(context.clone()), &nats, &topology, &lifecycle);
+    let clicks = ClickStep {
+        context: context.clone(),
+        visitors,
+    };
+    start(clicks, &nats, &topology, &lifecycle);
     start(LeadStep(context.clone()), &nats, &topology, &lifecycle);
     start(SaleStep(context.clone()), &nats, &topology, &lifecycle);
     start(RefundStep(context.clone()), &nats, &topology, &lifecycle);
+    start(TestEventStep(context.clone()), &nats, &topology, &lifecycle);
     start(NotificationStep(context), &nats, &topology, &lifecycle);
     tracing::info!(listen = %listener.local_addr()?, "worker is ready");
     Ok(http::serve(

@@ -3,6 +3,7 @@
 //! - [`ids`]: what a record is called inside the service.
 //! - [`click_id`]: the public, unguessable name of a customer.
 //! - [`token`]: the program tracking token, and telling credentials apart.
+//! - [`key_rotation`]: until when a marked token is accepted.
 //! - [`affiliate_url`]: from a landing URL to the referral link's short code.
 //! - [`customer`]: the click → lead → conversion lifecycle.
 //! - [`attribution`]: which referral links a sale credits, and until when.
@@ -10,6 +11,7 @@
 //! - [`refund`]: how refunds from two channels reverse commissions exactly once.
 //! - [`ledger`]: how accruals and reversals move a partner's balance.
 //! - [`click`], [`lead`], [`sale`]: what a caller reports, and what it comes to.
+//! - [`visitor`]: what a click shows of the visitor behind it.
 //! - [`text`]: strings a caller sends, bounded.
 //! - [`money`]: cents, basis points, currencies and the one rounding rule.
 //!
@@ -22,6 +24,7 @@ pub mod click_id;
 pub mod commission;
 pub mod customer;
 pub mod ids;
+pub mod key_rotation;
 pub mod lead;
 pub mod ledger;
 pub mod money;
@@ -29,3 +32,4 @@ pub mod refund;
 pub mod sale;
 pub mod text;
 pub mod token;
+pub mod visitor;

@@ -7,6 +7,7 @@ use crate::domain::click::Visit;
 use crate::domain::click_id::ClickId;
 use crate::domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
 use crate::domain::text::Label;
+use crate::domain::visitor::{ClientIp, CountryCode};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClickRecord {
@@ -23,4 +24,10 @@ pub struct ClickRecord {
     pub previous_click_id: Option<Label>,
     #[serde(default)]
     pub visit: Visit,
+    /// Only where places are looked up, and for that only: it ends with the click step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_ip: Option<ClientIp>,
+    /// The visitor's country by the word of a trusted proxy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub country_hint: Option<CountryCode>,
 }

@@ -9,35 +9,55 @@ use uuid::Uuid;
 use super::StorageResult;
 use crate::domain::ids::EventId;
 use crate::domain::text::Text;
+use crate::domain::visitor::{CountryCode, DeviceType, Visitor};
 use crate::messages::click::ClickRecord;
 
+/// A click event to be stored.
+#[derive(Debug, Clone, Copy)]
+pub struct NewClick<'a> {
+    pub record: &'a ClickRecord,
+    pub visitor: &'a Visitor,
+    /// Whether it moves counters and attribution; a bot's click does not where its program excludes bots.
+    pub counted: bool,
+}
+
 /// Inserts click events and tells which of them are new; the others were stored by an earlier delivery.
-pub async fn insert(
-    connection: &mut PgConnection,
-    clicks: &[&ClickRecord],
-) -> StorageResult<HashSet<EventId>> {
-    fn texts<'a, const MAX: usize>(
-        clicks: &[&'a ClickRecord],
-        field: fn(&'a ClickRecord) -> &'a Option<Text<MAX>>,
+pub async fn insert(connection: &mut PgConnection, new: &[NewClick<'_>]) -> StorageResult<HashSet<EventId>> {
+    fn texts<'a, T: ?Sized, const MAX: usize>(
+        rows: &[&'a T],
+        field: fn(&'a T) -> &'a Option<Text<MAX>>,
     ) -> Vec<Option<&'a str>> {
-        clicks
-            .iter()
-            .map(|click| field(click).as_ref().map(Text::as_str))
+        rows.iter()
+            .map(|row| field(row).as_ref().map(Text::as_str))
             .collect()
     }
+    let clicks: &[&ClickRecord] = &new.iter().map(|click| click.record).collect::<Vec<_>>();
+    let visitors: &[&Visitor] = &new.iter().map(|click| click.visitor).collect::<Vec<_>>();
     let events: Vec<Uuid> = clicks.iter().map(|click| click.event_id.get()).collect();
     let programs: Vec<i64> = clicks.iter().map(|click| click.program_id.get()).collect();
     let links: Vec<i64> = clicks.iter().map(|click| click.referral_link_id.get()).collect();
     let customers: Vec<i64> = clicks.iter().map(|click| click.customer_id.get()).collect();
     let clicked_at: Vec<DateTime<Utc>> = clicks.iter().map(|click| click.clicked_at).collect();
     let click_ids: Vec<&str> = clicks.iter().map(|click| click.click_id.as_str()).collect();
+    let countries: Vec<Option<&str>> = visitors
+        .iter()
+        .map(|visitor| visitor.place.country.as_ref().map(CountryCode::as_str))
+        .collect();
+    let device_types: Vec<Option<&str>> = visitors
+        .iter()
+        .map(|visitor| visitor.software.device_type.map(DeviceType::as_str))
+        .collect();
+    let bots: Vec<bool> = visitors.iter().map(|visitor| visitor.is_bot()).collect();
+    let counted: Vec<bool> = new.iter().map(|click| click.counted).collect();
     let inserted = sqlx::query_scalar!(
         "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id,
              previous_click_id, session_id, page_url, page_title, referrer_url, user_agent, screen_resolution,
-             viewport_size, language, timezone)
+             viewport_size, language, timezone, geo_country, geo_region, geo_city, device_type, device_os,
+             browser_name, is_bot, counted)
          SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[],
              $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
-             $14::text[], $15::text[], $16::text[])
+             $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
+             $21::text[], $22::text[], $23::bool[], $24::bool[])
          ON CONFLICT (event_id, click_timestamp) DO NOTHING
          RETURNING event_id",
         &events,
@@ -56,6 +76,14 @@ pub async fn insert(
         &texts(clicks, |click| &click.visit.viewport_size) as &[Option<&str>],
         &texts(clicks, |click| &click.visit.language) as &[Option<&str>],
         &texts(clicks, |click| &click.visit.timezone) as &[Option<&str>],
+        &countries as &[Option<&str>],
+        &texts(visitors, |visitor| &visitor.place.region) as &[Option<&str>],
+        &texts(visitors, |visitor| &visitor.place.city) as &[Option<&str>],
+        &device_types as &[Option<&str>],
+        &texts(visitors, |visitor| &visitor.software.device_os) as &[Option<&str>],
+        &texts(visitors, |visitor| &visitor.software.browser_name) as &[Option<&str>],
+        &bots,
+        &counted,
     )
     .fetch_all(connection)
     .await?;

@@ -5,6 +5,7 @@ use sqlx::PgPool;
 
 use super::{StorageError, StorageResult};
 use crate::domain::ids::{PartnerId, ProgramId, ReferralLinkId};
+use crate::domain::key_rotation::KeyRotation;
 use crate::domain::token::TokenHash;
 
 /// A program as the edge needs it.
@@ -13,6 +14,7 @@ pub struct DirectoryProgram {
     pub program_id: ProgramId,
     pub token_hash: TokenHash,
     pub cookie_window_days: u16,
+    pub rotation: Option<KeyRotation>,
     pub updated_at: DateTime<Utc>,
 }
 
@@ -38,7 +40,8 @@ pub enum Selection {
 pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<DirectoryProgram>> {
     let (since, ids) = selection.parameters();
     let rows = sqlx::query!(
-        "SELECT id, api_token_hash, cookie_window_days, updated_at FROM programs
+        "SELECT id, api_token_hash, cookie_window_days, key_rotation_marked_at, key_rotation_rotate_by, updated_at
+         FROM programs
          WHERE ($1::timestamptz IS NULL OR updated_at >= $1) AND ($2::bigint[] IS NULL OR id = ANY($2))",
         since,
         ids as Option<&[i64]>,
@@ -52,6 +55,10 @@ pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec
                 token_hash: token_hash(&row.api_token_hash, row.id)?,
                 cookie_window_days: u16::try_from(row.cookie_window_days)
                     .map_err(|_| StorageError::corrupt("programs", "cookie_window_days", row.id))?,
+                rotation: row
+                    .key_rotation_marked_at
+                    .zip(row.key_rotation_rotate_by)
+                    .map(|(marked_at, rotate_by)| KeyRotation { marked_at, rotate_by }),
                 updated_at: row.updated_at,
             })
         })

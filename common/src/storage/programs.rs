@@ -1,6 +1,6 @@
 //! Programs: the terms a sale is judged by, and setting programs up.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -62,6 +62,14 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
             ))
         })
         .collect()
+}
+
+/// Those of the programs whose counters and attribution bots must not move.
+pub async fn excluding_bots(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<HashSet<ProgramId>> {
+    let excluding = sqlx::query_scalar!("SELECT id FROM programs WHERE id = ANY($1) AND exclude_bots", ids)
+        .fetch_all(connection)
+        .await?;
+    Ok(excluding.into_iter().map(ProgramId::new).collect())
 }
 
 async fn policies(

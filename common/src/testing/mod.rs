@@ -1,6 +1,7 @@
 //! What tests on real servers share. `cargo xtask test` provides the servers and says where they are.
 
 mod database;
+mod geoip;
 mod nats;
 mod postgres;
 mod process;
@@ -10,6 +11,7 @@ use std::net::{SocketAddr, TcpListener};
 use uuid::Uuid;
 
 pub use self::database::TestDatabase;
+pub use self::geoip::{Network, geoip_database};
 pub use self::nats::OwnNats;
 pub use self::postgres::OwnPostgres;
 pub use self::process::Process;

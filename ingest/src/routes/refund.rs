@@ -2,9 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use common::domain::commission::CommissionStatus;
-use common::domain::ids::{CommissionId, EventId, ProgramId};
+use common::domain::ids::{CommissionId, EventId};
 use common::domain::money::AmountCents;
 use common::domain::refund::{RefundKey, RefundRequest};
 use common::domain::text::{RefundId, RefundReason, TransactionId};
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
-use crate::credential::BearerHeader;
+use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::field::Field;
 use crate::pipeline::encode;
@@ -63,10 +62,11 @@ pub enum RefundAnswer {
 
 pub async fn refund(
     State(app): State<App>,
-    headers: HeaderMap,
+    caller: Caller,
     body: TrackingBody,
 ) -> Result<Json<RefundAnswer>, ApiError> {
-    let program_id = program(&app, &headers).await?;
+    // Unlike a sale, a refund calls an empty token invalid.
+    let program_id = caller.program("Invalid API token", FAILED)?;
     let bytes = body.bytes()?;
     let refund = parse::<RefundBody>(&bytes)?.validate()?;
     let record = RefundRecord {
@@ -83,20 +83,6 @@ pub async fn refund(
         .ask(&app.pipeline.refunds, record.event_id, encoded, FAILED)
         .await?;
     answer(&outcome)
-}
-
-/// Like a sale's credential, except that an empty token is called invalid here.
-async fn program(app: &App, headers: &HeaderMap) -> Result<ProgramId, ApiError> {
-    match BearerHeader::of(headers) {
-        BearerHeader::MissingOrMalformed => Err(ApiError::Unauthorized(
-            "Missing or malformed Authorization header. Expected: Bearer <PROGRAM_API_KEY>",
-        )),
-        BearerHeader::EmptyToken => Err(ApiError::Unauthorized("Invalid API token")),
-        BearerHeader::Token(token) => app
-            .program_of(token, FAILED)
-            .await?
-            .ok_or(ApiError::Unauthorized("Invalid API token")),
-    }
 }
 
 impl RefundBody {

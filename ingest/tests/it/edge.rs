@@ -39,13 +39,7 @@ impl Edge {
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        let response = request.send().await?;
-        let status = response.status();
-        let text = response.text().await?;
-        Ok(Answer {
-            status,
-            body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
-        })
+        Answer::of(request.send().await?).await
     }
 
     pub async fn post(&self, path: &str, token: Option<&str>, body: &Value) -> Answer {

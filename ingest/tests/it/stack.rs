@@ -18,7 +18,8 @@ use common::storage::provisioning::{
 };
 use common::storage::verify;
 use common::testing::{TestDatabase, free_address, from_environment, unique_name};
-use reqwest::StatusCode;
+use reqwest::header::HeaderMap;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
@@ -56,10 +57,27 @@ pub struct Partner {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     pub status: StatusCode,
+    pub headers: HeaderMap,
     pub body: Value,
 }
 
 impl Answer {
+    /// The error is a connection that broke within the answer.
+    pub async fn of(response: reqwest::Response) -> Result<Self, reqwest::Error> {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let text = response.text().await?;
+        Ok(Self {
+            status,
+            headers,
+            body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        })
+    }
+
+    /// A header's text; empty when it is not there.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
     /// The message of the platform envelope.
     pub fn message(&self) -> &str {
         self.body["error"]["message"].as_str().unwrap_or_default()
@@ -95,6 +113,11 @@ impl Stack {
             ("STREAM_MAX_BYTES", (8 << 20).to_string()),
             ("CLICK_ID_KEYS", "11".repeat(32)),
             ("EMAIL_HASH_KEY", "22".repeat(32)),
+            // Tests about limits set their own.
+            ("CLICK_LIMIT", "1000000".to_owned()),
+            ("LEAD_LIMIT", "1000000".to_owned()),
+            ("SALE_REFUND_LIMIT", "1000000".to_owned()),
+            ("TRUSTED_PROXIES", "127.0.0.0/8".to_owned()),
         ];
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         Self {
@@ -251,20 +274,25 @@ impl Stack {
     }
 
     pub async fn post_raw(&self, path: &str, token: Option<&str>, body: impl Into<reqwest::Body>) -> Answer {
-        let mut request = self
-            .http
-            .post(format!("{}/api/v1/track/{path}", self.base_url))
-            .body(body);
+        let mut request = self.tracking(path).body(body);
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        let response = request.send().await.unwrap();
-        let status = response.status();
-        let text = response.text().await.unwrap();
-        Answer {
-            status,
-            body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
-        }
+        self.send(request).await
+    }
+
+    /// Any request to the edge, to be completed and sent with [`Self::send`].
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.base_url))
+    }
+
+    /// A request to a tracking route, for tests that set its headers themselves.
+    pub fn tracking(&self, path: &str) -> reqwest::RequestBuilder {
+        self.request(Method::POST, &format!("/api/v1/track/{path}"))
+    }
+
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+        Answer::of(request.send().await.unwrap()).await.unwrap()
     }
 
     /// A click through a link; its click_id.

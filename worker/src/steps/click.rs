@@ -1,25 +1,32 @@
 //! Clicks become customers, click events and counters.
 //!
-//! Phases: **customers** that the clicks create → **click events**, of which only those not seen before count from
-//! here on → **journeys** of customers who came back (attribution follows the last click, whatever order the
-//! batches arrive in) → **counters**, pre-summed, last because every other batch wants the same rows.
+//! Phases: **visitors** behind the clicks, before the transaction → **customers** that the clicks create → **click
+//! events**, of which only those not seen before go on, without the bots that their program excludes → **journeys** of
+//! customers who came back (attribution follows the last click, whatever order the batches arrive in) → **counters**,
+//! pre-summed, last because every other batch wants the same rows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use common::domain::attribution::Touch;
-use common::domain::ids::CustomerId;
+use common::domain::ids::{CustomerId, ProgramId};
+use common::domain::visitor::Visitor;
 use common::messages::click::ClickRecord;
 use common::messages::subject::Subject;
-use common::storage::StorageResult;
-use common::storage::clicks::{self, ClickCount};
+use common::storage::clicks::{self, ClickCount, NewClick};
 use common::storage::customers::{self, Customer, NewCustomer};
+use common::storage::{StorageResult, programs};
+use serde_json::value::RawValue;
 use sqlx::PgConnection;
 
 use super::{StepContext, storage_failed};
+use crate::visitor::Visitors;
 
 #[derive(Debug)]
-pub struct ClickStep(pub StepContext);
+pub struct ClickStep {
+    pub context: StepContext,
+    pub visitors: Visitors,
+}
 
 impl Step for ClickStep {
     type Record = ClickRecord;
@@ -27,8 +34,13 @@ impl Step for ClickStep {
 
     async fn run(&self, batch: &[Delivered<ClickRecord>]) -> Result<Processed, StepError> {
         let clicks: Vec<&ClickRecord> = batch.iter().map(|delivered| &delivered.record).collect();
-        let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        store(&mut transaction, &clicks).await.map_err(storage_failed)?;
+        let visitors = self.visitors.of(&clicks).await;
+        // Only a runtime that is shutting down takes the work away; another delivery will find another worker.
+        let visitors = visitors.map_err(|error| StepError::Transient(error.into()))?;
+        let mut transaction = self.context.pool.begin().await.map_err(storage_failed)?;
+        store(&mut transaction, &clicks, &visitors)
+            .await
+            .map_err(storage_failed)?;
         transaction.commit().await.map_err(storage_failed)?;
         Ok(Processed {
             verdicts: vec![Verdict::Done; batch.len()],
@@ -37,28 +49,74 @@ impl Step for ClickStep {
     }
 
     async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.0.bury(&letter).await
+        self.context.bury(&without_address(letter)).await
     }
 }
 
-async fn store(connection: &mut PgConnection, clicks: &[&ClickRecord]) -> StorageResult<()> {
+/// The visitor's address is not stored, not even with a record nobody could read.
+fn without_address(letter: DeadLetter) -> DeadLetter {
+    let Ok(mut fields) = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(&letter.payload) else {
+        return letter;
+    };
+    match fields.remove("client_ip").map(|_| serde_json::to_vec(&fields)) {
+        Some(Ok(payload)) => DeadLetter {
+            payload: payload.into(),
+            ..letter
+        },
+        _ => letter,
+    }
+}
+
+async fn store(
+    connection: &mut PgConnection,
+    clicks: &[&ClickRecord],
+    visitors: &[Visitor],
+) -> StorageResult<()> {
     let created: Vec<NewCustomer<'_>> = clicks
         .iter()
         .filter(|click| click.new_customer)
         .map(|click| new_customer(click))
         .collect();
     customers::insert(connection, &created).await?;
-    let unseen = clicks::insert(connection, clicks).await?;
-    let mut counted: Vec<&ClickRecord> = clicks
+    let excluding = programs_excluding_bots(connection, clicks, visitors).await?;
+    let new: Vec<NewClick<'_>> = clicks
         .iter()
-        .copied()
-        .filter(|click| unseen.contains(&click.event_id))
+        .zip(visitors)
+        .map(|(&record, visitor)| NewClick {
+            record,
+            visitor,
+            counted: !(visitor.is_bot() && excluding.contains(&record.program_id)),
+        })
+        .collect();
+    let unseen = clicks::insert(connection, &new).await?;
+    let mut counted: Vec<&ClickRecord> = new
+        .iter()
+        .filter(|click| click.counted && unseen.contains(&click.record.event_id))
+        .map(|click| click.record)
         .collect();
     // A record can stand twice in one batch; it was inserted once.
     counted.sort_by_key(|click| click.event_id);
     counted.dedup_by_key(|click| click.event_id);
     extend_journeys(connection, &counted).await?;
     clicks::count(connection, &sums(&counted)).await
+}
+
+/// Asked only when there are bots, and only about their programs.
+async fn programs_excluding_bots(
+    connection: &mut PgConnection,
+    clicks: &[&ClickRecord],
+    visitors: &[Visitor],
+) -> StorageResult<HashSet<ProgramId>> {
+    let of_bots: BTreeSet<i64> = clicks
+        .iter()
+        .zip(visitors)
+        .filter(|(_, visitor)| visitor.is_bot())
+        .map(|(click, _)| click.program_id.get())
+        .collect();
+    if of_bots.is_empty() {
+        return Ok(HashSet::new());
+    }
+    programs::excluding_bots(connection, &of_bots.into_iter().collect::<Vec<_>>()).await
 }
 
 fn new_customer(click: &ClickRecord) -> NewCustomer<'_> {
@@ -108,4 +166,35 @@ fn sums(clicks: &[&ClickRecord]) -> BTreeMap<i64, ClickCount> {
         count.last_clicked = count.last_clicked.max(click.clicked_at);
     }
     by_link
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn letter(payload: &'static str) -> DeadLetter {
+        DeadLetter {
+            subject: "tracking.clicks".to_owned(),
+            payload: payload.into(),
+            event_id: None,
+            reason: "test".to_owned(),
+            deliveries: 1,
+        }
+    }
+
+    #[test]
+    fn a_dead_click_is_kept_without_its_address() {
+        let buried = without_address(letter(
+            r#"{"click_id":"cust_1_2","client_ip":"203.0.113.9","visit":{"page_url":"https://a.example"}}"#,
+        ));
+        let kept = r#"{"click_id":"cust_1_2","visit":{"page_url":"https://a.example"}}"#;
+        assert_eq!(buried.payload, kept);
+    }
+
+    #[test]
+    fn what_names_no_address_is_kept_as_it_is() {
+        for payload in [r#"{ "b": 1, "a": 2 }"#, "not json"] {
+            assert_eq!(without_address(letter(payload)).payload, payload);
+        }
+    }
 }

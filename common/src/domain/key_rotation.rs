@@ -1,0 +1,16 @@
+//! A program key that must be replaced: usable until its deadline, refused from then on.
+
+use chrono::{DateTime, Utc};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyRotation {
+    pub marked_at: DateTime<Utc>,
+    /// The first moment at which the key is no longer accepted.
+    pub rotate_by: DateTime<Utc>,
+}
+
+impl KeyRotation {
+    pub fn is_over(&self, now: DateTime<Utc>) -> bool {
+        now >= self.rotate_by
+    }
+}

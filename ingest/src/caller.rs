@@ -1,0 +1,90 @@
+//! Who calls: the program key is looked up once, before the route, on every route that may carry one.
+//!
+//! A key marked for rotation works until its deadline and every answer says so; past it, every request with the key
+//! is refused here.
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use common::domain::ids::ProgramId;
+use common::domain::token::ProgramToken;
+
+use crate::app::App;
+use crate::credential::BearerHeader;
+use crate::directory::{ProgramKey, Unavailable};
+use crate::error::ApiError;
+use crate::rotation;
+
+/// What the `Authorization` header came to.
+#[derive(Debug, Clone)]
+pub enum Caller {
+    /// No bearer token: nothing, another scheme, or nonsense.
+    Anonymous,
+    EmptyToken,
+    /// A token of no program, of another kind, or of no known form.
+    Unknown,
+    Program(ProgramId),
+    /// Whose token it is could not be found out.
+    Undecided(Unavailable),
+}
+
+/// Finds the caller and leaves it with the request.
+pub async fn identify(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let caller = match BearerHeader::of(request.headers()) {
+        BearerHeader::MissingOrMalformed => Caller::Anonymous,
+        BearerHeader::EmptyToken => Caller::EmptyToken,
+        BearerHeader::Token(token) => match program_of(&app, token).await {
+            Ok(None) => Caller::Unknown,
+            Ok(Some(ProgramKey {
+                program_id,
+                rotation: None,
+            })) => Caller::Program(program_id),
+            Ok(Some(ProgramKey {
+                program_id,
+                rotation: Some(rotation),
+            })) => {
+                if rotation.is_over(app.clock.now()) {
+                    return ApiError::KeyRetired.into_response();
+                }
+                request.extensions_mut().insert(Caller::Program(program_id));
+                return rotation::announce(&rotation, next.run(request).await).await;
+            }
+            Err(unavailable) => Caller::Undecided(unavailable),
+        },
+    };
+    request.extensions_mut().insert(caller);
+    next.run(request).await
+}
+
+/// What is not even of a token's form is nobody's, and costs no look-up.
+async fn program_of(app: &App, token: &str) -> Result<Option<ProgramKey>, Unavailable> {
+    match ProgramToken::parse(token) {
+        Some(token) => app.directory.program_of_token(token.hash()).await,
+        None => Ok(None),
+    }
+}
+
+impl Caller {
+    /// The program, for a route that demands one. `empty_token` is the route's message for a token that is empty,
+    /// `failed` the one for not having found out.
+    pub fn program(self, empty_token: &'static str, failed: &'static str) -> Result<ProgramId, ApiError> {
+        match self {
+            Self::Program(program_id) => Ok(program_id),
+            Self::Anonymous => Err(ApiError::Unauthorized(
+                "Missing or malformed Authorization header. Expected: Bearer <PROGRAM_API_KEY>",
+            )),
+            Self::EmptyToken => Err(ApiError::Unauthorized(empty_token)),
+            Self::Unknown => Err(ApiError::Unauthorized("Invalid API token")),
+            Self::Undecided(unavailable) => Err(ApiError::internal(failed, unavailable)),
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(parts.extensions.get().cloned().unwrap_or(Self::Anonymous))
+    }
+}

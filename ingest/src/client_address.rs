@@ -1,0 +1,147 @@
+//! Whose request this is: the peer's address, unless the peer is a proxy of ours.
+//!
+//! Behind trusted proxies the address is the first untrusted one of `X-Forwarded-For`, read from the right: what
+//! stands further left was written by the client and proves nothing.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::HeaderMap;
+use axum::middleware::Next;
+use axum::response::Response;
+use ipnet::IpNet;
+
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// Where a request comes from, for limits and derived data; never logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientAddress {
+    pub ip: IpAddr,
+    /// The peer is a proxy of ours, so its headers about the client are believed.
+    pub by_proxy: bool,
+}
+
+impl ClientAddress {
+    /// What counts as one client: an IPv4 address, or the /64 that an IPv6 subscriber gets.
+    pub fn subscriber(self) -> IpAddr {
+        match self.ip.to_canonical() {
+            IpAddr::V4(v4) => IpAddr::V4(v4),
+            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
+        }
+    }
+}
+
+/// The proxies whose word about the client counts.
+#[derive(Debug, Clone, Default)]
+pub struct TrustedProxies(Arc<[IpNet]>);
+
+impl TrustedProxies {
+    pub fn new(networks: &[IpNet]) -> Self {
+        Self(networks.into())
+    }
+
+    fn trusts(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.iter().any(|network| network.contains(&address))
+    }
+
+    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
+        if !self.trusts(peer) {
+            return ClientAddress {
+                ip: peer,
+                by_proxy: false,
+            };
+        }
+        let values = headers
+            .get_all(FORWARDED_FOR)
+            .iter()
+            .filter_map(|value| value.to_str().ok());
+        let hops: Vec<&str> = values.flat_map(|value| value.split(',')).map(str::trim).collect();
+        let mut ip = peer;
+        for hop in hops.into_iter().rev() {
+            let Some(address) = parse(hop) else { break };
+            ip = address;
+            if !self.trusts(address) {
+                break;
+            }
+        }
+        ClientAddress { ip, by_proxy: true }
+    }
+}
+
+/// An address with or without a port.
+fn parse(hop: &str) -> Option<IpAddr> {
+    hop.parse()
+        .ok()
+        .or_else(|| hop.parse::<SocketAddr>().ok().map(|address| address.ip()))
+}
+
+/// Leaves the [`ClientAddress`] with the request.
+pub async fn find(State(proxies): State<TrustedProxies>, mut request: Request, next: Next) -> Response {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    // Every connection has a peer; a request without one can only be a test's.
+    let peer = peer.map_or(
+        IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED),
+        |ConnectInfo(peer)| peer.ip(),
+    );
+    let client = proxies.client(peer, request.headers());
+    request.extensions_mut().insert(client);
+    next.run(request).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(peer: &str, forwarded: &[&str]) -> String {
+        let proxies = TrustedProxies::new(&["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()]);
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            headers.append(FORWARDED_FOR, value.parse().unwrap());
+        }
+        proxies.client(peer.parse().unwrap(), &headers).ip.to_string()
+    }
+
+    #[test]
+    fn a_stranger_cannot_say_who_it_is() {
+        assert_eq!(client("203.0.113.9", &["198.51.100.1"]), "203.0.113.9");
+    }
+
+    #[test]
+    fn behind_proxies_the_first_untrusted_address_from_the_right_counts() {
+        assert_eq!(
+            client("10.0.0.1", &["198.51.100.1, 203.0.113.9, 10.0.0.2"]),
+            "203.0.113.9"
+        );
+        assert_eq!(
+            client("10.0.0.1", &["198.51.100.1", "203.0.113.9:4711"]),
+            "203.0.113.9"
+        );
+        assert_eq!(client("::1", &["10.0.0.3, 10.0.0.2"]), "10.0.0.3");
+        assert_eq!(client("::ffff:10.0.0.1", &["203.0.113.9"]), "203.0.113.9");
+    }
+
+    #[test]
+    fn garbage_ends_the_search() {
+        assert_eq!(
+            client("10.0.0.1", &["198.51.100.1, unknown, 10.0.0.2"]),
+            "10.0.0.2"
+        );
+        assert_eq!(client("10.0.0.1", &[]), "10.0.0.1");
+    }
+
+    #[test]
+    fn an_ipv6_subscriber_is_one_client() {
+        let of = |ip: &str| {
+            ClientAddress {
+                ip: ip.parse().unwrap(),
+                by_proxy: false,
+            }
+            .subscriber()
+        };
+        assert_eq!(of("2001:db8:1:2:3::4"), of("2001:db8:1:2:ffff::1"));
+        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+    }
+}

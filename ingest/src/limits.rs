@@ -1,0 +1,197 @@
+//! Per-minute limits of the `/api/v1` routes.
+//!
+//! Counted in Redis ([`redis`]), by its clock, so that all ingests count together. When Redis does not answer within
+//! [`redis::ANSWER_WITHIN`], the request is counted in this process ([`local`]) with the same meaning: the limiter never
+//! turns into a failure. What is over its limit is answered here, before anything of it is read or recorded.
+
+mod local;
+mod redis;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use clap::Args;
+use common::domain::token::ProgramToken;
+use common::runtime::clock::Clock;
+use common::runtime::config::RedisConfig;
+use common::runtime::lifecycle::Lifecycle;
+
+use self::local::LocalCounters;
+use self::redis::RedisCounters;
+use crate::client_address::ClientAddress;
+use crate::credential::BearerHeader;
+use crate::error::ApiError;
+
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// Requests a minute.
+#[derive(Debug, Clone, Args)]
+pub struct LimitsConfig {
+    /// Clicks, for each client address.
+    #[arg(long, env = "CLICK_LIMIT", default_value_t = 60)]
+    pub click_limit: u32,
+    /// Leads, for each client address.
+    #[arg(long, env = "LEAD_LIMIT", default_value_t = 30)]
+    pub lead_limit: u32,
+    /// Sales and refunds together, for each program key.
+    #[arg(long, env = "SALE_REFUND_LIMIT", default_value_t = 120)]
+    pub sale_refund_limit: u32,
+    /// Readiness, for each program key.
+    #[arg(long, env = "READINESS_LIMIT", default_value_t = 30)]
+    pub readiness_limit: u32,
+    /// The CLI's routes together, for each program key.
+    #[arg(long, env = "CLI_LIMIT", default_value_t = 60)]
+    pub cli_limit: u32,
+}
+
+/// What is counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Budget {
+    Click,
+    Lead,
+    SaleAndRefund,
+    Readiness,
+    Cli,
+}
+
+impl Budget {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Click => "click",
+            Self::Lead => "lead",
+            Self::SaleAndRefund => "sale_refund",
+            Self::Readiness => "readiness",
+            Self::Cli => "cli",
+        }
+    }
+
+    /// Browsers are told apart by address, backends by key.
+    const fn is_by_key(self) -> bool {
+        matches!(self, Self::SaleAndRefund | Self::Readiness | Self::Cli)
+    }
+}
+
+/// Where a minute's count stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Count {
+    /// Requests in this minute, this one included.
+    used: u64,
+    /// The present, in seconds since 1970.
+    now: i64,
+}
+
+impl Count {
+    /// The end of the minute, in seconds since 1970.
+    const fn resets_at(self) -> i64 {
+        (self.now.div_euclid(60) + 1) * 60
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Limits {
+    limits: LimitsConfig,
+    redis: RedisCounters,
+    local: LocalCounters,
+    clock: Clock,
+    falling_back: Arc<AtomicBool>,
+}
+
+impl Limits {
+    pub fn start(
+        limits: LimitsConfig,
+        redis: &RedisConfig,
+        clock: Clock,
+        lifecycle: &Lifecycle,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            limits,
+            redis: RedisCounters::start(redis, lifecycle)?,
+            local: LocalCounters::default(),
+            clock,
+            falling_back: Arc::new(AtomicBool::new(false)),
+        })
+    }
+
+    const fn limit(&self, budget: Budget) -> u32 {
+        match budget {
+            Budget::Click => self.limits.click_limit,
+            Budget::Lead => self.limits.lead_limit,
+            Budget::SaleAndRefund => self.limits.sale_refund_limit,
+            Budget::Readiness => self.limits.readiness_limit,
+            Budget::Cli => self.limits.cli_limit,
+        }
+    }
+
+    /// Counts one request.
+    async fn count(&self, key: &str) -> Count {
+        let counted = self.redis.count(key).await;
+        self.report(counted.is_none());
+        counted.unwrap_or_else(|| self.local.count(key, self.clock.now().timestamp()))
+    }
+
+    /// Says once when Redis goes and once when it is back, not with every request.
+    fn report(&self, falling_back: bool) {
+        if self.falling_back.swap(falling_back, Ordering::Relaxed) != falling_back {
+            tracing::warn!(
+                falling_back,
+                "rate limits: where requests are counted has changed"
+            );
+        }
+    }
+}
+
+/// A [`Budget`] with the limits it is enforced by: the state of the middleware.
+#[derive(Debug, Clone)]
+pub struct Enforced {
+    pub limits: Limits,
+    pub budget: Budget,
+}
+
+/// Counts the request; answers 429 if it is too many, and gives every answer its three headers.
+pub async fn enforce(State(enforced): State<Enforced>, request: Request, next: Next) -> Response {
+    let Enforced { limits, budget } = enforced;
+    let count = limits.count(&key(budget, &request)).await;
+    let limit = u64::from(limits.limit(budget));
+    let mut response = if count.used > limit {
+        let retry_after_seconds = (count.resets_at() - count.now).max(1);
+        ApiError::RateLimited { retry_after_seconds }.into_response()
+    } else {
+        // The limiter's state is not held while the request is worked on.
+        drop(limits);
+        next.run(request).await
+    };
+    let headers = response.headers_mut();
+    headers.insert(LIMIT, HeaderValue::from(limit));
+    headers.insert(REMAINING, HeaderValue::from(limit.saturating_sub(count.used)));
+    headers.insert(RESET, HeaderValue::from(count.resets_at()));
+    response
+}
+
+/// `<budget>:<who>`. A key is known by the start of its hash; one that cannot be anybody's counts by address, so that
+/// inventing keys buys nothing.
+fn key(budget: Budget, request: &Request) -> String {
+    let token = match BearerHeader::of(request.headers()) {
+        BearerHeader::Token(token) if budget.is_by_key() => ProgramToken::parse(token),
+        _ => None,
+    };
+    let name = budget.name();
+    if let Some(token) = token {
+        let hash = token.hash();
+        let start: u64 = hash
+            .as_bytes()
+            .iter()
+            .take(8)
+            .fold(0, |start, byte| start << 8 | u64::from(*byte));
+        return format!("{name}:key:{start:016x}");
+    }
+    match request.extensions().get::<ClientAddress>() {
+        Some(client) => format!("{name}:ip:{}", client.subscriber()),
+        None => format!("{name}:ip:unknown"),
+    }
+}

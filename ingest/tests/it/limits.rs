@@ -1,0 +1,138 @@
+//! Rate limits: who is counted, what every answer says, and what happens without Redis.
+
+use common::runtime::clock::Clock;
+use common::testing::free_address;
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use crate::stack::{Answer, Program, Stack};
+
+/// A whole service with these limits instead of the tests' generous ones.
+async fn stack_with(limits: &[(&'static str, &str)]) -> Stack {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    for (name, value) in limits {
+        stack.settings.retain(|(setting, _)| setting != name);
+        stack.settings.push((name, (*value).to_owned()));
+    }
+    stack.start_worker();
+    let address = stack.start_ingest();
+    stack.use_ingest(address);
+    stack.ready().await;
+    stack
+}
+
+/// A client's address of its own for each test, because Redis is shared.
+fn address() -> String {
+    let [a, b, c, ..] = rand::random::<[u8; 16]>();
+    format!("198.{a}.{b}.{c}")
+}
+
+async fn click_from(stack: &Stack, program: &Program, client: &str) -> Answer {
+    let body = json!({ "affiliate_url": format!("https://shop.example/?aff={}", program.ada.code) });
+    let request = stack
+        .request(Method::POST, "/api/v1/track/click")
+        .header("x-forwarded-for", client);
+    stack.send(request.body(body.to_string())).await
+}
+
+/// Sends clicks until one is refused; the minute may turn in between, never within three calls twice.
+async fn refused(stack: &Stack, program: &Program, client: &str) -> Answer {
+    for _ in 0..8 {
+        let answer = click_from(stack, program, client).await;
+        if answer.status == StatusCode::TOO_MANY_REQUESTS {
+            return answer;
+        }
+        assert_eq!(answer.status, StatusCode::OK);
+    }
+    panic!("never refused");
+}
+
+#[tokio::test]
+async fn every_answer_says_where_the_caller_stands() {
+    let stack = stack_with(&[("CLICK_LIMIT", "60")]).await;
+    let program = stack.program().await;
+    let client = address();
+    let first = click_from(&stack, &program, &client).await;
+    assert_eq!(first.header("x-ratelimit-limit"), "60");
+    assert_eq!(first.header("x-ratelimit-remaining"), "59");
+    assert_eq!(first.header("x-ratelimit-reset").parse::<i64>().unwrap() % 60, 0);
+    let request = stack.request(Method::POST, "/api/v1/track/sale").body("{}");
+    let unauthorised = stack.send(request).await;
+    assert_eq!(unauthorised.status, StatusCode::UNAUTHORIZED);
+    assert!(!unauthorised.header("x-ratelimit-limit").is_empty());
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_over_the_limit_is_told_when_to_come_back_and_records_nothing() {
+    let stack = stack_with(&[("CLICK_LIMIT", "2")]).await;
+    let program = stack.program().await;
+    let client = address();
+    let refused = refused(&stack, &program, &client).await;
+    assert_eq!(refused.body["error"]["code"], "rate_limited");
+    assert_eq!(refused.body["error"]["status"], 429);
+    assert!(refused.body.get("data").is_none());
+    let seconds = refused.body["error"]["retry_after_seconds"].as_i64().unwrap();
+    assert!((1..=60).contains(&seconds));
+    assert_eq!(refused.header("retry-after"), seconds.to_string());
+    assert_eq!(refused.header("x-ratelimit-remaining"), "0");
+    let other = click_from(&stack, &program, &address()).await;
+    assert_eq!(
+        other.status,
+        StatusCode::OK,
+        "another client has a count of its own"
+    );
+    stack.verify().await;
+    let accepted: i64 = stack.value("SELECT count(*) FROM click_events").await;
+    let counted: i64 = stack
+        .value("SELECT sum(clicks)::bigint FROM referral_links")
+        .await;
+    assert_eq!(accepted, counted);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn sales_and_refunds_share_one_count_a_key_on_all_ingests() {
+    let mut stack = stack_with(&[("SALE_REFUND_LIMIT", "1000")]).await;
+    let program = stack.program().await;
+    let other = stack.program().await;
+    let remaining = |answer: &Answer| answer.header("x-ratelimit-remaining").parse::<i64>().unwrap();
+    let sale = stack.sale(&program, json!({})).await;
+    let second = stack.start_ingest();
+    stack.use_ingest(second);
+    stack.ready().await;
+    let refund = stack.refund(&program, json!({})).await;
+    // Either the next in the same minute, or the first of a new one.
+    assert!([remaining(&sale) - 1, 999].contains(&remaining(&refund)));
+    assert_eq!(remaining(&stack.sale(&other, json!({})).await), 999);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn invented_keys_count_by_address() {
+    let stack = stack_with(&[("SALE_REFUND_LIMIT", "2")]).await;
+    let client = address();
+    let mut statuses = Vec::new();
+    for attempt in 0..8 {
+        let request = stack
+            .request(Method::POST, "/api/v1/track/sale")
+            .header("x-forwarded-for", &client)
+            .bearer_auth(format!("aff_invented{attempt}"))
+            .body("{}");
+        statuses.push(stack.send(request).await.status);
+    }
+    assert!(statuses.contains(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn without_redis_the_process_counts_with_the_same_headers() {
+    let nobody = format!("redis://{}", free_address());
+    let stack = stack_with(&[("REDIS_URL", &nobody), ("CLICK_LIMIT", "2")]).await;
+    let program = stack.program().await;
+    let client = address();
+    let refused = refused(&stack, &program, &client).await;
+    assert_eq!(refused.header("x-ratelimit-limit"), "2");
+    assert_eq!(refused.body["error"]["code"], "rate_limited");
+    stack.stop().await;
+}
