@@ -113,6 +113,8 @@ async fn a_refused_sale_stays_refused_and_leaves_its_transaction_id_to_a_correct
         700
     );
     assert_eq!(stack.balance(program.ada.membership).await, 140);
+    // They were ignored, not tried.
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM dead_letters").await, 0);
     stack.verify().await;
     stack.stop().await;
 }
