@@ -14,7 +14,7 @@ use crate::pipeline::Pipeline;
 #[derive(Debug, Clone)]
 pub struct App {
     pub clock: Clock,
-    /// For readiness only; routes go through the batching parts below.
+    /// For readiness and for looking at test events; other routes go through the batching parts below.
     pub pool: PgPool,
     pub directory: Directory,
     pub customer_ids: CustomerIds,

@@ -4,7 +4,7 @@
 //! 1. **Push**: triggers notify `directory` with the row that changed; the listener re-reads that row.
 //! 2. **Catch-up**: every few seconds, and first thing after a reconnect, rows changed since the last look are read
 //!    (with an overlap, because a transaction may commit after a later one was seen).
-//! 3. **Miss**: a code or token not in memory is looked up, all that wait in one query.
+//! 3. **Miss**: a code, token or program not in memory is looked up, all that wait in one query.
 //! 4. **Not live**: while neither push nor catch-up gets through, a token from memory is not believed (it may have been
 //!    revoked): it is looked up. A link is believed: clicks are answered while Postgres is down.
 //!
@@ -65,6 +65,7 @@ pub struct Directory {
     memory: Arc<RwLock<Memory>>,
     links: Batcher<String, Result<(), Unavailable>>,
     tokens: Batcher<TokenHash, Result<(), Unavailable>>,
+    programs: Batcher<ProgramId, Result<(), Unavailable>>,
 }
 
 #[derive(Debug, Default)]
@@ -101,8 +102,12 @@ impl Directory {
                 move |codes: Vec<String>| look_up_links(pool.clone(), Arc::clone(&memory), codes)
             }),
             tokens: Batcher::spawn(lifecycle.tasks(), bounds("directory.tokens"), |_| 1, {
-                let (pool, memory) = (pool, Arc::clone(&memory));
+                let (pool, memory) = (pool.clone(), Arc::clone(&memory));
                 move |hashes: Vec<TokenHash>| look_up_tokens(pool.clone(), Arc::clone(&memory), hashes)
+            }),
+            programs: Batcher::spawn(lifecycle.tasks(), bounds("directory.programs"), |_| 1, {
+                let (pool, memory) = (pool, Arc::clone(&memory));
+                move |ids: Vec<ProgramId>| look_up_programs(pool.clone(), Arc::clone(&memory), ids)
             }),
             memory,
         })
@@ -129,6 +134,19 @@ impl Directory {
         }
         self.tokens.submit(hash).await.map_err(Unavailable::new)??;
         Ok(read(&self.memory).program_of_token(&hash))
+    }
+
+    /// Whether there is such a program. Programs are never removed, so memory is believed.
+    pub async fn has_program(&self, program_id: ProgramId) -> Result<bool, Unavailable> {
+        let is_known = || read(&self.memory).programs.contains_key(&program_id);
+        if is_known() {
+            return Ok(true);
+        }
+        self.programs
+            .submit(program_id)
+            .await
+            .map_err(Unavailable::new)??;
+        Ok(is_known())
     }
 }
 
@@ -300,6 +318,18 @@ async fn look_up_tokens(
     };
     let answer = looked_up.await.map_err(Unavailable::new);
     vec![answer; hashes.len()]
+}
+
+/// One query for all the programs that wait; what exists is in memory afterwards.
+async fn look_up_programs(
+    pool: PgPool,
+    memory: Arc<RwLock<Memory>>,
+    programs: Vec<ProgramId>,
+) -> Vec<Result<(), Unavailable>> {
+    let ids = programs.iter().map(|program_id| program_id.get()).collect();
+    let looked_up = put_programs(&pool, &memory, &Selection::Ids(ids)).await;
+    let answer = looked_up.map_err(Unavailable::new);
+    vec![answer; programs.len()]
 }
 
 /// A panic while the lock was held leaves maps that are still maps.

@@ -22,10 +22,16 @@ pub enum ApiError {
     BadRequest(Cow<'static, str>),
     #[error("{0}")]
     Unauthorized(&'static str),
+    /// The credential is good, but not for what was asked.
+    #[error("{0}")]
+    Forbidden(&'static str),
     #[error("{0}")]
     NotFound(&'static str),
     #[error("{0}")]
     Conflict(&'static str),
+    /// `replacement` is method and path, as a caller would write them.
+    #[error("This endpoint has been retired. Use {replacement} instead.")]
+    Retired { replacement: &'static str },
     /// A click on a link that its partner or the brand has turned off.
     #[error("This referral link has been disabled")]
     LinkDisabled,
@@ -66,10 +72,11 @@ impl ApiError {
         match self {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::Unauthorized(_) | Self::KeyRetired => StatusCode::UNAUTHORIZED,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Conflict(_) => StatusCode::CONFLICT,
-            Self::LinkDisabled => StatusCode::GONE,
+            Self::LinkDisabled | Self::Retired { .. } => StatusCode::GONE,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
@@ -82,10 +89,11 @@ impl ApiError {
         match self {
             Self::BadRequest(_) => "BadRequestError",
             Self::Unauthorized(_) | Self::KeyRetired => "UnauthorizedError",
+            Self::Forbidden(_) => "ForbiddenError",
             Self::NotFound(_) => "NotFoundError",
             Self::MethodNotAllowed => "MethodNotAllowedError",
             Self::Conflict(_) => "ConflictError",
-            Self::LinkDisabled => "GoneError",
+            Self::LinkDisabled | Self::Retired { .. } => "GoneError",
             Self::RateLimited { .. } => "TooManyRequestsError",
             Self::BodyTooLarge => "PayloadTooLargeError",
             Self::BodyTooSlow => "RequestTimeoutError",

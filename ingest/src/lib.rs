@@ -85,6 +85,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             clicks: publisher(Subject::Clicks),
             leads: publisher(Subject::Leads),
             refunds: publisher(Subject::Refunds),
+            test_events: publisher(Subject::TestEvents),
             claims: Claims::start(pool.clone(), publisher(Subject::Sales), lifecycle),
             inbox,
             answer_within: Duration::from_millis(config.answer_within_ms),

@@ -20,6 +20,7 @@ pub struct Pipeline {
     pub clicks: Publisher,
     pub leads: Publisher,
     pub refunds: Publisher,
+    pub test_events: Publisher,
     /// Sales are claimed before they are published.
     pub claims: Claims,
     pub inbox: ReplyInbox,

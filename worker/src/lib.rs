@@ -34,6 +34,7 @@ use crate::steps::lead::LeadStep;
 use crate::steps::notification::NotificationStep;
 use crate::steps::refund::RefundStep;
 use crate::steps::sale::SaleStep;
+use crate::steps::test_event::TestEventStep;
 use crate::visitor::Visitors;
 
 /// Works until shutdown.
@@ -80,6 +81,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     start(LeadStep(context.clone()), &nats, &topology, &lifecycle);
     start(SaleStep(context.clone()), &nats, &topology, &lifecycle);
     start(RefundStep(context.clone()), &nats, &topology, &lifecycle);
+    start(TestEventStep(context.clone()), &nats, &topology, &lifecycle);
     start(NotificationStep(context), &nats, &topology, &lifecycle);
     tracing::info!(listen = %listener.local_addr()?, "worker is ready");
     Ok(http::serve(

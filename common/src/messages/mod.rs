@@ -10,3 +10,4 @@ pub mod notification;
 pub mod refund;
 pub mod sale;
 pub mod subject;
+pub mod test_event;

@@ -10,15 +10,18 @@ pub enum Subject {
     Sales,
     Refunds,
     Notifications,
+    /// Clicks, leads and sales in test mode: away from the real ones.
+    TestEvents,
 }
 
 impl Subject {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Clicks,
         Self::Leads,
         Self::Sales,
         Self::Refunds,
         Self::Notifications,
+        Self::TestEvents,
     ];
 
     /// The plural noun, lower-case: also the metric label and the last token of the subject.
@@ -29,6 +32,7 @@ impl Subject {
             Self::Sales => "sales",
             Self::Refunds => "refunds",
             Self::Notifications => "notifications",
+            Self::TestEvents => "test_events",
         }
     }
 

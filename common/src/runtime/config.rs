@@ -51,7 +51,7 @@ pub struct NatsConfig {
     /// Separates installations that share a server. Empty, or lower-case letters, digits, `_` and `-`.
     #[arg(long, env = "STREAM_PREFIX", default_value = "", value_parser = stream_prefix)]
     pub stream_prefix: String,
-    /// Bytes each stream may hold. Five streams: keep their sum well under the disk.
+    /// Bytes each stream may hold. Six streams: keep their sum well under the disk.
     #[arg(long, env = "STREAM_MAX_BYTES", default_value_t = 4 << 30, value_parser = clap::value_parser!(i64).range(1..))]
     pub stream_max_bytes: i64,
     /// Copies of each message: 1 on a single server, 3 on a cluster.

@@ -25,6 +25,7 @@ pub mod refunds;
 pub mod refused_events;
 pub mod sales;
 pub mod subscriptions;
+pub mod test_events;
 pub mod verify;
 
 pub use error::{StorageError, StorageResult};

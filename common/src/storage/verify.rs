@@ -45,7 +45,7 @@ pub const INVARIANTS: &[Invariant] = &[
     Invariant {
         name: "a sale has a commission or a reason why not",
         query: "SELECT format('sale %s: commissions %s, reason %s', s.id, count(c.id), coalesce(s.no_commission_reason, 'none'))
-                FROM sale_events s LEFT JOIN commissions c ON c.sale_id = s.id
+                FROM sale_events s LEFT JOIN commissions c ON c.sale_id = s.id WHERE NOT s.is_test
                 GROUP BY s.id HAVING (count(c.id) > 0) = (s.no_commission_reason IS NOT NULL)",
     },
     Invariant {
@@ -99,7 +99,7 @@ pub const INVARIANTS: &[Invariant] = &[
         query: "SELECT format('commission %s of %s: deducted %s, due %s', c.id, c.amount_cents, c.deducted_cents, d.due)
                 FROM commissions c JOIN sale_events s ON s.id = c.sale_id
                 CROSS JOIN LATERAL (SELECT round(c.amount_cents::numeric
-                    * least(s.amount_cents, greatest(s.api_refunded_cents, s.processor_refunded_cents)) / s.amount_cents) AS due) d
+                    * least(s.amount_cents, greatest(s.api_refunded_cents, s.processor_refunded_cents)) / nullif(s.amount_cents, 0)) AS due) d
                 WHERE c.deducted_cents <> d.due",
     },
     Invariant {
@@ -135,7 +135,18 @@ pub const INVARIANTS: &[Invariant] = &[
         name: "no test row earns anything",
         query: "SELECT format('ledger entry %s belongs to test sale %s', l.id, l.sale_id)
                 FROM ledger_entries l JOIN sale_events s ON s.id = l.sale_id WHERE s.is_test
-                UNION ALL SELECT format('commission %s is a test row', id) FROM commissions WHERE is_test",
+                UNION ALL SELECT format('commission %s is a test row', id) FROM commissions WHERE is_test
+                UNION ALL SELECT format('commission %s belongs to test sale %s', c.id, c.sale_id)
+                FROM commissions c JOIN sale_events s ON s.id = c.sale_id WHERE s.is_test",
+    },
+    Invariant {
+        name: "no test row takes a transaction_id, a refund or a subscription",
+        query: "SELECT format('claim %s names test sale %s', c.transaction_id, c.sale_id)
+                FROM transaction_claims c JOIN sale_events s ON s.id = c.sale_id WHERE s.is_test
+                UNION ALL SELECT format('refund %s belongs to test sale %s', r.id, r.sale_id)
+                FROM refunds r JOIN sale_events s ON s.id = r.sale_id WHERE s.is_test
+                UNION ALL SELECT format('subscription %s began with test sale %s', u.subscription_id, u.first_sale_id)
+                FROM subscriptions u JOIN sale_events s ON s.id = u.first_sale_id WHERE s.is_test",
     },
     Invariant {
         name: "a link's clicks and last_clicked agree with its real click events that count",
@@ -194,7 +205,7 @@ pub const INVARIANTS: &[Invariant] = &[
                 LEFT JOIN subscriptions u ON u.program_id = s.program_id AND u.subscription_id = s.subscription_id AND s.is_recurring
                 CROSS JOIN LATERAL (SELECT least(u.first_click_at, c.first_click_at) AS first_click_at) a
                 WHERE s.sale_date - coalesce(u.first_click_at, c.first_click_at) > make_interval(days => p.attribution_window_days)
-                  AND s.sale_date > p.updated_at",
+                  AND NOT s.is_test AND s.sale_date > p.updated_at",
     },
 ];
 

@@ -24,8 +24,9 @@ impl OwnNats {
             process: None,
         };
         let settings = format!(
-            "listen: \"127.0.0.1:{}\"\njetstream {{ store_dir: {:?}, sync_interval: always }}\n",
-            server.port, server.dir
+            "listen: \"127.0.0.1:{}\"\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n",
+            server.port,
+            server.dir.display()
         );
         std::fs::write(server.dir.join("settings"), settings).unwrap();
         server.start_again();

@@ -9,19 +9,21 @@ use axum::{Extension, Json};
 use common::domain::affiliate_url::{AffiliateUrlError, aff_code};
 use common::domain::click::Visit;
 use common::domain::click_id::ClickId;
-use common::domain::ids::{CustomerId, EventId};
+use common::domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
 use common::domain::text::{Label, LongText};
 use common::messages::click::ClickRecord;
+use common::messages::test_event::{TestClick, TestEvent};
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
+use crate::caller::Caller;
 use crate::client_address::ClientAddress;
 use crate::directory::Link;
 use crate::error::ApiError;
-use crate::field::{Field, object};
+use crate::field::Field;
 use crate::pipeline::{encode, not_published};
-use crate::routes::test_mode::AdditionalData;
+use crate::routes::test_mode::{AdditionalData, PROGRAM_ID, TestAnswer, no_program};
 
 const FAILED: &str = "Click tracking failed";
 
@@ -39,8 +41,7 @@ struct ClickRequest {
     language: Field<String>,
     timezone: Field<String>,
     existing_click_id: Field<String>,
-    #[serde(deserialize_with = "object")]
-    additional_data: Option<AdditionalData>,
+    additional_data: AdditionalData,
 }
 
 /// A click as asked for, valid in form.
@@ -49,19 +50,34 @@ struct Click {
     partner_code: String,
     existing_click_id: Option<Label>,
     visit: Visit,
+    /// In test mode, with the program the body names.
+    test: Option<Field<ProgramId>>,
+}
+
+/// What a click needs of a link that takes clicks.
+#[derive(Debug, Clone, Copy)]
+struct ActiveLink {
+    referral_link_id: ReferralLinkId,
+    program_id: ProgramId,
+    cookie_window_days: u16,
 }
 
 #[derive(Debug, Serialize)]
-pub struct ClickAnswer {
-    success: bool,
-    click_id: ClickId,
-    partner_code: String,
-    cookie_window_days: u16,
+#[serde(untagged)]
+pub enum ClickAnswer {
+    Tracked {
+        success: bool,
+        click_id: ClickId,
+        partner_code: String,
+        cookie_window_days: u16,
+    },
+    Test(TestAnswer),
 }
 
 pub async fn click(
     State(app): State<App>,
     Extension(client): Extension<ClientAddress>,
+    caller: Caller,
     headers: HeaderMap,
     body: TrackingBody,
 ) -> Result<Json<ClickAnswer>, ApiError> {
@@ -72,18 +88,14 @@ pub async fn click(
         .link(&click.partner_code)
         .await
         .map_err(|error| ApiError::internal(FAILED, error))?;
-    let (referral_link_id, program_id, cookie_window_days) = match link {
-        Some(Link::Active {
-            referral_link_id,
-            program_id,
-            cookie_window_days,
-        }) => (referral_link_id, program_id, cookie_window_days),
-        Some(Link::Inactive) => return Err(ApiError::LinkDisabled),
-        Some(Link::Misconfigured) => {
-            return Err(ApiError::bad_request("Invalid referral link configuration"));
-        }
-        None => return Err(ApiError::bad_request("Referral link not found")),
-    };
+    if let Some(named) = click.test {
+        return test(&app, caller, named, link, click.visit).await;
+    }
+    let ActiveLink {
+        referral_link_id,
+        program_id,
+        cookie_window_days,
+    } = active(link)?.ok_or_else(|| ApiError::bad_request("Referral link not found"))?;
     let existing = match &click.existing_click_id {
         Some(text) => app.existing_clicks.customer_of(program_id, text.as_str()).await,
         None => None,
@@ -113,12 +125,55 @@ pub async fn click(
         .publish(encoded)
         .await
         .map_err(|error| not_published(error, FAILED))?;
-    Ok(Json(ClickAnswer {
+    Ok(Json(ClickAnswer::Tracked {
         success: true,
         click_id: record.click_id,
         partner_code: click.partner_code,
         cookie_window_days,
     }))
+}
+
+/// The link need not exist, as long as a key or the body says which program is tested; one that is turned off or broken
+/// is refused as it would be for a real click.
+async fn test(
+    app: &App,
+    caller: Caller,
+    named: Field<ProgramId>,
+    link: Option<Link>,
+    visit: Visit,
+) -> Result<Json<ClickAnswer>, ApiError> {
+    let tested = app.tested_program(caller, named, PROGRAM_ID, FAILED).await?;
+    let link = active(link)?;
+    let program_id = tested
+        .or(link.map(|link| link.program_id))
+        .ok_or_else(|| no_program(PROGRAM_ID))?;
+    let test = TestClick {
+        referral_link_id: link
+            .filter(|link| link.program_id == program_id)
+            .map(|link| link.referral_link_id),
+        visit,
+    };
+    let answer = app
+        .record_test(program_id, TestEvent::Click(test), FAILED)
+        .await?;
+    Ok(Json(ClickAnswer::Test(answer)))
+}
+
+fn active(link: Option<Link>) -> Result<Option<ActiveLink>, ApiError> {
+    match link {
+        Some(Link::Active {
+            referral_link_id,
+            program_id,
+            cookie_window_days,
+        }) => Ok(Some(ActiveLink {
+            referral_link_id,
+            program_id,
+            cookie_window_days,
+        })),
+        Some(Link::Inactive) => Err(ApiError::LinkDisabled),
+        Some(Link::Misconfigured) => Err(ApiError::bad_request("Invalid referral link configuration")),
+        None => Ok(None),
+    }
 }
 
 impl App {
@@ -152,9 +207,8 @@ impl ClickRequest {
                 ApiError::bad_request("No aff parameter found in affiliate_url")
             }
         })?;
-        if let Some(additional_data) = self.additional_data {
-            additional_data.refuse_test_mode()?;
-        }
+        let additional = self.additional_data.fields()?;
+        let is_test = additional.is_test()?;
         let visit = Visit {
             page_url: self.page_url.text("page_url")?,
             page_title: self.page_title.text("page_title")?,
@@ -173,6 +227,7 @@ impl ClickRequest {
             partner_code,
             existing_click_id: self.existing_click_id.text("existing_click_id")?,
             visit,
+            test: is_test.then_some(additional.program_id),
         })
     }
 }

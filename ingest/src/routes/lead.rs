@@ -3,10 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use common::domain::click_id::ClickId;
-use common::domain::ids::EventId;
+use common::domain::ids::{EventId, ProgramId};
 use common::domain::lead::{Lead, LeadMode, LeadRefusal};
-use common::domain::text::Text;
+use common::domain::text::{CustomerKey, Label, Text};
 use common::messages::lead::{LeadOutcome, LeadRecord};
+use common::messages::test_event::{TestEvent, TestLead};
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
@@ -14,29 +15,41 @@ use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
 use crate::email::EmailHasher;
 use crate::error::ApiError;
-use crate::field::{Field, object, refused};
+use crate::field::{Field, refused};
 use crate::pipeline::encode;
-use crate::routes::test_mode::AdditionalData;
+use crate::routes::test_mode::{AdditionalData, PROGRAM_ID, TestAnswer, no_program};
 
 const FAILED: &str = "Lead tracking failed";
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct LeadRequest {
-    click_id: Field<String>,
-    customer_key: Field<String>,
-    email: Field<String>,
-    event_name: Field<String>,
-    #[serde(deserialize_with = "object")]
-    additional_data: Option<AdditionalData>,
+pub(super) struct LeadRequest {
+    pub click_id: Field<String>,
+    pub customer_key: Field<String>,
+    pub email: Field<String>,
+    pub event_name: Field<String>,
+    pub additional_data: AdditionalData,
+}
+
+/// Whom a lead speaks of, and what it is called.
+#[derive(Debug)]
+struct Names {
+    click_id: Option<Label>,
+    customer_key: Option<CustomerKey>,
+    email: Option<Text<320>>,
+    event_name: Option<Label>,
 }
 
 #[derive(Debug, Serialize)]
-pub struct LeadAnswer {
-    success: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    provisional: bool,
-    message: &'static str,
+#[serde(untagged)]
+pub enum LeadAnswer {
+    Tracked {
+        success: bool,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        provisional: bool,
+        message: &'static str,
+    },
+    Test(TestAnswer),
 }
 
 pub async fn lead(
@@ -44,9 +57,22 @@ pub async fn lead(
     caller: Caller,
     body: TrackingBody,
 ) -> Result<Json<LeadAnswer>, ApiError> {
+    let request = body.bytes().and_then(|bytes| parse::<LeadRequest>(&bytes));
+    track(&app, caller, request).await.map(Json)
+}
+
+/// A wrong credential is heard of before a wrong body, and in test mode not at all.
+pub(super) async fn track(
+    app: &App,
+    caller: Caller,
+    request: Result<LeadRequest, ApiError>,
+) -> Result<LeadAnswer, ApiError> {
+    let asks_for_test = |request: &LeadRequest| request.additional_data.asks_for_test_mode();
+    if request.as_ref().is_ok_and(asks_for_test) {
+        return test(app, caller, request?).await;
+    }
     let mode = mode(caller)?;
-    let bytes = body.bytes()?;
-    let lead = parse::<LeadRequest>(&bytes)?.validate(mode, &app.email_hasher)?;
+    let lead = request?.validate(mode, &app.email_hasher)?;
     let record = LeadRecord {
         event_id: EventId::new(app.clock.mint()),
         led_at: app.clock.now(),
@@ -60,6 +86,22 @@ pub async fn lead(
     answer(outcome)
 }
 
+/// Asks for no identifier and looks none up.
+async fn test(app: &App, caller: Caller, request: LeadRequest) -> Result<LeadAnswer, ApiError> {
+    let (names, program_id) = request.names()?;
+    let program_id = app
+        .tested_program(caller, program_id, PROGRAM_ID, FAILED)
+        .await?
+        .ok_or_else(|| no_program(PROGRAM_ID))?;
+    let test = TestLead {
+        click_id: names.click_id,
+        customer_key: names.customer_key,
+        event_name: names.event_name,
+    };
+    let answer = app.record_test(program_id, TestEvent::Lead(test), FAILED).await?;
+    Ok(LeadAnswer::Test(answer))
+}
+
 /// No usable bearer token means the visitor's browser; one that matches no program is a mistake.
 fn mode(caller: Caller) -> Result<LeadMode, ApiError> {
     match caller {
@@ -71,27 +113,32 @@ fn mode(caller: Caller) -> Result<LeadMode, ApiError> {
 }
 
 impl LeadRequest {
-    fn validate(self, mode: LeadMode, email_hasher: &EmailHasher) -> Result<Lead, ApiError> {
-        let event_name = match self.additional_data {
-            Some(additional_data) => {
-                let event_name = additional_data.event_name.clone();
-                additional_data.refuse_test_mode()?;
-                event_name.text("event_name")?
-            }
-            None => None,
+    /// The texts of the body, valid in form, and the program it names for test mode.
+    fn names(self) -> Result<(Names, Field<ProgramId>), ApiError> {
+        let additional = self.additional_data.fields()?;
+        additional.is_test()?;
+        let event_name = additional.event_name.text("event_name")?;
+        let names = Names {
+            click_id: self.click_id.text("click_id")?,
+            customer_key: self.customer_key.text("customer_key")?,
+            email: self.email.text("email")?,
+            event_name: event_name.or(self.event_name.text("event_name")?),
         };
-        let click_id: Option<Text<255>> = self.click_id.text("click_id")?;
-        let customer_key = self.customer_key.text("customer_key")?;
-        if click_id.is_none() && customer_key.is_none() {
+        Ok((names, additional.program_id))
+    }
+
+    fn validate(self, mode: LeadMode, email_hasher: &EmailHasher) -> Result<Lead, ApiError> {
+        let (names, _) = self.names()?;
+        if names.click_id.is_none() && names.customer_key.is_none() {
             return Err(ApiError::bad_request("click_id or customer_key is required"));
         }
-        let click_id = click_id.and_then(|text| ClickId::parse(text.as_str()));
+        let click_id = names.click_id.and_then(|text| ClickId::parse(text.as_str()));
         // A click_id of another form than ours can be nobody's.
-        if click_id.is_none() && customer_key.is_none() {
+        if click_id.is_none() && names.customer_key.is_none() {
             return Err(refusal(LeadRefusal::CustomerNotFound));
         }
-        let email: Option<Text<320>> = self.email.text("email")?;
-        let email_hash = email
+        let email_hash = names
+            .email
             .map(|email| {
                 email_hasher
                     .hash(email.as_str())
@@ -101,24 +148,24 @@ impl LeadRequest {
         Ok(Lead {
             mode,
             click_id,
-            customer_key,
+            customer_key: names.customer_key,
             email_hash,
-            event_name: event_name.or(self.event_name.text("event_name")?),
+            event_name: names.event_name,
         })
     }
 }
 
-fn answer(outcome: LeadOutcome) -> Result<Json<LeadAnswer>, ApiError> {
+fn answer(outcome: LeadOutcome) -> Result<LeadAnswer, ApiError> {
     let provisional = match outcome {
         LeadOutcome::Tracked => false,
         LeadOutcome::Provisional => true,
         LeadOutcome::Refused(reason) => return Err(refusal(reason)),
     };
-    Ok(Json(LeadAnswer {
+    Ok(LeadAnswer::Tracked {
         success: true,
         provisional,
         message: "Lead tracked successfully",
-    }))
+    })
 }
 
 fn refusal(reason: LeadRefusal) -> ApiError {

@@ -6,7 +6,9 @@
 mod click;
 mod health;
 mod lead;
+mod legacy;
 mod refund;
+mod retired;
 mod sale;
 mod test_mode;
 
@@ -44,6 +46,8 @@ pub fn router(app: App, proxies: TrustedProxies) -> Router {
             "/api/v1/track/refund",
             limited(&app, Budget::SaleAndRefund, post(refund::refund)),
         )
+        .merge(legacy_tracking(&app))
+        .merge(retired::router().layer(browsers()))
         .layer(from_fn_with_state(app.clone(), request_id::identify))
         .layer(from_fn_with_state(proxies, client_address::find));
     Router::new()
@@ -53,6 +57,36 @@ pub fn router(app: App, proxies: TrustedProxies) -> Router {
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(app)
+}
+
+/// The paths of older scripts. They count together with the routes they stand for; the checks of an installation, which
+/// come from browsers as leads do, count with leads.
+fn legacy_tracking(app: &App) -> Router<App> {
+    Router::new()
+        .route(
+            "/api/tracking/click",
+            limited(app, Budget::Click, post(click::click)).layer(browsers()),
+        )
+        .route(
+            "/api/tracking/lead",
+            limited(app, Budget::Lead, post(legacy::lead)).layer(browsers()),
+        )
+        .route(
+            "/api/tracking/sale",
+            limited(app, Budget::SaleAndRefund, post(sale::sale)),
+        )
+        .route(
+            "/api/tracking/refund",
+            limited(app, Budget::SaleAndRefund, post(refund::refund)),
+        )
+        .route(
+            "/api/tracking/test",
+            limited(app, Budget::Lead, post(legacy::test)).layer(browsers()),
+        )
+        .route(
+            "/api/tracking/check-test-events",
+            limited(app, Budget::Lead, post(legacy::check)).layer(browsers()),
+        )
 }
 
 /// A route with its limit and its caller.

@@ -5,12 +5,14 @@
 
 use axum::Json;
 use axum::extract::State;
+use chrono::{DateTime, Utc};
 use common::domain::click_id::ClickId;
 use common::domain::ids::{CommissionId, EventId, SaleId};
 use common::domain::money::{AmountCents, Currency};
 use common::domain::sale::{Sale, SaleRefusal, SaleType, SubscriptionInterval};
-use common::domain::text::Text;
+use common::domain::text::{CustomerKey, ProductId, SubscriptionId, Text, TransactionId};
 use common::messages::sale::{NoCommission, SaleOutcome, SaleRecord};
+use common::messages::test_event::{TestEvent, TestSale};
 use common::storage::claims::NewClaim;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -21,9 +23,9 @@ use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
 use crate::claims::{ClaimRequest, Claimed};
 use crate::error::ApiError;
-use crate::field::{Field, free_form, object, refused};
+use crate::field::{Field, free_form, refused};
 use crate::pipeline::{encode, not_claimed, outcome};
-use crate::routes::test_mode::AdditionalData;
+use crate::routes::test_mode::{AdditionalData, TestAnswer, generated_transaction_id};
 
 const FAILED: &str = "Sale tracking failed";
 const MAX_LINE_ITEMS_BYTES: usize = 32 * 1024;
@@ -43,8 +45,21 @@ struct SaleRequest<'a> {
     subscription_id: Field<String>,
     subscription_interval: Field<String>,
     product_id: Field<String>,
-    #[serde(deserialize_with = "object")]
-    additional_data: Option<AdditionalData>,
+    additional_data: AdditionalData,
+}
+
+/// A sale as asked for, valid in form, but for what test mode does without.
+#[derive(Debug)]
+struct Details {
+    currency: Currency,
+    customer_key: Option<CustomerKey>,
+    click_id: Option<ClickId>,
+    sale_type: SaleType,
+    is_recurring: bool,
+    subscription_id: Option<SubscriptionId>,
+    subscription_interval: Option<SubscriptionInterval>,
+    product_id: Option<ProductId>,
+    line_items: Option<Box<RawValue>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -69,6 +84,7 @@ pub enum SaleAnswer {
         sale_id: Option<SaleId>,
         commission_id: Option<CommissionId>,
     },
+    Test(TestAnswer),
 }
 
 pub async fn sale(
@@ -79,7 +95,14 @@ pub async fn sale(
     let deadline = Instant::now() + app.pipeline.answer_within;
     let program_id = caller.program("Missing API token", FAILED)?;
     let bytes = body.bytes()?;
-    let sale = parse::<SaleRequest<'_>>(&bytes)?.validate()?;
+    let mut request = parse::<SaleRequest<'_>>(&bytes)?;
+    if std::mem::take(&mut request.additional_data).fields()?.is_test()? {
+        let sale = request.validate_test(app.clock.now())?;
+        let test = TestEvent::Sale(Box::new(sale));
+        let answer = app.record_test(program_id, test, FAILED).await?;
+        return Ok(Json(SaleAnswer::Test(answer)));
+    }
+    let sale = request.validate()?;
     let event_id = EventId::new(app.clock.mint());
     let record = SaleRecord {
         event_id,
@@ -114,28 +137,55 @@ pub async fn sale(
 }
 
 impl SaleRequest<'_> {
-    fn validate(self) -> Result<Sale, ApiError> {
-        if let Some(additional_data) = self.additional_data {
-            additional_data.refuse_test_mode()?;
-        }
-        let transaction_id = self.transaction_id.required_text(
-            "transaction_id",
-            "transaction_id is required and must be a string",
-        )?;
-        let amount = match self.amount_cents {
-            Field::Given(cents) => AmountCents::new(cents),
-            Field::Absent | Field::WrongType => None,
+    fn validate(mut self) -> Result<Sale, ApiError> {
+        let transaction_id = transaction_id(std::mem::take(&mut self.transaction_id))?;
+        let amount = amount(&self.amount_cents)?;
+        let details = self.details()?;
+        Ok(Sale {
+            transaction_id,
+            amount,
+            currency: details.currency,
+            customer_key: details.customer_key,
+            click_id: details.click_id,
+            sale_type: details.sale_type,
+            is_recurring: details.is_recurring,
+            subscription_id: details.subscription_id,
+            subscription_interval: details.subscription_interval,
+            product_id: details.product_id,
+            line_items: details.line_items,
+        })
+    }
+
+    /// A test may leave out its transaction_id and its amount; what it does say must be right.
+    fn validate_test(mut self, now: DateTime<Utc>) -> Result<TestSale, ApiError> {
+        let transaction_id = match std::mem::take(&mut self.transaction_id) {
+            Field::Absent => transaction_id(Field::Given(generated_transaction_id(now)))?,
+            given => transaction_id(given)?,
         };
-        let amount = amount.ok_or_else(|| {
-            ApiError::bad_request("amount_cents is required and must be a positive integer")
-        })?;
+        let amount = match self.amount_cents {
+            Field::Absent => None,
+            ref given => Some(amount(given)?),
+        };
+        let details = self.details()?;
+        Ok(TestSale {
+            transaction_id,
+            amount,
+            currency: details.currency,
+            sale_type: details.sale_type,
+            is_recurring: details.is_recurring,
+            subscription_id: details.subscription_id,
+            subscription_interval: details.subscription_interval,
+            product_id: details.product_id,
+            line_items: details.line_items,
+        })
+    }
+
+    fn details(self) -> Result<Details, ApiError> {
         let currency: Option<Text<8>> = self.currency.text("currency")?;
         let sale_type: Option<Text<255>> = self.sale_type.text("sale_type")?;
         let interval: Option<Text<255>> = self.subscription_interval.text("subscription_interval")?;
         let click_id: Option<Text<255>> = self.click_id.text("click_id")?;
-        Ok(Sale {
-            transaction_id,
-            amount,
+        Ok(Details {
             currency: currency.map_or(Ok(Currency::default()), |text| {
                 Currency::parse(text.as_str())
                     .ok_or_else(|| refused("currency", "must be a three-letter ISO 4217 code"))
@@ -159,6 +209,21 @@ impl SaleRequest<'_> {
             line_items: free_form(self.line_items, "line_items", MAX_LINE_ITEMS_BYTES)?,
         })
     }
+}
+
+fn transaction_id(field: Field<String>) -> Result<TransactionId, ApiError> {
+    field.required_text(
+        "transaction_id",
+        "transaction_id is required and must be a string",
+    )
+}
+
+fn amount(field: &Field<i64>) -> Result<AmountCents, ApiError> {
+    let amount = match field {
+        Field::Given(cents) => AmountCents::new(*cents),
+        Field::Absent | Field::WrongType => None,
+    };
+    amount.ok_or_else(|| ApiError::bad_request("amount_cents is required and must be a positive integer"))
 }
 
 fn answer(outcome: SaleOutcome) -> Result<Json<SaleAnswer>, ApiError> {

@@ -1,6 +1,6 @@
 //! Many callers at once, over two ingests and two workers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use common::domain::attribution::AttributionModel;
 use common::domain::commission::CommissionType;
@@ -44,8 +44,11 @@ async fn of_a_thousand_calls_with_one_transaction_id_exactly_one_is_recorded() {
     let body = sale_of("t1", "user-1");
     let calls = (0..1_000).map(|n| edges[n % 2].sale(&program, &body));
     let answers = join_all(calls).await;
-    assert_eq!(count(&answers, StatusCode::OK), 1);
-    assert_eq!(count(&answers, StatusCode::CONFLICT), 999);
+    let answered: BTreeMap<u16, usize> = answers.iter().fold(BTreeMap::new(), |mut statuses, answer| {
+        *statuses.entry(answer.status.as_u16()).or_default() += 1;
+        statuses
+    });
+    assert_eq!(answered, BTreeMap::from([(200, 1), (409, 999)]));
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM commissions").await, 1);
     assert_eq!(stack.balance(program.ada.membership).await, 1_000);
@@ -181,14 +184,15 @@ impl Visitor<'_> {
     /// Whether Ada is the partner, and what the partner has earned.
     async fn visit(mut self) -> (bool, i64) {
         let mut through_ada = self.random.random_bool(0.8);
-        let click_id = self.edge().click(self.code(through_ada), None).await;
+        let mut click_id = self.edge().click(self.code(through_ada), None).await;
         if self.random.random_bool(0.3) {
             through_ada = !through_ada;
-            // Clicks are stored within a moment of their answer, not before it: a visitor is known from then on, and
-            // attribution follows from then on.
+            // Clicks are stored within a moment of their answer, not before it. Until then the visitor is not known;
+            // nor is it while the database is too slow for a click, which then begins a customer anew.
             self.stored(&click_id, 1).await;
-            self.edge().click(self.code(through_ada), Some(&click_id)).await;
-            self.stored(&click_id, 2).await;
+            let second = self.edge().click(self.code(through_ada), Some(&click_id)).await;
+            self.stored(&second, if second == click_id { 2 } else { 1 }).await;
+            click_id = second;
         }
         let lead = self.edge().lead(self.program, &click_id, &self.name).await;
         assert_eq!(lead.status, StatusCode::OK, "{lead:?}");

@@ -1,14 +1,12 @@
 //! Messages come more than once, late, and out of order; nothing changes by it.
 
-use common::domain::attribution::AttributionModel;
-use common::domain::commission::CommissionType;
 use common::messages::subject::Subject;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
 use crate::edge::{Edge, PATIENT, answering_within, sale_at_a_dying_ingest, sale_of};
-use crate::stack::{Answer, Program, Stack, percentage};
+use crate::stack::{Answer, Program, Stack};
 use crate::streams::Streams;
 
 /// Everything deliveries could change.
@@ -122,13 +120,7 @@ async fn a_refused_sale_stays_refused_and_leaves_its_transaction_id_to_a_correct
 #[tokio::test]
 async fn a_refused_lead_stays_refused_when_its_message_comes_again() {
     let stack = Stack::start().await;
-    let program = stack
-        .program_with(
-            AttributionModel::LastClick,
-            CommissionType::CpsLifetime,
-            percentage(2_000),
-        )
-        .await;
+    let program = stack.program().await;
     sqlx::query("UPDATE programs SET lead_auth = 'server_required'")
         .execute(stack.pool())
         .await

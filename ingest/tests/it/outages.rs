@@ -86,7 +86,6 @@ async fn clicks_are_answered_while_postgres_is_down_and_are_all_there_afterwards
     let program = stack.program().await;
     let mut clicking = Clicking::start(edge.clone(), &program.ada.code);
     clicking.more(50).await;
-    // With the server running in another thread, clicks go on while it stops and starts.
     off_thread(&postgres, OwnPostgres::stop_at_once).await;
     clicking.more(200).await;
     off_thread(&postgres, OwnPostgres::start_again).await;
@@ -133,6 +132,7 @@ async fn a_sale_during_a_postgres_outage_is_unknown_and_its_retry_afterwards_rec
     stack.stop().await;
 }
 
+/// Stopping and starting take a while, in which the services and the clicks must go on.
 async fn off_thread(postgres: &Arc<OwnPostgres>, act: fn(&OwnPostgres)) {
     let postgres = Arc::clone(postgres);
     tokio::task::spawn_blocking(move || act(&postgres)).await.unwrap();

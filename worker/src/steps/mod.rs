@@ -5,6 +5,7 @@ pub mod lead;
 pub mod notification;
 pub mod refund;
 pub mod sale;
+pub mod test_event;
 
 use std::sync::Arc;
 

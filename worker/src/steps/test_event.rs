@@ -1,0 +1,61 @@
+//! Test events become rows with `is_test` set, and nothing else: no customer, no claim, no counter, no commission.
+
+use std::collections::HashMap;
+
+use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use common::domain::ids::EventId;
+use common::messages::subject::Subject;
+use common::messages::test_event::{TestEvent, TestEventOutcome, TestEventRecord};
+use common::storage::{StorageResult, test_events};
+use sqlx::PgConnection;
+
+use super::{StepContext, reply, storage_failed};
+
+#[derive(Debug)]
+pub struct TestEventStep(pub StepContext);
+
+impl Step for TestEventStep {
+    type Record = TestEventRecord;
+    const SUBJECT: Subject = Subject::TestEvents;
+
+    async fn run(&self, batch: &[Delivered<TestEventRecord>]) -> Result<Processed, StepError> {
+        let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
+        let stored = store(&mut transaction, batch).await.map_err(storage_failed)?;
+        transaction.commit().await.map_err(storage_failed)?;
+        let mut processed = Processed {
+            verdicts: vec![Verdict::Done; batch.len()],
+            replies: Vec::new(),
+        };
+        for Delivered { record, reply_to, .. } in batch {
+            if let Some(row_id) = stored.get(&record.event_id) {
+                let outcome = TestEventOutcome { row_id: *row_id };
+                let reply = reply(reply_to.as_ref(), record.event_id, &outcome)?;
+                processed.replies.extend(reply);
+            }
+        }
+        Ok(processed)
+    }
+
+    async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
+        self.0.bury(&letter).await
+    }
+}
+
+/// The ids of the rows by event; one stored by an earlier delivery has the id it had.
+async fn store(
+    connection: &mut PgConnection,
+    batch: &[Delivered<TestEventRecord>],
+) -> StorageResult<HashMap<EventId, i64>> {
+    let (mut clicks, mut leads, mut sales) = (Vec::new(), Vec::new(), Vec::new());
+    for Delivered { record, .. } in batch {
+        match &record.event {
+            TestEvent::Click(click) => clicks.push((record, click)),
+            TestEvent::Lead(lead) => leads.push((record, lead)),
+            TestEvent::Sale(sale) => sales.push((record, sale.as_ref())),
+        }
+    }
+    let mut stored = test_events::insert_clicks(connection, &clicks).await?;
+    stored.extend(test_events::insert_leads(connection, &leads).await?);
+    stored.extend(test_events::insert_sales(connection, &sales).await?);
+    Ok(stored)
+}
