@@ -8,6 +8,7 @@ use common::domain::lead::{Lead, LeadMode, LeadRefusal};
 use common::domain::text::Text;
 use common::messages::lead::{LeadOutcome, LeadRecord};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
@@ -20,24 +21,44 @@ use crate::routes::test_mode::AdditionalData;
 
 const FAILED: &str = "Lead tracking failed";
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct LeadRequest {
+/// At least one of `click_id` and `customer_key` names the customer; both together bind them to each other.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct LeadRequest {
+    /// The answer to the visitor's click.
+    #[schema(value_type = Option<String>, max_length = 255)]
     click_id: Field<String>,
+    /// The advertiser's own stable id of the user.
+    #[schema(value_type = Option<String>, max_length = 255, examples("user-42"))]
     customer_key: Field<String>,
+    /// Stored as a keyed hash only.
+    #[schema(value_type = Option<String>, max_length = 320, examples("jane@shop.example"))]
     email: Field<String>,
+    #[schema(value_type = Option<String>, max_length = 255, examples("signup"))]
     event_name: Field<String>,
+    #[schema(nullable)]
     additional_data: Option<AdditionalData>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct LeadAnswer {
     success: bool,
+    /// Present and true when the program waits for its backend, or for a payment, to confirm the lead.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     provisional: bool,
     message: &'static str,
 }
 
+/// Record a lead
+///
+/// A visitor signed up. With the program's key this is the backend's word; without, a browser's.
+#[utoipa::path(
+    post,
+    path = "/api/v1/track/lead",
+    tag = "tracking",
+    security((), ("program_key" = [])),
+    request_body = LeadRequest,
+    responses((status = 200, description = "Recorded.", body = LeadAnswer))
+)]
 pub async fn lead(
     State(app): State<App>,
     caller: Caller,

@@ -4,8 +4,10 @@
 //! call, the limit, the caller's key, the route.
 
 mod click;
+mod docs;
 mod health;
 mod lead;
+mod openapi;
 mod refund;
 mod sale;
 mod test_mode;
@@ -50,6 +52,9 @@ pub fn router(app: App, proxies: TrustedProxies) -> Router {
         .merge(tracking)
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
+        .route("/openapi.json", get(openapi::openapi_json))
+        .route("/docs", get(docs::docs))
+        .route("/docs.js", get(docs::script))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(app)

@@ -1,14 +1,18 @@
 //! `additional_data` of the tracking bodies.
 
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use crate::error::ApiError;
 use crate::field::Field;
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Deserialize, ToSchema)]
 pub struct AdditionalData {
+    /// Not supported yet: `true` is refused, so that a test never becomes a real event.
+    #[schema(value_type = Option<bool>)]
     test_mode: Field<bool>,
+    /// Read on a lead only.
+    #[schema(value_type = Option<String>)]
     pub event_name: Field<String>,
 }
 
