@@ -6,11 +6,14 @@
 //! All of it runs in a task of its own: a caller that hangs up cancels nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::bus::publish::Publisher;
 use common::runtime::batch::{Batcher, Bounds, SubmitError};
 use common::runtime::crash_point::crash_point;
 use common::runtime::lifecycle::Lifecycle;
+use common::runtime::retry::{RetryPolicy, retry};
+use common::storage::StorageError;
 use common::storage::claims::{self, NewClaim};
 use serde_json::value::RawValue;
 use sqlx::PgPool;
@@ -18,6 +21,14 @@ use sqlx::PgPool;
 const MAX_RECORDS: usize = 512;
 const MAX_BYTES: usize = 512 * 1024;
 const QUEUE: usize = 8192;
+/// A database that restarts or fails over closes every pooled connection; claiming may be repeated, so its callers
+/// need not notice. Well within the time they wait for the outcome.
+const RETRY: RetryPolicy = RetryPolicy {
+    first_delay: Duration::from_millis(20),
+    max_delay: Duration::from_millis(200),
+    max_attempts: 10,
+    max_elapsed: Some(Duration::from_secs(1)),
+};
 /// One batch commits while another is published.
 const IN_FLIGHT: usize = 3;
 
@@ -42,7 +53,7 @@ pub enum ClaimError {
     Submit(#[from] SubmitError),
     /// The statement failed; whether it committed is unknown.
     #[error("claiming failed: {0}")]
-    Storage(Arc<common::storage::StorageError>),
+    Storage(Arc<StorageError>),
 }
 
 #[derive(Debug, Clone)]
@@ -80,7 +91,8 @@ async fn claim_and_publish(
         .into_iter()
         .map(|request| (request.claim, request.record))
         .unzip();
-    let won = match claims::claim(&pool, &claims).await {
+    let attempt = || claims::claim(&pool, &claims);
+    let won = match retry(&RETRY, attempt, StorageError::is_transient).await {
         Ok(won) => won,
         Err(error) => {
             let error = ClaimError::Storage(Arc::new(error));

@@ -7,6 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use common::domain::text::{Text, TextError};
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -153,6 +154,31 @@ impl<'de, T: FieldType> Visitor<'de> for FieldVisitor<T> {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
         while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Field::WrongType)
+    }
+}
+
+/// An optional part of a body that is an object of its own, for `deserialize_with`. `null` counts as absent.
+///
+/// Derived structs also read arrays, as their fields in order of declaration; callers mean no such thing.
+pub fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    deserializer.deserialize_any(ObjectVisitor(PhantomData))
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(entries)).map(Some)
     }
 }
 

@@ -58,10 +58,11 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
             None,
         )
     };
+    let notifications = publisher(Subject::Notifications);
     let relay = Relay {
         pool: pool.clone(),
         sales: publisher(Subject::Sales),
-        notifications: publisher(Subject::Notifications),
+        notifications: notifications.clone(),
         outbox_filled: Arc::clone(&context.outbox_filled),
     };
     lifecycle.tasks().spawn(relay.run(lifecycle.clone()));
@@ -76,7 +77,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     tracing::info!(listen = %listener.local_addr()?, "worker is ready");
     Ok(http::serve(
         listener,
-        health::router(pool, nats.client),
+        health::router(pool, notifications),
         &config.http,
         &lifecycle,
     )

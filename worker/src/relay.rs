@@ -1,7 +1,9 @@
 //! Finishes what a process that died left behind, and sends what commits have put into the outbox.
 //!
-//! Two sources, one habit: take what is due (`FOR UPDATE SKIP LOCKED`, so several workers share the work), publish
-//! it, commit. A crash in between only publishes again, and every effect is idempotent.
+//! Two sources, one habit: take what is due (`FOR UPDATE SKIP LOCKED`, so several workers share the work) and publish
+//! it. A claim's next turn is pushed back as it is taken, so a failed publication is repeated by that turn. An outbox
+//! row goes with the commit that follows its publication. A crash in between only publishes again, and every effect
+//! is idempotent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,8 +50,7 @@ impl Relay {
     /// Publishes claims that are still open after a while, each to the inbox that may still wait for it.
     async fn relay_claims(&self) -> anyhow::Result<()> {
         loop {
-            let mut transaction = self.pool.begin().await?;
-            let due = claims::take_open(&mut transaction, BATCH, CLAIM_PAUSE).await?;
+            let due = claims::take_open(&self.pool, BATCH, CLAIM_PAUSE).await?;
             let taken = due.len();
             let mut by_inbox: BTreeMap<Option<String>, Vec<Box<RawValue>>> = BTreeMap::new();
             for claim in due {
@@ -59,7 +60,6 @@ impl Relay {
             for (reply_to, records) in by_inbox {
                 self.sales.publish_packed(&records, reply_to.as_deref()).await?;
             }
-            transaction.commit().await?;
             if taken > 0 {
                 tracing::info!(claims = taken, "relayed open claims");
             }

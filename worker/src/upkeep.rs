@@ -20,19 +20,30 @@ pub async fn run(pool: PgPool, clock: Clock, lifecycle: Lifecycle) {
             () = lifecycle.soft().cancelled() => return,
             _ = rounds.tick() => {}
         }
-        if let Err(error) = round(&pool, &clock).await {
-            tracing::warn!(%error, "upkeep round failed");
-        }
+        round(&pool, &clock).await;
     }
 }
 
-async fn round(pool: &PgPool, clock: &Clock) -> StorageResult<()> {
+/// Each kind of work by itself: one that fails, now or for ever, must not keep the others from being done.
+async fn round(pool: &PgPool, clock: &Clock) {
     let now = clock.now();
-    partitions::ensure(pool, now.date_naive(), MONTHS_AHEAD).await?;
-    let approved = commissions::approve_held(pool, now, ROWS_A_ROUND).await?;
-    let forgotten = refused_events::forget_old(pool, ROWS_A_ROUND).await?;
-    if approved + forgotten > 0 {
-        tracing::info!(approved, forgotten, "upkeep");
+    let partitions = partitions::ensure(pool, now.date_naive(), MONTHS_AHEAD).await;
+    report("event partitions made", partitions.map(|()| 0));
+    report(
+        "commissions approved",
+        commissions::approve_held(pool, now, ROWS_A_ROUND).await,
+    );
+    report(
+        "old refusals forgotten",
+        refused_events::forget_old(pool, ROWS_A_ROUND).await,
+    );
+}
+
+/// What failed is tried again in the next round.
+fn report(what: &'static str, done: StorageResult<u64>) {
+    match done {
+        Ok(0) => {}
+        Ok(rows) => tracing::info!(what, rows, "upkeep"),
+        Err(error) => tracing::warn!(what, %error, "upkeep failed"),
     }
-    Ok(())
 }

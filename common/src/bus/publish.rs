@@ -154,6 +154,12 @@ impl Publisher {
         }
         Ok(())
     }
+
+    /// Publishes a message without records, past the queue: proof that the stream stores and acknowledges. Workers
+    /// acknowledge it and do nothing.
+    pub async fn probe(&self) -> Result<(), PublishError> {
+        self.route.store(envelope::encode(None, &[])).await
+    }
 }
 
 impl Route {

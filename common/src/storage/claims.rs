@@ -22,6 +22,9 @@ pub struct NewClaim {
 
 /// Claims a batch in one statement and tells, claim by claim, whether it was won. Of two claims of one
 /// transaction_id in the batch the first wins.
+///
+/// May be repeated when it is not known whether it committed: a row that this very event holds already counts as
+/// won. (The update that says so touches no row of anybody else, and does not happen the first time.)
 pub async fn claim(pool: &PgPool, claims: &[NewClaim]) -> StorageResult<Vec<bool>> {
     let mut first_of_id: Vec<&NewClaim> = claims.iter().collect();
     // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
@@ -38,7 +41,8 @@ pub async fn claim(pool: &PgPool, claims: &[NewClaim]) -> StorageResult<Vec<bool
     let won = sqlx::query_scalar!(
         "INSERT INTO transaction_claims (transaction_id, program_id, event_id, reply_to, payload)
          SELECT * FROM UNNEST($1::text[], $2::bigint[], $3::uuid[], $4::text[], $5::text[])
-         ON CONFLICT (transaction_id) DO NOTHING
+         ON CONFLICT (transaction_id) DO UPDATE SET reply_to = excluded.reply_to
+         WHERE transaction_claims.event_id = excluded.event_id
          RETURNING event_id",
         &transaction_ids as &[&str],
         &programs,
@@ -168,11 +172,7 @@ pub struct OpenClaim {
 /// Takes open claims that nobody has finished for a while, oldest first, and pushes their next turn back
 /// (doubling up to a minute). Claims another relay holds are skipped. By state, never by position: a claim
 /// that committed late is not missed.
-pub async fn take_open(
-    connection: &mut PgConnection,
-    limit: i64,
-    pause: Duration,
-) -> StorageResult<Vec<OpenClaim>> {
+pub async fn take_open(pool: &PgPool, limit: i64, pause: Duration) -> StorageResult<Vec<OpenClaim>> {
     let rows = sqlx::query!(
         r#"WITH due AS (
              SELECT transaction_id FROM transaction_claims
@@ -189,7 +189,7 @@ pub async fn take_open(
         limit,
         pause.as_secs_f64(),
     )
-    .fetch_all(connection)
+    .fetch_all(pool)
     .await?;
     Ok(rows
         .into_iter()

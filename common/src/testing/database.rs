@@ -12,12 +12,17 @@ use crate::storage::MIGRATIONS;
 pub struct TestDatabase {
     pub url: String,
     pub pool: PgPool,
+    server: String,
     name: String,
 }
 
 impl TestDatabase {
     pub async fn create() -> Self {
-        let server = from_environment("DATABASE_URL");
+        Self::create_on(from_environment("DATABASE_URL")).await
+    }
+
+    /// On another server than the shared one; `server` is the URL of a database in it.
+    pub async fn create_on(server: String) -> Self {
         let template = template(&server).await;
         let name = unique_name();
         let mut admin = PgConnection::connect(&server).await.unwrap();
@@ -29,15 +34,18 @@ impl TestDatabase {
             .connect(&url)
             .await
             .unwrap();
-        Self { url, pool, name }
+        Self {
+            url,
+            pool,
+            server,
+            name,
+        }
     }
 
     /// Removes the database. A test that fails leaves it, to be looked at.
     pub async fn drop(self) {
         self.pool.close().await;
-        let mut admin = PgConnection::connect(&from_environment("DATABASE_URL"))
-            .await
-            .unwrap();
+        let mut admin = PgConnection::connect(&self.server).await.unwrap();
         let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         admin.execute(AssertSqlSafe(drop)).await.unwrap();
     }

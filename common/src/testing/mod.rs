@@ -1,6 +1,8 @@
 //! What tests on real servers share. `cargo xtask test` provides the servers and says where they are.
 
 mod database;
+mod nats;
+mod postgres;
 mod process;
 
 use std::net::{SocketAddr, TcpListener};
@@ -8,6 +10,8 @@ use std::net::{SocketAddr, TcpListener};
 use uuid::Uuid;
 
 pub use self::database::TestDatabase;
+pub use self::nats::OwnNats;
+pub use self::postgres::OwnPostgres;
 pub use self::process::Process;
 
 /// A setting `cargo xtask test` exports.

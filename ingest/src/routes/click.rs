@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::body::{TrackingBody, parse};
 use crate::directory::Link;
 use crate::error::ApiError;
-use crate::field::Field;
+use crate::field::{Field, object};
 use crate::pipeline::{encode, not_published};
 use crate::routes::openapi::envelopes::LinkDisabled;
 use crate::routes::test_mode::AdditionalData;
@@ -58,7 +58,7 @@ pub struct ClickRequest {
     /// nobody's counts as absent.
     #[schema(value_type = Option<String>, max_length = 255)]
     existing_click_id: Field<String>,
-    #[schema(nullable)]
+    #[serde(default, deserialize_with = "object")]
     additional_data: Option<AdditionalData>,
 }
 

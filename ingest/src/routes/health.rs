@@ -24,7 +24,7 @@ pub async fn livez() -> StatusCode {
 }
 
 /// Every dependency a sale needs answered just now: a query by Postgres, a publish with its acknowledgement by
-/// JetStream (an empty batch, which a worker acknowledges and forgets).
+/// JetStream.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -38,7 +38,7 @@ pub async fn livez() -> StatusCode {
 )]
 pub async fn readyz(State(app): State<App>) -> Response {
     let query = sqlx::query_scalar::<_, i32>("SELECT 1").fetch_one(&app.pool);
-    let (postgres, jetstream) = tokio::join!(query, app.pipeline.clicks.publish_packed(&[], None));
+    let (postgres, jetstream) = tokio::join!(query, app.pipeline.clicks.probe());
     let readiness = Readiness {
         ready: postgres.is_ok() && jetstream.is_ok(),
         postgres: postgres.is_ok(),

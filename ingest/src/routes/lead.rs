@@ -15,7 +15,7 @@ use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
 use crate::email::EmailHasher;
 use crate::error::ApiError;
-use crate::field::{Field, refused};
+use crate::field::{Field, object, refused};
 use crate::pipeline::encode;
 use crate::routes::test_mode::AdditionalData;
 
@@ -35,7 +35,7 @@ pub struct LeadRequest {
     email: Field<String>,
     #[schema(value_type = Option<String>, max_length = 255, examples("signup"))]
     event_name: Field<String>,
-    #[schema(nullable)]
+    #[serde(default, deserialize_with = "object")]
     additional_data: Option<AdditionalData>,
 }
 

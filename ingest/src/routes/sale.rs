@@ -23,7 +23,7 @@ use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
 use crate::claims::{ClaimRequest, Claimed};
 use crate::error::ApiError;
-use crate::field::{Field, free_form, refused};
+use crate::field::{Field, free_form, object, refused};
 use crate::pipeline::{encode, not_claimed, outcome};
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::test_mode::AdditionalData;
@@ -67,7 +67,7 @@ pub struct SaleRequest<'a> {
     /// Selects the product's own commission policy, where the program has one.
     #[schema(value_type = Option<String>, max_length = 255, examples("starter-kit"))]
     product_id: Field<String>,
-    #[schema(nullable)]
+    #[serde(default, deserialize_with = "object")]
     additional_data: Option<AdditionalData>,
 }
 

@@ -7,9 +7,32 @@
     reason = "a test stops at the first surprise"
 )]
 
-mod stack;
-
+mod approvals;
+mod attribution;
+mod authentication;
+mod bounds;
+mod clicks;
+mod commissions;
+mod concurrency;
+mod crashes;
 mod credentials;
+mod dead_letters;
+mod delivery;
+mod edge;
 mod envelope;
 mod funnel;
+mod health;
+mod leads;
 mod limits;
+mod malformed;
+mod models;
+mod outages;
+mod provisional;
+mod refunds;
+mod requests;
+mod reversals;
+mod rows;
+mod stack;
+mod streams;
+mod subscriptions;
+mod window;

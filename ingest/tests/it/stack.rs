@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeZone, Utc};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use common::domain::attribution::AttributionModel;
 use common::domain::commission::{CommissionType, Rate};
 use common::domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use common::domain::money::BasisPoints;
 use common::domain::token::ProgramToken;
+use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
 use common::storage::provisioning::{
@@ -31,8 +32,11 @@ pub struct Stack {
     pub clock: Clock,
     base_url: String,
     http: reqwest::Client,
-    services: Vec<(Lifecycle, tokio::task::JoinHandle<anyhow::Result<()>>)>,
+    services: Vec<Service>,
+    workers: Vec<Service>,
 }
+
+type Service = (Lifecycle, tokio::task::JoinHandle<anyhow::Result<()>>);
 
 /// A program with two partners, each with a link; 20 % of every payment for ever unless the test says otherwise.
 pub struct Program {
@@ -58,6 +62,17 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The error is a connection that broke within the answer.
+    pub async fn of(response: reqwest::Response) -> Result<Self, reqwest::Error> {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let text = response.text().await?;
+        Ok(Self {
+            status,
+            headers,
+            body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        })
+    }
+
     /// A header's text; empty when it is not there.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
@@ -85,13 +100,17 @@ impl Stack {
 
     /// Database and settings only.
     pub async fn without_services(clock: Clock) -> Self {
-        let database = TestDatabase::create().await;
+        Self::on(TestDatabase::create().await, clock)
+    }
+
+    /// Without services, on a database of the test's choice.
+    pub fn on(database: TestDatabase, clock: Clock) -> Self {
         let settings = vec![
             ("DATABASE_URL", database.url.clone()),
             ("NATS_URL", from_environment("NATS_URL")),
             ("REDIS_URL", from_environment("REDIS_URL")),
             ("STREAM_PREFIX", unique_name()),
-            ("STREAM_MAX_BYTES", (64 << 20).to_string()),
+            ("STREAM_MAX_BYTES", (8 << 20).to_string()),
             ("CLICK_ID_KEYS", "11".repeat(32)),
             ("EMAIL_HASH_KEY", "22".repeat(32)),
             // Tests about limits set their own.
@@ -108,24 +127,35 @@ impl Stack {
             base_url: String::new(),
             http,
             services: Vec::new(),
+            workers: Vec::new(),
         }
     }
 
     /// Starts an ingest and returns its address; requests go to the first one, or to the one set by [`Self::use_ingest`].
     pub fn start_ingest(&mut self) -> SocketAddr {
         let address = free_address();
-        let config = ingest::config::Config::parse_from(self.flags("ingest", address));
+        let config = ingest::config::Config::parse_from(self.flags::<ingest::config::Config>(address));
         let lifecycle = Lifecycle::new();
         let run = ingest::run(config, self.clock.clone(), lifecycle.clone());
         self.services.push((lifecycle, tokio::spawn(run)));
         address
     }
 
-    pub fn start_worker(&mut self) {
-        let config = worker::config::Config::parse_from(self.flags("worker", free_address()));
+    /// Starts a worker and returns the address of its health endpoints.
+    pub fn start_worker(&mut self) -> SocketAddr {
+        let address = free_address();
+        let config = worker::config::Config::parse_from(self.flags::<worker::config::Config>(address));
         let lifecycle = Lifecycle::new();
         let run = worker::run(config, self.clock.clone(), lifecycle.clone());
-        self.services.push((lifecycle, tokio::spawn(run)));
+        self.workers.push((lifecycle, tokio::spawn(run)));
+        address
+    }
+
+    /// Ends the workers in this process, as a signal would.
+    pub async fn stop_workers(&mut self) {
+        for worker in std::mem::take(&mut self.workers) {
+            stop(worker).await;
+        }
     }
 
     pub fn use_ingest(&mut self, address: SocketAddr) {
@@ -139,17 +169,22 @@ impl Stack {
         settings
     }
 
-    /// The settings as flags, for a service in this process.
-    fn flags(&self, name: &str, address: SocketAddr) -> Vec<String> {
-        let flag = |setting: &str| format!("--{}", setting.to_lowercase().replace('_', "-"));
-        let edge_only =
-            |setting: &str| setting.contains("LIMIT") || ["REDIS_URL", "TRUSTED_PROXIES"].contains(&setting);
+    /// The settings this service knows, as flags for running it in this process.
+    fn flags<C: CommandFactory>(&self, address: SocketAddr) -> Vec<String> {
+        let command = C::command();
+        let flag = |setting: &str| setting.to_lowercase().replace('_', "-");
+        let known = |name: &str| {
+            command
+                .get_arguments()
+                .any(|argument| argument.get_long() == Some(name))
+        };
         let settings = self
             .environment(address)
             .into_iter()
-            .filter(|(setting, _)| name == "ingest" || !edge_only(setting));
-        std::iter::once(name.to_owned())
-            .chain(settings.flat_map(|(setting, value)| [flag(setting), value]))
+            .map(|(setting, value)| (flag(setting), value))
+            .filter(|(name, _)| known(name));
+        std::iter::once(command.get_name().to_owned())
+            .chain(settings.flat_map(|(name, value)| [format!("--{name}"), value]))
             .collect()
     }
 
@@ -239,9 +274,7 @@ impl Stack {
     }
 
     pub async fn post_raw(&self, path: &str, token: Option<&str>, body: impl Into<reqwest::Body>) -> Answer {
-        let mut request = self
-            .request(Method::POST, &format!("/api/v1/track/{path}"))
-            .body(body);
+        let mut request = self.tracking(path).body(body);
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
@@ -253,15 +286,13 @@ impl Stack {
         self.http.request(method, format!("{}{path}", self.base_url))
     }
 
+    /// A request to a tracking route, for tests that set its headers themselves.
+    pub fn tracking(&self, path: &str) -> reqwest::RequestBuilder {
+        self.request(Method::POST, &format!("/api/v1/track/{path}"))
+    }
+
     pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
-        let response = request.send().await.unwrap();
-        let (status, headers) = (response.status(), response.headers().clone());
-        let text = response.text().await.unwrap();
-        Answer {
-            status,
-            headers,
-            body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
-        }
+        Answer::of(request.send().await.unwrap()).await.unwrap()
     }
 
     /// A click through a link; its click_id.
@@ -330,13 +361,29 @@ impl Stack {
 
     /// Ends the services as a signal would, and expects each to end well.
     pub async fn stop(self) {
-        for (lifecycle, service) in self.services {
-            lifecycle.shut_down();
-            service.await.unwrap().unwrap();
-            lifecycle.tasks().close();
-            lifecycle.tasks().wait().await;
+        for service in self.services.into_iter().chain(self.workers) {
+            stop(service).await;
         }
+        drop_streams(&self.settings).await;
         self.database.drop().await;
+    }
+}
+
+async fn stop((lifecycle, service): Service) {
+    lifecycle.shut_down();
+    service.await.unwrap().unwrap();
+    lifecycle.tasks().close();
+    lifecycle.tasks().wait().await;
+}
+
+/// A server reserves the whole size of each stream: those of many tests together exceed any disk.
+async fn drop_streams(settings: &[(&'static str, String)]) {
+    let setting = |name: &str| &settings.iter().find(|(setting, _)| *setting == name).unwrap().1;
+    let client = async_nats::connect(setting("NATS_URL")).await.unwrap();
+    let jetstream = async_nats::jetstream::new(client);
+    for subject in Subject::ALL {
+        let stream = subject.stream_name(setting("STREAM_PREFIX"));
+        jetstream.delete_stream(stream).await.unwrap();
     }
 }
 

@@ -1,0 +1,68 @@
+//! A NATS server of a test's own, for tests that kill it.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use super::{free_address, unique_name};
+
+/// With JetStream, every message synced before it is acknowledged. Killed and deleted when dropped.
+#[derive(Debug)]
+pub struct OwnNats {
+    dir: PathBuf,
+    port: u16,
+    process: Option<Child>,
+}
+
+impl OwnNats {
+    /// A server without streams. It may not answer yet: every client of ours waits for it.
+    pub fn start() -> Self {
+        let dir = std::env::temp_dir().join(unique_name());
+        std::fs::create_dir(&dir).unwrap();
+        let mut server = Self {
+            port: free_address().port(),
+            dir,
+            process: None,
+        };
+        let settings = format!(
+            "listen: \"127.0.0.1:{}\"\njetstream {{ store_dir: {:?}, sync_interval: always }}\n",
+            server.port, server.dir
+        );
+        std::fs::write(server.dir.join("settings"), settings).unwrap();
+        server.start_again();
+        server
+    }
+
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// As `kill -9` does.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+
+    /// Starts it on the same data and port.
+    pub fn start_again(&mut self) {
+        // `cargo xtask test` knows which server it provides; elsewhere the one on the path will do.
+        let program = std::env::var("RT_NATS_SERVER").unwrap_or_else(|_| "nats-server".to_owned());
+        let process = Command::new(&program)
+            .arg("--config")
+            .arg(self.dir.join("settings"))
+            .arg("--log")
+            .arg(self.dir.join("log"))
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{program}: {error}"));
+        self.process = Some(process);
+    }
+}
+
+impl Drop for OwnNats {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}

@@ -1,0 +1,113 @@
+//! A PostgreSQL server of a test's own, for tests that stop it.
+
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use super::{free_address, from_environment, unique_name};
+
+/// The account that runs the server when the tests run as root, which PostgreSQL refuses to do.
+const ACCOUNT: &str = "postgres";
+
+/// Stopped and deleted when dropped.
+#[derive(Debug)]
+pub struct OwnPostgres {
+    programs: PathBuf,
+    dir: PathBuf,
+    port: u16,
+    /// User and group of the server, where they are not ours.
+    account: Option<(u32, u32)>,
+}
+
+impl OwnPostgres {
+    /// An empty cluster that answers.
+    pub fn start() -> Self {
+        let dir = std::env::temp_dir().join(unique_name());
+        std::fs::create_dir(&dir).unwrap();
+        let account = account_for_server();
+        if let Some((user, group)) = account {
+            chown(&dir, Some(user), Some(group)).unwrap();
+        }
+        let server = Self {
+            programs: PathBuf::from(from_environment("RT_POSTGRES_BIN")),
+            dir,
+            port: free_address().port(),
+            account,
+        };
+        server.run("initdb", &["--auth=trust", "--username=postgres", "--no-sync"]);
+        server.start_again();
+        server
+    }
+
+    /// Of a database in it.
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Drops every connection and transaction at once; the next start recovers from the log.
+    pub fn stop_at_once(&self) {
+        self.run("pg_ctl", &["stop", "--mode=immediate", "--wait"]);
+    }
+
+    /// Starts it on the same data and port; returns once it answers.
+    pub fn start_again(&self) {
+        // Only a power cut needs fsync, and no test cuts the power.
+        let settings = format!(
+            "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories='' -c fsync=off",
+            self.port
+        );
+        let log = self.dir.join("log");
+        let log = log.to_str().unwrap();
+        self.run(
+            "pg_ctl",
+            &["start", "--wait", "--log", log, "--options", &settings],
+        );
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) {
+        let status = self.command(program).args(arguments).status().unwrap();
+        assert!(
+            status.success(),
+            "{program} {arguments:?}: {status}; see {}",
+            self.dir.display()
+        );
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command
+            .arg("--pgdata")
+            .arg(self.dir.join("data"))
+            .current_dir(&self.dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        if let Some((user, group)) = self.account {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+}
+
+impl Drop for OwnPostgres {
+    fn drop(&mut self) {
+        // It may be stopped already.
+        let _ = self
+            .command("pg_ctl")
+            .args(["stop", "--mode=immediate", "--wait"])
+            .stderr(Stdio::null())
+            .status();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// `None` when the server runs as whoever runs the tests.
+fn account_for_server() -> Option<(u32, u32)> {
+    let id = |flag: &str| -> u32 {
+        let output = Command::new("id").args([flag, ACCOUNT]).output().unwrap();
+        let number = String::from_utf8(output.stdout).unwrap();
+        number.trim().parse().unwrap()
+    };
+    let root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    root.then(|| (id("-u"), id("-g")))
+}

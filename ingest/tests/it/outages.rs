@@ -1,0 +1,185 @@
+//! Servers go away in the middle of traffic and come back. What was acknowledged is there, once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use common::runtime::clock::Clock;
+use common::testing::{OwnNats, OwnPostgres, TestDatabase};
+use reqwest::StatusCode;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::edge::{Edge, sale_of};
+use crate::stack::{Answer, Program, Stack};
+
+/// A visitor's clicks, one after the other.
+struct Clicking {
+    stop: CancellationToken,
+    sent: watch::Receiver<usize>,
+    answers: JoinHandle<Vec<Answer>>,
+}
+
+impl Clicking {
+    fn start(edge: Edge, code: &str) -> Self {
+        let stop = CancellationToken::new();
+        let (count, sent) = watch::channel(0);
+        let body = json!({ "affiliate_url": format!("https://shop.example/?aff={code}") });
+        let until = stop.clone();
+        let answers = tokio::spawn(async move {
+            let mut answers = Vec::new();
+            while !until.is_cancelled() {
+                answers.push(edge.post("click", None, &body).await);
+                count.send_replace(answers.len());
+            }
+            answers
+        });
+        Self { stop, sent, answers }
+    }
+
+    /// Waits for this many further answers.
+    async fn more(&mut self, clicks: usize) {
+        let goal = *self.sent.borrow() + clicks;
+        self.sent.wait_for(|sent| *sent >= goal).await.unwrap();
+    }
+
+    async fn finish(self) -> Vec<Answer> {
+        self.stop.cancel();
+        self.answers.await.unwrap()
+    }
+}
+
+fn click_ids(answers: &[Answer]) -> BTreeSet<String> {
+    let acknowledged = answers.iter().filter(|answer| answer.status == StatusCode::OK);
+    acknowledged
+        .map(|answer| answer.body["click_id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+async fn stored_click_ids(stack: &Stack) -> BTreeSet<String> {
+    let ids: Vec<String> = sqlx::query_scalar("SELECT click_id FROM click_events")
+        .fetch_all(stack.pool())
+        .await
+        .unwrap();
+    let distinct: BTreeSet<String> = ids.iter().cloned().collect();
+    assert_eq!(distinct.len(), ids.len(), "a click is stored twice");
+    distinct
+}
+
+async fn recorded(stack: &Stack, program: &Program) {
+    stack
+        .eventually("the sale is recorded", async || {
+            stack.value::<i64>("SELECT count(*) FROM sale_events").await == 1
+        })
+        .await;
+    assert_eq!(stack.balance(program.ada.membership).await, 1_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clicks_are_answered_while_postgres_is_down_and_are_all_there_afterwards() {
+    let postgres = Arc::new(OwnPostgres::start());
+    let mut stack = Stack::on(TestDatabase::create_on(postgres.url()).await, Clock::system());
+    let (edge, worker) = (Edge::at(stack.start_ingest()), Edge::at(stack.start_worker()));
+    edge.ready(&stack).await;
+    worker.ready(&stack).await;
+    let program = stack.program().await;
+    let mut clicking = Clicking::start(edge.clone(), &program.ada.code);
+    clicking.more(50).await;
+    // With the server running in another thread, clicks go on while it stops and starts.
+    off_thread(&postgres, OwnPostgres::stop_at_once).await;
+    clicking.more(200).await;
+    off_thread(&postgres, OwnPostgres::start_again).await;
+    clicking.more(50).await;
+    let answers = clicking.finish().await;
+    assert!(answers.iter().all(|answer| answer.status == StatusCode::OK));
+    let acknowledged = click_ids(&answers);
+    assert_eq!(acknowledged.len(), answers.len());
+    stack
+        .eventually("all clicks are stored", async || {
+            stored_click_ids(&stack).await.len() == answers.len()
+        })
+        .await;
+    assert_eq!(stored_click_ids(&stack).await, acknowledged);
+    stack.verify().await;
+    let counted: i64 = stack
+        .value("SELECT sum(clicks)::bigint FROM referral_links")
+        .await;
+    assert_eq!(counted, i64::try_from(answers.len()).unwrap());
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sale_during_a_postgres_outage_is_unknown_and_its_retry_afterwards_records_it_once() {
+    let postgres = Arc::new(OwnPostgres::start());
+    let mut stack = Stack::on(TestDatabase::create_on(postgres.url()).await, Clock::system());
+    let address = stack.start_ingest();
+    stack.use_ingest(address);
+    stack.start_worker();
+    stack.ready().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    off_thread(&postgres, OwnPostgres::stop_at_once).await;
+    let unknown = stack.sale(&program, sale_of("t1", "user-1")).await;
+    assert_eq!(unknown.status, StatusCode::INTERNAL_SERVER_ERROR, "{unknown:?}");
+    assert_eq!(unknown.message(), "Sale tracking failed");
+    off_thread(&postgres, OwnPostgres::start_again).await;
+    stack.ready().await;
+    let retry = stack.sale(&program, sale_of("t1", "user-1")).await;
+    let known = [StatusCode::OK, StatusCode::CONFLICT];
+    assert!(known.contains(&retry.status), "{retry:?}");
+    recorded(&stack, &program).await;
+    stack.verify().await;
+    stack.stop().await;
+}
+
+async fn off_thread(postgres: &Arc<OwnPostgres>, act: fn(&OwnPostgres)) {
+    let postgres = Arc::clone(postgres);
+    tokio::task::spawn_blocking(move || act(&postgres)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn acknowledged_clicks_and_claimed_sales_survive_a_kill_of_nats() {
+    let mut nats = OwnNats::start();
+    let mut stack = Stack::without_services(Clock::system()).await;
+    for (setting, value) in &mut stack.settings {
+        if *setting == "NATS_URL" {
+            *value = nats.url();
+        }
+    }
+    let address = stack.start_ingest();
+    stack.use_ingest(address);
+    let (edge, worker) = (Edge::at(address), Edge::at(stack.start_worker()));
+    edge.ready(&stack).await;
+    worker.ready(&stack).await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let mut clicking = Clicking::start(edge.clone(), &program.bruno.code);
+    clicking.more(50).await;
+    nats.kill();
+    for service in [&edge, &worker] {
+        assert_eq!(
+            service.health("readyz").await,
+            Some(StatusCode::SERVICE_UNAVAILABLE)
+        );
+        assert_eq!(service.health("livez").await, Some(StatusCode::OK));
+    }
+    let unknown = stack.sale(&program, sale_of("t1", "user-1")).await;
+    assert_eq!(unknown.status, StatusCode::INTERNAL_SERVER_ERROR, "{unknown:?}");
+    nats.start_again();
+    edge.ready(&stack).await;
+    worker.ready(&stack).await;
+    clicking.more(50).await;
+    let answers = clicking.finish().await;
+    let acknowledged = click_ids(&answers);
+    stack
+        .eventually("every acknowledged click is stored", async || {
+            acknowledged.is_subset(&stored_click_ids(&stack).await)
+        })
+        .await;
+    recorded(&stack, &program).await;
+    let retry = stack.sale(&program, sale_of("t1", "user-1")).await;
+    assert_eq!(retry.status, StatusCode::CONFLICT, "{retry:?}");
+    stack.verify().await;
+    stack.stop().await;
+}
