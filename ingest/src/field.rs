@@ -160,7 +160,9 @@ impl<'de, T: FieldType> Visitor<'de> for FieldVisitor<T> {
 /// An optional part of a body that is an object of its own, for `deserialize_with`. `null` counts as absent.
 ///
 /// Derived structs also read arrays, as their fields in order of declaration; callers mean no such thing.
-pub fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+pub fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     deserializer.deserialize_any(ObjectVisitor(PhantomData))
 }
 

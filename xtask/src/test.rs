@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::area::{Area, Checkout, remove};
 use crate::cargo::cargo;
+use crate::conformance;
 use crate::interrupt::Interrupt;
 use crate::process::{self, Running};
 use crate::progress::Step;
@@ -36,6 +37,10 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
         }
     }
     step.done("passed");
+    // A filter means it for one test by name.
+    if args.is_empty() {
+        conformance::check(checkout, &area, &servers, &mut running, interrupt)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

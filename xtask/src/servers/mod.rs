@@ -4,7 +4,7 @@
 //! looked for on the machine; what is missing is installed in one go; what is still missing ends the command with a
 //! way out. Only then is anything started, so that a missing server costs no half-started stack.
 
-mod debian;
+pub(crate) mod debian;
 mod nats;
 pub(crate) mod postgres;
 mod redis;
