@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_field_that_is_not_there_is_absent() {
-        #[derive(Deserialize)]
+        #[derive(serde::Deserialize)]
         struct Body {
             field: Field<String>,
         }

@@ -11,8 +11,8 @@ pub struct AdditionalData {
     /// Not supported yet: `true` is refused, so that a test never becomes a real event.
     #[schema(value_type = Option<bool>)]
     test_mode: Field<bool>,
-    /// Read on a lead only.
-    #[schema(value_type = Option<String>)]
+    /// Text on a lead; not looked at elsewhere.
+    #[schema(value_type = serde_json::Value, required = false)]
     pub event_name: Field<String>,
 }
 
