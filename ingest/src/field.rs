@@ -95,7 +95,8 @@ impl FieldType for bool {
 
 impl<'de, T: FieldType> Deserialize<'de> for Field<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(FieldVisitor(PhantomData))
+        // As an option, so that a field that is not there at all needs no default to be absent.
+        deserializer.deserialize_option(FieldVisitor(PhantomData))
     }
 }
 
@@ -136,8 +137,12 @@ impl<'de, T: FieldType> Visitor<'de> for FieldVisitor<T> {
         Ok(Self::accept(T::from_boolean(boolean)))
     }
 
-    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+    fn visit_none<E: de::Error>(self) -> Result<Self::Value, E> {
         Ok(Field::Absent)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {

@@ -10,6 +10,9 @@
 mod area;
 mod cargo;
 mod ci;
+mod conformance;
+#[cfg(test)]
+mod contract;
 mod dev;
 mod env_file;
 mod interrupt;

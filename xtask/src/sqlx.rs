@@ -184,7 +184,7 @@ fn differences(committed: &Described, described: &Described) -> Vec<String> {
 }
 
 /// The same server, another database.
-fn with_database(url: &str, database: &str) -> Result<String> {
+pub(crate) fn with_database(url: &str, database: &str) -> Result<String> {
     let (address, parameters) = url
         .split_once('?')
         .map_or((url, None), |(address, rest)| (address, Some(rest)));

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::area::{Area, Checkout, remove};
 use crate::cargo::cargo;
+use crate::conformance;
 use crate::interrupt::Interrupt;
 use crate::process::{self, Running};
 use crate::progress::Step;
@@ -36,6 +37,10 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
         }
     }
     step.done("passed");
+    // A filter means it for one test by name.
+    if args.is_empty() {
+        conformance::check(checkout, &area, &servers, &mut running, interrupt)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -72,9 +77,12 @@ fn with_servers<'a>(runner: &'a mut Command, checkout: &Checkout, servers: &Serv
         .env("NATS_URL", &servers.nats_url)
         .env("REDIS_URL", &servers.redis_url)
         .env("RT_BIN_DIR", &checkout.bin_dir);
-    // Some tests stop a database under load; they start one for themselves.
+    // Some tests stop a server under load; they start one for themselves.
     if let Some(postgres) = &servers.postgres {
         runner.env("RT_POSTGRES_BIN", &postgres.bin_dir);
+    }
+    if let Some(nats) = &servers.nats {
+        runner.env("RT_NATS_SERVER", nats);
     }
     runner
 }

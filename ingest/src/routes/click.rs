@@ -14,6 +14,7 @@ use common::domain::text::{Label, LongText};
 use common::messages::click::ClickRecord;
 use common::messages::test_event::{TestClick, TestEvent};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
@@ -23,24 +24,45 @@ use crate::directory::Link;
 use crate::error::ApiError;
 use crate::field::Field;
 use crate::pipeline::{encode, not_published};
-use crate::routes::test_mode::{AdditionalData, PROGRAM_ID, TestAnswer, no_program};
+use crate::routes::openapi::envelopes::LinkDisabled;
+use crate::routes::test_mode::{AdditionalData, AdditionalFields, PROGRAM_ID, TestAnswer, no_program};
 
 const FAILED: &str = "Click tracking failed";
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ClickRequest {
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct ClickRequest {
+    /// The landing URL, absolute, with the partner's code as its `aff` parameter.
+    #[schema(value_type = String, required = true, format = "uri", examples("https://shop.example/?aff=ada"))]
     affiliate_url: Field<String>,
+    #[schema(value_type = Option<String>, max_length = 8192)]
     page_url: Field<String>,
+    #[schema(value_type = Option<String>, max_length = 8192)]
     page_title: Field<String>,
+    #[schema(value_type = Option<String>, max_length = 8192)]
     referrer_url: Field<String>,
+    #[schema(value_type = Option<String>, max_length = 255)]
     session_id: Field<String>,
+    /// The `User-Agent` header when absent.
+    #[schema(value_type = Option<String>, max_length = 8192)]
     user_agent: Field<String>,
+    /// Width and height of the screen, in pixels.
+    #[schema(value_type = Option<String>, max_length = 255, examples("1920x1080"))]
     screen_resolution: Field<String>,
+    /// Width and height of the page's window, in pixels.
+    #[schema(value_type = Option<String>, max_length = 255, examples("1280x720"))]
     viewport_size: Field<String>,
+    /// As the browser names it.
+    #[schema(value_type = Option<String>, max_length = 255, examples("de-AT"))]
     language: Field<String>,
+    /// IANA name.
+    #[schema(value_type = Option<String>, max_length = 255, examples("Europe/Vienna"))]
     timezone: Field<String>,
+    /// The visitor's click_id from an earlier click: a customer of this program is recognised by it. One that is
+    /// nobody's counts as absent.
+    #[schema(value_type = Option<String>, max_length = 255)]
     existing_click_id: Field<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<AdditionalFields>)]
     additional_data: AdditionalData,
 }
 
@@ -62,18 +84,37 @@ struct ActiveLink {
     cookie_window_days: u16,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum ClickAnswer {
+    #[schema(title = "Recorded")]
     Tracked {
         success: bool,
+        /// What the visitor's browser keeps, and leads and sales quote.
+        #[schema(value_type = String, pattern = "^cust_[0-9]+_[0-9]+$")]
         click_id: ClickId,
+        /// The short code of the link that was followed.
         partner_code: String,
+        /// How long the browser keeps the click_id.
+        #[schema(minimum = 1, maximum = 365)]
         cookie_window_days: u16,
     },
     Test(TestAnswer),
 }
 
+/// Record a click
+///
+/// A visitor arrived through a partner's link. Needs no key, and may come from any site's pages.
+#[utoipa::path(
+    post,
+    path = "/api/v1/track/click",
+    tag = "tracking",
+    request_body = ClickRequest,
+    responses(
+        (status = 200, description = "Recorded.", body = ClickAnswer),
+        (status = 410, description = "The link is turned off; nothing is recorded.", body = LinkDisabled),
+    )
+)]
 pub async fn click(
     State(app): State<App>,
     caller: Caller,

@@ -4,26 +4,50 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::app::App;
 
+/// What answered, and whether that is all that a sale needs.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Readiness {
+    ready: bool,
+    postgres: bool,
+    jetstream: bool,
+}
+
 /// The process runs and answers.
+#[utoipa::path(get, path = "/livez", tag = "health", responses((status = 200, description = "Running.")))]
 pub async fn livez() -> StatusCode {
     StatusCode::OK
 }
 
 /// Every dependency a sale needs answered just now: a query by Postgres, a publish with its acknowledgement by
 /// JetStream.
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    tag = "health",
+    summary = "Everything a sale needs answers",
+    description = "Asks PostgreSQL and JetStream now.",
+    responses(
+        (status = 200, description = "Send traffic.", body = Readiness),
+        (status = 503, description = "Send traffic elsewhere.", body = Readiness),
+    )
+)]
 pub async fn readyz(State(app): State<App>) -> Response {
     let query = sqlx::query_scalar::<_, i32>("SELECT 1").fetch_one(&app.pool);
     let (postgres, jetstream) = tokio::join!(query, app.pipeline.clicks.probe());
-    let ready = postgres.is_ok() && jetstream.is_ok();
-    let status = if ready {
+    let readiness = Readiness {
+        ready: postgres.is_ok() && jetstream.is_ok(),
+        postgres: postgres.is_ok(),
+        jetstream: jetstream.is_ok(),
+    };
+    let status = if readiness.ready {
         StatusCode::OK
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    let body = json!({ "ready": ready, "postgres": postgres.is_ok(), "jetstream": jetstream.is_ok() });
-    (status, Json(body)).into_response()
+    (status, Json(readiness)).into_response()
 }

@@ -9,6 +9,7 @@ use common::domain::text::{CustomerKey, Label, Text};
 use common::messages::lead::{LeadOutcome, LeadRecord};
 use common::messages::test_event::{TestEvent, TestLead};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
@@ -21,13 +22,22 @@ use crate::routes::test_mode::{AdditionalData, PROGRAM_ID, TestAnswer, no_progra
 
 const FAILED: &str = "Lead tracking failed";
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct LeadRequest {
+/// At least one of `click_id` and `customer_key` names the customer; both together bind them to each other.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct LeadRequest {
+    /// The answer to the visitor's click.
+    #[schema(value_type = Option<String>, max_length = 255)]
     pub click_id: Field<String>,
+    /// The advertiser's own stable id of the user.
+    #[schema(value_type = Option<String>, max_length = 255, examples("user-42"))]
     pub customer_key: Field<String>,
+    /// Stored as a keyed hash only.
+    #[schema(value_type = Option<String>, max_length = 320, examples("jane@shop.example"))]
     pub email: Field<String>,
+    #[schema(value_type = Option<String>, max_length = 255, examples("signup"))]
     pub event_name: Field<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<AdditionalFields>)]
     pub additional_data: AdditionalData,
 }
 
@@ -40,11 +50,13 @@ struct Names {
     event_name: Option<Label>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum LeadAnswer {
+    #[schema(title = "Recorded")]
     Tracked {
         success: bool,
+        /// Present and true when the program waits for its backend, or for a payment, to confirm the lead.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         provisional: bool,
         message: &'static str,
@@ -52,6 +64,17 @@ pub enum LeadAnswer {
     Test(TestAnswer),
 }
 
+/// Record a lead
+///
+/// A visitor signed up. With the program's key this is the backend's word; without, a browser's.
+#[utoipa::path(
+    post,
+    path = "/api/v1/track/lead",
+    tag = "tracking",
+    security((), ("program_key" = [])),
+    request_body = LeadRequest,
+    responses((status = 200, description = "Recorded.", body = LeadAnswer))
+)]
 pub async fn lead(
     State(app): State<App>,
     caller: Caller,

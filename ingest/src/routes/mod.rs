@@ -4,11 +4,13 @@
 //! call, the limit, the caller's key, the route.
 
 mod click;
+mod docs;
 mod health;
 mod lead;
 mod legacy;
 mod program_status;
 mod readiness;
+mod openapi;
 mod refund;
 mod retired;
 mod sale;
@@ -73,6 +75,9 @@ pub fn router(app: App, proxies: TrustedProxies) -> Router {
         .merge(limited)
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
+        .route("/openapi.json", get(openapi::openapi_json))
+        .route("/docs", get(docs::docs))
+        .route("/docs.js", get(docs::script))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(app)

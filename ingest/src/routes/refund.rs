@@ -9,6 +9,7 @@ use common::domain::refund::{RefundKey, RefundRequest};
 use common::domain::text::{RefundId, RefundReason, TransactionId};
 use common::messages::refund::{RefundOutcome, RefundRecord};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
@@ -16,15 +17,24 @@ use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::field::Field;
 use crate::pipeline::encode;
+use crate::routes::openapi::envelopes::PlatformError;
 
 const FAILED: &str = "Refund tracking failed";
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct RefundBody {
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = RefundRequest)]
+pub struct RefundBody {
+    /// The sale's transaction_id.
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 255, examples("order-1001"))]
     transaction_id: Field<String>,
+    /// This refund alone, in the currency's smallest unit; the rest of the sale when absent or 0. What goes beyond
+    /// the sale is not counted.
+    #[schema(value_type = Option<i64>, minimum = 0, examples(1500))]
     refund_amount_cents: Field<i64>,
+    /// Names this refund, so that a repeat of it has no effect. Without it, the same amount again is a repeat.
+    #[schema(value_type = Option<String>, max_length = 255, examples("refund-1"))]
     refund_id: Field<String>,
+    #[schema(value_type = Option<String>, max_length = 1000, examples("changed their mind"))]
     refund_reason: Field<String>,
 }
 
@@ -36,30 +46,54 @@ struct Refund {
     refund_reason: Option<RefundReason>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum RefundAnswer {
+    #[schema(title = "Applied")]
     Applied {
         success: bool,
+        /// `reversed` once the whole sale is refunded, `refunded` before.
+        #[schema(value_type = String, pattern = "^(reversed|refunded)$")]
         status: CommissionStatus,
         /// Dollars with two decimals.
         #[serde(rename = "deductionAmount")]
         deduction_amount: f64,
+        #[schema(value_type = i64)]
         commission_id: CommissionId,
     },
+    /// A repeat, or nothing of the sale was left to refund.
+    #[schema(title = "Skipped")]
     Skipped {
         success: bool,
+        #[schema(pattern = "^skipped$")]
         status: &'static str,
         reason: &'static str,
+        #[schema(value_type = Option<i64>, required = true)]
         commission_id: Option<CommissionId>,
     },
+    #[schema(title = "NoCommission")]
     NoCommission {
         success: bool,
+        #[schema(pattern = "^no_commission$")]
         status: &'static str,
         message: &'static str,
     },
 }
 
+/// Record a refund
+///
+/// Money went back, by refund or by chargeback: the sale's commission is reduced by the same share. One call a refund.
+#[utoipa::path(
+    post,
+    path = "/api/v1/track/refund",
+    tag = "tracking",
+    security(("program_key" = [])),
+    request_body = RefundBody,
+    responses(
+        (status = 200, description = "Applied, a repeat, or without any effect.", body = RefundAnswer),
+        (status = 404, description = "No sale of this program has the transaction_id.", body = PlatformError),
+    )
+)]
 pub async fn refund(
     State(app): State<App>,
     caller: Caller,

@@ -17,6 +17,8 @@ use common::storage::claims::NewClaim;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
@@ -25,26 +27,52 @@ use crate::claims::{ClaimRequest, Claimed};
 use crate::error::ApiError;
 use crate::field::{Field, free_form, refused};
 use crate::pipeline::{encode, not_claimed, outcome};
-use crate::routes::test_mode::{AdditionalData, TestAnswer, generated_transaction_id};
+use crate::routes::openapi::envelopes::PlatformError;
+use crate::routes::test_mode::{AdditionalData, AdditionalFields, TestAnswer, generated_transaction_id};
 
 const FAILED: &str = "Sale tracking failed";
 const MAX_LINE_ITEMS_BYTES: usize = 32 * 1024;
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct SaleRequest<'a> {
+/// `customer_key`, or else `click_id`, names the customer.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct SaleRequest<'a> {
+    /// The payment's own id, unique over all programs: a sale is recorded once, however often it is sent.
+    /// Test mode does without.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255, examples("order-1001"))]
     transaction_id: Field<String>,
+    /// What the customer paid, in the currency's smallest unit.
+    /// Test mode does without.
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 100_000_000_000_000_i64, examples(4900))]
     amount_cents: Field<i64>,
+    /// The advertiser's own stable id of the user.
+    #[schema(value_type = Option<String>, max_length = 255, examples("user-42"))]
     customer_key: Field<String>,
+    #[schema(value_type = Option<String>, max_length = 255)]
     click_id: Field<String>,
+    /// Three letters of ISO 4217, in either case; `USD` when absent or empty.
+    #[schema(value_type = Option<String>, pattern = "^([A-Za-z]{3})?$", examples("EUR"))]
     currency: Field<String>,
+    /// `payment` (the default) or `subscription`.
+    #[schema(value_type = Option<String>, pattern = "^(payment|subscription)?$", examples("subscription"))]
     sale_type: Field<String>,
+    /// An object or an array of at most 32 KiB, stored as it is.
+    #[schema(schema_with = line_items_schema)]
     #[serde(borrow)]
     line_items: Option<&'a RawValue>,
+    /// Whether this payment renews a subscription.
+    #[schema(value_type = Option<bool>)]
     is_recurring: Field<bool>,
+    /// Renewals stay with the partner of their subscription's first sale.
+    #[schema(value_type = Option<String>, max_length = 255, examples("sub-7"))]
     subscription_id: Field<String>,
+    /// `monthly`, `quarterly` or `annual`.
+    #[schema(value_type = Option<String>, pattern = "^(monthly|quarterly|annual)?$", examples("monthly"))]
     subscription_interval: Field<String>,
+    /// Selects the product's own commission policy, where the program has one.
+    #[schema(value_type = Option<String>, max_length = 255, examples("starter-kit"))]
     product_id: Field<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<AdditionalFields>)]
     additional_data: AdditionalData,
 }
 
@@ -62,31 +90,56 @@ struct Details {
     line_items: Option<Box<RawValue>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum SaleAnswer {
+    #[schema(title = "Recorded")]
     Recorded {
         success: bool,
+        #[schema(value_type = i64)]
         sale_id: SaleId,
-        /// `None` when nothing is due on this payment; `message` says why.
+        /// Null when nothing is due on this payment; `message` says why.
+        #[schema(value_type = Option<i64>, required = true)]
         commission_id: Option<CommissionId>,
         /// All of them, where the program splits commissions.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Vec<i64>, required = false)]
         commission_ids: Option<Vec<CommissionId>>,
         message: String,
     },
+    /// The customer's first click is older than the program's window: nothing is recorded.
+    #[schema(title = "NotAttributed")]
     NotAttributed {
         success: bool,
         attributed: bool,
+        #[schema(pattern = "^attribution_window_expired$")]
         reason: &'static str,
+        /// Whole days, rounded down.
         click_age_days: i64,
         window_days: u16,
+        #[schema(value_type = Option<i64>, required = true)]
         sale_id: Option<SaleId>,
+        #[schema(value_type = Option<i64>, required = true)]
         commission_id: Option<CommissionId>,
     },
     Test(TestAnswer),
 }
 
+/// Record a sale
+///
+/// A payment was made. The service finds the partner by the customer's clicks and computes the commission by the
+/// program's policy; neither can be sent. Answer 409 means that the sale is recorded already.
+#[utoipa::path(
+    post,
+    path = "/api/v1/track/sale",
+    tag = "tracking",
+    security(("program_key" = [])),
+    request_body = SaleRequest,
+    responses(
+        (status = 200, description = "Recorded, or outside the attribution window.", body = SaleAnswer),
+        (status = 409, description = "Recorded already under this transaction_id.", body = PlatformError),
+    )
+)]
 pub async fn sale(
     State(app): State<App>,
     caller: Caller,
@@ -224,6 +277,14 @@ fn amount(field: &Field<i64>) -> Result<AmountCents, ApiError> {
         Field::Absent | Field::WrongType => None,
     };
     amount.ok_or_else(|| ApiError::bad_request("amount_cents is required and must be a positive integer"))
+}
+
+fn line_items_schema() -> Schema {
+    let types = [Type::Object, Type::Array, Type::Null];
+    Object::builder()
+        .schema_type(SchemaType::from_iter(types))
+        .description(Some("An object or an array of at most 32 KiB, stored as it is."))
+        .into()
 }
 
 fn answer(outcome: SaleOutcome) -> Result<Json<SaleAnswer>, ApiError> {

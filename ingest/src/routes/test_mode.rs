@@ -10,6 +10,7 @@ use common::messages::test_event::{TestEvent, TestEventOutcome, TestEventRecord}
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::caller::Caller;
@@ -26,27 +27,33 @@ pub enum AdditionalData {
     WrongType,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct AdditionalFields {
+    /// Records an isolated test event instead of a real one.
+    #[schema(value_type = Option<bool>)]
     test_mode: Field<bool>,
-    /// Looked at in test mode only.
+    /// Whose test event it is, where no key says so; looked at in test mode only. A number, or the same in a string.
+    #[schema(value_type = Option<i64>)]
     pub program_id: Field<ProgramId>,
+    /// Read on a lead only.
+    #[schema(value_type = Option<String>)]
     pub event_name: Field<String>,
 }
 
-#[derive(Debug, Serialize)]
+/// The answer to a request in test mode.
+#[derive(Debug, Serialize, ToSchema)]
 pub struct TestAnswer {
     success: bool,
     message: &'static str,
     data: TestAnswerData,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct TestAnswerData {
     /// The id of the click, lead or sale event.
     event_id: i64,
+    #[schema(value_type = i64)]
     program_id: ProgramId,
     #[serde(rename = "test_mode")]
     test_mode: bool,

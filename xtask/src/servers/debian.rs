@@ -26,7 +26,7 @@ const NO_CLUSTER: &str = "create_main_cluster = false\n";
 const WITH_SERVICE: [&str; 2] = ["postgresql", "redis-server"];
 
 /// Installs the packages, or does nothing where this machine or account cannot.
-pub(super) fn install(packages: &[&str], interrupt: &Interrupt) -> Result<()> {
+pub(crate) fn install(packages: &[&str], interrupt: &Interrupt) -> Result<()> {
     let Some(root) = Root::of_debian() else {
         return Ok(());
     };

@@ -4,7 +4,7 @@
 //! looked for on the machine; what is missing is installed in one go; what is still missing ends the command with a
 //! way out. Only then is anything started, so that a missing server costs no half-started stack.
 
-mod debian;
+pub(crate) mod debian;
 mod nats;
 pub(crate) mod postgres;
 mod redis;
@@ -29,6 +29,8 @@ pub(crate) struct Servers {
     pub(crate) redis_url: String,
     /// `None` only when the database is elsewhere and this machine has no `PostgreSQL`.
     pub(crate) postgres: Option<Postgres>,
+    /// The NATS server's program, where this machine has one.
+    pub(crate) nats: Option<PathBuf>,
 }
 
 /// Addresses the environment gives, by which a server elsewhere is used.
@@ -97,6 +99,7 @@ pub(crate) fn provide(
         nats_url,
         redis_url,
         postgres: found.postgres,
+        nats: found.nats,
     })
 }
 

@@ -1,0 +1,35 @@
+//! `docs/contract.md` names a test for each rule; a test that was renamed or removed must not stay named.
+
+use std::fs;
+use std::path::Path;
+
+/// `file.rs::test`, as the table writes it.
+fn named_tests(table: &str) -> Vec<(&str, &str)> {
+    table
+        .split('`')
+        .filter_map(|code| code.split_once(".rs::"))
+        .collect()
+}
+
+#[test]
+fn every_test_the_contract_table_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let table = fs::read_to_string(root.join("docs/contract.md")).unwrap();
+    let named = named_tests(&table);
+    assert!(!named.is_empty());
+    let missing: Vec<_> = named
+        .iter()
+        .filter(|(file, test)| {
+            let path = root.join(format!("ingest/tests/it/{file}.rs"));
+            let source = fs::read_to_string(path).unwrap_or_default();
+            !source.contains(&format!("fn {test}()"))
+        })
+        .collect();
+    assert!(missing.is_empty(), "named, but not there: {missing:?}");
+}
+
+#[test]
+fn only_names_of_tests_are_looked_for() {
+    let table = "| `a.rs::b` | `clicks`, see `docs/x.md` and `c_d.rs::e_f` |";
+    assert_eq!(named_tests(table), [("a", "b"), ("c_d", "e_f")]);
+}
