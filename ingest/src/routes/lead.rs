@@ -18,7 +18,7 @@ use crate::email::EmailHasher;
 use crate::error::ApiError;
 use crate::field::{Field, refused};
 use crate::pipeline::encode;
-use crate::routes::test_mode::{AdditionalData, PROGRAM_ID, TestAnswer, no_program};
+use crate::routes::test_mode::{AdditionalData, AdditionalFields, PROGRAM_ID, TestAnswer, no_program};
 
 const FAILED: &str = "Lead tracking failed";
 
