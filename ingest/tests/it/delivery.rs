@@ -9,35 +9,21 @@ use crate::edge::{Edge, PATIENT, answering_within, sale_at_a_dying_ingest, sale_
 use crate::stack::{Answer, Program, Stack};
 use crate::streams::Streams;
 
-/// Everything deliveries could change.
-const TABLES: &[&str] = &[
-    "customers",
-    "click_events",
-    "lead_events",
-    "transaction_claims",
-    "sale_events",
-    "subscriptions",
-    "commissions",
-    "refunds",
-    "ledger_entries",
-    "partner_program_balances",
-    "partner_balances",
-    "parked_refunds",
-    "refused_events",
-    "outbox",
-    "notifications",
-    "dead_letters",
-    "referral_links",
-    "partner_programs",
-];
-
 /// The content of every table, as a digest.
-async fn digests(stack: &Stack) -> Vec<(&'static str, Option<String>)> {
+async fn digests(stack: &Stack) -> Vec<(String, Option<String>)> {
+    let tables: Vec<String> = sqlx::query_scalar(
+        "SELECT relname::text FROM pg_class
+         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY 1",
+    )
+    .fetch_all(stack.pool())
+    .await
+    .unwrap();
     let mut digests = Vec::new();
-    for table in TABLES {
+    for table in tables {
         let query = format!("SELECT md5(string_agg(t::text, chr(10) ORDER BY t::text)) FROM {table} t");
         let digest = sqlx::query_scalar(AssertSqlSafe(query)).fetch_one(stack.pool());
-        digests.push((*table, digest.await.unwrap()));
+        let digest = digest.await.unwrap();
+        digests.push((table, digest));
     }
     digests
 }
