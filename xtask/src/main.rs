@@ -11,9 +11,9 @@ mod area;
 mod cargo;
 mod ci;
 mod conformance;
-#[cfg(test)]
-mod contract;
 mod dev;
+#[cfg(test)]
+mod documents;
 mod env_file;
 mod interrupt;
 mod keys;

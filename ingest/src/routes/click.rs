@@ -24,7 +24,7 @@ use crate::directory::Link;
 use crate::error::ApiError;
 use crate::field::Field;
 use crate::pipeline::{encode, not_published};
-use crate::routes::openapi::envelopes::LinkDisabled;
+use crate::routes::openapi::envelopes::{LinkDisabled, PlatformError};
 use crate::routes::test_mode::{AdditionalData, AdditionalFields, PROGRAM_ID, TestAnswer, no_program};
 
 const FAILED: &str = "Click tracking failed";
@@ -112,6 +112,7 @@ pub enum ClickAnswer {
     request_body = ClickRequest,
     responses(
         (status = 200, description = "Recorded.", body = ClickAnswer),
+        (status = 403, description = "Test mode: the key is of another program.", body = PlatformError),
         (status = 410, description = "The link is turned off; nothing is recorded.", body = LinkDisabled),
     )
 )]

@@ -18,6 +18,7 @@ use crate::email::EmailHasher;
 use crate::error::ApiError;
 use crate::field::{Field, refused};
 use crate::pipeline::encode;
+use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::test_mode::{AdditionalData, AdditionalFields, PROGRAM_ID, TestAnswer, no_program};
 
 const FAILED: &str = "Lead tracking failed";
@@ -73,7 +74,10 @@ pub enum LeadAnswer {
     tag = "tracking",
     security((), ("program_key" = [])),
     request_body = LeadRequest,
-    responses((status = 200, description = "Recorded.", body = LeadAnswer))
+    responses(
+        (status = 200, description = "Recorded.", body = LeadAnswer),
+        (status = 403, description = "Test mode: the key is of another program.", body = PlatformError),
+    )
 )]
 pub async fn lead(
     State(app): State<App>,

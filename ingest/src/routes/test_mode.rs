@@ -32,11 +32,11 @@ pub struct AdditionalFields {
     /// Records an isolated test event instead of a real one.
     #[schema(value_type = Option<bool>)]
     test_mode: Field<bool>,
-    /// Whose test event it is, where no key says so; looked at in test mode only. A number, or the same in a string.
-    #[schema(value_type = Option<i64>)]
+    /// Whose test event it is, where no key says so: a number, or the same in a string. Looked at in test mode only.
+    #[schema(value_type = serde_json::Value, examples(1))]
     pub program_id: Field<ProgramId>,
-    /// Read on a lead only.
-    #[schema(value_type = Option<String>)]
+    /// What the signup is called: text of at most 255 characters. Looked at on a lead only.
+    #[schema(value_type = serde_json::Value, examples("signup"))]
     pub event_name: Field<String>,
 }
 
