@@ -42,7 +42,7 @@ fn named_paths(text: &str) -> Vec<&str> {
         .step_by(2)
         .map(|code| code.split("::").next().unwrap_or(code))
         .filter(|code| !code.contains([' ', '…']) && code.contains('/'))
-        .filter(|code| code.ends_with('/') || code.ends_with(".rs") || code.ends_with(".md"))
+        .filter(|code| code.ends_with('/') || Path::new(code).extension().is_some())
         .collect()
 }
 
