@@ -4,32 +4,25 @@
 //! we look → a refund of an unknown sale, or of another program's, is refused; one whose sale is claimed but not
 //! recorded is **parked**, and the sale's own transaction settles it; the others are **settled**.
 //!
-//! [`settle`] is shared with the sale step. Its order of locks: sales, commissions, balances, each ascending.
+//! [`settle`] is shared with the sale step.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod settle;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use common::bus::reply::Reply;
-use common::domain::commission::CommissionStatus;
-use common::domain::ids::{CommissionId, EventId, PartnerProgramId, SaleId};
-use common::domain::ledger::{self, deduct};
-use common::domain::money::{AmountCents, Cents};
-use common::domain::refund::{RefundDecision, RefundRequest, RefundableCommission, SaleRefunds};
-use common::domain::text::RefundReason;
-use common::messages::notification::{Content, Deduction, NotificationRecord, Recipient};
+use common::domain::ids::EventId;
 use common::messages::refund::{RefundOutcome, RefundRecord};
 use common::messages::subject::Subject;
-use common::runtime::clock::Clock;
 use common::storage::claims::{self, Claim, ClaimState};
-use common::storage::commissions::{self, LockedCommission, RefundedCommission};
-use common::storage::ledger::{NewEntry, lock_balances, post};
-use common::storage::refunds::{self, NewRefund, ParkedRefund};
-use common::storage::sales::{self, LockedSale};
-use common::storage::{StorageError, StorageResult, outbox, refused_events};
+use common::storage::refunds::{self, ParkedRefund};
+use common::storage::{StorageError, StorageResult, refused_events};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+pub use self::settle::settle;
 use super::{StepContext, reply, storage_failed};
 
 #[derive(Debug)]
@@ -168,282 +161,6 @@ async fn earlier_outcomes(
             Ok((event_id, outcome))
         })
         .collect()
-}
-
-/// Applies refunds to recorded sales, in order of their events, and writes everything that follows from them.
-pub async fn settle(
-    connection: &mut PgConnection,
-    refunds: &[(SaleId, &RefundRecord)],
-    clock: &Clock,
-) -> StorageResult<Outcomes> {
-    if refunds.is_empty() {
-        return Ok(Outcomes::new());
-    }
-    let mut books = Books::open(connection, refunds).await?;
-    for (sale_id, record) in refunds {
-        books.apply(*sale_id, record, clock)?;
-    }
-    books.close(connection).await
-}
-
-/// The sales of a batch, their commissions and balances, while refunds are applied; and what must be written.
-struct Books<'a> {
-    sales: BTreeMap<SaleId, SaleRefunds>,
-    commissions: HashMap<CommissionId, LockedCommission>,
-    reasons: HashMap<CommissionId, &'a str>,
-    balances: BTreeMap<(PartnerProgramId, String), Cents>,
-    recorded: Vec<NewRefund>,
-    entries: Vec<NewEntry>,
-    notifications: Vec<NotificationRecord>,
-    outcomes: Outcomes,
-}
-
-impl<'a> Books<'a> {
-    async fn open(connection: &mut PgConnection, refunds: &[(SaleId, &RefundRecord)]) -> StorageResult<Self> {
-        let ids: Vec<i64> = refunds
-            .iter()
-            .map(|(sale_id, _)| sale_id.get())
-            .collect::<HashSet<_>>()
-            .into_iter()
-            .collect();
-        let sales = sales::lock(connection, &ids).await?;
-        let commissions = commissions::lock_of_sales(connection, &ids).await?;
-        let keys = refunds::keys_of_sales(connection, &ids).await?;
-        let memberships: Vec<i64> = commissions
-            .iter()
-            .map(|commission| commission.partner_program_id.get())
-            .collect();
-        let balances = lock_balances(connection, &memberships).await?;
-        let sales = sales
-            .into_iter()
-            .map(|sale| {
-                let of_sale = commissions
-                    .iter()
-                    .filter(|commission| commission.sale_id == sale.sale_id);
-                let used = keys.iter().filter(|used| used.sale_id == sale.sale_id);
-                let refunds = SaleRefunds::new(
-                    AmountCents::new(sale.amount_cents).ok_or_else(|| {
-                        StorageError::corrupt("sale_events", "amount_cents", sale.sale_id.get())
-                    })?,
-                    Cents::new(sale.api_refunded_cents),
-                    Cents::new(sale.processor_refunded_cents),
-                    used.map(|used| used.refund_key.clone()),
-                    of_sale.map(refundable).collect(),
-                );
-                Ok((sale.sale_id, refunds))
-            })
-            .collect::<StorageResult<_>>()?;
-        Ok(Self {
-            sales,
-            commissions: commissions
-                .into_iter()
-                .map(|commission| (commission.commission_id, commission))
-                .collect(),
-            reasons: HashMap::new(),
-            balances,
-            recorded: Vec::new(),
-            entries: Vec::new(),
-            notifications: Vec::new(),
-            outcomes: Outcomes::new(),
-        })
-    }
-
-    fn apply(&mut self, sale_id: SaleId, record: &'a RefundRecord, clock: &Clock) -> StorageResult<()> {
-        let sale = self
-            .sales
-            .get_mut(&sale_id)
-            .ok_or_else(|| StorageError::corrupt("transaction_claims", "sale_id", sale_id.get()))?;
-        let key_was_used = sale.knows(record.request.key());
-        let effective_before = sale.effective();
-        let decision = sale.apply(&record.request);
-        let effective_delta = sale.effective().saturating_sub(effective_before);
-        let commission_id = sale.commissions().last().map(|commission| commission.id);
-        let (outcome, deducted) = match decision {
-            RefundDecision::NoCommission { .. } => (RefundOutcome::NoCommission, Cents::ZERO),
-            RefundDecision::Skipped(reason) => (
-                RefundOutcome::Skipped {
-                    reason,
-                    commission_id,
-                },
-                Cents::ZERO,
-            ),
-            RefundDecision::Applied {
-                status,
-                total,
-                deductions,
-                ..
-            } => {
-                for deduction in deductions {
-                    self.deduct(
-                        record,
-                        deduction.commission_id,
-                        deduction.requested,
-                        deduction.status_after,
-                        clock,
-                    );
-                }
-                let commission_id = commission_id
-                    .ok_or_else(|| StorageError::corrupt("commissions", "sale_id", sale_id.get()))?;
-                (
-                    RefundOutcome::Applied {
-                        status,
-                        deducted: total,
-                        commission_id,
-                    },
-                    total,
-                )
-            }
-        };
-        let recorded_now = !key_was_used
-            && self
-                .sales
-                .get(&sale_id)
-                .is_some_and(|sale| sale.knows(record.request.key()));
-        if recorded_now {
-            self.recorded
-                .push(new_refund(sale_id, record, effective_delta, deducted, &outcome)?);
-        }
-        self.outcomes.insert(record.event_id, outcome);
-        Ok(())
-    }
-
-    fn deduct(
-        &mut self,
-        record: &'a RefundRecord,
-        commission_id: CommissionId,
-        requested: Cents,
-        status: CommissionStatus,
-        clock: &Clock,
-    ) {
-        let Some(commission) = self.commissions.get_mut(&commission_id) else {
-            return;
-        };
-        commission.deducted = commission.deducted.saturating_add(requested);
-        commission.status = status;
-        if let Some(reason) = &record.refund_reason {
-            self.reasons.insert(commission_id, reason.as_str());
-        }
-        let account = (
-            commission.partner_program_id,
-            commission.currency.as_str().to_owned(),
-        );
-        let balance = self.balances.entry(account).or_insert(Cents::ZERO);
-        let deducted = deduct(*balance, requested, commission.paid_out);
-        *balance = balance.saturating_sub(deducted.applied);
-        self.entries
-            .extend(ledger::reversal(&deducted).into_iter().map(|entry| NewEntry {
-                entry_group: record.event_id,
-                entry,
-                program_id: commission.program_id,
-                partner_program_id: commission.partner_program_id,
-                partner_id: commission.partner_id,
-                commission_id,
-                sale_id: commission.sale_id,
-                currency: commission.currency,
-            }));
-        self.notifications
-            .extend(notifications(record, commission, requested, clock));
-    }
-
-    async fn close(self, connection: &mut PgConnection) -> StorageResult<Outcomes> {
-        let mut totals = Vec::with_capacity(self.sales.len());
-        let mut refunded = Vec::new();
-        for (sale_id, sale) in &self.sales {
-            totals.push(LockedSale {
-                sale_id: *sale_id,
-                amount_cents: sale.amount().get(),
-                api_refunded_cents: sale.api_refunded().get(),
-                processor_refunded_cents: sale.processor_refunded().get(),
-            });
-            refunded.extend(sale.commissions().iter().map(|commission| RefundedCommission {
-                commission_id: commission.id,
-                deducted: commission.deducted,
-                status: commission.status,
-                refund_reason: self.reasons.get(&commission.id).copied(),
-            }));
-        }
-        sales::save_refunded(connection, &totals).await?;
-        commissions::save_refunded(connection, &refunded).await?;
-        refunds::insert(connection, &self.recorded).await?;
-        post(connection, &self.entries).await?;
-        let payloads = self
-            .notifications
-            .iter()
-            .map(json)
-            .collect::<StorageResult<Vec<String>>>()?;
-        outbox::add(connection, Subject::Notifications.noun(), &payloads).await?;
-        Ok(self.outcomes)
-    }
-}
-
-fn refundable(commission: &LockedCommission) -> RefundableCommission {
-    RefundableCommission {
-        id: commission.commission_id,
-        amount: commission.amount,
-        deducted: commission.deducted,
-        status: commission.status,
-        paid_out: commission.paid_out,
-    }
-}
-
-fn new_refund(
-    sale_id: SaleId,
-    record: &RefundRecord,
-    effective_delta: Cents,
-    deducted: Cents,
-    outcome: &RefundOutcome,
-) -> StorageResult<NewRefund> {
-    let (channel, requested) = match &record.request {
-        RefundRequest::Delta { amount, .. } => ("api", amount.map(AmountCents::get)),
-        RefundRequest::ProcessorCumulative { amount, .. } => ("processor", Some(amount.get())),
-    };
-    Ok(NewRefund {
-        event_id: record.event_id,
-        sale_id,
-        program_id: record.program_id,
-        channel,
-        refund_key: record.request.key().as_str().to_owned(),
-        requested_cents: requested,
-        effective_cents: effective_delta.get(),
-        deducted_cents: deducted.get(),
-        refund_reason: record.refund_reason.as_ref().map(RefundReason::to_string),
-        refunded_at: record.refunded_at,
-        outcome: json(outcome)?,
-    })
-}
-
-/// The partner hears of every deduction; the advertiser of one that was already paid out.
-fn notifications(
-    record: &RefundRecord,
-    commission: &LockedCommission,
-    deducted: Cents,
-    clock: &Clock,
-) -> Vec<NotificationRecord> {
-    let deduction = Deduction {
-        sale_id: commission.sale_id,
-        commission_id: commission.commission_id,
-        status: commission.status,
-        deducted,
-        currency: commission.currency,
-        refund_reason: record.refund_reason.as_ref().map(RefundReason::to_string),
-    };
-    let notification = |recipient, content| NotificationRecord {
-        event_id: EventId::new(clock.mint()),
-        program_id: commission.program_id,
-        recipient,
-        content,
-    };
-    let mut notifications = vec![notification(
-        Recipient::Partner(commission.partner_id),
-        Content::CommissionDeducted(deduction.clone()),
-    )];
-    if commission.paid_out {
-        notifications.push(notification(
-            Recipient::Advertiser,
-            Content::PaidCommissionDeducted(deduction),
-        ));
-    }
-    notifications
 }
 
 /// Our own types always encode; should one not, its record is given up rather than half written.
