@@ -60,6 +60,7 @@ pub enum LeadAnswer {
         /// Present and true when the program waits for its backend, or for a payment, to confirm the lead.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         provisional: bool,
+        #[schema(pattern = "^Lead tracked")]
         message: &'static str,
     },
     Test(TestAnswer),

@@ -33,10 +33,10 @@ pub struct AdditionalFields {
     #[schema(value_type = Option<bool>)]
     test_mode: Field<bool>,
     /// Whose test event it is, where no key says so: a number, or the same in a string. Looked at in test mode only.
-    #[schema(value_type = serde_json::Value, examples(1))]
+    #[schema(value_type = serde_json::Value, required = false, examples(1))]
     pub program_id: Field<ProgramId>,
     /// What the signup is called: text of at most 255 characters. Looked at on a lead only.
-    #[schema(value_type = serde_json::Value, examples("signup"))]
+    #[schema(value_type = serde_json::Value, required = false, examples("signup"))]
     pub event_name: Field<String>,
 }
 
