@@ -84,6 +84,9 @@ fn with_servers<'a>(runner: &'a mut Command, checkout: &Checkout, servers: &Serv
     if let Some(nats) = &servers.nats {
         runner.env("RT_NATS_SERVER", nats);
     }
+    if let Some(redis) = &servers.redis {
+        runner.env("RT_REDIS_SERVER", redis);
+    }
     runner
 }
 

@@ -5,6 +5,7 @@ mod geoip;
 mod nats;
 mod postgres;
 mod process;
+mod redis;
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -15,6 +16,7 @@ pub use self::geoip::{Network, geoip_database};
 pub use self::nats::OwnNats;
 pub use self::postgres::OwnPostgres;
 pub use self::process::Process;
+pub use self::redis::OwnRedis;
 
 /// A setting `cargo xtask test` exports.
 pub fn from_environment(name: &str) -> String {

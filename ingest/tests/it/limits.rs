@@ -1,7 +1,7 @@
 //! Rate limits: who is counted, what every answer says, and what happens without Redis.
 
 use common::runtime::clock::Clock;
-use common::testing::free_address;
+use common::testing::{OwnRedis, free_address};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -138,5 +138,51 @@ async fn without_redis_the_process_counts_with_the_same_headers() {
     let refused = refused(&stack, &program, &client).await;
     assert_eq!(refused.header("x-ratelimit-limit"), "2");
     assert_eq!(refused.body["error"]["code"], "rate_limited");
+    stack.stop().await;
+}
+
+/// Counters in a Redis; none when it does not answer.
+async fn counters(url: &str) -> u64 {
+    let client = redis::Client::open(url).unwrap();
+    let Ok(mut connection) = client.get_multiplexed_async_connection().await else {
+        return 0;
+    };
+    redis::cmd("DBSIZE")
+        .query_async(&mut connection)
+        .await
+        .unwrap_or(0)
+}
+
+#[tokio::test]
+async fn a_redis_that_stops_is_no_failure_and_one_that_is_back_counts_again() {
+    let mut redis = OwnRedis::start();
+    let stack = stack_with(&[("REDIS_URL", &redis.url()), ("CLICK_LIMIT", "60")]).await;
+    let program = stack.program().await;
+    let redis_counts = async |redis: &OwnRedis| {
+        let (url, client) = (redis.url(), address());
+        stack
+            .eventually("Redis counts", async || {
+                click_from(&stack, &program, &client).await;
+                counters(&url).await > 0
+            })
+            .await;
+    };
+    redis_counts(&redis).await;
+    redis.kill();
+    let client = address();
+    let mut remaining = Vec::new();
+    for _ in 0..4 {
+        let answer = click_from(&stack, &program, &client).await;
+        assert_eq!(answer.status, StatusCode::OK);
+        assert_eq!(answer.header("x-ratelimit-limit"), "60");
+        assert!(!answer.header("x-ratelimit-reset").is_empty());
+        remaining.push(answer.header("x-ratelimit-remaining").parse::<u32>().unwrap());
+    }
+    assert_eq!(remaining[0], 59);
+    // The minute may turn once in between.
+    let counted = remaining.windows(2).filter(|pair| pair[1] + 1 == pair[0]).count();
+    assert!(counted >= 2, "{remaining:?}");
+    redis.start_again();
+    redis_counts(&redis).await;
     stack.stop().await;
 }

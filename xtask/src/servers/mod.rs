@@ -29,8 +29,9 @@ pub(crate) struct Servers {
     pub(crate) redis_url: String,
     /// `None` only when the database is elsewhere and this machine has no `PostgreSQL`.
     pub(crate) postgres: Option<Postgres>,
-    /// The NATS server's program, where this machine has one.
+    /// The servers' programs, where this machine has them.
     pub(crate) nats: Option<PathBuf>,
+    pub(crate) redis: Option<PathBuf>,
 }
 
 /// Addresses the environment gives, by which a server elsewhere is used.
@@ -100,6 +101,7 @@ pub(crate) fn provide(
         redis_url,
         postgres: found.postgres,
         nats: found.nats,
+        redis: found.redis,
     })
 }
 
