@@ -67,7 +67,9 @@ fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<PathBuf> {
     let environment = checkout.target_dir().join(SCHEMATHESIS.replace("==", "-"));
     let program = environment.join("bin/schemathesis");
     let marker = environment.join("complete");
-    if marker.is_file() && program.is_file() {
+    // Run once, not only looked at: an environment that was moved with its target directory no longer starts.
+    let runs = || process::output(Command::new(&program).arg("--version")).is_ok();
+    if marker.is_file() && runs() {
         return Ok(program);
     }
     if python().is_none() {
