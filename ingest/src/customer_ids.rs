@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use common::domain::ids::CustomerId;
 use common::runtime::lifecycle::Lifecycle;
+use common::runtime::retry::{RetryPolicy, delays};
 use common::storage::customer_ids::lease;
 use sqlx::PgPool;
 use tokio::sync::Notify;
 
-const RETRY_LEASE_AFTER: Duration = Duration::from_millis(500);
+const RETRY_LEASE: RetryPolicy =
+    RetryPolicy::until_shutdown(Duration::from_millis(100), Duration::from_secs(1));
 
 #[derive(Debug, Clone)]
 pub struct CustomerIds {
@@ -56,12 +58,13 @@ impl CustomerIds {
     async fn refill(self, pool: PgPool) {
         loop {
             self.used_up.notified().await;
+            let mut pauses = delays(&RETRY_LEASE);
             let block = loop {
                 match lease(&pool).await {
                     Ok(block) => break block,
                     Err(error) => tracing::warn!(%error, "leasing customer ids failed, trying again"),
                 }
-                tokio::time::sleep(RETRY_LEASE_AFTER).await;
+                tokio::time::sleep(pauses.next().unwrap_or(RETRY_LEASE.max_delay)).await;
             };
             self.blocks.lock().unwrap_or_else(PoisonError::into_inner).next = Some(block);
         }

@@ -247,9 +247,14 @@ async fn reload(pool: &PgPool, memory: &RwLock<Memory>, payload: &str) -> anyhow
     Ok(())
 }
 
+/// What may have changed since the last look.
+fn changed(memory: &RwLock<Memory>) -> Selection {
+    Selection::ChangedSince(read(memory).seen.map(|seen| seen - OVERLAP))
+}
+
 async fn catch_up(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> {
     let started = Instant::now();
-    let changed = Selection::ChangedSince(read(memory).seen.map(|seen| seen - OVERLAP));
+    let changed = changed(memory);
     put_programs(pool, memory, &changed).await?;
     put_links(pool, memory, &changed).await?;
     write(memory).live_until = Some(started + LIVE_FOR);
@@ -284,18 +289,13 @@ async fn look_up_links(
         let ids = stored::link_ids_by_code(&pool, &codes).await?;
         if !ids.is_empty() {
             // The link may be as new as its program.
-            catch_up_programs_of(&pool, &memory).await?;
+            put_programs(&pool, &memory, &changed(&memory)).await?;
             put_links(&pool, &memory, &Selection::Ids(ids)).await?;
         }
         anyhow::Ok(())
     };
     let answer = looked_up.await.map_err(Unavailable::new);
     vec![answer; codes.len()]
-}
-
-async fn catch_up_programs_of(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> {
-    let changed = Selection::ChangedSince(read(memory).seen.map(|seen| seen - OVERLAP));
-    put_programs(pool, memory, &changed).await
 }
 
 /// One query for all the tokens that wait. A token that is in memory but not in the table was replaced.

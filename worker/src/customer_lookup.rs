@@ -18,6 +18,9 @@ use sqlx::PgConnection;
 /// How long after its click a click_id may still be on its way into the table.
 const CLICK_MAY_LAG: TimeDelta = TimeDelta::seconds(60);
 
+/// How long a lead or a sale waits for the click it names, counted from its own time. Below the caller's deadline.
+pub const WAIT_FOR_CLICK: TimeDelta = TimeDelta::seconds(3);
+
 /// What a record says about its customer.
 #[derive(Debug, Clone, Copy)]
 pub struct Reference<'a> {
@@ -143,7 +146,7 @@ async fn bound_keys(
     references: &[Reference<'_>],
     clicks: &Clicks,
 ) -> StorageResult<HashMap<usize, CustomerId>> {
-    let asked = positions(references, |_, reference| {
+    let (positions, keys) = ask(references, |_, reference| {
         let program_id = reference
             .program_id
             .or_else(|| clicks.customer(reference).map(|customer| customer.program_id))?;
@@ -152,10 +155,9 @@ async fn bound_keys(
             customer_key: reference.customer_key?.as_str(),
         })
     });
-    if asked.is_empty() {
+    if keys.is_empty() {
         return Ok(HashMap::new());
     }
-    let (positions, keys): (Vec<usize>, Vec<KeyInProgram<'_>>) = asked.into_iter().unzip();
     Ok(at_positions(
         &positions,
         customers::by_key(connection, &keys).await?,
@@ -168,7 +170,7 @@ async fn proposed_keys(
     references: &[Reference<'_>],
     found: &[Found],
 ) -> StorageResult<HashMap<usize, CustomerId>> {
-    let asked = positions(references, |position, reference| {
+    let (positions, keys) = ask(references, |position, reference| {
         let missing = found.get(position) == Some(&Found::Missing);
         let program_id = reference.program_id.filter(|_| missing)?;
         Some(KeyInProgram {
@@ -176,10 +178,9 @@ async fn proposed_keys(
             customer_key: reference.customer_key?.as_str(),
         })
     });
-    if asked.is_empty() {
+    if keys.is_empty() {
         return Ok(HashMap::new());
     }
-    let (positions, keys): (Vec<usize>, Vec<KeyInProgram<'_>>) = asked.into_iter().unzip();
     Ok(at_positions(
         &positions,
         customers::by_proposed_key(connection, &keys).await?,
@@ -192,17 +193,16 @@ async fn keys_alone(
     references: &[Reference<'_>],
     found: &[Found],
 ) -> StorageResult<HashMap<usize, CustomerId>> {
-    let asked = positions(references, |position, reference| {
+    let (positions, keys) = ask(references, |position, reference| {
         let browser_missing = reference.program_id.is_none() && found.get(position) == Some(&Found::Missing);
         reference
             .customer_key
             .filter(|_| browser_missing)
             .map(CustomerKey::as_str)
     });
-    if asked.is_empty() {
+    if keys.is_empty() {
         return Ok(HashMap::new());
     }
-    let (positions, keys): (Vec<usize>, Vec<&str>) = asked.into_iter().unzip();
     Ok(at_positions(
         &positions,
         customers::by_key_in_any_program(connection, &keys).await?,
@@ -239,15 +239,16 @@ impl KeyBindings {
     }
 }
 
-fn positions<'a, T>(
+/// What is asked, and the places in the batch that ask it.
+fn ask<'a, T>(
     references: &[Reference<'a>],
-    ask: impl Fn(usize, &Reference<'a>) -> Option<T>,
-) -> Vec<(usize, T)> {
+    question: impl Fn(usize, &Reference<'a>) -> Option<T>,
+) -> (Vec<usize>, Vec<T>) {
     references
         .iter()
         .enumerate()
-        .filter_map(|(position, reference)| ask(position, reference).map(|asked| (position, asked)))
-        .collect()
+        .filter_map(|(position, reference)| question(position, reference).map(|asked| (position, asked)))
+        .unzip()
 }
 
 /// Translates answers that name a place in the question into places in the batch.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use common::domain::ids::{CustomerId, EventId, ProgramId};
 use common::domain::lead::{EmailHash, LeadAuth, LeadDecision, LeadMode, LeadRefusal, decide};
@@ -21,10 +21,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{StepContext, reply, storage_failed};
-use crate::customer_lookup::{Found, KeyBindings, Reference, resolve};
-
-/// How long a lead waits for the click it names, counted from its own time. Below the caller's deadline.
-pub const WAIT_FOR_CLICK: TimeDelta = TimeDelta::seconds(3);
+use crate::customer_lookup::{Found, KeyBindings, Reference, WAIT_FOR_CLICK, resolve};
 
 #[derive(Debug)]
 pub struct LeadStep(pub StepContext);

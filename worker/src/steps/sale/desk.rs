@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use common::domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
 use common::domain::sale::{
     LinkOwner, ProgramTerms, Recording, SaleCustomer, SaleDecision, SaleFacts, SaleRefusal, Subscription,
@@ -19,10 +19,7 @@ use common::storage::subscriptions::{self, SubscriptionKey};
 use common::storage::{StorageResult, links};
 use sqlx::PgConnection;
 
-use crate::customer_lookup::{Found, KeyBindings};
-
-/// How long a sale waits for the click it names, counted from its own time. Below the caller's deadline.
-const WAIT_FOR_CLICK: TimeDelta = TimeDelta::seconds(3);
+use crate::customer_lookup::{Found, KeyBindings, WAIT_FOR_CLICK};
 
 pub enum Judged {
     /// Its click may still be on its way.
