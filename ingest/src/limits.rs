@@ -16,7 +16,6 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use clap::Args;
 use common::domain::ids::ProgramId;
-use common::domain::token::ProgramToken;
 use common::runtime::clock::Clock;
 use common::runtime::config::RedisConfig;
 use common::runtime::lifecycle::Lifecycle;
@@ -24,7 +23,7 @@ use common::runtime::lifecycle::Lifecycle;
 use self::local::LocalCounters;
 use self::redis::RedisCounters;
 use crate::client_address::ClientAddress;
-use crate::credential::BearerHeader;
+use crate::credential::Credential;
 use crate::error::ApiError;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -227,13 +226,10 @@ pub async fn enforce(State(enforced): State<Enforced>, request: Request, next: N
 /// `<budget>:<who>`. A key is known by the start of its hash; one that cannot be anybody's counts by address, so that
 /// inventing keys buys nothing.
 fn key(budget: Budget, request: &Request) -> String {
-    let token = match BearerHeader::of(request.headers()) {
-        BearerHeader::Token(token) if budget.is_by_key() => ProgramToken::parse(token),
-        _ => None,
-    };
     let name = budget.name();
-    if let Some(token) = token {
-        let hash = token.hash();
+    if let Credential::Program(hash) = Credential::left_with(request)
+        && budget.is_by_key()
+    {
         let start: u64 = hash
             .as_bytes()
             .iter()

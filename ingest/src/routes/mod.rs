@@ -1,7 +1,7 @@
 //! One endpoint a file, read top to bottom: request, answer, handler, validation, refusals.
 //!
 //! What surrounds a tracking route, from the outside in: the client's address, the request id, CORS where browsers
-//! call, the limit, the caller's key, the route.
+//! call, the credential, the limit, whose key it is, the route.
 
 mod click;
 mod docs;
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::{HeaderName, Method, header};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use tower_http::cors::{Any, CorsLayer};
@@ -31,7 +31,7 @@ use crate::client_address::TrustedProxies;
 use crate::error::ApiError;
 use crate::limits::{Budget, Enforced};
 use crate::request_id::X_REQUEST_ID;
-use crate::{caller, client_address, limits, request_id};
+use crate::{caller, client_address, credential, limits, request_id};
 
 pub fn router(app: App, proxies: TrustedProxies) -> Router {
     let tracking = Router::new()
@@ -124,6 +124,7 @@ fn limited(app: &App, budget: Budget, route: MethodRouter<App>) -> MethodRouter<
         .fallback(method_not_allowed)
         .layer(from_fn_with_state(app.clone(), caller::identify))
         .layer(from_fn_with_state(enforced, limits::enforce))
+        .layer(from_fn(credential::read))
 }
 
 /// Any site may send clicks and leads from its pages. Preflights are answered here, before the limits count.
