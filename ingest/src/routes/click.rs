@@ -131,7 +131,13 @@ pub async fn click(
         .await
         .map_err(|error| ApiError::internal(FAILED, error))?;
     if let Some(named) = click.test {
-        return test(&app, caller, named, link, click.visit).await;
+        let test = TestClick {
+            referral_link_id: None,
+            visit: click.visit,
+            client_ip: app.origin.client_ip(client),
+            country_hint: app.origin.country(client, &headers),
+        };
+        return record_test(&app, caller, named, link, test).await;
     }
     let ActiveLink {
         referral_link_id,
@@ -177,24 +183,21 @@ pub async fn click(
 
 /// The link need not exist, as long as a key or the body says which program is tested; one that is turned off or broken
 /// is refused as it would be for a real click.
-async fn test(
+async fn record_test(
     app: &App,
     caller: Caller,
     named: Field<ProgramId>,
     link: Option<Link>,
-    visit: Visit,
+    mut test: TestClick,
 ) -> Result<Json<ClickAnswer>, ApiError> {
     let tested = app.tested_program(caller, named, PROGRAM_ID, FAILED).await?;
     let link = active(link)?;
     let program_id = tested
         .or(link.map(|link| link.program_id))
         .ok_or_else(|| no_program(PROGRAM_ID))?;
-    let test = TestClick {
-        referral_link_id: link
-            .filter(|link| link.program_id == program_id)
-            .map(|link| link.referral_link_id),
-        visit,
-    };
+    test.referral_link_id = link
+        .filter(|link| link.program_id == program_id)
+        .map(|link| link.referral_link_id);
     let answer = app
         .record_test(program_id, TestEvent::Click(test), FAILED)
         .await?;

@@ -191,6 +191,55 @@ async fn the_place_comes_from_the_address_else_from_the_proxy() {
 }
 
 #[tokio::test]
+async fn a_test_click_shows_what_a_real_one_does_and_moves_no_counter() {
+    let file = Places::write();
+    let stack = stack_with(&[
+        ("GEOIP_DB_PATH", file.0.to_str().unwrap()),
+        ("SEND_CLIENT_IP", "true"),
+        ("COUNTRY_HEADER", "CF-IPCountry"),
+    ])
+    .await;
+    let program = stack.program().await;
+    let click = async |user_agent: &str, address: &str, test_mode: bool| {
+        let body = json!({
+            "affiliate_url": format!("https://shop.example/?aff={}", program.ada.code),
+            "additional_data": { "test_mode": test_mode },
+        });
+        let request = stack
+            .tracking("click")
+            .header("user-agent", user_agent)
+            .header("x-forwarded-for", address)
+            .header("cf-ipcountry", "NL");
+        let answer = stack.send(request.body(body.to_string())).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    };
+    for test_mode in [false, true] {
+        click(IPHONE, "203.0.113.9", test_mode).await;
+        click(SLACK, "198.51.100.1", test_mode).await;
+    }
+    events(&stack, 4).await;
+    stack.verify().await;
+    let shown = async |is_test: bool| -> serde_json::Value {
+        sqlx::query_scalar(
+            "SELECT jsonb_agg(jsonb_build_array(referral_link_id, geo_country, geo_region, geo_city, device_type,
+                                                device_os, browser_name, user_agent, is_bot) ORDER BY id)
+             FROM click_events WHERE is_test = $1",
+        )
+        .bind(is_test)
+        .fetch_one(stack.pool())
+        .await
+        .unwrap()
+    };
+    let real = shown(false).await;
+    assert_eq!((&real[0][1], &real[0][4]), (&json!("DE"), &json!("mobile")));
+    assert_eq!((&real[1][1], &real[1][4]), (&json!("NL"), &json!("bot")));
+    assert_eq!(shown(true).await, real);
+    assert_eq!(counts(&stack, &program).await, (2, 2, 2, 0));
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
 async fn a_stranger_cannot_name_its_country() {
     let settings = [
         ("TRUSTED_PROXIES", "192.0.2.0/24"),
