@@ -24,6 +24,7 @@ use self::local::LocalCounters;
 use self::redis::RedisCounters;
 use crate::client_address::ClientAddress;
 use crate::credential::Credential;
+use crate::directory::Directory;
 use crate::error::ApiError;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -198,13 +199,19 @@ impl Limits {
 #[derive(Debug, Clone)]
 pub struct Enforced {
     pub limits: Limits,
+    pub directory: Directory,
     pub budget: Budget,
 }
 
 /// Counts the request; answers 429 if it is too many, and gives every answer its three headers.
 pub async fn enforce(State(enforced): State<Enforced>, request: Request, next: Next) -> Response {
-    let Enforced { limits, budget } = enforced;
-    let count = limits.count(&key(budget, &request), Window::Minute).await;
+    let Enforced {
+        limits,
+        directory,
+        budget,
+    } = enforced;
+    let key = key(budget, &directory, &request);
+    let count = limits.count(&key, Window::Minute).await;
     let limit = u64::from(limits.limit(budget));
     let mut response = if count.used > limit {
         ApiError::RateLimited {
@@ -213,7 +220,7 @@ pub async fn enforce(State(enforced): State<Enforced>, request: Request, next: N
         .into_response()
     } else {
         // The limiter's state is not held while the request is worked on.
-        drop(limits);
+        drop((limits, directory));
         next.run(request).await
     };
     let headers = response.headers_mut();
@@ -223,12 +230,13 @@ pub async fn enforce(State(enforced): State<Enforced>, request: Request, next: N
     response
 }
 
-/// `<budget>:<who>`. A key is known by the start of its hash; one that cannot be anybody's counts by address, so that
-/// inventing keys buys nothing.
-fn key(budget: Budget, request: &Request) -> String {
+/// `<budget>:<who>`. A key is known by the start of its hash. One that is nobody's, as far as this ingest has heard,
+/// counts by address, so that inventing keys buys nothing; a new one does until its first request has been answered.
+fn key(budget: Budget, directory: &Directory, request: &Request) -> String {
     let name = budget.name();
     if let Credential::Program(hash) = Credential::left_with(request)
         && budget.is_by_key()
+        && directory.has_heard_of(&hash)
     {
         let start: u64 = hash
             .as_bytes()

@@ -117,6 +117,7 @@ fn legacy_tracking(app: &App) -> Router<App> {
 fn limited(app: &App, budget: Budget, route: MethodRouter<App>) -> MethodRouter<App> {
     let enforced = Enforced {
         limits: app.limits.clone(),
+        directory: app.directory.clone(),
         budget,
     };
     route
