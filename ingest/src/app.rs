@@ -23,4 +23,6 @@ pub struct App {
     pub pipeline: Pipeline,
     pub limits: Limits,
     pub origin: OriginConfig,
+    /// Of one request.
+    pub body_limit_bytes: u64,
 }

@@ -32,7 +32,9 @@ impl Credential {
         match (scheme.eq_ignore_ascii_case("bearer"), token.trim()) {
             (false, _) => Self::MissingOrMalformed,
             (true, "") => Self::EmptyToken,
-            (true, token) => ProgramToken::parse(token).map_or(Self::Unusable, |token| Self::Program(token.hash())),
+            (true, token) => {
+                ProgramToken::parse(token).map_or(Self::Unusable, |token| Self::Program(token.hash()))
+            }
         }
     }
 

@@ -99,6 +99,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             lifecycle,
         )?,
         origin: config.origin.clone(),
+        body_limit_bytes: config.http.body_limit_bytes as u64,
         clock,
         pool,
     })

@@ -35,7 +35,7 @@ struct TestEventRequest {
 struct ProgramNumber(ProgramId);
 
 impl FieldType for ProgramNumber {
-    fn from_text(text: &str) -> Option<Self> {
+    fn from_text(text: String) -> Option<Self> {
         text.parse().ok().and_then(Self::from_integer)
     }
 

@@ -100,7 +100,7 @@ impl FieldType for ProgramId {
         Some(Self::new(integer))
     }
 
-    fn from_text(text: &str) -> Option<Self> {
+    fn from_text(text: String) -> Option<Self> {
         text.parse().ok().map(Self::new)
     }
 }
