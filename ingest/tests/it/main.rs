@@ -14,6 +14,7 @@ mod bounds;
 mod clicks;
 mod commissions;
 mod concurrency;
+mod contract;
 mod crashes;
 mod credentials;
 mod dead_letters;

@@ -21,7 +21,7 @@ use common::testing::{TestDatabase, free_address, from_environment, unique_name}
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 
 /// How long a test waits for something that is bound to happen.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -224,49 +224,44 @@ impl Stack {
     }
 
     pub async fn program_with(&self, model: AttributionModel, kind: CommissionType, rate: Rate) -> Program {
-        let mut connection = self.pool().acquire().await.unwrap();
+        self.program_founded(model, kind, rate, &[]).await
+    }
+
+    /// With these statements about the program `$1` run in the transaction that makes it: nobody sees it without them.
+    pub async fn program_founded(
+        &self,
+        model: AttributionModel,
+        kind: CommissionType,
+        rate: Rate,
+        statements: &[&'static str],
+    ) -> Program {
+        let mut transaction = self.pool().begin().await.unwrap();
         let token = ProgramToken::generate(rand::random());
-        let workspace_id = create_workspace(&mut connection, "Workspace").await.unwrap();
+        let workspace_id = create_workspace(&mut transaction, "Workspace").await.unwrap();
         let new = NewProgram {
             workspace_id,
             name: "Program",
             attribution_model: model,
             token: &token,
         };
-        let program_id = create_program(&mut connection, &new).await.unwrap();
-        create_policy(&mut connection, program_id, None, kind, &rate)
+        let program_id = create_program(&mut transaction, &new).await.unwrap();
+        create_policy(&mut transaction, program_id, None, kind, &rate)
             .await
             .unwrap();
-        // Some tests live in the past of the database's clock.
-        sqlx::query("UPDATE commission_policies SET effective_from = '2000-01-01' WHERE program_id = $1")
-            .bind(program_id.get())
-            .execute(&mut *connection)
-            .await
-            .unwrap();
-        let token = token.expose().to_owned();
-        drop(connection);
-        Program {
+        let program = Program {
             program_id,
-            token,
-            ada: self.partner(program_id, "ada").await,
-            bruno: self.partner(program_id, "bruno").await,
+            token: token.expose().to_owned(),
+            ada: partner_on(&mut transaction, program_id, "ada").await,
+            bruno: partner_on(&mut transaction, program_id, "bruno").await,
+        };
+        // Some tests live in the past of the database's clock.
+        let in_force = "UPDATE commission_policies SET effective_from = '2000-01-01' WHERE program_id = $1";
+        for statement in std::iter::once(&in_force).chain(statements) {
+            let statement = sqlx::query(*statement).bind(program_id.get());
+            statement.execute(&mut *transaction).await.unwrap();
         }
-    }
-
-    pub async fn partner(&self, program_id: ProgramId, name: &str) -> Partner {
-        let mut connection = self.pool().acquire().await.unwrap();
-        let code = format!("{name}-{program_id}");
-        let partner_id = create_partner(&mut connection, name).await.unwrap();
-        let membership = join_program(&mut connection, program_id, partner_id)
-            .await
-            .unwrap();
-        let link = create_link(&mut connection, membership, &code).await.unwrap();
-        Partner {
-            partner_id,
-            membership,
-            link,
-            code,
-        }
+        transaction.commit().await.unwrap();
+        program
     }
 
     pub async fn post(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
@@ -366,6 +361,19 @@ impl Stack {
         }
         drop_streams(&self.settings).await;
         self.database.drop().await;
+    }
+}
+
+async fn partner_on(connection: &mut PgConnection, program_id: ProgramId, name: &str) -> Partner {
+    let code = format!("{name}-{program_id}");
+    let partner_id = create_partner(connection, name).await.unwrap();
+    let membership = join_program(connection, program_id, partner_id).await.unwrap();
+    let link = create_link(connection, membership, &code).await.unwrap();
+    Partner {
+        partner_id,
+        membership,
+        link,
+        code,
     }
 }
 
