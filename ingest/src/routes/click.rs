@@ -138,11 +138,14 @@ pub async fn click(
         program_id,
         cookie_window_days,
     } = active(link)?.ok_or_else(|| ApiError::bad_request("Referral link not found"))?;
+    let clicked_at = app.clock.now();
     let existing = match &click.existing_click_id {
-        Some(text) => app.existing_clicks.customer_of(program_id, text.as_str()).await,
+        Some(text) => {
+            let lookup = app.existing_clicks.customer_of(program_id, text.as_str(), clicked_at);
+            lookup.await
+        }
         None => None,
     };
-    let clicked_at = app.clock.now();
     let new_customer = existing.is_none();
     let (customer_id, click_id) = match existing {
         Some(existing) => existing,
