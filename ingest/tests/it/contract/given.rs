@@ -2,6 +2,7 @@
 
 use common::domain::attribution::AttributionModel;
 use common::domain::commission::CommissionType;
+use common::domain::token::ProgramToken;
 use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
@@ -61,6 +62,11 @@ pub enum Given {
     /// A lead's payment of 50 dollars: 10 for Ada.
     #[serde(rename = "a sale")]
     Sale,
+    /// A lead's first payment of 50 dollars for a subscription.
+    #[serde(rename = "a subscription")]
+    Subscription,
+    #[serde(rename = "a later click through Bruno")]
+    LaterClick,
     #[serde(rename = "a commission that was paid out")]
     PaidOut,
     #[serde(rename = "a first click 75 days ago")]
@@ -90,6 +96,7 @@ impl Given {
             Self::Customer => &["click_id"],
             Self::Lead | Self::ProvisionalLead => &["click_id", "customer_key"],
             Self::Sale => &["transaction_id", "sale_id", "commission_id", "click_id", "customer_key"],
+            Self::Subscription => &["subscription_id"],
             Self::LinkOff => &["off.code"],
             Self::LinkWithoutPartner => &["orphan.code"],
             Self::LinkWithoutProgram => &["stray.code"],
@@ -197,6 +204,8 @@ pub async fn prepare(stack: &Stack, given: &[Given], names: &mut Names) -> Vec<i
             (Given::Lead, _) => lead(stack, &program, "", names).await,
             (Given::ProvisionalLead, _) => provisional_lead(stack, &program, names).await,
             (Given::Sale, _) => sale(stack, &program, "", names).await,
+            (Given::Subscription, _) => subscription(stack, &program, names).await,
+            (Given::LaterClick, _) => later_click(stack, &program, names).await,
             (Given::AnotherCustomer, Some(other)) => lead(stack, other, "other.", names).await,
             (Given::AnotherSale, Some(other)) => sale(stack, other, "other.", names).await,
             (Given::PaidOut, _) => pay_out(stack, &program, &transaction_id(&program)).await,
@@ -235,6 +244,8 @@ async fn name_program(stack: &Stack, program: &Program, prefix: &str, names: &mu
         .unwrap();
     let mut name = |name: &str, value: serde_json::Value| names.insert(&format!("{prefix}{name}"), value);
     name("token", json!(program.token));
+    name("management_key", json!(program.token.replacen("aff_", "affk_", 1)));
+    name("unknown_token", json!(ProgramToken::generate(rand::random()).expose()));
     name("program.id", json!(id));
     name("program.id_text", json!(id.to_string()));
     name("workspace.id", json!(workspace));
@@ -271,6 +282,28 @@ async fn provisional_lead(stack: &Stack, program: &Program, names: &mut Names) {
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     names.insert("click_id", click_id);
     names.insert("customer_key", CUSTOMER_KEY);
+}
+
+async fn subscription(stack: &Stack, program: &Program, names: &mut Names) {
+    lead(stack, program, "", names).await;
+    let subscription_id = format!("subscription-{}", program.program_id);
+    let body = json!({
+        "transaction_id": transaction_id(program),
+        "amount_cents": 5_000,
+        "customer_key": CUSTOMER_KEY,
+        "sale_type": "subscription",
+        "subscription_id": subscription_id,
+    });
+    let answer = stack.sale(program, body).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    names.insert("subscription_id", subscription_id);
+}
+
+/// Of the customer made before it.
+async fn later_click(stack: &Stack, program: &Program, names: &Names) {
+    let existing = names.fill("<click_id>").unwrap();
+    let answer = stack.click_with(&program.bruno.code, json!({ "existing_click_id": existing })).await;
+    assert_eq!(answer.body["click_id"], existing, "{answer:?}");
 }
 
 fn transaction_id(program: &Program) -> String {

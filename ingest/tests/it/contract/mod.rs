@@ -88,6 +88,7 @@ impl Service {
         let settings = |edge: &Edge| {
             let mut settings = stack.environment(edge.address());
             settings.retain(|(name, _)| !name.ends_with("_LIMIT"));
+            settings.push(("LOG", "warn".to_owned()));
             let own = table.settings.iter().map(|(name, value)| (name.as_str(), value.clone()));
             settings.into_iter().chain(own).collect::<Vec<_>>()
         };
