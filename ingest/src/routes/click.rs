@@ -141,7 +141,9 @@ pub async fn click(
     let clicked_at = app.clock.now();
     let existing = match &click.existing_click_id {
         Some(text) => {
-            let lookup = app.existing_clicks.customer_of(program_id, text.as_str(), clicked_at);
+            let lookup = app
+                .existing_clicks
+                .customer_of(program_id, text.as_str(), clicked_at);
             lookup.await
         }
         None => None,

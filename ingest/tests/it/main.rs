@@ -9,7 +9,6 @@
 
 mod approvals;
 mod attribution;
-mod authentication;
 mod bounds;
 mod clicks;
 mod commissions;
@@ -20,7 +19,6 @@ mod credentials;
 mod dead_letters;
 mod delivery;
 mod edge;
-mod envelope;
 mod funnel;
 mod health;
 mod leads;

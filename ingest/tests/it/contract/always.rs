@@ -26,19 +26,28 @@ const LIMITED: [&str; 13] = [
 pub fn differences(method: &Method, path: &str, answer: &Answer) -> Vec<String> {
     let mut differences = Vec::new();
     if method != Method::HEAD && answer.header("content-type") != "application/json" {
-        differences.push(format!("header content-type: was {:?}", answer.header("content-type")));
+        differences.push(format!(
+            "header content-type: was {:?}",
+            answer.header("content-type")
+        ));
     }
     if !LIMITED.contains(&path) {
         return differences;
     }
     for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
         if answer.header(name).parse::<u64>().is_err() {
-            differences.push(format!("header {name}: a number expected, was {:?}", answer.header(name)));
+            differences.push(format!(
+                "header {name}: a number expected, was {:?}",
+                answer.header(name)
+            ));
         }
     }
     let has_id = !answer.header("x-request-id").is_empty();
     if has_id != (path != STATUS || answer.status == StatusCode::INTERNAL_SERVER_ERROR) {
-        differences.push(format!("header x-request-id: was {:?}", answer.header("x-request-id")));
+        differences.push(format!(
+            "header x-request-id: was {:?}",
+            answer.header("x-request-id")
+        ));
     }
     differences
 }
@@ -55,14 +64,22 @@ mod tests {
             .iter()
             .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
             .collect();
-        let answer = Answer { status, headers, body: Value::Null };
+        let answer = Answer {
+            status,
+            headers,
+            body: Value::Null,
+        };
         differences(&Method::GET, path, &answer).len()
     }
 
     #[test]
     fn every_header_that_is_missing_is_missed() {
         let json = ("content-type", "application/json");
-        let stand = [("x-ratelimit-limit", "60"), ("x-ratelimit-remaining", "59"), ("x-ratelimit-reset", "60")];
+        let stand = [
+            ("x-ratelimit-limit", "60"),
+            ("x-ratelimit-remaining", "59"),
+            ("x-ratelimit-reset", "60"),
+        ];
         let all = [&[json, ("x-request-id", "r-1")][..], &stand].concat();
         assert_eq!(found("/api/v1/track/sale", StatusCode::OK, &[]), 5);
         assert_eq!(found("/api/v1/track/sale", StatusCode::OK, &all), 0);

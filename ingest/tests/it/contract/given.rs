@@ -95,7 +95,13 @@ impl Given {
         match self {
             Self::Customer => &["click_id"],
             Self::Lead | Self::ProvisionalLead => &["click_id", "customer_key"],
-            Self::Sale => &["transaction_id", "sale_id", "commission_id", "click_id", "customer_key"],
+            Self::Sale => &[
+                "transaction_id",
+                "sale_id",
+                "commission_id",
+                "click_id",
+                "customer_key",
+            ],
             Self::Subscription => &["subscription_id"],
             Self::LinkOff => &["off.code"],
             Self::LinkWithoutPartner => &["orphan.code"],
@@ -192,7 +198,9 @@ pub async fn prepare(stack: &Stack, given: &[Given], names: &mut Names) -> Vec<i
     let mut programs = vec![program.program_id.get()];
     for given in given {
         let other = match given {
-            Given::AnotherProgram | Given::AnotherCustomer | Given::AnotherSale => Some(found(stack, &[]).await),
+            Given::AnotherProgram | Given::AnotherCustomer | Given::AnotherSale => {
+                Some(found(stack, &[]).await)
+            }
             _ => None,
         };
         if let Some(other) = &other {
@@ -244,8 +252,14 @@ async fn name_program(stack: &Stack, program: &Program, prefix: &str, names: &mu
         .unwrap();
     let mut name = |name: &str, value: serde_json::Value| names.insert(&format!("{prefix}{name}"), value);
     name("token", json!(program.token));
-    name("management_key", json!(program.token.replacen("aff_", "affk_", 1)));
-    name("unknown_token", json!(ProgramToken::generate(rand::random()).expose()));
+    name(
+        "management_key",
+        json!(program.token.replacen("aff_", "affk_", 1)),
+    );
+    name(
+        "unknown_token",
+        json!(ProgramToken::generate(rand::random()).expose()),
+    );
     name("program.id", json!(id));
     name("program.id_text", json!(id.to_string()));
     name("workspace.id", json!(workspace));
@@ -253,7 +267,16 @@ async fn name_program(stack: &Stack, program: &Program, prefix: &str, names: &mu
         name(&format!("{link}.code"), json!(format!("{link}-{id}")));
     }
     name("odd.code", json!(format!("jörg & {id}")));
-    for (partner, Partner { partner_id, membership, link, code }) in [("ada", &program.ada), ("bruno", &program.bruno)] {
+    for (
+        partner,
+        Partner {
+            partner_id,
+            membership,
+            link,
+            code,
+        },
+    ) in [("ada", &program.ada), ("bruno", &program.bruno)]
+    {
         name(&format!("{partner}.id"), json!(partner_id));
         name(&format!("{partner}.membership"), json!(membership));
         name(&format!("{partner}.link"), json!(link));
@@ -302,7 +325,9 @@ async fn subscription(stack: &Stack, program: &Program, names: &mut Names) {
 /// Of the customer made before it.
 async fn later_click(stack: &Stack, program: &Program, names: &Names) {
     let existing = names.fill("<click_id>").unwrap();
-    let answer = stack.click_with(&program.bruno.code, json!({ "existing_click_id": existing })).await;
+    let answer = stack
+        .click_with(&program.bruno.code, json!({ "existing_click_id": existing }))
+        .await;
     assert_eq!(answer.body["click_id"], existing, "{answer:?}");
 }
 
@@ -313,7 +338,8 @@ fn transaction_id(program: &Program) -> String {
 async fn sale(stack: &Stack, program: &Program, prefix: &str, names: &mut Names) {
     lead(stack, program, prefix, names).await;
     let transaction_id = transaction_id(program);
-    let body = json!({ "transaction_id": transaction_id, "amount_cents": 5_000, "customer_key": CUSTOMER_KEY });
+    let body =
+        json!({ "transaction_id": transaction_id, "amount_cents": 5_000, "customer_key": CUSTOMER_KEY });
     let answer = stack.sale(program, body).await;
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     names.insert(&format!("{prefix}transaction_id"), transaction_id);

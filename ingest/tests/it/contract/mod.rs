@@ -59,7 +59,13 @@ async fn shown(file: &str) {
     let mut failures = String::new();
     for (number, entry) in table.entries.iter().enumerate() {
         if let Err(differences) = service.show(number, entry).await {
-            write!(failures, "\n{file}.yaml: {}\n    {}\n", entry.rule, differences.join("\n    ")).unwrap();
+            write!(
+                failures,
+                "\n{file}.yaml: {}\n    {}\n",
+                entry.rule,
+                differences.join("\n    ")
+            )
+            .unwrap();
         }
     }
     if let Err(violations) = service.books_are_whole().await {
@@ -89,7 +95,10 @@ impl Service {
             let mut settings = stack.environment(edge.address());
             settings.retain(|(name, _)| !name.ends_with("_LIMIT"));
             settings.push(("LOG", "warn".to_owned()));
-            let own = table.settings.iter().map(|(name, value)| (name.as_str(), value.clone()));
+            let own = table
+                .settings
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.clone()));
             settings.into_iter().chain(own).collect::<Vec<_>>()
         };
         let mut processes = vec![Process::start("ingest", &settings(&ingest))];
@@ -99,9 +108,19 @@ impl Service {
         }
         ingest.ready(&stack).await;
         stack.ready().await;
-        let landmark = if table.worker { Some(stack.program().await) } else { None };
+        let landmark = if table.worker {
+            Some(stack.program().await)
+        } else {
+            None
+        };
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { stack, ingest, http, processes, landmark }
+        Self {
+            stack,
+            ingest,
+            http,
+            processes,
+            landmark,
+        }
     }
 
     /// Takes an entry through its steps.
@@ -142,7 +161,9 @@ impl Service {
         client: &str,
         names: &mut Names,
     ) -> Result<(), Vec<String>> {
-        let (method, request) = self.request(step, payload, client, names).map_err(|fault| vec![fault])?;
+        let (method, request) = self
+            .request(step, payload, client, names)
+            .map_err(|fault| vec![fault])?;
         let path = request.url().path().to_owned();
         let is_preflight = request.headers().contains_key("access-control-request-method");
         let response = self.http.execute(request).await.unwrap();
@@ -165,7 +186,10 @@ impl Service {
         client: &str,
         names: &Names,
     ) -> Result<(Method, reqwest::Request), String> {
-        let (method, path) = step.send.split_once(' ').ok_or("send names a method and a path")?;
+        let (method, path) = step
+            .send
+            .split_once(' ')
+            .ok_or("send names a method and a path")?;
         let method: Method = method.parse().map_err(|_| format!("no method: {method}"))?;
         let url = format!("http://{}{}", self.ingest.address(), names.fill_text(path)?);
         let mut request = self.http.request(method.clone(), url);
@@ -237,7 +261,16 @@ fn at(place: &str, differences: Vec<String>) -> Vec<String> {
 fn every_file_of_the_table_is_run() {
     let mut there: Vec<String> = std::fs::read_dir(folder())
         .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .map(|entry| {
+            entry
+                .unwrap()
+                .path()
+                .file_stem()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned()
+        })
         .collect();
     there.sort();
     let mut run = FILES.to_vec();
@@ -247,8 +280,32 @@ fn every_file_of_the_table_is_run() {
 
 #[test]
 fn rules_are_unique_across_files() {
-    let mut rules: Vec<String> = FILES.iter().flat_map(|file| read(file).entries).map(|entry| entry.rule).collect();
+    let mut rules: Vec<String> = FILES
+        .iter()
+        .flat_map(|file| read(file).entries)
+        .map(|entry| entry.rule)
+        .collect();
     rules.sort();
     let twice: Vec<_> = rules.windows(2).filter(|pair| pair[0] == pair[1]).collect();
     assert!(twice.is_empty(), "{twice:?}");
+}
+
+#[test]
+fn every_starting_point_is_used() {
+    let table: String = FILES
+        .iter()
+        .map(|file| std::fs::read_to_string(folder().join(format!("{file}.yaml"))).unwrap())
+        .collect();
+    let names = include_str!("given.rs").split("#[serde(rename = \"").skip(1);
+    let names: Vec<&str> = names.filter_map(|rest| rest.split('"').next()).collect();
+    assert!(names.len() > 10, "{names:?}");
+    let given: Vec<&str> = table
+        .lines()
+        .filter(|line| line.trim().starts_with("given:"))
+        .collect();
+    let unused: Vec<_> = names
+        .iter()
+        .filter(|name| !given.iter().any(|line| line.contains(*name)))
+        .collect();
+    assert!(unused.is_empty(), "{unused:?}");
 }

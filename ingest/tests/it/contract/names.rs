@@ -60,7 +60,9 @@ impl Names {
     }
 
     fn value(&self, name: &str) -> Result<&Value, String> {
-        self.0.get(name).ok_or_else(|| format!("nothing is called <{name}>"))
+        self.0
+            .get(name)
+            .ok_or_else(|| format!("nothing is called <{name}>"))
     }
 }
 
@@ -182,9 +184,13 @@ impl Kind {
             }),
             Self::Time => text.is_some_and(|text| DateTime::parse_from_rfc3339(text).is_ok()),
             Self::ClickId => text.is_some_and(is_click_id),
-            Self::Minute => value.as_i64().is_some_and(|at| at > 1_700_000_000 && at < 10_000_000_000 && at % 60 == 0),
+            Self::Minute => value
+                .as_i64()
+                .is_some_and(|at| at > 1_700_000_000 && at < 10_000_000_000 && at % 60 == 0),
             Self::Wait => value.as_i64().is_some_and(|seconds| (1..=60).contains(&seconds)),
-            Self::EmailHash => text.and_then(|text| text.strip_prefix("v1:")).is_some_and(|digits| is_hex(digits, 64)),
+            Self::EmailHash => text
+                .and_then(|text| text.strip_prefix("v1:"))
+                .is_some_and(|digits| is_hex(digits, 64)),
             Self::Uuid => text.is_some_and(|text| uuid::Uuid::parse_str(text).is_ok()),
             Self::TestTransactionId => text
                 .and_then(|text| text.strip_prefix("test_txn_"))
@@ -224,7 +230,10 @@ mod tests {
         names.insert("program.id", 7);
         assert_eq!(names.fill("<program.id>"), Ok(json!(7)));
         assert_eq!(names.fill("a-<program.id>-<program.id>"), Ok(json!("a-7-7")));
-        assert_eq!(names.fill("Bearer <KEY> < <program.id>"), Ok(json!("Bearer <KEY> < 7")));
+        assert_eq!(
+            names.fill("Bearer <KEY> < <program.id>"),
+            Ok(json!("Bearer <KEY> < 7"))
+        );
         assert!(names.fill("<program>").is_err());
     }
 
@@ -239,13 +248,29 @@ mod tests {
         for (kind, good, bad) in [
             ("<an integer>", json!(5), json!("5")),
             ("<a text>", json!("x"), json!("")),
-            ("<an instant>", json!("2026-03-31T12:00:00.000Z"), json!("2026-03-31T12:00:00Z")),
+            (
+                "<an instant>",
+                json!("2026-03-31T12:00:00.000Z"),
+                json!("2026-03-31T12:00:00Z"),
+            ),
             ("<a time>", json!("2026-03-31T12:00:00+00:00"), json!("soon")),
-            ("<a click_id>", json!("cust_12_1700000000000"), json!("cust_12_17000000000001")),
+            (
+                "<a click_id>",
+                json!("cust_12_1700000000000"),
+                json!("cust_12_17000000000001"),
+            ),
             ("<a minute>", json!(1_800_000_000), json!(1_800_000_001)),
             ("<a wait>", json!(60), json!(61)),
-            ("<a test transaction_id>", json!("test_txn_1700000000000"), json!("test_txn_")),
-            ("<a uuid>", json!("0190163d-8694-739b-aea5-966c26f8ad91"), json!("7")),
+            (
+                "<a test transaction_id>",
+                json!("test_txn_1700000000000"),
+                json!("test_txn_"),
+            ),
+            (
+                "<a uuid>",
+                json!("0190163d-8694-739b-aea5-966c26f8ad91"),
+                json!("7"),
+            ),
         ] {
             let (kind, _) = super::kind(kind).unwrap();
             assert!(kind.admits(&good), "{kind:?} {good}");

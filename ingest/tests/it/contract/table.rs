@@ -173,7 +173,10 @@ impl Table {
                 faults.push(format!("twice: {}", entry.rule));
             }
             // The check of docs/contract.md reads the rules without a parser.
-            if !text.lines().any(|line| line.trim() == format!("- rule: {}", entry.rule)) {
+            if !text
+                .lines()
+                .any(|line| line.trim() == format!("- rule: {}", entry.rule))
+            {
                 faults.push(format!("not on one line, or quoted: {}", entry.rule));
             }
             faults.extend(entry.faults().map(|fault| format!("{}: {fault}", entry.rule)));
@@ -263,7 +266,10 @@ mod tests {
     fn each_variant_is_a_request_of_its_own() {
         let entry = "entries:\n- rule: r\n  steps:\n    - send: POST /\n      body: { a: 1 }\n      each_with: [{ a: 2 }, { b: 3 }]\n      answer: { status: 200, body: '' }";
         let table = Table::parse(entry).unwrap();
-        let bodies = [serde_json::json!({ "a": 2 }), serde_json::json!({ "a": 1, "b": 3 })];
+        let bodies = [
+            serde_json::json!({ "a": 2 }),
+            serde_json::json!({ "a": 1, "b": 3 }),
+        ];
         assert_eq!(table.entries[0].steps[0].payloads(), bodies.map(Payload::Json));
     }
 }

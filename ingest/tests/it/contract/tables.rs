@@ -15,12 +15,22 @@ const TABLES: [(&str, &str, &str, &str); 18] = [
     ("programs", "id", "id = ANY($1)", "id"),
     ("commission_policies", "id", OF_PROGRAM, "id"),
     ("partner_programs", "id", OF_PROGRAM, "id"),
-    ("referral_links", "id", "partner_program_id IN (SELECT id FROM partner_programs WHERE program_id = ANY($1))", "id"),
+    (
+        "referral_links",
+        "id",
+        "partner_program_id IN (SELECT id FROM partner_programs WHERE program_id = ANY($1))",
+        "id",
+    ),
     ("customers", "id", OF_PROGRAM, "first_click_at, id"),
     ("click_events", "id", OF_PROGRAM, "click_timestamp, id"),
     ("lead_events", "id", OF_PROGRAM, "lead_timestamp, id"),
     ("sale_events", "id", OF_PROGRAM, "id"),
-    ("transaction_claims", "transaction_id", OF_PROGRAM, "claimed_at, transaction_id"),
+    (
+        "transaction_claims",
+        "transaction_id",
+        OF_PROGRAM,
+        "claimed_at, transaction_id",
+    ),
     ("subscriptions", "subscription_id", OF_PROGRAM, "first_sale_id"),
     ("commissions", "id", OF_PROGRAM, "id"),
     ("refunds", "id", OF_PROGRAM, "id"),
@@ -39,7 +49,12 @@ const TABLES: [(&str, &str, &str, &str); 18] = [
     ),
     ("parked_refunds", "event_id", OF_PROGRAM, "event_id"),
     ("notifications", "id", OF_PROGRAM, "recipient, id"),
-    ("integration_verifications", "program_id", OF_PROGRAM, "program_id"),
+    (
+        "integration_verifications",
+        "program_id",
+        OF_PROGRAM,
+        "program_id",
+    ),
 ];
 
 const OF_PROGRAM: &str = "program_id = ANY($1)";
@@ -52,7 +67,9 @@ impl Tables {
     pub async fn read(stack: &Stack, programs: &[i64]) -> Self {
         let mut tables = BTreeMap::new();
         for (table, key, mine, order) in TABLES {
-            let query = format!("SELECT ({key})::text AS key, to_jsonb(t) FROM {table} t WHERE {mine} ORDER BY {order}");
+            let query = format!(
+                "SELECT ({key})::text AS key, to_jsonb(t) FROM {table} t WHERE {mine} ORDER BY {order}"
+            );
             let rows = sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(programs);
             tables.insert(table.to_owned(), rows.fetch_all(stack.pool()).await.unwrap());
         }
@@ -61,9 +78,11 @@ impl Tables {
 
     /// Where these tables are not what the entry says has become of `before`.
     pub fn differences(&self, before: &Self, entry: &Entry, names: &Names) -> Vec<String> {
-        let named = entry.rows.keys().chain(entry.state.keys());
-        let unknown = named.filter(|table| !self.0.contains_key(*table));
-        let mut differences: Vec<String> = unknown.map(|table| format!("no table is called {table}")).collect();
+        let listed = entry.rows.keys().chain(entry.state.keys());
+        let unknown = listed.filter(|table| !self.0.contains_key(*table));
+        let mut differences: Vec<String> = unknown
+            .map(|table| format!("no table is called {table}"))
+            .collect();
         let mut names = names.clone();
         for (table, after) in &self.0 {
             let before = before.0.get(table).map_or(&[][..], Vec::as_slice);
@@ -72,12 +91,21 @@ impl Tables {
                 differences.extend(changed(table, before, after));
             }
             let is_new = |key: &String| before.iter().all(|(known, _)| known != key);
-            let added: Vec<&Value> = after.iter().filter(|(key, _)| is_new(key)).map(|(_, row)| row).collect();
+            let added: Vec<&Value> = after
+                .iter()
+                .filter(|(key, _)| is_new(key))
+                .map(|(_, row)| row)
+                .collect();
             let expected = entry.rows.get(table).cloned().unwrap_or(Added::Count(0));
             differences.extend(compare_added(table, &expected, &added, &mut names));
             if let Some(expected) = changes {
                 let rows: Vec<&Value> = after.iter().map(|(_, row)| row).collect();
-                differences.extend(compare_rows(&format!("{table} in the end"), expected, &rows, &mut names));
+                differences.extend(compare_rows(
+                    &format!("{table} in the end"),
+                    expected,
+                    &rows,
+                    &mut names,
+                ));
             }
         }
         differences
@@ -99,7 +127,11 @@ fn compare_added(table: &str, expected: &Added, added: &[&Value], names: &mut Na
         Added::Count(count) if *count == added.len() => Vec::new(),
         Added::Count(count) => {
             let rows: Vec<String> = added.iter().map(ToString::to_string).collect();
-            vec![format!("{table}: {count} new rows expected, were {}: {}", added.len(), rows.join(", "))]
+            vec![format!(
+                "{table}: {count} new rows expected, were {}: {}",
+                added.len(),
+                rows.join(", ")
+            )]
         }
         Added::Rows(expected) => compare_rows(&format!("{table} new"), expected, added, names),
     }
@@ -108,11 +140,23 @@ fn compare_added(table: &str, expected: &Added, added: &[&Value], names: &mut Na
 fn compare_rows(place: &str, expected: &[Value], rows: &[&Value], names: &mut Names) -> Vec<String> {
     if expected.len() != rows.len() {
         let rows: Vec<String> = rows.iter().map(ToString::to_string).collect();
-        return vec![format!("{place}: {} rows expected, were {}: {}", expected.len(), rows.len(), rows.join(", "))];
+        return vec![format!(
+            "{place}: {} rows expected, were {}: {}",
+            expected.len(),
+            rows.len(),
+            rows.join(", ")
+        )];
     }
     let mut differences = Vec::new();
     for (index, (expected, row)) in expected.iter().zip(rows).enumerate() {
-        compare(&format!("{place}[{index}]"), expected, row, Extra::Ignored, names, &mut differences);
+        compare(
+            &format!("{place}[{index}]"),
+            expected,
+            row,
+            Extra::Ignored,
+            names,
+            &mut differences,
+        );
     }
     differences
 }
@@ -135,15 +179,27 @@ mod tests {
 
     #[test]
     fn a_row_that_was_not_written_is_missed_and_one_too_many_is_noticed() {
-        let (none, one) = (tables(&[]), tables(&[("1", json!({ "id": 1, "status": "click" }))]));
+        let (none, one) = (
+            tables(&[]),
+            tables(&[("1", json!({ "id": 1, "status": "click" }))]),
+        );
         assert_eq!(found("rows: {}", &none, &none), [""; 0]);
         assert_eq!(found("rows: { customers: 1 }", &none, &none).len(), 1);
-        assert_eq!(found("rows: { customers: [{ status: click }] }", &none, &none).len(), 1);
+        assert_eq!(
+            found("rows: { customers: [{ status: click }] }", &none, &none).len(),
+            1
+        );
         assert_eq!(found("rows: {}", &none, &one).len(), 1);
         assert_eq!(found("rows: { customers: 1 }", &none, &one), [""; 0]);
-        assert_eq!(found("rows: { customers: [{ status: click }] }", &none, &one), [""; 0]);
+        assert_eq!(
+            found("rows: { customers: [{ status: click }] }", &none, &one),
+            [""; 0]
+        );
         let wrong = found("rows: { customers: [{ status: lead }] }", &none, &one);
-        assert_eq!(wrong, [r#"customers new[0].status: "lead" expected, was "click""#]);
+        assert_eq!(
+            wrong,
+            [r#"customers new[0].status: "lead" expected, was "click""#]
+        );
     }
 
     #[test]
@@ -151,13 +207,22 @@ mod tests {
         let before = tables(&[("1", json!({ "status": "click" }))]);
         let after = tables(&[("1", json!({ "status": "lead" }))]);
         assert_eq!(found("rows: {}", &before, &after).len(), 1);
-        assert_eq!(found("state: { customers: [{ status: lead }] }", &before, &after), [""; 0]);
-        assert_eq!(found("state: { customers: [{ status: lead }] }", &before, &before).len(), 1);
+        assert_eq!(
+            found("state: { customers: [{ status: lead }] }", &before, &after),
+            [""; 0]
+        );
+        assert_eq!(
+            found("state: { customers: [{ status: lead }] }", &before, &before).len(),
+            1
+        );
         assert_eq!(found("rows: {}", &before, &tables(&[])).len(), 1);
     }
 
     #[test]
     fn a_table_that_does_not_exist_is_a_difference() {
-        assert_eq!(found("rows: { customer: 1 }", &tables(&[]), &tables(&[])), ["no table is called customer"]);
+        assert_eq!(
+            found("rows: { customer: 1 }", &tables(&[]), &tables(&[])),
+            ["no table is called customer"]
+        );
     }
 }
