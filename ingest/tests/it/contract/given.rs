@@ -16,6 +16,8 @@ use crate::stack::{Partner, Program, Stack, percentage};
 pub enum Given {
     #[serde(rename = "a program that wants its backend's word")]
     BackendsWord,
+    #[serde(rename = "a program that excludes bots")]
+    NoBots,
     #[serde(rename = "cookies of 30 days")]
     ShorterCookies,
     #[serde(rename = "a window of 30 days")]
@@ -118,6 +120,7 @@ impl Given {
     const fn founding(self) -> Option<&'static str> {
         Some(match self {
             Self::BackendsWord => "UPDATE programs SET lead_auth = 'server_required' WHERE id = $1",
+            Self::NoBots => "UPDATE programs SET exclude_bots = true WHERE id = $1",
             Self::ShorterCookies => "UPDATE programs SET cookie_window_days = 30 WHERE id = $1",
             Self::ShorterWindow => "UPDATE programs SET attribution_window_days = 30 WHERE id = $1",
             Self::MarkedKey => {

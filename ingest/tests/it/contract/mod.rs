@@ -41,7 +41,9 @@ macro_rules! files {
     };
 }
 
-files! { click lead sale refund keys rotation limits limits_reached test_mode cli readiness legacy errors failures }
+files! {
+    click visitors lead sale refund keys rotation limits limits_reached chain_limit test_mode cli readiness legacy errors failures
+}
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract")
@@ -132,7 +134,7 @@ impl Service {
         let before = Tables::read(&self.stack, &programs).await;
         for (index, step) in entry.steps.iter().enumerate() {
             for payload in step.payloads() {
-                let place = format!("step {}, {} {payload:?}", index + 1, step.send);
+                let place = format!("step {}, {} {payload}", index + 1, step.send);
                 let found = self.take(step, &payload, &client, &mut names).await;
                 found.map_err(|differences| at(&place, differences))?;
             }

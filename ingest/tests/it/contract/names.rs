@@ -138,6 +138,8 @@ pub enum Kind {
     Minute,
     /// Seconds until the next minute: 1 to 60.
     Wait,
+    /// Seconds until the next hour: 1 to 3600.
+    LongerWait,
     EmailHash,
     Uuid,
     /// `test_txn_<epoch_milliseconds>`.
@@ -159,6 +161,7 @@ pub fn kind(text: &str) -> Option<(Kind, Option<&str>)> {
         "a click_id" => Kind::ClickId,
         "a minute" => Kind::Minute,
         "a wait" => Kind::Wait,
+        "a longer wait" => Kind::LongerWait,
         "an email hash" => Kind::EmailHash,
         "a uuid" => Kind::Uuid,
         "a test transaction_id" => Kind::TestTransactionId,
@@ -170,7 +173,7 @@ pub fn kind(text: &str) -> Option<(Kind, Option<&str>)> {
 impl Kind {
     /// Whether a header of this kind is a number.
     pub fn is_number(self) -> bool {
-        matches!(self, Self::Integer | Self::Minute | Self::Wait)
+        matches!(self, Self::Integer | Self::Minute | Self::Wait | Self::LongerWait)
     }
 
     pub fn admits(self, value: &Value) -> bool {
@@ -188,6 +191,9 @@ impl Kind {
                 .as_i64()
                 .is_some_and(|at| at > 1_700_000_000 && at < 10_000_000_000 && at % 60 == 0),
             Self::Wait => value.as_i64().is_some_and(|seconds| (1..=60).contains(&seconds)),
+            Self::LongerWait => value
+                .as_i64()
+                .is_some_and(|seconds| (1..=3600).contains(&seconds)),
             Self::EmailHash => text
                 .and_then(|text| text.strip_prefix("v1:"))
                 .is_some_and(|digits| is_hex(digits, 64)),

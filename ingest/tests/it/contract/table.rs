@@ -1,6 +1,7 @@
 //! The table as it is written: files of entries, each a rule with the calls that show it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -106,6 +107,16 @@ pub enum Payload {
     Text(String),
 }
 
+impl fmt::Display for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Json(body) => body.fmt(f),
+            Self::Text(text) => text.fmt(f),
+        }
+    }
+}
+
 impl Step {
     /// The body of each request this step makes.
     pub fn payloads(&self) -> Vec<Payload> {
@@ -129,7 +140,7 @@ impl Step {
         let mut asked = vec![self.send.clone()];
         asked.extend(self.key.clone());
         asked.extend(self.headers.values().flat_map(|values| values.all().to_vec()));
-        asked.extend(self.payloads().iter().map(|payload| format!("{payload:?}")));
+        asked.extend(self.payloads().iter().map(ToString::to_string));
         let mut answered: Vec<String> = self.answer.headers.values().cloned().collect();
         answered.push(self.answer.body().to_string());
         (asked, answered)
