@@ -42,10 +42,14 @@ async fn read(body: Body) -> Result<Bytes, ApiError> {
 
 /// Parses a JSON object. Whatever Content-Type says: beacons send JSON as plain text.
 pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ApiError> {
-    let malformed = || ApiError::bad_request("Request body must be a valid JSON object");
     // An array would be taken for the fields of T in their order.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(malformed());
     }
     serde_json::from_slice(bytes).map_err(|_| malformed())
+}
+
+/// The refusal of a body that is no JSON object.
+pub fn malformed() -> ApiError {
+    ApiError::bad_request("Request body must be a valid JSON object")
 }

@@ -95,7 +95,7 @@ impl ApiError {
         }
     }
 
-    fn status(&self) -> StatusCode {
+    pub fn status(&self) -> StatusCode {
         match self {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::Unauthorized(_) | Self::KeyRetired | Self::InvalidKey => StatusCode::UNAUTHORIZED,
@@ -146,7 +146,7 @@ impl ApiError {
         }
     }
 
-    fn body(&self) -> serde_json::Value {
+    pub fn body(&self) -> serde_json::Value {
         let message = self.to_string();
         match self {
             Self::LinkDisabled => json!({

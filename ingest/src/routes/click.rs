@@ -14,6 +14,7 @@ use common::domain::text::{Label, LongText};
 use common::messages::click::ClickRecord;
 use common::messages::test_event::{TestClick, TestEvent};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::app::App;
@@ -25,7 +26,10 @@ use crate::error::ApiError;
 use crate::field::Field;
 use crate::pipeline::{encode, not_published};
 use crate::routes::openapi::envelopes::{LinkDisabled, PlatformError};
-use crate::routes::test_mode::{AdditionalData, AdditionalFields, PROGRAM_ID, TestAnswer, no_program};
+use crate::routes::openapi::examples::Examples;
+use crate::routes::test_mode::{
+    AdditionalData, AdditionalFields, OTHER_PROGRAM, PROGRAM_ID, TEST_CLICK, TestAnswer, no_program,
+};
 
 const FAILED: &str = "Click tracking failed";
 
@@ -137,7 +141,7 @@ pub async fn click(
         referral_link_id,
         program_id,
         cookie_window_days,
-    } = active(link)?.ok_or_else(|| ApiError::bad_request("Referral link not found"))?;
+    } = active(link)?.ok_or_else(link_not_found)?;
     let existing = match &click.existing_click_id {
         Some(text) => app.existing_clicks.customer_of(program_id, text.as_str()).await,
         None => None,
@@ -275,7 +279,70 @@ impl ClickRequest {
     }
 }
 
+fn link_not_found() -> ApiError {
+    ApiError::bad_request("Referral link not found")
+}
+
 /// The header is not the caller's statement but its software's: one that does not fit is left out, not refused.
 fn user_agent(headers: &HeaderMap) -> Option<LongText> {
     LongText::parse(headers.get(header::USER_AGENT)?.to_str().ok()?).ok()
+}
+
+pub fn examples() -> Examples {
+    let click_id = ClickId::parse("cust_7204319856127340_1798796400000");
+    let tracked = click_id.map(|click_id| ClickAnswer::Tracked {
+        success: true,
+        click_id,
+        partner_code: "ada".to_owned(),
+        cookie_window_days: 90,
+    });
+    Examples::default()
+        .request(
+            "The least",
+            json!({ "affiliate_url": "https://shop.example/?aff=ada" }),
+        )
+        .request(
+            "All that a browser knows",
+            json!({
+                "affiliate_url": "https://shop.example/pricing?aff=ada&utm_source=newsletter",
+                "page_url": "https://shop.example/pricing",
+                "page_title": "Pricing",
+                "referrer_url": "https://news.example/issue-12",
+                "session_id": "s-81",
+                "user_agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+                "screen_resolution": "1920x1080",
+                "viewport_size": "1280x720",
+                "language": "de-AT",
+                "timezone": "Europe/Vienna",
+                "existing_click_id": null,
+            }),
+        )
+        .request(
+            "Test mode",
+            json!({
+                "affiliate_url": "https://shop.example/?aff=ada",
+                "additional_data": { "test_mode": true, "program_id": 1 },
+            }),
+        )
+        .answer("Recorded", tracked)
+        .answer("Test mode", ClickAnswer::Test(TestAnswer::example(TEST_CLICK)))
+        .refusal(link_not_found())
+        .refusal(ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(ApiError::LinkDisabled)
+        .refusal(ApiError::internal(FAILED, anyhow::Error::msg("an example")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_are_clicks() {
+        for body in examples().requests() {
+            parse::<ClickRequest>(&body)
+                .unwrap()
+                .validate(&HeaderMap::new())
+                .unwrap();
+        }
+    }
 }

@@ -1,0 +1,213 @@
+//! The layers as descriptions tell of them: the answers they may give instead of the route's, and the headers they set.
+
+use axum::http::StatusCode;
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::schema::{AllOfBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::security::SecurityRequirement;
+use utoipa::openapi::{Content, Header, Object, Ref, RefOr, Response};
+
+use super::{Identified, Layers};
+use crate::body::malformed;
+use crate::caller::Caller;
+use crate::error::ApiError;
+use crate::routes::openapi::examples::Examples;
+
+/// An answer that may be given in place of the route's.
+struct Shared {
+    status: StatusCode,
+    when: &'static str,
+    schema: &'static str,
+    /// None where each route has a message of its own.
+    examples: Vec<ApiError>,
+}
+
+impl Layers {
+    /// What the operation says of an answer itself goes before what is said here.
+    pub fn describe(self, operation: &mut Operation) {
+        for shared in self.answers(operation) {
+            let responses = &mut operation.responses.responses;
+            if !responses.contains_key(shared.status.as_str()) {
+                responses.insert(shared.status.as_str().to_owned(), shared.response().into());
+                Examples::of_refusals(shared.examples).add_to(operation);
+            }
+        }
+        for (status, response) in &mut operation.responses.responses {
+            let RefOr::T(response) = response else { continue };
+            response.headers.extend(self.headers(status));
+            if self.announces_rotation(status) {
+                response.content.values_mut().for_each(put_warnings_beside);
+            }
+        }
+    }
+
+    fn answers(self, operation: &Operation) -> Vec<Shared> {
+        let counted = self.budget.map(|_| {
+            [
+                if takes_a_key(operation) {
+                    Shared {
+                        status: StatusCode::UNAUTHORIZED,
+                        when: "No usable key.",
+                        schema: "Unauthorized",
+                        examples: refused_keys(operation),
+                    }
+                } else {
+                    Shared {
+                        status: StatusCode::UNAUTHORIZED,
+                        when: "No key is needed, but the one that was sent had to be rotated by now.",
+                        schema: "KeyRetired",
+                        examples: vec![ApiError::KeyRetired],
+                    }
+                },
+                Shared {
+                    status: StatusCode::TOO_MANY_REQUESTS,
+                    when: "Too many requests; nothing is recorded.",
+                    schema: "RateLimited",
+                    examples: vec![ApiError::RateLimited {
+                        retry_after_seconds: 21,
+                    }],
+                },
+                Shared {
+                    status: StatusCode::INTERNAL_SERVER_ERROR,
+                    when: "Failed, or not known in time. Send it again: what was recorded is not recorded twice.",
+                    schema: "PlatformError",
+                    examples: vec![],
+                },
+            ]
+        });
+        let with_a_body = operation.request_body.as_ref().map(|_| {
+            let answer = |when, error: ApiError| Shared {
+                status: error.status(),
+                when,
+                schema: "PlatformError",
+                examples: vec![error],
+            };
+            [
+                answer(
+                    "The request cannot succeed unchanged; the message says why.",
+                    malformed(),
+                ),
+                answer("The body did not arrive in time.", ApiError::BodyTooSlow),
+                answer(
+                    "The body is too large: more than 64 KiB unless configured otherwise.",
+                    ApiError::BodyTooLarge,
+                ),
+                answer("Over capacity; nothing is recorded.", ApiError::Overloaded),
+            ]
+        });
+        counted
+            .into_iter()
+            .flatten()
+            .chain(with_a_body.into_iter().flatten())
+            .collect()
+    }
+
+    fn headers(self, status: &str) -> Vec<(String, RefOr<Header>)> {
+        let mut headers = Vec::new();
+        let mut add = |name: &str, header: Header| headers.push((name.to_owned(), header.into()));
+        let identified = match self.identified {
+            Identified::Never => false,
+            Identified::OnFailure => status == "500",
+            Identified::Always => true,
+        };
+        if identified {
+            let about = "The request's own id when it is short and plain, a new one otherwise.";
+            add("X-Request-ID", always(text(about)));
+        }
+        if self.browsers {
+            let about = "`*`: pages of any site may read the answer.";
+            add("Access-Control-Allow-Origin", always(text(about)));
+        }
+        if self.budget.is_some() {
+            add("X-RateLimit-Limit", always(integer("Requests a minute.")));
+            add(
+                "X-RateLimit-Remaining",
+                always(integer("Requests left in this minute.")),
+            );
+            let about = "When the minute ends, in seconds since 1970.";
+            add("X-RateLimit-Reset", always(integer(about)));
+            if ["429", "503"].contains(&status) {
+                add("Retry-After", always(integer("Seconds.")));
+            }
+        }
+        if self.announces_rotation(status) {
+            let about = "For a key to be rotated: `@` and when it was marked, in seconds since 1970.";
+            add("Deprecation", text(about));
+            let about = "For a key to be rotated: until when it works, as an HTTP date.";
+            add("Sunset", text(about));
+            add("Link", text("For a key to be rotated: what to do about it."));
+        }
+        headers
+    }
+
+    /// Every answer to a key that was looked up and works.
+    fn announces_rotation(self, status: &str) -> bool {
+        self.budget.is_some() && !["401", "429"].contains(&status)
+    }
+}
+
+/// The operation asks for a key, or does with one what it does not without.
+fn takes_a_key(operation: &Operation) -> bool {
+    let mut requirements = operation.security.iter().flatten();
+    requirements.any(|requirement| *requirement != SecurityRequirement::default())
+}
+
+fn refused_keys(operation: &Operation) -> Vec<ApiError> {
+    let mut requirements = operation.security.iter().flatten();
+    let is_optional = requirements.any(|requirement| *requirement == SecurityRequirement::default());
+    let unknown = Caller::Unknown.program("", "").err();
+    let missing = Caller::Anonymous.program("", "").err();
+    unknown
+        .into_iter()
+        .chain(missing.filter(|_| !is_optional))
+        .chain([ApiError::KeyRetired])
+        .collect()
+}
+
+impl Shared {
+    fn response(&self) -> Response {
+        Response::builder()
+            .description(self.when)
+            .content(
+                "application/json",
+                Content::new(Some(Ref::from_schema_name(self.schema))),
+            )
+            .build()
+    }
+}
+
+fn put_warnings_beside(content: &mut RefOr<Content>) {
+    let RefOr::T(content) = content else { return };
+    content.schema = content.schema.take().map(|answer| {
+        let both = AllOfBuilder::new()
+            .item(answer)
+            .item(Ref::from_schema_name("RotationNotice"));
+        RefOr::T(Schema::AllOf(both.build()))
+    });
+}
+
+/// `required`, which the builder has no word for.
+fn always(mut header: Header) -> Header {
+    header.extensions = Some(Extensions::from_iter([("required", true)]));
+    header
+}
+
+fn text(description: &str) -> Header {
+    header_of(Object::with_type(Type::String), description)
+}
+
+fn integer(description: &str) -> Header {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+        .minimum(Some(0));
+    header_of(schema.build(), description)
+}
+
+fn header_of(schema: Object, description: &str) -> Header {
+    HeaderBuilder::new()
+        .schema(Some(schema))
+        .description(Some(description))
+        .build()
+}
