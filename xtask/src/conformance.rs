@@ -110,7 +110,14 @@ fn service_env(area: &Area, servers: &Servers, database_url: &str, prefix: &str)
     env.set("REDIS_URL", &servers.redis_url);
     env.set("STREAM_PREFIX", prefix);
     env.set("STREAM_MAX_BYTES", (64 << 20).to_string());
-    for limit in ["CLICK_LIMIT", "LEAD_LIMIT", "SALE_REFUND_LIMIT"] {
+    for limit in [
+        "CLICK_LIMIT",
+        "LEAD_LIMIT",
+        "SALE_REFUND_LIMIT",
+        "READINESS_LIMIT",
+        "CLI_LIMIT",
+        "CHAIN_LIMIT",
+    ] {
         env.set(limit, "1000000");
     }
     Ok(env)

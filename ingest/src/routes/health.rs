@@ -60,10 +60,12 @@ pub async fn readyz(State(app): State<App>) -> Response {
 }
 
 pub fn examples() -> Examples {
-    let all_of_it = Readiness {
-        ready: true,
-        postgres: true,
+    let readiness = |postgres| Readiness {
+        ready: postgres,
+        postgres,
         jetstream: true,
     };
-    Examples::default().answer("Ready", all_of_it)
+    Examples::default()
+        .answer("Ready", readiness(true))
+        .unready("Without PostgreSQL", readiness(false))
 }

@@ -26,7 +26,7 @@ use crate::routes::test_mode::{
     AdditionalData, AdditionalFields, OTHER_PROGRAM, PROGRAM_ID, TEST_LEAD, TestAnswer, no_program,
 };
 
-const FAILED: &str = "Lead tracking failed";
+pub(super) const FAILED: &str = "Lead tracking failed";
 
 /// At least one of `click_id` and `customer_key` names the customer; both together bind them to each other.
 #[derive(Debug, Deserialize, ToSchema)]

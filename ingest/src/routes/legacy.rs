@@ -20,7 +20,7 @@ use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::field::{Field, refused};
-use crate::routes::lead::{LeadAnswer, LeadRequest, track, tracked};
+use crate::routes::lead::{FAILED as LEAD_FAILED, LeadAnswer, LeadRequest, track, tracked};
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
 use crate::routes::test_event::program_number;
@@ -334,6 +334,7 @@ pub fn lead_examples() -> Examples {
         .request("From a browser", body)
         .answer("Recorded", answer)
         .refusal(ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(ApiError::internal(LEAD_FAILED, anyhow::Error::msg("an example")))
 }
 
 pub fn test_examples() -> Examples {

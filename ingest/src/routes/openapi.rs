@@ -36,6 +36,8 @@ use crate::routes::endpoints;
         envelopes::Unauthorized,
         envelopes::KeyRetired,
         envelopes::KeyRetiredBody,
+        envelopes::InvalidKey,
+        envelopes::InvalidKeyBody,
         envelopes::RateLimited,
         envelopes::RateLimitedBody,
         envelopes::RotationNotice,

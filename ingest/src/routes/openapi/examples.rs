@@ -43,6 +43,11 @@ impl Examples {
         self.add(200, summary.to_owned(), body)
     }
 
+    /// A 503 that is no refusal.
+    pub fn unready(self, summary: &str, body: impl Serialize) -> Self {
+        self.add(503, summary.to_owned(), body)
+    }
+
     /// Called by its message.
     pub fn refusal(self, error: ApiError) -> Self {
         self.add(error.status().as_u16(), error.to_string(), error.body())

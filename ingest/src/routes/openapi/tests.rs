@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::routes::endpoint::Endpoint;
 
 fn described() -> Value {
     serde_json::from_str(&DOCUMENT).unwrap()
@@ -53,12 +54,16 @@ fn the_committed_description_is_the_servers() {
 #[test]
 fn every_endpoint_is_described_under_a_path_of_its_own() {
     let api = described();
-    let paths: Vec<_> = endpoints()
-        .iter()
-        .map(|endpoint| endpoint.path().to_owned())
+    let endpoints = endpoints();
+    let paths: BTreeSet<_> = endpoints.iter().map(Endpoint::path).collect();
+    let described: BTreeSet<_> = api["paths"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
         .collect();
-    let described: Vec<_> = api["paths"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(described, paths);
+    assert_eq!(endpoints.len(), paths.len());
     for (path, item) in api["paths"].as_object().unwrap() {
         assert!(!item.as_object().unwrap().is_empty(), "{path} has no operation");
     }
