@@ -3,7 +3,7 @@
 //! Each layer stands here twice: as it is put around a route ([`Layers::around`]), and as the route's description tells
 //! of it ([`Layers::describe`]).
 
-mod described;
+pub mod described;
 
 use std::time::Duration;
 

@@ -14,6 +14,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::routes::endpoints;
+use crate::routes::layers::described::headers;
 
 /// What stands around the endpoints. The version is the contract's, not the program's.
 #[derive(OpenApi)]
@@ -43,22 +44,23 @@ use crate::routes::endpoints;
         envelopes::RotationNotice,
         envelopes::RotationWarning,
     )),
-    modifiers(&Credentials)
+    modifiers(&Shared)
 )]
 struct Description;
 
-/// What callers show.
-struct Credentials;
+/// What the endpoints refer to: the credentials callers show, the headers of answers.
+struct Shared;
 
-impl Modify for Credentials {
+impl Modify for Shared {
     fn modify(&self, api: &mut utoipa::openapi::OpenApi) {
         let key = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("aff_…")
             .description(Some("The program's tracking token."));
-        api.components
-            .get_or_insert_default()
-            .add_security_scheme("program_key", SecurityScheme::Http(key.build()));
+        let components = api.components.get_or_insert_default();
+        components.add_security_scheme("program_key", SecurityScheme::Http(key.build()));
+        let headers = headers().map(|(name, header)| (name.to_owned(), header.into()));
+        components.headers.extend(headers);
     }
 }
 

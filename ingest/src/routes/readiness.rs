@@ -111,9 +111,7 @@ struct Poll {
         (
             status = 500,
             description = "Could not be found out.",
-            body = ReadinessFailed,
-            headers(("Retry-After" = i64, description = "Seconds."))
-        ),
+            body = ReadinessFailed,        ),
     )
 )]
 pub async fn readiness(State(app): State<App>, caller: Caller) -> Result<Json<ReadinessAnswer>, ApiError> {

@@ -35,7 +35,10 @@ impl Layers {
         }
         for (status, response) in &mut operation.responses.responses {
             let RefOr::T(response) = response else { continue };
-            response.headers.extend(self.headers(status));
+            for name in self.headers(status) {
+                let header = RefOr::Ref(Ref::new(format!("#/components/headers/{name}")));
+                response.headers.insert(name.to_owned(), header);
+            }
             if self.announces_rotation(status) {
                 response.content.values_mut().for_each(put_warnings_beside);
             }
@@ -103,48 +106,76 @@ impl Layers {
             .collect()
     }
 
-    fn headers(self, status: &str) -> Vec<(String, RefOr<Header>)> {
-        let mut headers = Vec::new();
-        let mut add = |name: &str, header: Header| headers.push((name.to_owned(), header.into()));
+    /// Names of [`headers`].
+    fn headers(self, status: &str) -> Vec<&'static str> {
         let identified = match self.identified {
             Identified::Never => false,
             Identified::OnFailure => status == "500",
             Identified::Always => true,
         };
+        let mut names = Vec::new();
         if identified {
-            let about = "The request's own id when it is short and plain, a new one otherwise.";
-            add("X-Request-ID", always(text(about)));
+            names.push("X-Request-ID");
         }
         if self.browsers {
-            let about = "`*`: pages of any site may read the answer.";
-            add("Access-Control-Allow-Origin", always(text(about)));
+            names.push("Access-Control-Allow-Origin");
         }
         if self.budget.is_some() {
-            add("X-RateLimit-Limit", always(integer("Requests a minute.")));
-            add(
-                "X-RateLimit-Remaining",
-                always(integer("Requests left in this minute.")),
-            );
-            let about = "When the minute ends, in seconds since 1970.";
-            add("X-RateLimit-Reset", always(integer(about)));
+            names.extend(["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]);
             if ["429", "503"].contains(&status) {
-                add("Retry-After", always(integer("Seconds.")));
+                names.push("Retry-After");
             }
         }
         if self.announces_rotation(status) {
-            let about = "For a key to be rotated: `@` and when it was marked, in seconds since 1970.";
-            add("Deprecation", text(about));
-            let about = "For a key to be rotated: until when it works, as an HTTP date.";
-            add("Sunset", text(about));
-            add("Link", text("For a key to be rotated: what to do about it."));
+            names.extend(["Deprecation", "Sunset", "Link"]);
         }
-        headers
+        names
     }
 
     /// Every answer to a key that was looked up and works.
     fn announces_rotation(self, status: &str) -> bool {
         self.budget.is_some() && !["401", "429"].contains(&status)
     }
+}
+
+/// The headers that layers set, by name.
+pub fn headers() -> [(&'static str, Header); 9] {
+    [
+        (
+            "X-Request-ID",
+            always(text(
+                "The request's own id when it is short and plain, a new one otherwise.",
+            )),
+        ),
+        (
+            "Access-Control-Allow-Origin",
+            always(text("`*`: pages of any site may read the answer.")),
+        ),
+        ("X-RateLimit-Limit", always(integer("Requests a minute."))),
+        (
+            "X-RateLimit-Remaining",
+            always(integer("Requests left in this minute.")),
+        ),
+        (
+            "X-RateLimit-Reset",
+            always(integer("When the minute ends, in seconds since 1970.")),
+        ),
+        (
+            "Retry-After",
+            always(integer(
+                "How many seconds to wait before the request is sent again.",
+            )),
+        ),
+        (
+            "Deprecation",
+            text("For a key to be rotated: `@` and when it was marked, in seconds since 1970."),
+        ),
+        (
+            "Sunset",
+            text("For a key to be rotated: until when it works, as an HTTP date."),
+        ),
+        ("Link", text("For a key to be rotated: what to do about it.")),
+    ]
 }
 
 /// The operation asks for a key, or does with one what it does not without.
