@@ -162,6 +162,8 @@ fn run(
     command
         // Schemathesis leaves its memory of earlier runs where it is started.
         .current_dir(checkout.target_dir())
+        .arg("--config-file")
+        .arg(checkout.root.join("xtask/schemathesis.toml"))
         .arg("run")
         .arg(format!("{}/openapi.json", ingest.url()))
         .args(["--header", &format!("Authorization: Bearer {key}")])

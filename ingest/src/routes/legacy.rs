@@ -138,7 +138,7 @@ fn unknown_step() -> ApiError {
 #[derive(Debug, Deserialize, ToSchema)]
 struct StepRequest {
     /// Needed where no key says so.
-    #[schema(schema_with = program_number)]
+    #[schema(schema_with = program_number, required = false)]
     program_id: Field<ProgramId>,
     /// `pageview` tries out clicks, `referrals` leads, `payments` sales.
     #[schema(value_type = Option<String>, pattern = "^(pageview|referrals|payments)$")]
