@@ -326,10 +326,10 @@ pub fn examples() -> Examples {
         )
         .answer("Recorded", tracked)
         .answer("Test mode", ClickAnswer::Test(TestAnswer::example(TEST_CLICK)))
-        .refusal(link_not_found())
-        .refusal(ApiError::Forbidden(OTHER_PROGRAM))
-        .refusal(ApiError::LinkDisabled)
-        .refusal(ApiError::internal(FAILED, anyhow::Error::msg("an example")))
+        .refusal(&link_not_found())
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&ApiError::LinkDisabled)
+        .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
 }
 
 #[cfg(test)]

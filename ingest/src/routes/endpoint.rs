@@ -57,7 +57,7 @@ impl Endpoint {
     }
 
     /// Any site may call it from its pages.
-    pub fn from_browsers(mut self) -> Self {
+    pub fn open_to_browsers(mut self) -> Self {
         self.layers.browsers = true;
         self
     }

@@ -241,12 +241,12 @@ pub fn examples() -> Examples {
         .answer("Recorded", tracked(false))
         .answer("Provisional", tracked(true))
         .answer("Test mode", LeadAnswer::Test(TestAnswer::example(TEST_LEAD)))
-        .refusal(refusal(LeadRefusal::CustomerNotFound))
-        .refusal(refusal(LeadRefusal::CannotBecomeLead {
+        .refusal(&refusal(LeadRefusal::CustomerNotFound))
+        .refusal(&refusal(LeadRefusal::CannotBecomeLead {
             current: CustomerStatus::Lead,
         }))
-        .refusal(ApiError::Forbidden(OTHER_PROGRAM))
-        .refusal(ApiError::internal(FAILED, anyhow::Error::msg("an example")))
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
 }
 
 #[cfg(test)]

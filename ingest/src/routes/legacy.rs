@@ -333,18 +333,18 @@ pub fn lead_examples() -> Examples {
     Examples::default()
         .request("From a browser", body)
         .answer("Recorded", answer)
-        .refusal(ApiError::Forbidden(OTHER_PROGRAM))
-        .refusal(ApiError::internal(LEAD_FAILED, anyhow::Error::msg("an example")))
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&ApiError::internal(LEAD_FAILED, anyhow::Error::msg("an example")))
 }
 
 pub fn test_examples() -> Examples {
     Examples::default()
         .request("A lead", json!({ "program_id": 1, "step_id": "referrals" }))
         .answer("Stored", TestAnswer::example(TEST_LEAD))
-        .refusal(unknown_step())
-        .refusal(no_program(PROGRAM_ID))
-        .refusal(ApiError::Forbidden(OTHER_PROGRAM))
-        .refusal(ApiError::internal(FAILED, anyhow::Error::msg("an example")))
+        .refusal(&unknown_step())
+        .refusal(&no_program(PROGRAM_ID))
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
 }
 
 pub fn check_examples() -> Examples {
@@ -374,9 +374,9 @@ pub fn check_examples() -> Examples {
         .request("Of one step", json!({ "program_id": 1, "step_id": "payments" }))
         .answer("Of all types", answer(None))
         .answer("None of this step", answer(Some(Step::Payments)))
-        .refusal(no_program(PROGRAM_ID))
-        .refusal(ApiError::Forbidden(OTHER_PROGRAM))
-        .refusal(ApiError::internal(FAILED, anyhow::Error::msg("an example")))
+        .refusal(&no_program(PROGRAM_ID))
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
 }
 
 #[cfg(test)]

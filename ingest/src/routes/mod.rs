@@ -48,11 +48,11 @@ fn tracking() -> Vec<Endpoint> {
     vec![
         Endpoint::new(routes!(click::click))
             .limited(Budget::Click)
-            .from_browsers()
+            .open_to_browsers()
             .examples(click::examples()),
         Endpoint::new(routes!(lead::lead))
             .limited(Budget::Lead)
-            .from_browsers()
+            .open_to_browsers()
             .examples(lead::examples()),
         Endpoint::new(routes!(sale::sale))
             .limited(Budget::SaleAndRefund)
@@ -64,8 +64,8 @@ fn tracking() -> Vec<Endpoint> {
 }
 
 /// Whether a program is set up, and whether its events arrive.
-fn set_up() -> [Endpoint; 3] {
-    [
+fn set_up() -> Vec<Endpoint> {
+    vec![
         Endpoint::new(routes!(test_event::test_event))
             .limited(Budget::Cli)
             .examples(test_event::examples()),
@@ -87,21 +87,21 @@ fn older_paths(tracking: &[Endpoint]) -> Vec<Endpoint> {
         let noun = endpoint.path().strip_prefix("/api/v1/track/")?;
         (noun != "lead").then(|| endpoint.under_older_path(&format!("/api/tracking/{noun}")))
     });
-    same.chain([
+    same.chain(vec![
         Endpoint::new(routes!(legacy::lead))
             .older()
             .limited(Budget::Lead)
-            .from_browsers()
+            .open_to_browsers()
             .examples(legacy::lead_examples()),
         Endpoint::new(routes!(legacy::test))
             .older()
             .limited(Budget::Lead)
-            .from_browsers()
+            .open_to_browsers()
             .examples(legacy::test_examples()),
         Endpoint::new(routes!(legacy::check))
             .older()
             .limited(Budget::Lead)
-            .from_browsers()
+            .open_to_browsers()
             .examples(legacy::check_examples()),
     ])
     .collect()

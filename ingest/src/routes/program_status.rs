@@ -153,7 +153,7 @@ pub fn examples() -> Examples {
     let data = Status::new(ProgramId::new(1), status);
     Examples::default()
         .answer("Connected", StatusAnswer { data })
-        .refusal(no_number())
-        .refusal(ApiError::Forbidden(OTHER_PROGRAM))
-        .refusal(failed)
+        .refusal(&no_number())
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&failed)
 }

@@ -183,7 +183,7 @@ pub fn examples() -> Examples {
     };
     Examples::default()
         .answer("Not there yet", ReadinessAnswer::new(ProgramId::new(1), &health))
-        .refusal(ApiError::InvalidKey)
-        .refusal(ApiError::KeyRetired)
-        .refusal(ApiError::ReadinessFailed(anyhow::Error::msg("an example")))
+        .refusal(&ApiError::InvalidKey)
+        .refusal(&ApiError::KeyRetired)
+        .refusal(&ApiError::ReadinessFailed(anyhow::Error::msg("an example")))
 }

@@ -207,9 +207,9 @@ pub fn examples() -> Examples {
         .answer("Applied", answer(&applied).ok())
         .answer("A repeat", answer(&skipped).ok())
         .answer("No commission", answer(&RefundOutcome::NoCommission).ok())
-        .refusal(invalid_amount())
-        .refusal(sale_not_found())
-        .refusal(ApiError::internal(FAILED, anyhow::Error::msg("an example")))
+        .refusal(&invalid_amount())
+        .refusal(&sale_not_found())
+        .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
 }
 
 #[cfg(test)]

@@ -388,10 +388,10 @@ pub fn examples() -> Examples {
         .answer("Recorded", answer(recorded).ok())
         .answer("Outside the attribution window", answer(expired).ok())
         .answer("Test mode", SaleAnswer::Test(TestAnswer::example(TEST_SALE)))
-        .refusal(refusal(SaleRefusal::CustomerNotFound))
-        .refusal(refusal(SaleRefusal::NoAttribution))
-        .refusal(duplicate())
-        .refusal(ApiError::internal(FAILED, anyhow::Error::msg("an example")))
+        .refusal(&refusal(SaleRefusal::CustomerNotFound))
+        .refusal(&refusal(SaleRefusal::NoAttribution))
+        .refusal(&duplicate())
+        .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
 }
 
 #[cfg(test)]

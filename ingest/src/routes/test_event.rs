@@ -276,9 +276,9 @@ pub fn examples() -> Examples {
         .request("A single event", json!({ "event_type": "sale" }))
         .answer("A chain", chain)
         .answer("A single event", event)
-        .refusal(unknown_form())
-        .refusal(ApiError::Forbidden(OTHER_PROGRAM))
-        .refusal(failed)
+        .refusal(&unknown_form())
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&failed)
 }
 
 /// A program's id, as a number or in quotes.

@@ -27,7 +27,9 @@ struct Example {
 
 impl Examples {
     pub fn of_refusals(errors: impl IntoIterator<Item = ApiError>) -> Self {
-        errors.into_iter().fold(Self::default(), Self::refusal)
+        errors
+            .into_iter()
+            .fold(Self::default(), |examples, error| examples.refusal(&error))
     }
 
     pub fn request(mut self, summary: &str, body: Value) -> Self {
@@ -49,7 +51,7 @@ impl Examples {
     }
 
     /// Called by its message.
-    pub fn refusal(self, error: ApiError) -> Self {
+    pub fn refusal(self, error: &ApiError) -> Self {
         self.add(error.status().as_u16(), error.to_string(), error.body())
     }
 
