@@ -66,7 +66,12 @@ struct RecentEvents {
     path = "/api/v1/cli/status",
     tag = "set-up",
     security(("program_key" = [])),
-    params(("program_id" = Option<i64>, Query, description = "The key's own program; it need not be named.", example = 1)),
+    params((
+        "program_id" = Option<i64>,
+        Query,
+        description = "The key's own program; it need not be named.",
+        example = 1
+    )),
     responses(
         (status = 200, description = "As of now.", body = StatusAnswer),
         (status = 400, description = "The program_id is no number.", body = PlatformError),

@@ -104,14 +104,21 @@ struct Poll {
     path = "/api/v1/programs/me/readiness",
     tag = "set-up",
     security(("program_key" = [])),
-    params(("force_recheck" = Option<String>, Query, description = "Without effect: every answer is a fresh look.", example = "true")),
+    params((
+        "force_recheck" = Option<String>,
+        Query,
+        description = "Without effect: every answer is a fresh look.",
+        example = "true"
+    )),
     responses(
         (status = 200, description = "As of now.", body = ReadinessAnswer),
         (status = 401, description = "No usable key.", body = ReadinessUnauthorized),
         (
             status = 500,
             description = "Could not be found out.",
-            body = ReadinessFailed,        ),
+            body = ReadinessFailed,
+            headers(("Retry-After" = i64, description = "How many seconds to wait before asking again."))
+        ),
     )
 )]
 pub async fn readiness(State(app): State<App>, caller: Caller) -> Result<Json<ReadinessAnswer>, ApiError> {
