@@ -3,15 +3,18 @@
 
 use anyhow::Context;
 use clap::Args;
-use common::domain::attribution::AttributionModel;
 use common::domain::commission::{CommissionType, Rate};
 use common::domain::ids::ProgramId;
 use common::domain::money::{BasisPoints, Cents, Currency};
+use common::domain::program::{ProgramSettings, ProgramStatus, Slug};
+use common::domain::text::Text;
 use common::domain::token::ProgramToken;
+use common::runtime::clock::Clock;
+use common::storage::program_settings::{self, NewProgram};
 use common::storage::provisioning::{
-    NewProgram, create_link, create_partner, create_policy, create_program, create_workspace, find_link,
-    find_program, join_program,
+    create_link, create_partner, create_policy, find_link, find_program, join_program,
 };
+use common::storage::workspaces;
 use sqlx::{PgConnection, PgPool};
 
 const PARTNERS: [(&str, &str); 2] = [("Ada's Newsletter", "ada"), ("Bruno's Reviews", "bruno")];
@@ -52,14 +55,19 @@ impl SeedDemo {
 }
 
 async fn create_demo(connection: &mut PgConnection, token: &ProgramToken) -> anyhow::Result<ProgramId> {
-    let workspace_id = create_workspace(connection, "Demo workspace").await?;
-    let program = NewProgram {
+    let workspace_id = workspaces::create(connection, "Demo workspace").await?;
+    let name = Text::parse("Demo program")?;
+    let slug = Slug::of_name(name.as_str(), rand::random());
+    let new = NewProgram {
         workspace_id,
-        name: "Demo program",
-        attribution_model: AttributionModel::LastClick,
+        settings: &ProgramSettings::new(name, slug),
+        status: ProgramStatus::Live,
         token,
+        created_at: Clock::system().now(),
     };
-    let program_id = create_program(connection, &program).await?;
+    let program_id = program_settings::create(connection, &new)
+        .await?
+        .context("another program has this slug: run it again")?;
     let everything = Rate::Percentage(BasisPoints::new(DEFAULT_RATE_BPS).context("rate out of range")?);
     create_policy(
         connection,
@@ -84,7 +92,7 @@ async fn create_demo(connection: &mut PgConnection, token: &ProgramToken) -> any
     for (name, short) in PARTNERS {
         let code = code(short, program_id);
         if find_link(connection, &code).await?.is_none() {
-            let partner_id = create_partner(connection, name).await?;
+            let partner_id = create_partner(connection, program_id, name).await?;
             let membership = join_program(connection, program_id, partner_id).await?;
             create_link(connection, membership, &code).await?;
         }

@@ -2,6 +2,7 @@
 
 use common::runtime::clock::Clock;
 use sqlx::PgPool;
+use url::Url;
 
 use crate::customer_ids::CustomerIds;
 use crate::directory::Directory;
@@ -9,6 +10,7 @@ use crate::email::EmailHasher;
 use crate::existing_clicks::ExistingClicks;
 use crate::limits::Limits;
 use crate::origin::OriginConfig;
+use crate::passwords::Passwords;
 use crate::pipeline::Pipeline;
 
 #[derive(Debug, Clone)]
@@ -16,6 +18,11 @@ pub struct App {
     pub clock: Clock,
     /// For the rare look at a program's state or at test events; the tracking routes go through the parts below.
     pub pool: PgPool,
+    /// For the management routes: however many people look at their programs, claims keep their connections.
+    pub management: PgPool,
+    pub passwords: Passwords,
+    /// Where people and browsers reach this service.
+    pub public_url: Url,
     pub directory: Directory,
     pub customer_ids: CustomerIds,
     pub existing_clicks: ExistingClicks,
@@ -23,4 +30,15 @@ pub struct App {
     pub pipeline: Pipeline,
     pub limits: Limits,
     pub origin: OriginConfig,
+    /// Of one request.
+    pub body_limit_bytes: u64,
+}
+
+impl App {
+    /// For tokens and salts.
+    pub fn random<const BYTES: usize>() -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        rand::fill(&mut bytes);
+        bytes
+    }
 }

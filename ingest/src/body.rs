@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use axum::RequestExt;
-use axum::body::{Body, Bytes};
+use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
+use axum::http::StatusCode;
 use serde::Deserialize;
 
+use crate::app::App;
 use crate::error::ApiError;
 
 /// A body that takes longer than this is an attack or a lost cause.
@@ -24,28 +25,41 @@ impl TrackingBody {
     }
 }
 
-impl<S: Sync> FromRequest<S> for TrackingBody {
+impl FromRequest<App> for TrackingBody {
     type Rejection = std::convert::Infallible;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Self::Rejection> {
-        Ok(Self(read(request.into_limited_body()).await))
+    async fn from_request(request: Request, app: &App) -> Result<Self, Self::Rejection> {
+        Ok(Self(read(request, app.body_limit_bytes).await))
     }
 }
 
-/// The limit itself is the server's setting (`BODY_LIMIT_BYTES`), 64 KiB by default.
-async fn read(body: Body) -> Result<Bytes, ApiError> {
-    tokio::time::timeout(READ_TIMEOUT, axum::body::to_bytes(body, usize::MAX))
+/// The server enforces the same limit while it reads. A body that announces more is not waited for.
+async fn read(request: Request, limit_bytes: u64) -> Result<Bytes, ApiError> {
+    if request.body().size_hint().lower() > limit_bytes {
+        return Err(ApiError::BodyTooLarge);
+    }
+    tokio::time::timeout(READ_TIMEOUT, Bytes::from_request(request, &()))
         .await
         .map_err(|_| ApiError::BodyTooSlow)?
-        .map_err(|_| ApiError::BodyTooLarge)
+        .map_err(|rejection| match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => ApiError::BodyTooLarge,
+            // Its framing is broken.
+            _ => ApiError::bad_request("Request body could not be read"),
+        })
 }
 
 /// Parses a JSON object. Whatever Content-Type says: beacons send JSON as plain text.
 pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ApiError> {
-    let malformed = || ApiError::bad_request("Request body must be a valid JSON object");
+    // All of it, not only the fields somebody reads.
+    let text = std::str::from_utf8(bytes).map_err(|_| malformed())?;
     // An array would be taken for the fields of T in their order.
-    if bytes.trim_ascii_start().first() != Some(&b'{') {
+    if !text.trim_ascii_start().starts_with('{') {
         return Err(malformed());
     }
-    serde_json::from_slice(bytes).map_err(|_| malformed())
+    serde_json::from_str(text).map_err(|_| malformed())
+}
+
+/// The refusal of a body that is no JSON object.
+pub fn malformed() -> ApiError {
+    ApiError::bad_request("Request body must be a valid JSON object")
 }

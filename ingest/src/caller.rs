@@ -8,15 +8,14 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use common::domain::ids::ProgramId;
-use common::domain::token::ProgramToken;
 
 use crate::app::App;
-use crate::credential::BearerHeader;
+use crate::credential::Credential;
 use crate::directory::{ProgramKey, Unavailable};
 use crate::error::ApiError;
 use crate::rotation;
 
-/// What the `Authorization` header came to.
+/// What the [`Credential`] came to.
 #[derive(Debug, Clone)]
 pub enum Caller {
     /// No bearer token: nothing, another scheme, or nonsense.
@@ -31,10 +30,11 @@ pub enum Caller {
 
 /// Finds the caller and leaves it with the request.
 pub async fn identify(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let caller = match BearerHeader::of(request.headers()) {
-        BearerHeader::MissingOrMalformed => Caller::Anonymous,
-        BearerHeader::EmptyToken => Caller::EmptyToken,
-        BearerHeader::Token(token) => match program_of(&app, token).await {
+    let caller = match Credential::left_with(&request) {
+        Credential::MissingOrMalformed => Caller::Anonymous,
+        Credential::EmptyToken => Caller::EmptyToken,
+        Credential::Unusable | Credential::Management(_) | Credential::Session(_) => Caller::Unknown,
+        Credential::Program(hash) => match app.directory.program_of_token(hash).await {
             Ok(None) => Caller::Unknown,
             Ok(Some(ProgramKey {
                 program_id,
@@ -55,14 +55,6 @@ pub async fn identify(State(app): State<App>, mut request: Request, next: Next) 
     };
     request.extensions_mut().insert(caller);
     next.run(request).await
-}
-
-/// What is not even of a token's form is nobody's, and costs no look-up.
-async fn program_of(app: &App, token: &str) -> Result<Option<ProgramKey>, Unavailable> {
-    match ProgramToken::parse(token) {
-        Some(token) => app.directory.program_of_token(token.hash()).await,
-        None => Ok(None),
-    }
 }
 
 impl Caller {

@@ -3,6 +3,7 @@
 use clap::Parser;
 use common::runtime::config::{HttpConfig, KeysConfig, NatsConfig, PostgresConfig, RedisConfig};
 use ipnet::IpNet;
+use url::Url;
 
 use crate::limits::LimitsConfig;
 use crate::origin::OriginConfig;
@@ -26,6 +27,12 @@ pub struct Config {
     /// Networks of our own proxies, comma-separated: their X-Forwarded-For is believed, nobody else's.
     #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpNet>,
+    /// The address people and browsers reach this service by; links in answers begin with it.
+    #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
+    pub public_url: Url,
+    /// Connections for the management routes, apart from those of the tracking routes.
+    #[arg(long, env = "MANAGEMENT_POOL_SIZE", default_value_t = 4)]
+    pub management_pool_size: u32,
     #[command(flatten)]
     pub origin: OriginConfig,
     /// Milliseconds a caller waits for the outcome of a lead, sale or refund before it is told 500 (unknown).

@@ -8,23 +8,28 @@
 //! 4. **Not live**: while neither push nor catch-up gets through, a token from memory is not believed (it may have been
 //!    revoked): it is looked up. A link is believed: clicks are answered while Postgres is down.
 //!
-//! Lock: one `RwLock`, held for map operations only, never across an await.
+//! Lock: one `RwLock`, held for map operations only, never across an await. Rows that come back in another order than
+//! they were asked for are kept apart by [`memory::Look`].
 
-use std::collections::HashMap;
+mod memory;
+
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use anyhow::Context;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use common::domain::ids::{ProgramId, ReferralLinkId};
 use common::domain::key_rotation::KeyRotation;
 use common::domain::token::TokenHash;
 use common::runtime::batch::{Batcher, Bounds};
 use common::runtime::lifecycle::Lifecycle;
-use common::storage::directory::{self as stored, DirectoryLink, DirectoryProgram, Selection};
+use common::runtime::retry::{RetryPolicy, retry};
+use common::storage::directory::{self as stored, Selection};
 use sqlx::PgPool;
 use sqlx::postgres::PgListener;
 use tokio::time::Instant;
+
+use self::memory::Memory;
 
 const CHANNEL: &str = "directory";
 const CATCH_UP_EVERY: Duration = Duration::from_secs(5);
@@ -32,7 +37,8 @@ const CATCH_UP_EVERY: Duration = Duration::from_secs(5);
 const LIVE_FOR: Duration = Duration::from_secs(15);
 /// The longest a writing transaction may take without its change being missed by a catch-up.
 const OVERLAP: TimeDelta = TimeDelta::seconds(60);
-const RECONNECT_AFTER: Duration = Duration::from_millis(500);
+const RECONNECT: RetryPolicy =
+    RetryPolicy::until_shutdown(Duration::from_millis(100), Duration::from_secs(2));
 
 /// A referral link with what a click needs of its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,17 +72,6 @@ pub struct Directory {
     links: Batcher<String, Result<(), Unavailable>>,
     tokens: Batcher<TokenHash, Result<(), Unavailable>>,
     programs: Batcher<ProgramId, Result<(), Unavailable>>,
-}
-
-#[derive(Debug, Default)]
-struct Memory {
-    links: HashMap<String, DirectoryLink>,
-    codes: HashMap<ReferralLinkId, String>,
-    programs: HashMap<ProgramId, DirectoryProgram>,
-    tokens: HashMap<TokenHash, ProgramId>,
-    /// The latest change seen.
-    seen: Option<DateTime<Utc>>,
-    live_until: Option<Instant>,
 }
 
 impl Directory {
@@ -126,6 +121,11 @@ impl Directory {
         Ok(read(&self.memory).link(code))
     }
 
+    /// Whether this was some program's token when news last came. Asks nobody.
+    pub fn has_heard_of(&self, hash: &TokenHash) -> bool {
+        read(&self.memory).owner(hash).is_some()
+    }
+
     /// The program whose tracking token has this hash.
     pub async fn program_of_token(&self, hash: TokenHash) -> Result<Option<ProgramKey>, Unavailable> {
         let known = read(&self.memory).program_of_live_token(&hash);
@@ -138,7 +138,7 @@ impl Directory {
 
     /// Whether there is such a program. Programs are never removed, so memory is believed.
     pub async fn has_program(&self, program_id: ProgramId) -> Result<bool, Unavailable> {
-        let is_known = || read(&self.memory).programs.contains_key(&program_id);
+        let is_known = || read(&self.memory).has_program(program_id);
         if is_known() {
             return Ok(true);
         }
@@ -147,56 +147,6 @@ impl Directory {
             .await
             .map_err(Unavailable::new)??;
         Ok(is_known())
-    }
-}
-
-impl Memory {
-    fn link(&self, code: &str) -> Option<Link> {
-        let link = self.links.get(code)?;
-        let (Some(program_id), Some(_)) = (link.program_id, link.partner_id) else {
-            return Some(Link::Misconfigured);
-        };
-        if !link.active {
-            return Some(Link::Inactive);
-        }
-        // Programs are read before links, so that a link's program is always there.
-        let program = self.programs.get(&program_id)?;
-        Some(Link::Active {
-            referral_link_id: link.referral_link_id,
-            program_id,
-            cookie_window_days: program.cookie_window_days,
-        })
-    }
-
-    fn program_of_live_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
-        self.live_until.filter(|until| Instant::now() < *until)?;
-        self.program_of_token(hash)
-    }
-
-    fn program_of_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
-        let program = self.programs.get(self.tokens.get(hash)?)?;
-        Some(ProgramKey {
-            program_id: program.program_id,
-            rotation: program.rotation,
-        })
-    }
-
-    fn put_program(&mut self, program: DirectoryProgram) {
-        if let Some(before) = self.programs.get(&program.program_id) {
-            self.tokens.remove(&before.token_hash);
-        }
-        self.seen = self.seen.max(Some(program.updated_at));
-        self.tokens.insert(program.token_hash, program.program_id);
-        self.programs.insert(program.program_id, program);
-    }
-
-    fn put_link(&mut self, link: DirectoryLink) {
-        if let Some(before) = self.codes.get(&link.referral_link_id) {
-            self.links.remove(before);
-        }
-        self.seen = self.seen.max(Some(link.updated_at));
-        self.codes.insert(link.referral_link_id, link.short_code.clone());
-        self.links.insert(link.short_code.clone(), link);
     }
 }
 
@@ -209,24 +159,41 @@ impl Unavailable {
 /// Listens and catches up, for ever.
 async fn follow(pool: PgPool, memory: Arc<RwLock<Memory>>) {
     loop {
-        if let Err(error) = listen(&pool, &memory).await {
+        let connected = retry(
+            &RECONNECT,
+            || connect(&pool, &memory),
+            |error| {
+                tracing::warn!(
+                    error = format!("{error:#}"),
+                    "directory: cannot listen, trying again"
+                );
+                true
+            },
+        );
+        // The policy never gives up: an error does not get here.
+        let Ok(listener) = connected.await else { continue };
+        if let Err(error) = listen(listener, &pool, &memory).await {
             tracing::warn!(
                 error = format!("{error:#}"),
                 "directory: lost its listener, reconnecting"
             );
         }
-        tokio::time::sleep(RECONNECT_AFTER).await;
     }
 }
 
-/// Returns when the connection is lost.
-async fn listen(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> {
+/// A listener that has missed nothing: changes were caught up with once it listened.
+async fn connect(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<PgListener> {
     let mut listener = PgListener::connect_with(pool).await?;
     listener.listen(CHANNEL).await?;
-    let mut catch_ups = tokio::time::interval(CATCH_UP_EVERY);
+    catch_up(pool, memory).await?;
+    Ok(listener)
+}
+
+/// Returns when the connection is lost.
+async fn listen(mut listener: PgListener, pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> {
+    let mut catch_ups = tokio::time::interval_at(Instant::now() + CATCH_UP_EVERY, CATCH_UP_EVERY);
     loop {
         tokio::select! {
-            // The first tick is immediate: notifications were missed while nobody listened.
             _ = catch_ups.tick() => catch_up(pool, memory).await?,
             notification = listener.try_recv() => match notification? {
                 Some(notification) => reload(pool, memory, notification.payload()).await?,
@@ -249,7 +216,7 @@ async fn reload(pool: &PgPool, memory: &RwLock<Memory>, payload: &str) -> anyhow
 
 /// What may have changed since the last look.
 fn changed(memory: &RwLock<Memory>) -> Selection {
-    Selection::ChangedSince(read(memory).seen.map(|seen| seen - OVERLAP))
+    Selection::ChangedSince(read(memory).changed_at().map(|latest| latest - OVERLAP))
 }
 
 async fn catch_up(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> {
@@ -262,19 +229,21 @@ async fn catch_up(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> 
 }
 
 async fn put_programs(pool: &PgPool, memory: &RwLock<Memory>, selection: &Selection) -> anyhow::Result<()> {
+    let look = write(memory).look();
     let programs = stored::programs(pool, selection).await?;
     let mut memory = write(memory);
     for program in programs {
-        memory.put_program(program);
+        memory.put_program(program, look);
     }
     Ok(())
 }
 
 async fn put_links(pool: &PgPool, memory: &RwLock<Memory>, selection: &Selection) -> anyhow::Result<()> {
+    let look = write(memory).look();
     let links = stored::links(pool, selection).await?;
     let mut memory = write(memory);
     for link in links {
-        memory.put_link(link);
+        memory.put_link(link, look);
     }
     Ok(())
 }
@@ -309,7 +278,7 @@ async fn look_up_tokens(
         ids.extend(
             hashes
                 .iter()
-                .filter_map(|hash| read(&memory).tokens.get(hash).map(|program| program.get())),
+                .filter_map(|hash| read(&memory).owner(hash).map(ProgramId::get)),
         );
         if !ids.is_empty() {
             put_programs(&pool, &memory, &Selection::Ids(ids)).await?;

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use common::storage::StorageError;
 use serde_json::json;
 
 use crate::request_id::RequestId;
@@ -28,6 +29,9 @@ pub enum ApiError {
     /// The credential is good, but not for what was asked.
     #[error("{0}")]
     Forbidden(&'static str),
+    /// The credential is good, and its owner is locked out.
+    #[error("Your account has been suspended")]
+    AccountBlocked,
     #[error("{0}")]
     NotFound(&'static str),
     #[error("{0}")]
@@ -83,6 +87,11 @@ impl ApiError {
         }
     }
 
+    /// A failure of ours on a route that has no message of its own for it.
+    pub fn unexpected(cause: impl Into<anyhow::Error>) -> Self {
+        Self::internal("Internal Server Error", cause)
+    }
+
     /// A failure of ours, told with the id of its request; other errors stay as they are.
     pub fn quoting(self, request_id: &RequestId) -> Self {
         match self {
@@ -95,11 +104,11 @@ impl ApiError {
         }
     }
 
-    fn status(&self) -> StatusCode {
+    pub fn status(&self) -> StatusCode {
         match self {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::Unauthorized(_) | Self::KeyRetired | Self::InvalidKey => StatusCode::UNAUTHORIZED,
-            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::Forbidden(_) | Self::AccountBlocked => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Conflict(_) => StatusCode::CONFLICT,
@@ -118,7 +127,7 @@ impl ApiError {
         match self {
             Self::BadRequest(_) => "BadRequestError",
             Self::Unauthorized(_) | Self::KeyRetired | Self::InvalidKey => "UnauthorizedError",
-            Self::Forbidden(_) => "ForbiddenError",
+            Self::Forbidden(_) | Self::AccountBlocked => "ForbiddenError",
             Self::NotFound(_) => "NotFoundError",
             Self::MethodNotAllowed => "MethodNotAllowedError",
             Self::Conflict(_) => "ConflictError",
@@ -146,7 +155,7 @@ impl ApiError {
         }
     }
 
-    fn body(&self) -> serde_json::Value {
+    pub fn body(&self) -> serde_json::Value {
         let message = self.to_string();
         match self {
             Self::LinkDisabled => json!({
@@ -197,8 +206,21 @@ impl ApiError {
     fn details(&self) -> serde_json::Value {
         match self {
             Self::InternalQuoted { request_id, .. } => json!({ "request_id": request_id }),
+            Self::AccountBlocked => json!({ "code": "ACCOUNT_BLOCKED" }),
             _ => json!({}),
         }
+    }
+}
+
+impl From<StorageError> for ApiError {
+    fn from(error: StorageError) -> Self {
+        Self::unexpected(error)
+    }
+}
+
+impl From<sqlx::Error> for ApiError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::unexpected(error)
     }
 }
 
@@ -240,6 +262,13 @@ mod tests {
         assert_eq!(body["success"], false);
         assert_eq!(body["message"], body["error"]["message"]);
         assert!(body.get("data").is_none());
+    }
+
+    #[test]
+    fn a_suspended_account_is_told_by_a_code() {
+        let body = ApiError::AccountBlocked.body();
+        assert_eq!(body["error"]["status"], 403);
+        assert_eq!(body["error"]["details"], json!({ "code": "ACCOUNT_BLOCKED" }));
     }
 
     #[test]

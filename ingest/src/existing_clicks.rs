@@ -4,15 +4,26 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use common::domain::click_id::{ClickId, ClickIdCodec};
 use common::domain::ids::{CustomerId, ProgramId};
 use common::runtime::batch::{Batcher, Bounds};
 use common::runtime::lifecycle::Lifecycle;
+use common::runtime::retry::{self, RetryPolicy};
 use common::storage::customers::{CustomerIdentity, identities_from_pool};
 use sqlx::PgPool;
 
 /// A click must not wait for a slow database: after this it is recorded for a new customer.
 const ANSWER_WITHIN: Duration = Duration::from_millis(250);
+/// How long after its click a click_id may still be on its way into the table.
+const CLICK_MAY_LAG: TimeDelta = TimeDelta::seconds(5);
+/// Looking again for such a click_id, as often as [`ANSWER_WITHIN`] allows.
+const LOOK_AGAIN: RetryPolicy = RetryPolicy {
+    first_delay: Duration::from_millis(10),
+    max_delay: Duration::from_millis(80),
+    max_attempts: 10,
+    max_elapsed: Some(ANSWER_WITHIN),
+};
 
 #[derive(Debug, Clone)]
 pub struct ExistingClicks {
@@ -38,11 +49,30 @@ impl ExistingClicks {
 
     /// The customer of this program whose click_id this is, to the letter. Anything else counts as absent:
     /// forged, of another program, malformed, or not to be found out in time.
-    pub async fn customer_of(&self, program_id: ProgramId, text: &str) -> Option<(CustomerId, ClickId)> {
+    pub async fn customer_of(
+        &self,
+        program_id: ProgramId,
+        text: &str,
+        now: DateTime<Utc>,
+    ) -> Option<(CustomerId, ClickId)> {
         let click_id = ClickId::parse(text)?;
-        let lookup = self.lookups.submit(click_id.clone());
-        let found = tokio::time::timeout(ANSWER_WITHIN, lookup).await.ok()?.ok()??;
+        let found = tokio::time::timeout(ANSWER_WITHIN, self.find(&click_id, now));
+        let found = found.await.ok()??;
         (found.program_id == program_id).then_some((found.customer_id, click_id))
+    }
+
+    /// A click is written behind its answer: an id that has just been issued is looked for again.
+    async fn find(&self, click_id: &ClickId, now: DateTime<Utc>) -> Option<CustomerIdentity> {
+        let age = now.timestamp_millis().saturating_sub(click_id.issued_at_ms());
+        let may_still_come = age.abs() < CLICK_MAY_LAG.num_milliseconds();
+        let mut delays = retry::delays(&LOOK_AGAIN);
+        loop {
+            let found = self.lookups.submit(click_id.clone()).await.ok()?;
+            if found.is_some() || !may_still_come {
+                return found;
+            }
+            tokio::time::sleep(delays.next()?).await;
+        }
     }
 
     pub fn codec(&self) -> &ClickIdCodec {

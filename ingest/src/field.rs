@@ -3,11 +3,8 @@
 //! A body is parsed once, straight into these. Types that are wrong do not fail the parse, because the contract
 //! gives each field its own message; unknown fields are skipped, so nothing a caller invents has an effect.
 
-use std::fmt;
-use std::marker::PhantomData;
-
 use common::domain::text::{Text, TextError};
-use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::error::ApiError;
@@ -57,6 +54,14 @@ impl Field<bool> {
     }
 }
 
+/// For a change: a field that is not there is `None`, and `null`, which takes a setting back, is [`Field::Absent`].
+/// Used as `#[serde(default, deserialize_with = "stated")]`.
+pub fn stated<'de, T: FieldType, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Field<T>>, D::Error> {
+    Field::deserialize(deserializer).map(Some)
+}
+
 /// `<field> must …`: the form of every message about a field that has none of its own in the contract.
 pub fn refused(name: &str, rule: &str) -> ApiError {
     ApiError::bad_request(format!("{name} {rule}"))
@@ -64,7 +69,7 @@ pub fn refused(name: &str, rule: &str) -> ApiError {
 
 /// A JSON type that a [`Field`] accepts.
 pub trait FieldType: Sized {
-    fn from_text(_: &str) -> Option<Self> {
+    fn from_text(_: String) -> Option<Self> {
         None
     }
     fn from_integer(_: i64) -> Option<Self> {
@@ -76,8 +81,8 @@ pub trait FieldType: Sized {
 }
 
 impl FieldType for String {
-    fn from_text(text: &str) -> Option<Self> {
-        Some(text.to_owned())
+    fn from_text(text: String) -> Option<Self> {
+        Some(text)
     }
 }
 
@@ -93,67 +98,26 @@ impl FieldType for bool {
     }
 }
 
+/// By way of the text that stands there: a number need not fit any type of ours to be told from other values.
 impl<'de, T: FieldType> Deserialize<'de> for Field<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // As an option, so that a field that is not there at all needs no default to be absent.
-        deserializer.deserialize_option(FieldVisitor(PhantomData))
+        let Some(raw) = Option::<&RawValue>::deserialize(deserializer)?.map(RawValue::get) else {
+            return Ok(Self::Absent);
+        };
+        let value = match raw.as_bytes().first() {
+            Some(b'"') => T::from_text(serde_json::from_str(raw).map_err(de::Error::custom)?),
+            Some(b't' | b'f') => T::from_boolean(raw == "true"),
+            Some(b'-' | b'0'..=b'9') => integer(raw).and_then(T::from_integer),
+            _ => None,
+        };
+        Ok(value.map_or(Self::WrongType, Self::Given))
     }
 }
 
-struct FieldVisitor<T>(PhantomData<T>);
-
-impl<T: FieldType> FieldVisitor<T> {
-    fn accept(value: Option<T>) -> Field<T> {
-        value.map_or(Field::WrongType, Field::Given)
-    }
-}
-
-impl<'de, T: FieldType> Visitor<'de> for FieldVisitor<T> {
-    type Value = Field<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Self::accept(T::from_text(text)))
-    }
-
-    fn visit_i64<E: de::Error>(self, integer: i64) -> Result<Self::Value, E> {
-        Ok(Self::accept(T::from_integer(integer)))
-    }
-
-    fn visit_u64<E: de::Error>(self, integer: u64) -> Result<Self::Value, E> {
-        Ok(Self::accept(
-            i64::try_from(integer).ok().and_then(T::from_integer),
-        ))
-    }
-
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Field::WrongType)
-    }
-
-    fn visit_bool<E: de::Error>(self, boolean: bool) -> Result<Self::Value, E> {
-        Ok(Self::accept(T::from_boolean(boolean)))
-    }
-
-    fn visit_none<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(Field::Absent)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Field::WrongType)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Field::WrongType)
-    }
+/// An integer written as one. Minus zero is none: who wrote it meant something else than 0.
+fn integer(number: &str) -> Option<i64> {
+    number.parse().ok().filter(|_| number != "-0")
 }
 
 /// Free-form detail: an object or an array, kept as the caller wrote it.
@@ -179,7 +143,35 @@ pub fn free_form(
     if holds_nul(&value) {
         return Err(refused(name, "must not contain NUL characters"));
     }
+    if numbers(raw.get()).any(|number| !is_storable(number)) {
+        return Err(refused(name, "must not contain numbers of more than 64 digits"));
+    }
     Ok(Some(raw.to_owned()))
+}
+
+/// The numbers of a valid JSON text, as they are written.
+fn numbers(json: &str) -> impl Iterator<Item = &str> {
+    let mut in_string = false;
+    let mut escaped = false;
+    json.split(move |c: char| {
+        let inside = in_string;
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => in_string = !in_string,
+            _ => {}
+        }
+        inside || !(c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E'))
+    })
+    .filter(|token| token.starts_with(|c: char| c == '-' || c.is_ascii_digit()))
+}
+
+/// A `numeric` has room for 16,383 digits behind the point. Nobody needs 64.
+fn is_storable(number: &str) -> bool {
+    let exponent = number
+        .split_once(['e', 'E'])
+        .map_or("0", |(_, exponent)| exponent);
+    number.len() <= 64 && exponent.parse::<i16>().is_ok_and(|exponent| exponent.abs() <= 64)
 }
 
 fn holds_nul(value: &serde_json::Value) -> bool {
@@ -213,10 +205,19 @@ mod tests {
     #[test]
     fn an_integer_is_one_only_when_written_as_one_within_64_bits() {
         assert_eq!(field::<i64>("9223372036854775807"), Field::Given(i64::MAX));
-        for json in ["9223372036854775808", "1e2", "1.0", "\"100\"", "1e400000"] {
-            let parsed = serde_json::from_str::<Field<i64>>(json);
-            assert!(!matches!(parsed, Ok(Field::Given(_))), "{json}");
+        for json in ["9223372036854775808", "1e2", "1.0", "-0", "\"100\"", "1e400000"] {
+            assert_eq!(field::<i64>(json), Field::WrongType, "{json}");
         }
+    }
+
+    #[test]
+    fn numbers_are_told_from_digits_in_texts() {
+        let found = |json: &'static str| numbers(json).collect::<Vec<_>>();
+        assert_eq!(
+            found(r#"{"a1": [1, -2.5e+3,"4\\"], "5\"6": 7E8}"#),
+            ["1", "-2.5e+3", "7E8"]
+        );
+        assert_eq!(found(r#"[true,false,null,"1e-20000"]"#), [""; 0]);
     }
 
     #[test]
@@ -239,6 +240,8 @@ mod tests {
             r#"["\u0000"]"#,
             r#"{"\u0000": 1}"#,
             r#"["\ud800"]"#,
+            "[1e-65]",
+            r#"{"\"a": -1E-20000}"#,
         ] {
             assert!(read(json).is_err(), "{json}");
         }

@@ -3,6 +3,7 @@
 //! It decides nothing about money. A request travels `routes/<noun>.rs` → `common::messages::<noun>` → the worker's
 //! `steps/<noun>.rs`, and its outcome comes back by the reply inbox.
 
+mod access;
 mod app;
 mod body;
 mod caller;
@@ -18,6 +19,7 @@ mod existing_clicks;
 mod field;
 mod limits;
 mod origin;
+mod passwords;
 mod pipeline;
 mod request_id;
 mod rotation;
@@ -33,6 +35,7 @@ use common::bus::reply::ReplyInbox;
 use common::bus::topology::Topology;
 use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
+use common::runtime::config::PostgresConfig;
 use common::runtime::lifecycle::Lifecycle;
 use common::runtime::{http, postgres};
 use tokio::net::TcpListener;
@@ -46,6 +49,7 @@ use crate::directory::Directory;
 use crate::email::EmailHasher;
 use crate::existing_clicks::ExistingClicks;
 use crate::limits::Limits;
+use crate::passwords::Passwords;
 use crate::pipeline::Pipeline;
 
 /// Serves until shutdown.
@@ -62,6 +66,10 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
 /// Connects to everything and starts the parts that outlive a request.
 async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::Result<App> {
     let pool = postgres::connect(&config.postgres, "ingest").await?;
+    let management = PostgresConfig {
+        pool_size: config.management_pool_size,
+        ..config.postgres.clone()
+    };
     let nats = bus::connect::connect(&config.nats, "ingest").await?;
     let topology = Topology::from(&config.nats);
     topology.ensure(&nats.jetstream).await?;
@@ -77,6 +85,9 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
     };
     let codec = Arc::new(config.keys.click_id_codec());
     Ok(App {
+        management: postgres::connect_lazily(&management, "ingest management")?,
+        passwords: Passwords::new(App::random())?,
+        public_url: config.public_url.clone(),
         directory: Directory::start(pool.clone(), lifecycle).await?,
         customer_ids: CustomerIds::start(pool.clone(), lifecycle).await?,
         existing_clicks: ExistingClicks::start(pool.clone(), codec, lifecycle),
@@ -99,6 +110,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             lifecycle,
         )?,
         origin: config.origin.clone(),
+        body_limit_bytes: config.http.body_limit_bytes as u64,
         clock,
         pool,
     })

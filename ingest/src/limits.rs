@@ -16,15 +16,16 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use clap::Args;
 use common::domain::ids::ProgramId;
-use common::domain::token::ProgramToken;
 use common::runtime::clock::Clock;
 use common::runtime::config::RedisConfig;
 use common::runtime::lifecycle::Lifecycle;
+use sha2::{Digest, Sha256};
 
 use self::local::LocalCounters;
 use self::redis::RedisCounters;
 use crate::client_address::ClientAddress;
-use crate::credential::BearerHeader;
+use crate::credential::Credential;
+use crate::directory::Directory;
 use crate::error::ApiError;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -49,6 +50,9 @@ pub struct LimitsConfig {
     /// The CLI's routes together, for each program key.
     #[arg(long, env = "CLI_LIMIT", default_value_t = 60)]
     pub cli_limit: u32,
+    /// Attempts to sign in, for each client address. For each account it is a quarter of them.
+    #[arg(long, env = "SIGN_IN_LIMIT", default_value_t = 20)]
+    pub sign_in_limit: u32,
     /// Test chains an hour, for each program.
     #[arg(long, env = "CHAIN_LIMIT", default_value_t = 10)]
     pub chain_limit: u32,
@@ -160,10 +164,27 @@ impl Limits {
 
     /// Counts a test chain of a program, and refuses it if it is one too many in its hour.
     pub async fn spend_chain(&self, program_id: ProgramId) -> Result<(), ApiError> {
-        let count = self
-            .count(&format!("chain:program:{program_id}"), Window::Hour)
-            .await;
-        if count.used > u64::from(self.limits.chain_limit) {
+        let key = format!("chain:program:{program_id}");
+        self.spend(&key, Window::Hour, self.limits.chain_limit).await
+    }
+
+    /// Counts an attempt to sign in, or to use a one-time secret, by address and by the account it is aimed at.
+    pub async fn spend_sign_in(&self, client: Option<ClientAddress>, account: &str) -> Result<(), ApiError> {
+        let limit = self.limits.sign_in_limit;
+        let address = client.map_or_else(|| "unknown".to_owned(), |client| client.subscriber().to_string());
+        self.spend(&format!("sign_in:ip:{address}"), Window::Minute, limit)
+            .await?;
+        // The name may be anything of any length, and is personal: what is kept of it is a hash.
+        let account = Sha256::digest(account.trim().to_lowercase());
+        let start = u64::from_be_bytes(account.first_chunk().copied().unwrap_or_default());
+        let key = format!("sign_in:account:{start:016x}");
+        self.spend(&key, Window::Minute, limit.div_ceil(4)).await
+    }
+
+    /// Counts one of something that is limited beside the routes.
+    async fn spend(&self, key: &str, window: Window, limit: u32) -> Result<(), ApiError> {
+        let count = self.count(key, window).await;
+        if count.used > u64::from(limit) {
             return Err(ApiError::RateLimited {
                 retry_after_seconds: count.retry_after_seconds(),
             });
@@ -199,13 +220,19 @@ impl Limits {
 #[derive(Debug, Clone)]
 pub struct Enforced {
     pub limits: Limits,
+    pub directory: Directory,
     pub budget: Budget,
 }
 
 /// Counts the request; answers 429 if it is too many, and gives every answer its three headers.
 pub async fn enforce(State(enforced): State<Enforced>, request: Request, next: Next) -> Response {
-    let Enforced { limits, budget } = enforced;
-    let count = limits.count(&key(budget, &request), Window::Minute).await;
+    let Enforced {
+        limits,
+        directory,
+        budget,
+    } = enforced;
+    let key = key(budget, &directory, &request);
+    let count = limits.count(&key, Window::Minute).await;
     let limit = u64::from(limits.limit(budget));
     let mut response = if count.used > limit {
         ApiError::RateLimited {
@@ -214,7 +241,7 @@ pub async fn enforce(State(enforced): State<Enforced>, request: Request, next: N
         .into_response()
     } else {
         // The limiter's state is not held while the request is worked on.
-        drop(limits);
+        drop((limits, directory));
         next.run(request).await
     };
     let headers = response.headers_mut();
@@ -224,16 +251,14 @@ pub async fn enforce(State(enforced): State<Enforced>, request: Request, next: N
     response
 }
 
-/// `<budget>:<who>`. A key is known by the start of its hash; one that cannot be anybody's counts by address, so that
-/// inventing keys buys nothing.
-fn key(budget: Budget, request: &Request) -> String {
-    let token = match BearerHeader::of(request.headers()) {
-        BearerHeader::Token(token) if budget.is_by_key() => ProgramToken::parse(token),
-        _ => None,
-    };
+/// `<budget>:<who>`. A key is known by the start of its hash. One that is nobody's, as far as this ingest has heard,
+/// counts by address, so that inventing keys buys nothing; a new one does until its first request has been answered.
+fn key(budget: Budget, directory: &Directory, request: &Request) -> String {
     let name = budget.name();
-    if let Some(token) = token {
-        let hash = token.hash();
+    if let Credential::Program(hash) = Credential::left_with(request)
+        && budget.is_by_key()
+        && directory.has_heard_of(&hash)
+    {
         let start: u64 = hash
             .as_bytes()
             .iter()

@@ -43,7 +43,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     let listener = TcpListener::bind(config.http.listen)
         .await
         .context("binding the listen address")?;
-    let visitors = Visitors::load(config.geoip_db_path.as_deref()).await?;
+    let visitors = Arc::new(Visitors::load(config.geoip_db_path.as_deref()).await?);
     let pool = postgres::connect(&config.postgres, "worker").await?;
     let nats = bus::connect::connect(&config.nats, "worker").await?;
     let topology = Topology::from(&config.nats);
@@ -76,13 +76,17 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
         .spawn(upkeep::run(pool.clone(), clock, lifecycle.clone()));
     let clicks = ClickStep {
         context: context.clone(),
+        visitors: Arc::clone(&visitors),
+    };
+    let test_events = TestEventStep {
+        context: context.clone(),
         visitors,
     };
     start(clicks, &nats, &topology, &lifecycle);
     start(LeadStep(context.clone()), &nats, &topology, &lifecycle);
     start(SaleStep(context.clone()), &nats, &topology, &lifecycle);
     start(RefundStep(context.clone()), &nats, &topology, &lifecycle);
-    start(TestEventStep(context.clone()), &nats, &topology, &lifecycle);
+    start(test_events, &nats, &topology, &lifecycle);
     start(TestChainStep::new(context.clone()), &nats, &topology, &lifecycle);
     start(NotificationStep(context), &nats, &topology, &lifecycle);
     tracing::info!(listen = %listener.local_addr()?, "worker is ready");

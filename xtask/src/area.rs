@@ -48,6 +48,21 @@ impl Checkout {
         }
     }
 
+    /// Servers and services of `cargo xtask bench`; the data starts empty each time.
+    pub(crate) fn bench_area(&self) -> Area {
+        Area {
+            dir: self.root.join(".dev/bench"),
+        }
+    }
+
+    /// The same checkout with its release binaries.
+    pub(crate) fn released(&self) -> Self {
+        Self {
+            root: self.root.clone(),
+            bin_dir: self.target_dir().join("release"),
+        }
+    }
+
     /// Server executables that were fetched for this checkout.
     pub(crate) fn fetched_bin_dir(&self) -> PathBuf {
         self.root.join(".dev/bin")

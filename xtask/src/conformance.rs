@@ -28,9 +28,6 @@ const SEED: &str = "20261121";
 const EXAMPLES_EACH: &str = "60";
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// The one check that is off: a well-formed request about a customer, a link or a state that does not fit is refused
-/// with 400 by the contract, which the check takes for a mistake.
-const OFF: &str = "positive_data_acceptance";
 /// The customer of the description's examples.
 const CUSTOMER_KEY: &str = "user-42";
 
@@ -110,7 +107,14 @@ fn service_env(area: &Area, servers: &Servers, database_url: &str, prefix: &str)
     env.set("REDIS_URL", &servers.redis_url);
     env.set("STREAM_PREFIX", prefix);
     env.set("STREAM_MAX_BYTES", (64 << 20).to_string());
-    for limit in ["CLICK_LIMIT", "LEAD_LIMIT", "SALE_REFUND_LIMIT"] {
+    for limit in [
+        "CLICK_LIMIT",
+        "LEAD_LIMIT",
+        "SALE_REFUND_LIMIT",
+        "READINESS_LIMIT",
+        "CLI_LIMIT",
+        "CHAIN_LIMIT",
+    ] {
         env.set(limit, "1000000");
     }
     Ok(env)
@@ -155,10 +159,11 @@ fn run(
     command
         // Schemathesis leaves its memory of earlier runs where it is started.
         .current_dir(checkout.target_dir())
+        .arg("--config-file")
+        .arg(checkout.root.join("xtask/schemathesis.toml"))
         .arg("run")
         .arg(format!("{}/openapi.json", ingest.url()))
         .args(["--header", &format!("Authorization: Bearer {key}")])
-        .args(["--checks", "all", "--exclude-checks", OFF])
         .args(["--seed", SEED, "--max-examples", EXAMPLES_EACH])
         .args(["--generation-database", "none", "--continue-on-failure"])
         .args(["--request-timeout", "20", "--suppress-health-check", "all"])

@@ -1,6 +1,7 @@
-//! What the documents name must be there: `docs/contract.md` names a test for each rule, `docs/architecture.md` the files
-//! a sale walks through.
+//! What the documents name must be there: `docs/contract.md` names an entry of the contract's table or a test for each
+//! rule, and no entry is left out; `docs/architecture.md` names the files a sale walks through.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -33,6 +34,54 @@ fn every_test_the_contract_table_names_exists() {
 fn only_names_of_tests_are_looked_for() {
     let table = "| `a.rs::b` | `clicks`, see `docs/x.md` and `c_d.rs::e_f` |";
     assert_eq!(named_tests(table), [("a", "b"), ("c_d", "e_f")]);
+}
+
+/// `file.yaml: rule`, as the table writes it, on one line.
+fn named_entries(table: &str) -> BTreeSet<String> {
+    table
+        .lines()
+        .flat_map(|line| line.split('`').skip(1).step_by(2))
+        .filter(|code| code.contains(".yaml: "))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The entries of one file, named as in the document. Each rule stands on a line of its own, unquoted; the tests that
+/// run the table see to that.
+fn entries(file: &str, text: &str) -> BTreeSet<String> {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("- rule: "))
+        .map(|rule| format!("{file}: {rule}"))
+        .collect()
+}
+
+#[test]
+fn the_contract_table_names_every_entry_and_no_other() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let named = named_entries(&fs::read_to_string(root.join("docs/contract.md")).unwrap());
+    let mut there = BTreeSet::new();
+    for file in fs::read_dir(root.join("ingest/tests/contract")).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        there.extend(entries(&name, &fs::read_to_string(path).unwrap()));
+    }
+    assert!(there.len() > 100, "{}", there.len());
+    let missing: Vec<_> = named.difference(&there).collect();
+    assert!(missing.is_empty(), "named, but not there: {missing:#?}");
+    let left_out: Vec<_> = there.difference(&named).collect();
+    assert!(left_out.is_empty(), "there, but not named: {left_out:#?}");
+}
+
+#[test]
+fn entries_are_told_by_file_and_rule() {
+    let named = named_entries("- `a.yaml: One is one`\n| `b.rs::c` | `a.yaml: Two, too`, see `a.yaml` |");
+    let there = entries(
+        "a.yaml",
+        "# Comment\nentries:\n- rule: One is one\n  steps: []\n- rule: Two, too\n",
+    );
+    let both = ["a.yaml: One is one", "a.yaml: Two, too"].map(str::to_owned);
+    assert_eq!(named, BTreeSet::from(both.clone()));
+    assert_eq!(there, BTreeSet::from(both));
 }
 
 /// Paths of the tree, as the text writes them: with a slash, and an ending or a trailing slash.

@@ -8,6 +8,7 @@
 )]
 
 mod area;
+mod bench;
 mod cargo;
 mod ci;
 mod conformance;
@@ -57,6 +58,9 @@ enum Command {
     },
     /// Everything the continuous integration runs, in its order.
     Ci,
+    /// Measure the release build on this machine.
+    #[command(subcommand)]
+    Bench(bench::Scenario),
 }
 
 fn main() -> ExitCode {
@@ -82,5 +86,8 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test { args } => test::test(&checkout, &args, &interrupt),
         Command::Sqlx { check } => sqlx::sqlx(&checkout, check, &interrupt).map(|()| ExitCode::SUCCESS),
         Command::Ci => ci::ci(&checkout, &interrupt),
+        Command::Bench(scenario) => {
+            bench::bench(&checkout, &scenario, &interrupt).map(|()| ExitCode::SUCCESS)
+        }
     }
 }

@@ -57,17 +57,16 @@ impl Recorded {
     }
 
     pub(crate) fn send(&self, signal: StopSignal) {
+        self.send_named(signal.name());
+    }
+
+    /// Any signal, by its name without `SIG`.
+    pub(crate) fn send_named(&self, signal: &str) {
         if self.is_alive() {
             // The shell's own kill is everywhere; the program of that name is not. That the process ended
             // meanwhile is the one failure to expect, and what was asked for.
             let _ = Command::new("sh")
-                .args([
-                    "-c",
-                    "kill -s \"$1\" \"$2\"",
-                    "sh",
-                    signal.name(),
-                    &self.pid.to_string(),
-                ])
+                .args(["-c", "kill -s \"$1\" \"$2\"", "sh", signal, &self.pid.to_string()])
                 .stderr(Stdio::null())
                 .status();
         }

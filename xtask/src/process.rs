@@ -83,6 +83,15 @@ impl Running {
         Ok(())
     }
 
+    /// What was started under this name.
+    pub(crate) fn process(&self, name: &str) -> Option<Recorded> {
+        self.pids
+            .entries
+            .iter()
+            .find(|process| process.name == name)
+            .cloned()
+    }
+
     /// Lets everything run on without this command.
     pub(crate) fn leave(mut self) -> Result<()> {
         self.pids.retain(|process| process.name != SUPERVISOR)?;

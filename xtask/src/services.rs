@@ -43,20 +43,32 @@ pub(crate) fn start(
     running: &mut Running,
 ) -> Result<Vec<Service>> {
     let mut ports = Ports::of(area)?;
-    let mut services = Vec::new();
-    for name in SERVICES {
-        let port = ports.choose(name, (name == INGEST).then_some(INGEST_PORT))?;
-        let mut command = in_own_session(checkout.bin_dir.join(name));
-        command
-            .current_dir(&checkout.root)
-            .envs(env.iter())
-            .env("LISTEN", format!("127.0.0.1:{port}"))
-            // So that X-Forwarded-For can be tried from this machine.
-            .env("TRUSTED_PROXIES", "127.0.0.0/8,::1/128");
-        running.start(name, command, area.log(name), StopSignal::Term)?;
-        services.push(Service { name, port });
-    }
-    Ok(services)
+    SERVICES
+        .into_iter()
+        .map(|name| start_as(name, name, checkout, area, env, &mut ports, running))
+        .collect()
+}
+
+/// Starts one of them under a name of its own.
+pub(crate) fn start_as(
+    name: &'static str,
+    program: &str,
+    checkout: &Checkout,
+    area: &Area,
+    env: &EnvFile,
+    ports: &mut Ports,
+    running: &mut Running,
+) -> Result<Service> {
+    let port = ports.choose(name, (name == INGEST).then_some(INGEST_PORT))?;
+    let mut command = in_own_session(checkout.bin_dir.join(program));
+    command
+        .current_dir(&checkout.root)
+        .envs(env.iter())
+        .env("LISTEN", format!("127.0.0.1:{port}"))
+        // So that X-Forwarded-For can be tried from this machine.
+        .env("TRUSTED_PROXIES", "127.0.0.0/8,::1/128");
+    running.start(name, command, area.log(name), StopSignal::Term)?;
+    Ok(Service { name, port })
 }
 
 /// Returns once each of them says it is ready; fails as soon as one ends.

@@ -195,8 +195,14 @@ pub struct HoldPeriod {
 }
 
 impl HoldPeriod {
+    pub const DEFAULT: Self = Self { days: 15 };
+
     pub const fn new(days: u8) -> Option<Self> {
         if days <= 31 { Some(Self { days }) } else { None }
+    }
+
+    pub const fn days(self) -> u8 {
+        self.days
     }
 
     /// The moment from which a commission of a sale made at `at` may be approved.

@@ -55,6 +55,17 @@ row_ids! {
     CommissionId,
     /// One version of a commission policy.
     PolicyId,
+    /// An advertiser: owns programs, has members and keys. The command line calls it `advertiser_id`.
+    WorkspaceId,
+    /// Somebody who signs in.
+    UserId,
+    /// A user's place in a workspace.
+    MemberId,
+    SessionId,
+    ManagementKeyId,
+    InvitationId,
+    /// Commissions paid together.
+    PayoutId,
 }
 
 /// Identity of one record on the bus: a `UUIDv7` minted at the edge.

@@ -42,6 +42,23 @@ pub enum LeadAuth {
     ServerRequired,
 }
 
+impl LeadAuth {
+    /// As a program's setting `lead_auth` shows and stores it.
+    pub const fn as_str(self) -> Option<&'static str> {
+        match self {
+            Self::AnyCaller => None,
+            Self::ServerRequired => Some("server_required"),
+        }
+    }
+
+    /// `None` for a setting nobody knows.
+    pub fn parse(text: Option<&str>) -> Option<Self> {
+        [Self::AnyCaller, Self::ServerRequired]
+            .into_iter()
+            .find(|lead_auth| lead_auth.as_str() == text)
+    }
+}
+
 /// Why a lead stores nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -2,7 +2,8 @@
 //!
 //! - [`ids`]: what a record is called inside the service.
 //! - [`click_id`]: the public, unguessable name of a customer.
-//! - [`token`]: the program tracking token, and telling credentials apart.
+//! - [`token`]: program tokens, management keys, sessions and invitations, and telling them apart.
+//! - [`account`], [`permission`]: who signs in, and what people and keys may do.
 //! - [`key_rotation`]: until when a marked token is accepted.
 //! - [`affiliate_url`]: from a landing URL to the referral link's short code.
 //! - [`customer`]: the click → lead → conversion lifecycle.
@@ -13,12 +14,14 @@
 //! - [`click`], [`lead`], [`sale`]: what a caller reports, and what it comes to.
 //! - [`visitor`]: what a click shows of the visitor behind it.
 //! - [`test_chain`]: whether a synthetic click, lead and sale reached the right partner.
+//! - [`program`]: a program's settings and their ranges.
 //! - [`readiness`]: how far a program's set-up has come.
 //! - [`text`]: strings a caller sends, bounded.
 //! - [`money`]: cents, basis points, currencies and the one rounding rule.
 //!
 //! A sale walks `attribution` → `commission` → `ledger`; a refund walks `refund` → `ledger`.
 
+pub mod account;
 pub mod affiliate_url;
 pub mod attribution;
 pub mod click;
@@ -30,6 +33,8 @@ pub mod key_rotation;
 pub mod lead;
 pub mod ledger;
 pub mod money;
+pub mod permission;
+pub mod program;
 pub mod readiness;
 pub mod refund;
 pub mod sale;

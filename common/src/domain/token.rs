@@ -1,91 +1,171 @@
-//! The program tracking token: `aff_`, 43 base62 digits of 256 random bits, 6 base62 digits of CRC-32.
+//! Tokens: a prefix that tells their kind, 43 base62 digits of 256 random bits, 6 base62 digits of CRC-32.
 //!
 //! The checksum is no secret and no proof. It lets the edge refuse typing errors and junk without asking the
 //! database, and lets secret scanners recognise a leaked token.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-const PROGRAM_PREFIX: &str = "aff_";
-const MANAGEMENT_PREFIX: &str = "affk_";
 /// 62⁴³ is the first power of 62 above 2²⁵⁶.
 const SECRET_DIGITS: usize = 43;
 /// 62⁶ is the first power of 62 above 2³².
 const CHECKSUM_DIGITS: usize = 6;
-const TOKEN_LEN: usize = PROGRAM_PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
 
-/// Which kind of credential a bearer value claims to be, told by its prefix alone. The wrong kind is a 401.
+/// What a token is for, told by its prefix alone.
+pub trait TokenKind {
+    const PREFIX: &'static str;
+    /// What `Debug` shows in place of the secret.
+    const NAME: &'static str;
+}
+
+macro_rules! token_kinds {
+    ($($(#[$doc:meta])* $token:ident = $kind:ident, $prefix:literal;)+) => {$(
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $kind {}
+        impl TokenKind for $kind {
+            const PREFIX: &'static str = $prefix;
+            const NAME: &'static str = stringify!($token);
+        }
+        $(#[$doc])*
+        pub type $token = Token<$kind>;
+    )+};
+}
+
+token_kinds! {
+    /// Tracking calls of one program.
+    ProgramToken = Program, "aff_";
+    /// Management endpoints, within the key's scopes.
+    ManagementKey = Management, "affk_";
+    /// A signed-in user, at a dashboard or at the command line.
+    SessionToken = Session, "affs_";
+    /// A one-time invitation.
+    InvitationToken = Invitation, "affi_";
+    /// What a command line that waits for its sign-in knows itself by.
+    CliLoginToken = CliLogin, "affl_";
+}
+
+/// Which kind of credential a bearer value claims to be. The wrong kind is a 401.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CredentialKind {
-    /// `aff_`: tracking calls of one program.
     ProgramToken,
-    /// `affk_`: management endpoints, within the key's scopes.
     ManagementKey,
+    Session,
 }
 
 impl CredentialKind {
-    /// `None` for anything else, a dashboard session among them.
+    /// `None` for anything else.
     pub fn of(credential: &str) -> Option<Self> {
-        if credential.starts_with(PROGRAM_PREFIX) {
-            Some(Self::ProgramToken)
-        } else if credential.starts_with(MANAGEMENT_PREFIX) {
-            Some(Self::ManagementKey)
-        } else {
-            None
-        }
+        [
+            (Program::PREFIX, Self::ProgramToken),
+            (Management::PREFIX, Self::ManagementKey),
+            (Session::PREFIX, Self::Session),
+        ]
+        .into_iter()
+        .find_map(|(prefix, kind)| credential.starts_with(prefix).then_some(kind))
     }
 }
 
-/// A well-formed program tracking token. Printing it with `Debug` shows only the type's name.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ProgramToken(String);
+/// A well-formed token. Printing it with `Debug` shows only the type's name.
+pub struct Token<K> {
+    text: String,
+    kind: PhantomData<K>,
+}
 
-impl ProgramToken {
+impl<K: TokenKind> Token<K> {
+    const LEN: usize = K::PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
+
     /// A new token out of 256 bits from a cryptographic source.
     pub fn generate(random: [u8; 32]) -> Self {
-        let mut token = String::with_capacity(TOKEN_LEN);
-        token.push_str(PROGRAM_PREFIX);
-        push_base62::<SECRET_DIGITS>(&mut token, random);
-        let checksum = crc32fast::hash(token.as_bytes());
-        push_base62::<CHECKSUM_DIGITS>(&mut token, checksum.to_be_bytes());
-        Self(token)
+        let mut text = String::with_capacity(Self::LEN);
+        text.push_str(K::PREFIX);
+        push_base62::<SECRET_DIGITS>(&mut text, random);
+        let checksum = crc32fast::hash(text.as_bytes());
+        push_base62::<CHECKSUM_DIGITS>(&mut text, checksum.to_be_bytes());
+        Self::of(text)
     }
 
     /// `None` unless prefix, length, alphabet and checksum are right.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix(PROGRAM_PREFIX)?;
-        if text.len() != TOKEN_LEN || !digits.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        let digits = text.strip_prefix(K::PREFIX)?;
+        if text.len() != Self::LEN || !digits.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return None;
         }
-        let (signed, checksum) = text.split_at_checked(TOKEN_LEN - CHECKSUM_DIGITS)?;
+        let (signed, checksum) = text.split_at_checked(Self::LEN - CHECKSUM_DIGITS)?;
         let mut expected = String::with_capacity(CHECKSUM_DIGITS);
         push_base62::<CHECKSUM_DIGITS>(&mut expected, crc32fast::hash(signed.as_bytes()).to_be_bytes());
-        (checksum == expected).then(|| Self(text.to_owned()))
+        (checksum == expected).then(|| Self::of(text.to_owned()))
+    }
+
+    const fn of(text: String) -> Self {
+        Self {
+            text,
+            kind: PhantomData,
+        }
     }
 
     /// What is stored and looked up in place of the token.
     pub fn hash(&self) -> TokenHash {
-        TokenHash(Sha256::digest(self.0.as_bytes()).into())
-    }
-
-    /// The form that read endpoints show: `aff_abcdefgh****wxyz`.
-    pub fn masked(&self) -> String {
-        let head = self.0.get(..PROGRAM_PREFIX.len() + 8).unwrap_or_default();
-        let tail = self.0.get(TOKEN_LEN - 4..).unwrap_or_default();
-        format!("{head}****{tail}")
+        TokenHash(Sha256::digest(self.text.as_bytes()).into())
     }
 
     /// The secret itself, for the one answer that shows it.
     pub fn expose(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// The prefix with the first digits of the secret.
+    fn head(&self, digits: usize) -> &str {
+        self.text.get(..K::PREFIX.len() + digits).unwrap_or_default()
+    }
+
+    /// The last four digits.
+    fn tail(&self) -> &str {
+        self.text.get(Self::LEN - 4..).unwrap_or_default()
     }
 }
 
-impl fmt::Debug for ProgramToken {
+impl ProgramToken {
+    /// The form that read endpoints show: `aff_abcdefgh****wxyz`.
+    pub fn masked(&self) -> String {
+        format!("{}****{}", self.head(8), self.tail())
+    }
+}
+
+impl ManagementKey {
+    /// What a key is told apart by in lists: `affk_1a2b3c4d`.
+    pub fn prefix(&self) -> &str {
+        self.head(8)
+    }
+
+    /// The form that lists show: `affk_1a2b3c…c4d5`.
+    pub fn masked(&self) -> String {
+        format!("{}…{}", self.head(6), self.tail())
+    }
+}
+
+impl<K> Clone for Token<K> {
+    fn clone(&self) -> Self {
+        Self {
+            text: self.text.clone(),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K> PartialEq for Token<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl<K> Eq for Token<K> {}
+
+impl<K: TokenKind> fmt::Debug for Token<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ProgramToken")
+        f.write_str(K::NAME)
     }
 }
 
@@ -172,6 +252,22 @@ mod tests {
     fn masking_shows_eight_digits_and_four() {
         let token = ProgramToken::parse("aff_yhjskwdA6OZ1AL1YmHWZWm8LLG7HjnuCA2j5rOw8Xp12oYRGH").unwrap();
         assert_eq!(token.masked(), "aff_yhjskwdA****YRGH");
+        let key = ManagementKey::generate([255; 32]);
+        assert_eq!(key.prefix(), "affk_yhjskwdA");
+        let tail = &key.expose()[key.expose().len() - 4..];
+        assert_eq!(key.masked(), format!("affk_yhjskw…{tail}"));
+    }
+
+    #[test]
+    fn a_token_of_one_kind_is_none_of_another() {
+        let key = ManagementKey::generate([7; 32]);
+        assert_eq!(ManagementKey::parse(key.expose()), Some(key.clone()));
+        assert_eq!(ProgramToken::parse(key.expose()), None);
+        assert_eq!(SessionToken::parse(key.expose()), None);
+        assert_eq!(
+            ProgramToken::parse(&key.expose().replacen("affk_", "aff_", 1)),
+            None
+        );
     }
 
     #[test]
@@ -183,6 +279,7 @@ mod tests {
     fn the_prefix_tells_the_kinds_apart() {
         assert_eq!(CredentialKind::of("aff_x"), Some(CredentialKind::ProgramToken));
         assert_eq!(CredentialKind::of("affk_x"), Some(CredentialKind::ManagementKey));
+        assert_eq!(CredentialKind::of("affs_x"), Some(CredentialKind::Session));
         for other in ["", "aff", "affk", "AFF_x", "eyJhbGciOi", " aff_x"] {
             assert_eq!(CredentialKind::of(other), None, "{other:?}");
         }
@@ -207,7 +304,7 @@ mod tests {
         #[test]
         fn what_is_generated_parses(random: [u8; 32]) {
             let token = ProgramToken::generate(random);
-            prop_assert_eq!(token.expose().len(), TOKEN_LEN);
+            prop_assert_eq!(token.expose().len(), ProgramToken::LEN);
             prop_assert_eq!(ProgramToken::parse(token.expose()), Some(token));
         }
 
@@ -219,7 +316,7 @@ mod tests {
         #[test]
         fn one_wrong_digit_is_refused(
             random: [u8; 32],
-            at in PROGRAM_PREFIX.len()..TOKEN_LEN,
+            at in Program::PREFIX.len()..ProgramToken::LEN,
             digit in 0u8..62,
         ) {
             let token = ProgramToken::generate(random);

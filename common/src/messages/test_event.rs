@@ -12,6 +12,7 @@ use crate::domain::ids::{EventId, ProgramId, ReferralLinkId};
 use crate::domain::money::{AmountCents, Currency};
 use crate::domain::sale::{SaleType, SubscriptionInterval};
 use crate::domain::text::{CustomerKey, Label, ProductId, SubscriptionId, TransactionId};
+use crate::domain::visitor::{ClientIp, CountryCode};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TestEventRecord {
@@ -37,6 +38,11 @@ pub struct TestClick {
     pub referral_link_id: Option<ReferralLinkId>,
     #[serde(default)]
     pub visit: Visit,
+    /// As on a real click: for its place only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_ip: Option<ClientIp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub country_hint: Option<CountryCode>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -15,6 +15,8 @@ pub struct DirectoryProgram {
     pub token_hash: TokenHash,
     pub cookie_window_days: u16,
     pub rotation: Option<KeyRotation>,
+    /// Archived: its token is nobody's.
+    pub archived: bool,
     pub updated_at: DateTime<Utc>,
 }
 
@@ -25,6 +27,7 @@ pub struct DirectoryLink {
     pub short_code: String,
     pub program_id: Option<ProgramId>,
     pub partner_id: Option<PartnerId>,
+    /// It is turned on, its membership is approved (if it has one) and its program is not archived.
     pub active: bool,
     pub updated_at: DateTime<Utc>,
 }
@@ -40,9 +43,10 @@ pub enum Selection {
 pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<DirectoryProgram>> {
     let (since, ids) = selection.parameters();
     let rows = sqlx::query!(
-        "SELECT id, api_token_hash, cookie_window_days, key_rotation_marked_at, key_rotation_rotate_by, updated_at
-         FROM programs
-         WHERE ($1::timestamptz IS NULL OR updated_at >= $1) AND ($2::bigint[] IS NULL OR id = ANY($2))",
+        r#"SELECT id, api_token_hash, cookie_window_days, key_rotation_marked_at, key_rotation_rotate_by,
+                  status = 'archived' AS "archived!", updated_at
+           FROM programs
+           WHERE ($1::timestamptz IS NULL OR updated_at >= $1) AND ($2::bigint[] IS NULL OR id = ANY($2))"#,
         since,
         ids as Option<&[i64]>,
     )
@@ -59,6 +63,7 @@ pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec
                     .key_rotation_marked_at
                     .zip(row.key_rotation_rotate_by)
                     .map(|(marked_at, rotate_by)| KeyRotation { marked_at, rotate_by }),
+                archived: row.archived,
                 updated_at: row.updated_at,
             })
         })
@@ -68,8 +73,14 @@ pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec
 pub async fn links(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<DirectoryLink>> {
     let (since, ids) = selection.parameters();
     let rows = sqlx::query!(
-        "SELECT id, short_code, program_id, partner_id, status, updated_at FROM referral_links
-         WHERE ($1::timestamptz IS NULL OR updated_at >= $1) AND ($2::bigint[] IS NULL OR id = ANY($2))",
+        r#"SELECT l.id AS "id!", l.short_code AS "short_code!", l.program_id, l.partner_id,
+                  l.updated_at AS "updated_at!",
+                  l.status = 'active' AND coalesce(m.status, 'approved') = 'approved'
+                      AND coalesce(p.status, 'live') <> 'archived' AS "active!"
+           FROM referral_links l
+           LEFT JOIN partner_programs m ON m.id = l.partner_program_id
+           LEFT JOIN programs p ON p.id = l.program_id
+           WHERE ($1::timestamptz IS NULL OR l.updated_at >= $1) AND ($2::bigint[] IS NULL OR l.id = ANY($2))"#,
         since,
         ids as Option<&[i64]>,
     )
@@ -82,7 +93,7 @@ pub async fn links(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<Di
             short_code: row.short_code,
             program_id: row.program_id.map(ProgramId::new),
             partner_id: row.partner_id.map(PartnerId::new),
-            active: row.status == "active",
+            active: row.active,
             updated_at: row.updated_at,
         })
         .collect())

@@ -15,7 +15,8 @@ pub async fn owners(
     let rows = sqlx::query!(
         r#"SELECT l.id AS "id!", l.program_id, p.id AS "partner_program_id?", p.partner_id
            FROM referral_links l
-           LEFT JOIN partner_programs p ON p.id = l.partner_program_id
+           -- A membership that is not approved, or no longer, earns nothing.
+           LEFT JOIN partner_programs p ON p.id = l.partner_program_id AND p.status = 'approved'
            WHERE l.id = ANY($1)"#,
         links,
     )

@@ -5,6 +5,7 @@
 //! key order, tables in the order the migrations state: transaction_claims, customers, sale_events, commissions,
 //! partner_program_balances, partner_balances.
 
+pub mod audit_log;
 pub mod claims;
 pub mod clicks;
 pub mod commissions;
@@ -16,19 +17,25 @@ pub mod error;
 pub mod leads;
 pub mod ledger;
 pub mod links;
+pub mod management_keys;
 pub mod notifications;
 pub mod outbox;
 pub mod partitions;
 pub mod program_health;
+pub mod program_settings;
 pub mod programs;
 pub mod provisioning;
 pub mod refunds;
 pub mod refused_events;
 pub mod sales;
+pub mod sessions;
 pub mod subscriptions;
 pub mod test_chains;
 pub mod test_events;
+pub mod users;
 pub mod verify;
+pub mod window;
+pub mod workspaces;
 
 pub use error::{StorageError, StorageResult};
 

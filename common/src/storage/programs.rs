@@ -47,11 +47,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
                 .ok()
                 .and_then(HoldPeriod::new)
                 .ok_or_else(|| corrupt("hold_days"))?;
-            let lead_auth = match row.lead_auth.as_deref() {
-                None => LeadAuth::AnyCaller,
-                Some("server_required") => LeadAuth::ServerRequired,
-                Some(_) => return Err(corrupt("lead_auth")),
-            };
+            let lead_auth = LeadAuth::parse(row.lead_auth.as_deref()).ok_or_else(|| corrupt("lead_auth"))?;
             Ok((
                 ProgramId::new(row.id),
                 Program {

@@ -3,44 +3,9 @@
 use sqlx::PgConnection;
 
 use super::StorageResult;
-use crate::domain::attribution::AttributionModel;
 use crate::domain::commission::{CommissionType, Rate};
 use crate::domain::ids::{PartnerId, PartnerProgramId, PolicyId, ProgramId, ReferralLinkId};
 use crate::domain::token::ProgramToken;
-
-pub async fn create_workspace(connection: &mut PgConnection, name: &str) -> StorageResult<i64> {
-    Ok(
-        sqlx::query_scalar!("INSERT INTO workspaces (name) VALUES ($1) RETURNING id", name)
-            .fetch_one(connection)
-            .await?,
-    )
-}
-
-/// Settings a program starts with; everything else has the contract's defaults.
-#[derive(Debug)]
-pub struct NewProgram<'a> {
-    pub workspace_id: i64,
-    pub name: &'a str,
-    pub attribution_model: AttributionModel,
-    /// Only its hash and its masked form are stored.
-    pub token: &'a ProgramToken,
-}
-
-pub async fn create_program(connection: &mut PgConnection, new: &NewProgram<'_>) -> StorageResult<ProgramId> {
-    let token_hash = new.token.hash();
-    let id = sqlx::query_scalar!(
-        "INSERT INTO programs (workspace_id, name, attribution_model, api_token_hash, api_token_masked)
-         VALUES ($1, $2, $3, $4, $5) RETURNING id",
-        new.workspace_id,
-        new.name,
-        new.attribution_model.as_str(),
-        token_hash.as_bytes().as_slice(),
-        new.token.masked(),
-    )
-    .fetch_one(connection)
-    .await?;
-    Ok(ProgramId::new(id))
-}
 
 /// Adds a version of a policy, in force from now on. `product_id: None` is the program's default.
 pub async fn create_policy(
@@ -72,10 +37,19 @@ pub async fn create_policy(
     Ok(PolicyId::new(id))
 }
 
-pub async fn create_partner(connection: &mut PgConnection, name: &str) -> StorageResult<PartnerId> {
-    let id = sqlx::query_scalar!("INSERT INTO partners (name) VALUES ($1) RETURNING id", name)
-        .fetch_one(connection)
-        .await?;
+/// A partner, as the workspace of a program knows them.
+pub async fn create_partner(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    name: &str,
+) -> StorageResult<PartnerId> {
+    let id = sqlx::query_scalar!(
+        "INSERT INTO partners (workspace_id, name) SELECT workspace_id, $2 FROM programs WHERE id = $1 RETURNING id",
+        program_id.get(),
+        name,
+    )
+    .fetch_one(connection)
+    .await?;
     Ok(PartnerId::new(id))
 }
 

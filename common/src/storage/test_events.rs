@@ -13,6 +13,7 @@ use crate::domain::ids::{EventId, ProgramId, ReferralLinkId};
 use crate::domain::money::AmountCents;
 use crate::domain::sale::SubscriptionInterval;
 use crate::domain::text::Text;
+use crate::domain::visitor::{CountryCode, DeviceType, Visitor};
 use crate::messages::test_event::{TestClick, TestEventRecord, TestLead, TestSale};
 
 /// A test event with what is particular to its type.
@@ -36,14 +37,46 @@ fn texts<'a, T, const MAX: usize>(
         .collect()
 }
 
+/// A test click to be stored.
+#[derive(Debug, Clone, Copy)]
+pub struct NewTestClick<'a> {
+    pub record: &'a TestEventRecord,
+    pub click: &'a TestClick,
+    pub visitor: &'a Visitor,
+}
+
 /// Stores test clicks, each once, and returns the ids of all of them by event.
 pub async fn insert_clicks(
     connection: &mut PgConnection,
-    tests: &[Test<'_, TestClick>],
+    new: &[NewTestClick<'_>],
 ) -> StorageResult<HashMap<EventId, i64>> {
-    if tests.is_empty() {
+    if new.is_empty() {
         return Ok(HashMap::new());
     }
+    let tests: &[Test<'_, TestClick>] = &new
+        .iter()
+        .map(|test| (test.record, test.click))
+        .collect::<Vec<_>>();
+    let visitors = || new.iter().map(|test| test.visitor);
+    let countries: Vec<Option<&str>> = visitors()
+        .map(|visitor| visitor.place.country.as_ref().map(CountryCode::as_str))
+        .collect();
+    let regions: Vec<Option<&str>> = visitors()
+        .map(|visitor| visitor.place.region.as_ref().map(Text::as_str))
+        .collect();
+    let cities: Vec<Option<&str>> = visitors()
+        .map(|visitor| visitor.place.city.as_ref().map(Text::as_str))
+        .collect();
+    let device_types: Vec<Option<&str>> = visitors()
+        .map(|visitor| visitor.software.device_type.map(DeviceType::as_str))
+        .collect();
+    let systems: Vec<Option<&str>> = visitors()
+        .map(|visitor| visitor.software.device_os.as_ref().map(Text::as_str))
+        .collect();
+    let browsers: Vec<Option<&str>> = visitors()
+        .map(|visitor| visitor.software.browser_name.as_ref().map(Text::as_str))
+        .collect();
+    let bots: Vec<bool> = visitors().map(Visitor::is_bot).collect();
     let (events, programs, times) = common(tests);
     let links: Vec<Option<i64>> = tests
         .iter()
@@ -51,9 +84,11 @@ pub async fn insert_clicks(
         .collect();
     sqlx::query!(
         "INSERT INTO click_events (event_id, program_id, click_timestamp, referral_link_id, session_id, page_url,
-             page_title, referrer_url, user_agent, screen_resolution, viewport_size, language, timezone, is_test)
+             page_title, referrer_url, user_agent, screen_resolution, viewport_size, language, timezone, geo_country,
+             geo_region, geo_city, device_type, device_os, browser_name, is_bot, is_test)
          SELECT *, true FROM UNNEST($1::uuid[], $2::bigint[], $3::timestamptz[], $4::bigint[], $5::text[], $6::text[],
-             $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[])
+             $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
+             $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::bool[])
          ON CONFLICT (event_id, click_timestamp) DO NOTHING",
         &events,
         &programs,
@@ -68,6 +103,13 @@ pub async fn insert_clicks(
         &texts(tests, |click| &click.visit.viewport_size) as &[Option<&str>],
         &texts(tests, |click| &click.visit.language) as &[Option<&str>],
         &texts(tests, |click| &click.visit.timezone) as &[Option<&str>],
+        &countries as &[Option<&str>],
+        &regions as &[Option<&str>],
+        &cities as &[Option<&str>],
+        &device_types as &[Option<&str>],
+        &systems as &[Option<&str>],
+        &browsers as &[Option<&str>],
+        &bots,
     )
     .execute(&mut *connection)
     .await?;

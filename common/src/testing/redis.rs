@@ -31,6 +31,30 @@ impl OwnRedis {
         self.server.wait().unwrap();
     }
 
+    /// From now on it takes connections and requests and answers none.
+    pub fn hang(&self) {
+        self.signal("STOP");
+    }
+
+    /// It goes on where it was, with everything it was sent in the meantime.
+    pub fn go_on(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        // The shell's own kill is everywhere; the program of that name is not.
+        let status = Command::new("sh")
+            .args([
+                "-c",
+                "kill -s \"$1\" \"$2\"",
+                "sh",
+                name,
+                &self.server.id().to_string(),
+            ])
+            .status();
+        assert!(status.unwrap().success());
+    }
+
     /// At the same address, empty.
     pub fn start_again(&mut self) {
         self.server = spawn(self.address);

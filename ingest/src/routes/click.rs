@@ -14,6 +14,7 @@ use common::domain::text::{Label, LongText};
 use common::messages::click::ClickRecord;
 use common::messages::test_event::{TestClick, TestEvent};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::app::App;
@@ -25,7 +26,10 @@ use crate::error::ApiError;
 use crate::field::Field;
 use crate::pipeline::{encode, not_published};
 use crate::routes::openapi::envelopes::{LinkDisabled, PlatformError};
-use crate::routes::test_mode::{AdditionalData, AdditionalFields, PROGRAM_ID, TestAnswer, no_program};
+use crate::routes::openapi::examples::Examples;
+use crate::routes::test_mode::{
+    AdditionalData, AdditionalFields, OTHER_PROGRAM, PROGRAM_ID, TEST_CLICK, TestAnswer, no_program,
+};
 
 const FAILED: &str = "Click tracking failed";
 
@@ -111,7 +115,16 @@ pub enum ClickAnswer {
     tag = "tracking",
     request_body = ClickRequest,
     responses(
-        (status = 200, description = "Recorded.", body = ClickAnswer),
+        (
+            status = 200,
+            description = "Recorded.",
+            body = ClickAnswer,
+            links(("lead" = (
+                operation_id = "lead",
+                request_body = json!({ "click_id": "$response.body#/click_id" }),
+                description = "When the visitor signs up."
+            )))
+        ),
         (status = 403, description = "Test mode: the key is of another program.", body = PlatformError),
         (status = 410, description = "The link is turned off; nothing is recorded.", body = LinkDisabled),
     )
@@ -131,18 +144,29 @@ pub async fn click(
         .await
         .map_err(|error| ApiError::internal(FAILED, error))?;
     if let Some(named) = click.test {
-        return test(&app, caller, named, link, click.visit).await;
+        let test = TestClick {
+            referral_link_id: None,
+            visit: click.visit,
+            client_ip: app.origin.client_ip(client),
+            country_hint: app.origin.country(client, &headers),
+        };
+        return record_test(&app, caller, named, link, test).await;
     }
     let ActiveLink {
         referral_link_id,
         program_id,
         cookie_window_days,
-    } = active(link)?.ok_or_else(|| ApiError::bad_request("Referral link not found"))?;
+    } = active(link)?.ok_or_else(link_not_found)?;
+    let clicked_at = app.clock.now();
     let existing = match &click.existing_click_id {
-        Some(text) => app.existing_clicks.customer_of(program_id, text.as_str()).await,
+        Some(text) => {
+            let lookup = app
+                .existing_clicks
+                .customer_of(program_id, text.as_str(), clicked_at);
+            lookup.await
+        }
         None => None,
     };
-    let clicked_at = app.clock.now();
     let new_customer = existing.is_none();
     let (customer_id, click_id) = match existing {
         Some(existing) => existing,
@@ -177,24 +201,21 @@ pub async fn click(
 
 /// The link need not exist, as long as a key or the body says which program is tested; one that is turned off or broken
 /// is refused as it would be for a real click.
-async fn test(
+async fn record_test(
     app: &App,
     caller: Caller,
     named: Field<ProgramId>,
     link: Option<Link>,
-    visit: Visit,
+    mut test: TestClick,
 ) -> Result<Json<ClickAnswer>, ApiError> {
     let tested = app.tested_program(caller, named, PROGRAM_ID, FAILED).await?;
     let link = active(link)?;
     let program_id = tested
         .or(link.map(|link| link.program_id))
         .ok_or_else(|| no_program(PROGRAM_ID))?;
-    let test = TestClick {
-        referral_link_id: link
-            .filter(|link| link.program_id == program_id)
-            .map(|link| link.referral_link_id),
-        visit,
-    };
+    test.referral_link_id = link
+        .filter(|link| link.program_id == program_id)
+        .map(|link| link.referral_link_id);
     let answer = app
         .record_test(program_id, TestEvent::Click(test), FAILED)
         .await?;
@@ -275,7 +296,70 @@ impl ClickRequest {
     }
 }
 
+fn link_not_found() -> ApiError {
+    ApiError::bad_request("Referral link not found")
+}
+
 /// The header is not the caller's statement but its software's: one that does not fit is left out, not refused.
 fn user_agent(headers: &HeaderMap) -> Option<LongText> {
     LongText::parse(headers.get(header::USER_AGENT)?.to_str().ok()?).ok()
+}
+
+pub fn examples() -> Examples {
+    let click_id = ClickId::parse("cust_7204319856127340_1798796400000");
+    let tracked = click_id.map(|click_id| ClickAnswer::Tracked {
+        success: true,
+        click_id,
+        partner_code: "ada".to_owned(),
+        cookie_window_days: 90,
+    });
+    Examples::default()
+        .request(
+            "The least",
+            json!({ "affiliate_url": "https://shop.example/?aff=ada" }),
+        )
+        .request(
+            "All that a browser knows",
+            json!({
+                "affiliate_url": "https://shop.example/pricing?aff=ada&utm_source=newsletter",
+                "page_url": "https://shop.example/pricing",
+                "page_title": "Pricing",
+                "referrer_url": "https://news.example/issue-12",
+                "session_id": "s-81",
+                "user_agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+                "screen_resolution": "1920x1080",
+                "viewport_size": "1280x720",
+                "language": "de-AT",
+                "timezone": "Europe/Vienna",
+                "existing_click_id": null,
+            }),
+        )
+        .request(
+            "Test mode",
+            json!({
+                "affiliate_url": "https://shop.example/?aff=ada",
+                "additional_data": { "test_mode": true, "program_id": 1 },
+            }),
+        )
+        .answer("Recorded", tracked)
+        .answer("Test mode", ClickAnswer::Test(TestAnswer::example(TEST_CLICK)))
+        .refusal(&link_not_found())
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&ApiError::LinkDisabled)
+        .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_are_clicks() {
+        for body in examples().requests() {
+            parse::<ClickRequest>(&body)
+                .unwrap()
+                .validate(&HeaderMap::new())
+                .unwrap();
+        }
+    }
 }

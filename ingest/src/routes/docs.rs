@@ -29,3 +29,19 @@ pub async fn script() -> impl IntoResponse {
         SCRIPT,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_needs_nobody_else() {
+        for text in [PAGE, SCRIPT] {
+            assert!(
+                !text.contains("://") && !text.contains("\"//"),
+                "nothing is loaded from elsewhere"
+            );
+            assert!(!text.contains("innerHTML"), "what is described stays text");
+        }
+    }
+}

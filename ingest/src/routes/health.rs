@@ -8,6 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
+use crate::routes::openapi::examples::Examples;
 
 /// What answered, and whether that is all that a sale needs.
 #[derive(Debug, Serialize, ToSchema)]
@@ -18,7 +19,13 @@ pub struct Readiness {
 }
 
 /// The process runs and answers.
-#[utoipa::path(get, path = "/livez", tag = "health", responses((status = 200, description = "Running.")))]
+#[utoipa::path(
+    get,
+    path = "/livez",
+    tag = "health",
+    summary = "The process runs",
+    responses((status = 200, description = "Running."))
+)]
 pub async fn livez() -> StatusCode {
     StatusCode::OK
 }
@@ -50,4 +57,15 @@ pub async fn readyz(State(app): State<App>) -> Response {
         StatusCode::SERVICE_UNAVAILABLE
     };
     (status, Json(readiness)).into_response()
+}
+
+pub fn examples() -> Examples {
+    let readiness = |postgres| Readiness {
+        ready: postgres,
+        postgres,
+        jetstream: true,
+    };
+    Examples::default()
+        .answer("Ready", readiness(true))
+        .unready("Without PostgreSQL", readiness(false))
 }

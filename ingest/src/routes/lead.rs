@@ -3,12 +3,14 @@
 use axum::Json;
 use axum::extract::State;
 use common::domain::click_id::ClickId;
+use common::domain::customer::CustomerStatus;
 use common::domain::ids::{EventId, ProgramId};
 use common::domain::lead::{Lead, LeadMode, LeadRefusal};
 use common::domain::text::{CustomerKey, Label, Text};
 use common::messages::lead::{LeadOutcome, LeadRecord};
 use common::messages::test_event::{TestEvent, TestLead};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::app::App;
@@ -19,9 +21,12 @@ use crate::error::ApiError;
 use crate::field::{Field, refused};
 use crate::pipeline::encode;
 use crate::routes::openapi::envelopes::PlatformError;
-use crate::routes::test_mode::{AdditionalData, AdditionalFields, PROGRAM_ID, TestAnswer, no_program};
+use crate::routes::openapi::examples::Examples;
+use crate::routes::test_mode::{
+    AdditionalData, AdditionalFields, OTHER_PROGRAM, PROGRAM_ID, TEST_LEAD, TestAnswer, no_program,
+};
 
-const FAILED: &str = "Lead tracking failed";
+pub(super) const FAILED: &str = "Lead tracking failed";
 
 /// At least one of `click_id` and `customer_key` names the customer; both together bind them to each other.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -189,11 +194,15 @@ fn answer(outcome: LeadOutcome) -> Result<LeadAnswer, ApiError> {
         LeadOutcome::Provisional => true,
         LeadOutcome::Refused(reason) => return Err(refusal(reason)),
     };
-    Ok(LeadAnswer::Tracked {
+    Ok(tracked(provisional))
+}
+
+pub(super) fn tracked(provisional: bool) -> LeadAnswer {
+    LeadAnswer::Tracked {
         success: true,
         provisional,
         message: "Lead tracked successfully",
-    })
+    }
 }
 
 fn refusal(reason: LeadRefusal) -> ApiError {
@@ -208,5 +217,52 @@ fn refusal(reason: LeadRefusal) -> ApiError {
             "Customer status cannot be updated to lead. Current status: {}",
             current.as_str()
         )),
+    }
+}
+
+pub fn examples() -> Examples {
+    Examples::default()
+        .request(
+            "From a browser or a backend",
+            json!({
+                "click_id": "cust_7204319856127340_1798796400000",
+                "customer_key": "user-42",
+                "email": "jane@shop.example",
+            }),
+        )
+        .request(
+            "By key alone",
+            json!({ "customer_key": "user-42", "event_name": "signup" }),
+        )
+        .request(
+            "Test mode",
+            json!({ "additional_data": { "test_mode": true, "program_id": 1, "event_name": "signup" } }),
+        )
+        .answer("Recorded", tracked(false))
+        .answer("Provisional", tracked(true))
+        .answer("Test mode", LeadAnswer::Test(TestAnswer::example(TEST_LEAD)))
+        .refusal(&refusal(LeadRefusal::CustomerNotFound))
+        .refusal(&refusal(LeadRefusal::CannotBecomeLead {
+            current: CustomerStatus::Lead,
+        }))
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_are_leads() {
+        let email_hasher = EmailHasher::new(&[7; 32]);
+        for body in examples().requests() {
+            let request: LeadRequest = parse(&body).unwrap();
+            if request.additional_data.asks_for_test_mode() {
+                request.names().unwrap();
+            } else {
+                request.validate(LeadMode::Browser, &email_hasher).unwrap();
+            }
+        }
     }
 }

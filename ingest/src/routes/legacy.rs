@@ -4,47 +4,76 @@
 
 use axum::Json;
 use axum::extract::State;
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use common::domain::ids::ProgramId;
 use common::domain::money::Currency;
 use common::domain::sale::SaleType;
 use common::domain::text::TransactionId;
 use common::messages::test_event::{TestClick, TestEvent, TestLead, TestSale};
-use common::storage::test_events::{self, COUNTED, TestEvents, TestedProgram};
+use common::storage::test_events::{self, COUNTED, LatestTestEvent, TestEvents, TestedProgram};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::field::{Field, refused};
-use crate::routes::lead::{LeadAnswer, LeadRequest, track};
-use crate::routes::test_mode::{AdditionalData, TestAnswer, generated_transaction_id, no_program};
+use crate::routes::lead::{FAILED as LEAD_FAILED, LeadAnswer, LeadRequest, track, tracked};
+use crate::routes::openapi::envelopes::PlatformError;
+use crate::routes::openapi::examples::Examples;
+use crate::routes::test_event::program_number;
+use crate::routes::test_mode::{
+    AdditionalData, AdditionalFields, OTHER_PROGRAM, TEST_LEAD, TestAnswer, generated_transaction_id,
+    no_program,
+};
 
 const FAILED: &str = "Test event tracking failed";
 const PROGRAM_ID: &str = "program_id";
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = OlderLeadRequest)]
 struct LegacyLeadRequest {
     /// The click_id, by the name of the cookie it was kept in.
+    #[schema(value_type = Option<String>, max_length = 255)]
     customer_code: Field<String>,
     /// The customer_key.
+    #[schema(value_type = Option<String>, max_length = 255, examples("user-42"))]
     user_id: Field<String>,
+    #[schema(value_type = Option<String>, max_length = 320, examples("jane@shop.example"))]
     email: Field<String>,
+    #[schema(value_type = Option<String>, max_length = 255, examples("signup"))]
     event_name: Field<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<AdditionalFields>)]
     additional_data: AdditionalData,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = OlderLeadAnswer)]
 pub struct LegacyLeadAnswer {
     #[serde(flatten)]
     answer: LeadAnswer,
     /// As sent; null without one.
+    #[schema(required = true)]
     customer_code: Option<String>,
 }
 
-/// `POST /api/tracking/lead`.
+/// Record a lead, by its older names
+///
+/// Use `POST /api/v1/track/lead` instead, with `click_id` and `customer_key`.
+#[utoipa::path(
+    post,
+    path = "/api/tracking/lead",
+    operation_id = "older_lead",
+    security((), ("program_key" = [])),
+    request_body = LegacyLeadRequest,
+    responses(
+        (status = 200, description = "Recorded.", body = LegacyLeadAnswer),
+        (status = 403, description = "Test mode: the key is of another program.", body = PlatformError),
+    )
+)]
 pub async fn lead(
     State(app): State<App>,
     caller: Caller,
@@ -106,16 +135,31 @@ fn unknown_step() -> ApiError {
     refused("step_id", "must be pageview, referrals or payments")
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Deserialize, ToSchema)]
 struct StepRequest {
+    /// Needed where no key says so.
+    #[schema(schema_with = program_number, required = false)]
     program_id: Field<ProgramId>,
+    /// `pageview` tries out clicks, `referrals` leads, `payments` sales.
+    #[schema(value_type = Option<String>, pattern = "^(pageview|referrals|payments)$")]
     step_id: Field<String>,
 }
 
-/// `POST /api/tracking/test`: a test event of the step's type, without anything particular in it.
+/// Store a test event
 ///
-/// Like the test mode of a click it needs no key, for a sale neither: all that can be made here is a test row.
+/// Of the step's type, without anything particular in it. Use `POST /api/v1/cli/test-event`, or the test mode of
+/// `POST /api/v1/track/click`, `lead` and `sale`, instead.
+// Like the test mode of a click it needs no key, for a sale neither: all that can be made here is a test row.
+#[utoipa::path(
+    post,
+    path = "/api/tracking/test",
+    operation_id = "older_test",
+    request_body = StepRequest,
+    responses(
+        (status = 200, description = "Stored.", body = TestAnswer),
+        (status = 403, description = "The key is of another program.", body = PlatformError),
+    )
+)]
 pub async fn test(
     State(app): State<App>,
     caller: Caller,
@@ -151,49 +195,74 @@ fn empty_sale(now: DateTime<Utc>) -> Result<TestSale, ApiError> {
     })
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TestEventsAnswer)]
 pub struct CheckAnswer {
     success: bool,
     data: Check,
 }
 
 /// Numbers and times only, because anybody may ask.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = TestEvents)]
 struct Check {
     has_test_events: bool,
     /// Of all types looked at together, at most ten.
+    #[schema(minimum = 0, maximum = 10)]
     event_count: i64,
     events_by_type: EventsByType,
+    #[schema(required = true)]
     latest_test_event: Option<Latest>,
+    #[schema(value_type = i64)]
     program_id: ProgramId,
     /// The workspace the program belongs to.
     advertiser_id: i64,
+    /// As asked for; null when all types were looked at.
+    #[schema(value_type = Option<String>, required = true, pattern = "^(pageview|referrals|payments)$")]
     step_id: Option<Step>,
 }
 
 /// At most ten each; zero for a type that was not looked at.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TestEventsByType)]
 struct EventsByType {
+    #[schema(minimum = 0, maximum = 10)]
     click: i64,
+    #[schema(minimum = 0, maximum = 10)]
     lead: i64,
+    #[schema(minimum = 0, maximum = 10)]
     sale: i64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = LatestTestEvent)]
 struct Latest {
     id: i64,
     /// When it happened: ISO 8601, UTC.
+    #[schema(format = DateTime)]
     timestamp: String,
     /// When it was stored: ISO 8601, UTC.
+    #[schema(format = DateTime)]
     created_at: String,
 }
 
-/// `POST /api/tracking/check-test-events`: which test events have arrived, of one step's type or of all.
+/// Ask which test events have arrived
 ///
-/// It needs no key, as test mode needs none: whoever tries out an installation has only its page. So it says how many
-/// test events there are and when the latest came, and nothing of what is in them.
+/// Of one step's type or of all. Use `GET /api/v1/programs/me/readiness` instead.
+// It needs no key, as test mode needs none: whoever tries out an installation has only its page. So it says how many
+// test events there are and when the latest came, and nothing of what is in them.
+#[utoipa::path(
+    post,
+    path = "/api/tracking/check-test-events",
+    operation_id = "older_check",
+    request_body = StepRequest,
+    responses(
+        (status = 200, description = "As of now.", body = CheckAnswer),
+        (status = 403, description = "The key is of another program.", body = PlatformError),
+    )
+)]
 pub async fn check(
     State(app): State<App>,
     caller: Caller,
@@ -250,6 +319,82 @@ impl Check {
             program_id,
             advertiser_id: tested.workspace_id,
             step_id: step,
+        }
+    }
+}
+
+pub fn lead_examples() -> Examples {
+    let customer_code = "cust_7204319856127340_1798796400000".to_owned();
+    let body = json!({ "customer_code": customer_code, "user_id": "user-42", "email": "jane@shop.example" });
+    let answer = LegacyLeadAnswer {
+        answer: tracked(false),
+        customer_code: Some(customer_code),
+    };
+    Examples::default()
+        .request("From a browser", body)
+        .answer("Recorded", answer)
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&ApiError::internal(LEAD_FAILED, anyhow::Error::msg("an example")))
+}
+
+pub fn test_examples() -> Examples {
+    Examples::default()
+        .request("A lead", json!({ "program_id": 1, "step_id": "referrals" }))
+        .answer("Stored", TestAnswer::example(TEST_LEAD))
+        .refusal(&unknown_step())
+        .refusal(&no_program(PROGRAM_ID))
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
+}
+
+pub fn check_examples() -> Examples {
+    let event = |row_id, second: i64| {
+        let timestamp = DateTime::UNIX_EPOCH + TimeDelta::seconds(1_797_000_000 + second);
+        TestEvents {
+            count: 1,
+            latest: Some(LatestTestEvent {
+                row_id,
+                timestamp,
+                created_at: timestamp,
+            }),
+        }
+    };
+    let tested = TestedProgram {
+        workspace_id: 1,
+        clicks: event(16, 0),
+        leads: event(17, 40),
+        sales: TestEvents::NONE,
+    };
+    let answer = |step| CheckAnswer {
+        success: true,
+        data: Check::new(ProgramId::new(1), &tested, step),
+    };
+    Examples::default()
+        .request("Of all types", json!({ "program_id": 1 }))
+        .request("Of one step", json!({ "program_id": 1, "step_id": "payments" }))
+        .answer("Of all types", answer(None))
+        .answer("None of this step", answer(Some(Step::Payments)))
+        .refusal(&no_program(PROGRAM_ID))
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_are_requests_of_their_paths() {
+        for body in lead_examples().requests() {
+            assert!(matches!(
+                parse::<LegacyLeadRequest>(&body).unwrap().user_id,
+                Field::Given(_)
+            ));
+        }
+        for body in test_examples().requests().chain(check_examples().requests()) {
+            let request: StepRequest = parse(&body).unwrap();
+            assert!(matches!(request.program_id, Field::Given(_)));
+            Step::parse(request.step_id).unwrap();
         }
     }
 }

@@ -1,11 +1,15 @@
-//! One endpoint a file, read top to bottom: request, answer, handler, validation, refusals.
+//! One endpoint a file, read top to bottom: request, answer, handler, validation, refusals, examples.
 //!
-//! What surrounds a tracking route, from the outside in: the client's address, the request id, CORS where browsers
-//! call, the limit, the caller's key, the route.
+//! [`endpoints`] is the list of them all: the router and the description of the API are both made from it.
 
+mod advertiser;
+mod answers;
+mod auth;
 mod click;
 mod docs;
+mod endpoint;
 mod health;
+mod layers;
 mod lead;
 mod legacy;
 mod openapi;
@@ -17,133 +21,108 @@ mod sale;
 mod test_event;
 mod test_mode;
 
-use std::time::Duration;
-
 use axum::Router;
-use axum::http::{HeaderName, Method, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post};
-use tower_http::cors::{Any, CorsLayer};
+use axum::routing::get;
+use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::client_address::TrustedProxies;
+use crate::client_address::{self, TrustedProxies};
 use crate::error::ApiError;
-use crate::limits::{Budget, Enforced};
-use crate::request_id::X_REQUEST_ID;
-use crate::{caller, client_address, limits, request_id};
+use crate::limits::Budget;
+use crate::routes::endpoint::Endpoint;
+
+/// Everything a caller can ask for, in the order in which it is described.
+fn endpoints() -> Vec<Endpoint> {
+    let mut endpoints = tracking();
+    let older = older_paths(&endpoints);
+    endpoints.extend(set_up());
+    endpoints.extend(auth::endpoints());
+    endpoints.extend(advertiser::endpoints());
+    endpoints.extend(older);
+    endpoints.extend(retired::endpoints());
+    endpoints.extend([
+        Endpoint::new(routes!(health::livez)),
+        Endpoint::new(routes!(health::readyz)).examples(health::examples()),
+    ]);
+    endpoints
+}
+
+fn tracking() -> Vec<Endpoint> {
+    vec![
+        Endpoint::new(routes!(click::click))
+            .limited(Budget::Click)
+            .open_to_browsers()
+            .examples(click::examples()),
+        Endpoint::new(routes!(lead::lead))
+            .limited(Budget::Lead)
+            .open_to_browsers()
+            .examples(lead::examples()),
+        Endpoint::new(routes!(sale::sale))
+            .limited(Budget::SaleAndRefund)
+            .examples(sale::examples()),
+        Endpoint::new(routes!(refund::refund))
+            .limited(Budget::SaleAndRefund)
+            .examples(refund::examples()),
+    ]
+}
+
+/// Whether a program is set up, and whether its events arrive.
+fn set_up() -> Vec<Endpoint> {
+    vec![
+        Endpoint::new(routes!(test_event::test_event))
+            .limited(Budget::Cli)
+            .examples(test_event::examples()),
+        Endpoint::new(routes!(program_status::status))
+            .limited(Budget::Cli)
+            .identified_on_failure()
+            .examples(program_status::examples()),
+        Endpoint::new(routes!(readiness::readiness))
+            .limited(Budget::Readiness)
+            .examples(readiness::examples()),
+    ]
+}
+
+/// The paths of older scripts. They count together with the routes they stand for; the checks of an installation, which
+/// come from browsers as leads do, count with leads.
+fn older_paths(tracking: &[Endpoint]) -> Vec<Endpoint> {
+    // Leads had other names.
+    let same = tracking.iter().filter_map(|endpoint| {
+        let noun = endpoint.path().strip_prefix("/api/v1/track/")?;
+        (noun != "lead").then(|| endpoint.under_older_path(&format!("/api/tracking/{noun}")))
+    });
+    same.chain(vec![
+        Endpoint::new(routes!(legacy::lead))
+            .older()
+            .limited(Budget::Lead)
+            .open_to_browsers()
+            .examples(legacy::lead_examples()),
+        Endpoint::new(routes!(legacy::test))
+            .older()
+            .limited(Budget::Lead)
+            .open_to_browsers()
+            .examples(legacy::test_examples()),
+        Endpoint::new(routes!(legacy::check))
+            .older()
+            .limited(Budget::Lead)
+            .open_to_browsers()
+            .examples(legacy::check_examples()),
+    ])
+    .collect()
+}
 
 pub fn router(app: App, proxies: TrustedProxies) -> Router {
-    let tracking = Router::new()
-        .route(
-            "/api/v1/track/click",
-            limited(&app, Budget::Click, post(click::click)).layer(browsers()),
-        )
-        .route(
-            "/api/v1/track/lead",
-            limited(&app, Budget::Lead, post(lead::lead)).layer(browsers()),
-        )
-        .route(
-            "/api/v1/track/sale",
-            limited(&app, Budget::SaleAndRefund, post(sale::sale)),
-        )
-        .route(
-            "/api/v1/track/refund",
-            limited(&app, Budget::SaleAndRefund, post(refund::refund)),
-        )
-        .merge(legacy_tracking(&app))
-        .merge(retired::router().layer(browsers()))
-        .route(
-            "/api/v1/cli/test-event",
-            limited(&app, Budget::Cli, post(test_event::test_event)),
-        )
-        .route(
-            "/api/v1/programs/me/readiness",
-            limited(&app, Budget::Readiness, get(readiness::readiness)),
-        )
-        .layer(from_fn_with_state(app.clone(), request_id::identify));
-    let status = Router::new()
-        .route(
-            "/api/v1/cli/status",
-            limited(&app, Budget::Cli, get(program_status::status)),
-        )
-        .layer(from_fn_with_state(app.clone(), request_id::identify_failures));
-    let limited = tracking
-        .merge(status)
-        .layer(from_fn_with_state(proxies, client_address::find));
-    Router::new()
-        .merge(limited)
-        .route("/livez", get(health::livez))
-        .route("/readyz", get(health::readyz))
+    endpoints()
+        .into_iter()
+        .fold(Router::new(), |router, endpoint| endpoint.serve(&app, router))
+        .layer(from_fn_with_state(proxies, client_address::find))
         .route("/openapi.json", get(openapi::openapi_json))
         .route("/docs", get(docs::docs))
         .route("/docs.js", get(docs::script))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(app)
-}
-
-/// The paths of older scripts. They count together with the routes they stand for; the checks of an installation, which
-/// come from browsers as leads do, count with leads.
-fn legacy_tracking(app: &App) -> Router<App> {
-    Router::new()
-        .route(
-            "/api/tracking/click",
-            limited(app, Budget::Click, post(click::click)).layer(browsers()),
-        )
-        .route(
-            "/api/tracking/lead",
-            limited(app, Budget::Lead, post(legacy::lead)).layer(browsers()),
-        )
-        .route(
-            "/api/tracking/sale",
-            limited(app, Budget::SaleAndRefund, post(sale::sale)),
-        )
-        .route(
-            "/api/tracking/refund",
-            limited(app, Budget::SaleAndRefund, post(refund::refund)),
-        )
-        .route(
-            "/api/tracking/test",
-            limited(app, Budget::Lead, post(legacy::test)).layer(browsers()),
-        )
-        .route(
-            "/api/tracking/check-test-events",
-            limited(app, Budget::Lead, post(legacy::check)).layer(browsers()),
-        )
-}
-
-/// A route with its limit and its caller.
-fn limited(app: &App, budget: Budget, route: MethodRouter<App>) -> MethodRouter<App> {
-    let enforced = Enforced {
-        limits: app.limits.clone(),
-        budget,
-    };
-    route
-        // A method that is none of the route's is inside the layers too: answers, preflights among them, are whole.
-        .fallback(method_not_allowed)
-        .layer(from_fn_with_state(app.clone(), caller::identify))
-        .layer(from_fn_with_state(enforced, limits::enforce))
-}
-
-/// Any site may send clicks and leads from its pages. Preflights are answered here, before the limits count.
-fn browsers() -> CorsLayer {
-    let exposed = [
-        "x-ratelimit-limit",
-        "x-ratelimit-remaining",
-        "x-ratelimit-reset",
-        "retry-after",
-        "deprecation",
-        "sunset",
-        "link",
-        "x-request-id",
-    ];
-    CorsLayer::new()
-        .allow_origin(Any)
-        .allow_methods([Method::POST])
-        .allow_headers([header::CONTENT_TYPE, header::AUTHORIZATION, X_REQUEST_ID])
-        .expose_headers(exposed.map(HeaderName::from_static))
-        .max_age(Duration::from_hours(24))
 }
 
 async fn not_found() -> Response {

@@ -4,11 +4,12 @@ use axum::Json;
 use axum::extract::State;
 use common::domain::commission::CommissionStatus;
 use common::domain::ids::{CommissionId, EventId};
-use common::domain::money::AmountCents;
-use common::domain::refund::{RefundKey, RefundRequest};
+use common::domain::money::{AmountCents, Cents};
+use common::domain::refund::{RefundKey, RefundRequest, SkipReason};
 use common::domain::text::{RefundId, RefundReason, TransactionId};
 use common::messages::refund::{RefundOutcome, RefundRecord};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::app::App;
@@ -18,6 +19,7 @@ use crate::error::ApiError;
 use crate::field::Field;
 use crate::pipeline::encode;
 use crate::routes::openapi::envelopes::PlatformError;
+use crate::routes::openapi::examples::Examples;
 
 const FAILED: &str = "Refund tracking failed";
 
@@ -116,7 +118,7 @@ pub async fn refund(
         .pipeline
         .ask(&app.pipeline.refunds, record.event_id, encoded, FAILED)
         .await?;
-    answer(&outcome)
+    answer(&outcome).map(Json)
 }
 
 impl RefundBody {
@@ -142,11 +144,15 @@ impl RefundBody {
     }
 }
 
+fn sale_not_found() -> ApiError {
+    ApiError::NotFound("Sale not found for transaction_id")
+}
+
 fn invalid_amount() -> ApiError {
     ApiError::bad_request("refund_amount_cents must be a positive integer")
 }
 
-fn answer(outcome: &RefundOutcome) -> Result<Json<RefundAnswer>, ApiError> {
+fn answer(outcome: &RefundOutcome) -> Result<RefundAnswer, ApiError> {
     let answer = match *outcome {
         RefundOutcome::Applied {
             status,
@@ -172,7 +178,48 @@ fn answer(outcome: &RefundOutcome) -> Result<Json<RefundAnswer>, ApiError> {
             status: "no_commission",
             message: "Sale has no commission to reverse",
         },
-        RefundOutcome::SaleNotFound => return Err(ApiError::NotFound("Sale not found for transaction_id")),
+        RefundOutcome::SaleNotFound => return Err(sale_not_found()),
     };
-    Ok(Json(answer))
+    Ok(answer)
+}
+
+pub fn examples() -> Examples {
+    let applied = RefundOutcome::Applied {
+        status: CommissionStatus::Refunded,
+        deducted: Cents::new(300),
+        commission_id: CommissionId::new(208),
+    };
+    let skipped = RefundOutcome::Skipped {
+        reason: SkipReason::AlreadyReversed,
+        commission_id: Some(CommissionId::new(208)),
+    };
+    Examples::default()
+        .request(
+            "A part",
+            json!({
+                "transaction_id": "order-1001",
+                "refund_amount_cents": 1500,
+                "refund_id": "refund-1",
+                "refund_reason": "changed their mind",
+            }),
+        )
+        .request("The rest", json!({ "transaction_id": "order-1001" }))
+        .answer("Applied", answer(&applied).ok())
+        .answer("A repeat", answer(&skipped).ok())
+        .answer("No commission", answer(&RefundOutcome::NoCommission).ok())
+        .refusal(&invalid_amount())
+        .refusal(&sale_not_found())
+        .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_are_refunds() {
+        for body in examples().requests() {
+            parse::<RefundBody>(&body).unwrap().validate().unwrap();
+        }
+    }
 }

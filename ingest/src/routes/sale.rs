@@ -15,6 +15,7 @@ use common::messages::sale::{NoCommission, SaleOutcome, SaleRecord};
 use common::messages::test_event::{TestEvent, TestSale};
 use common::storage::claims::NewClaim;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use utoipa::ToSchema;
@@ -28,7 +29,10 @@ use crate::error::ApiError;
 use crate::field::{Field, free_form, refused};
 use crate::pipeline::{encode, not_claimed, outcome};
 use crate::routes::openapi::envelopes::PlatformError;
-use crate::routes::test_mode::{AdditionalData, AdditionalFields, TestAnswer, generated_transaction_id};
+use crate::routes::openapi::examples::Examples;
+use crate::routes::test_mode::{
+    AdditionalData, AdditionalFields, TEST_SALE, TestAnswer, generated_transaction_id,
+};
 
 const FAILED: &str = "Sale tracking failed";
 const MAX_LINE_ITEMS_BYTES: usize = 32 * 1024;
@@ -182,10 +186,8 @@ pub async fn sale(
         })
         .await;
     match claimed.map_err(|error| not_claimed(error, FAILED))? {
-        Claimed::Won => answer(outcome(waiter, deadline, FAILED).await?),
-        Claimed::Taken => Err(ApiError::Conflict(
-            "Duplicate transaction_id. This sale has already been recorded.",
-        )),
+        Claimed::Won => answer(outcome(waiter, deadline, FAILED).await?).map(Json),
+        Claimed::Taken => Err(duplicate()),
     }
 }
 
@@ -279,6 +281,10 @@ fn amount(field: &Field<i64>) -> Result<AmountCents, ApiError> {
     amount.ok_or_else(|| ApiError::bad_request("amount_cents is required and must be a positive integer"))
 }
 
+fn duplicate() -> ApiError {
+    ApiError::Conflict("Duplicate transaction_id. This sale has already been recorded.")
+}
+
 fn line_items_schema() -> Schema {
     let types = [Type::Object, Type::Array, Type::Null];
     Object::builder()
@@ -287,7 +293,7 @@ fn line_items_schema() -> Schema {
         .into()
 }
 
-fn answer(outcome: SaleOutcome) -> Result<Json<SaleAnswer>, ApiError> {
+fn answer(outcome: SaleOutcome) -> Result<SaleAnswer, ApiError> {
     let answer = match outcome {
         SaleOutcome::Recorded {
             no_commission: Some(NoCommission::PartnerMissing),
@@ -321,7 +327,7 @@ fn answer(outcome: SaleOutcome) -> Result<Json<SaleAnswer>, ApiError> {
         },
         SaleOutcome::Refused(reason) => return Err(refusal(reason)),
     };
-    Ok(Json(answer))
+    Ok(answer)
 }
 
 fn message(no_commission: Option<NoCommission>) -> String {
@@ -342,4 +348,66 @@ fn refusal(reason: SaleRefusal) -> ApiError {
         SaleRefusal::NoAttribution => "No affiliate attribution found for this customer in this program",
         SaleRefusal::NoRelationship => "No partner-program relationship found for this customer",
     })
+}
+
+pub fn examples() -> Examples {
+    let recorded = SaleOutcome::Recorded {
+        sale_id: SaleId::new(311),
+        commission_ids: vec![CommissionId::new(208)],
+        split: false,
+        no_commission: None,
+    };
+    let expired = SaleOutcome::WindowExpired {
+        click_age_days: 75,
+        window_days: 60,
+    };
+    Examples::default()
+        .request(
+            "A payment",
+            json!({ "transaction_id": "order-1001", "amount_cents": 4900, "customer_key": "user-42" }),
+        )
+        .request(
+            "A subscription renews",
+            json!({
+                "transaction_id": "invoice-2002",
+                "amount_cents": 1900,
+                "customer_key": "user-42",
+                "currency": "EUR",
+                "sale_type": "subscription",
+                "is_recurring": true,
+                "subscription_id": "sub-7",
+                "subscription_interval": "monthly",
+                "product_id": "starter-kit",
+                "line_items": [{ "sku": "starter-kit", "quantity": 1 }],
+            }),
+        )
+        .request(
+            "Test mode",
+            json!({ "amount_cents": 4900, "additional_data": { "test_mode": true } }),
+        )
+        .answer("Recorded", answer(recorded).ok())
+        .answer("Outside the attribution window", answer(expired).ok())
+        .answer("Test mode", SaleAnswer::Test(TestAnswer::example(TEST_SALE)))
+        .refusal(&refusal(SaleRefusal::CustomerNotFound))
+        .refusal(&refusal(SaleRefusal::NoAttribution))
+        .refusal(&duplicate())
+        .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_are_sales() {
+        for body in examples().requests() {
+            let mut request: SaleRequest<'_> = parse(&body).unwrap();
+            let additional = std::mem::take(&mut request.additional_data);
+            if additional.fields().unwrap().is_test().unwrap() {
+                request.validate_test(DateTime::UNIX_EPOCH).unwrap();
+            } else {
+                request.validate().unwrap();
+            }
+        }
+    }
 }

@@ -5,10 +5,13 @@
 use axum::Json;
 use axum::extract::State;
 use common::domain::ids::{EventId, ProgramId};
-use common::domain::test_chain::{ChainVerdict, TestEventType, TestRun};
+use common::domain::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict};
 use common::domain::text::{CustomerKey, Text};
 use common::messages::test_chain::{TestChainOutcome, TestChainRecord};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
@@ -17,9 +20,12 @@ use crate::error::ApiError;
 use crate::field::{Field, FieldType};
 use crate::pipeline::encode;
 use crate::request_id::RequestId;
+use crate::routes::openapi::envelopes::PlatformError;
+use crate::routes::openapi::examples::Examples;
+use crate::routes::test_mode::OTHER_PROGRAM;
 
-pub const OTHER_PROGRAM: &str = "program_id does not match the API key";
 const FAILED: &str = "Test event failed";
+const RECEIVED: &str = "Test event received. Send type chain to check attribution.";
 const NO_LINK: &str = "The program has no active referral link of an approved partner";
 
 #[derive(Debug, Default, Deserialize)]
@@ -35,7 +41,7 @@ struct TestEventRequest {
 struct ProgramNumber(ProgramId);
 
 impl FieldType for ProgramNumber {
-    fn from_text(text: &str) -> Option<Self> {
+    fn from_text(text: String) -> Option<Self> {
         text.parse().ok().and_then(Self::from_integer)
     }
 
@@ -44,33 +50,103 @@ impl FieldType for ProgramNumber {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// The two forms of the request, for the description.
+#[expect(dead_code, reason = "described, never built: the request is read leniently")]
+#[derive(ToSchema)]
+#[schema(as = TestEventRequest)]
+#[serde(untagged)]
+enum TestEventForms {
+    /// Click, lead and sale, one after the other.
+    #[schema(title = "Chain")]
+    Chain {
+        #[schema(pattern = "^chain$")]
+        r#type: String,
+        /// The key's own program; it need not be named.
+        #[schema(schema_with = program_number, required = false)]
+        program_id: (),
+    },
+    /// One event that only says that it arrived.
+    #[schema(title = "Event")]
+    Event {
+        /// Absent in this form.
+        #[schema(schema_with = null, required = false)]
+        r#type: (),
+        #[schema(pattern = "^(click|lead|sale)$")]
+        event_type: String,
+        /// The key's own program; it need not be named.
+        #[schema(schema_with = program_number, required = false)]
+        program_id: (),
+    },
+}
+
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum TestEventAnswer {
-    Chain {
-        data: ChainAnswer,
-    },
+    #[schema(title = "Chain")]
+    Chain { data: ChainAnswer },
+    #[schema(title = "Event")]
     Event {
+        #[schema(pattern = "^(click|lead|sale)$")]
         event_type: &'static str,
+        #[schema(format = "uuid")]
         event_id: String,
+        /// False when the program has no link over which the event could have come.
         received: bool,
+        /// Always false: a single event is attributed to nobody.
         attributed: bool,
         message: &'static str,
     },
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct ChainAnswer {
+    #[schema(pattern = "^chain$")]
     r#type: &'static str,
-    /// The link the chain ran over; `None` when the program has none that could be used.
+    /// The link the chain ran over; null when the program has none that could be used.
+    #[schema(required = true)]
     short_code: Option<String>,
+    /// Of the synthetic customer.
+    #[schema(value_type = String)]
     customer_key: CustomerKey,
+    #[schema(value_type = ChainVerdictSchema)]
     verdict: ChainVerdict,
+    /// The whole chain reached the partner of the link.
     attributed: bool,
+    /// Why the chain could not run.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
     message: Option<&'static str>,
 }
 
+/// Whom each event was credited to. `attributed`: the partner whose link was used; `unattributed`: nobody, or the event
+/// was refused; `wrong_partner`: somebody else; `pending`: not decided yet.
+#[expect(dead_code, reason = "described, never built: the domain writes it")]
+#[derive(ToSchema)]
+#[schema(as = ChainVerdict)]
+struct ChainVerdictSchema {
+    #[schema(pattern = "^(attributed|unattributed|wrong_partner|pending)$")]
+    click: String,
+    #[schema(pattern = "^(attributed|unattributed|wrong_partner|pending)$")]
+    lead: String,
+    #[schema(pattern = "^(attributed|unattributed|wrong_partner|pending)$")]
+    sale: String,
+}
+
+/// Try the integration out
+///
+/// A synthetic click, lead and sale take the real road, and the answer says whether each reached the partner it should.
+/// Nothing of it counts or is paid. At most ten chains an hour for a program.
+#[utoipa::path(
+    post,
+    path = "/api/v1/cli/test-event",
+    tag = "set-up",
+    security(("program_key" = [])),
+    request_body = TestEventForms,
+    responses(
+        (status = 200, description = "Tried out.", body = TestEventAnswer),
+        (status = 403, description = "The key is of another program.", body = PlatformError),
+    )
+)]
 pub async fn test_event(
     State(app): State<App>,
     request_id: RequestId,
@@ -105,9 +181,7 @@ impl TestEventRequest {
             (Field::Absent, Field::Given(kind)) => TestEventType::parse(&kind).map(TestRun::Event),
             _ => None,
         };
-        let run = run.ok_or_else(|| {
-            ApiError::bad_request("type must be chain, or event_type one of click, lead and sale")
-        })?;
+        let run = run.ok_or_else(unknown_form)?;
         match self.program_id {
             Field::Absent => Ok(run),
             Field::Given(ProgramNumber(named)) if named == program_id => Ok(run),
@@ -115,6 +189,10 @@ impl TestEventRequest {
             Field::WrongType => Err(ApiError::bad_request("program_id must be an integer")),
         }
     }
+}
+
+fn unknown_form() -> ApiError {
+    ApiError::bad_request("type must be chain, or event_type one of click, lead and sale")
 }
 
 /// A synthetic customer of its own for each run.
@@ -164,10 +242,71 @@ fn answer(record: TestChainRecord, outcome: TestChainOutcome) -> TestEventAnswer
         event_id: record.event_id.to_string(),
         received,
         attributed: false,
-        message: if received {
-            "Test event received. Send type chain to check attribution."
-        } else {
-            NO_LINK
-        },
+        message: if received { RECEIVED } else { NO_LINK },
+    }
+}
+
+pub fn examples() -> Examples {
+    let chain = CustomerKey::parse("test_chain_019ab2c3d4e57f60a1b2c3d4e5f60718")
+        .ok()
+        .map(|customer_key| TestEventAnswer::Chain {
+            data: ChainAnswer {
+                r#type: "chain",
+                short_code: Some("ada".to_owned()),
+                customer_key,
+                verdict: ChainVerdict::uniform(Verdict::Attributed),
+                attributed: true,
+                message: None,
+            },
+        });
+    let event = TestEventAnswer::Event {
+        event_type: "sale",
+        event_id: "019ab2c3-d4e5-7f60-a1b2-c3d4e5f60718".to_owned(),
+        received: true,
+        attributed: false,
+        message: RECEIVED,
+    };
+    let failed = ApiError::InternalQuoted {
+        message: FAILED,
+        request_id: "019ab2c3d4e57f60a1b2c3d4e5f60718".to_owned(),
+        cause: anyhow::Error::msg("an example"),
+    };
+    Examples::default()
+        .request("A chain", json!({ "type": "chain" }))
+        .request("A single event", json!({ "event_type": "sale" }))
+        .answer("A chain", chain)
+        .answer("A single event", event)
+        .refusal(&unknown_form())
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&failed)
+}
+
+/// A program's id, as a number or in quotes.
+pub fn program_number() -> Schema {
+    OneOfBuilder::new()
+        .item(Object::with_type(Type::Integer))
+        .item(
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .pattern(Some("^-?[0-9]+$")),
+        )
+        .item(null())
+        .into()
+}
+
+fn null() -> Object {
+    Object::with_type(Type::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_ask_for_something() {
+        for body in examples().requests() {
+            let request: TestEventRequest = parse(&body).unwrap();
+            request.validate(ProgramId::new(1)).unwrap();
+        }
     }
 }

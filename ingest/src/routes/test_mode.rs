@@ -100,7 +100,7 @@ impl FieldType for ProgramId {
         Some(Self::new(integer))
     }
 
-    fn from_text(text: &str) -> Option<Self> {
+    fn from_text(text: String) -> Option<Self> {
         text.parse().ok().map(Self::new)
     }
 }
@@ -125,7 +125,7 @@ impl App {
         match (caller, named) {
             (Caller::Undecided(unavailable), _) => Err(ApiError::internal(failed, unavailable)),
             (Caller::Program(program_id), Some(named)) if named != program_id => {
-                Err(ApiError::Forbidden("program_id does not match the API key"))
+                Err(ApiError::Forbidden(OTHER_PROGRAM))
             }
             (Caller::Program(program_id), _) => Ok(Some(program_id)),
             (_, None) => Ok(None),
@@ -148,9 +148,9 @@ impl App {
         failed: &'static str,
     ) -> Result<TestAnswer, ApiError> {
         let message = match event {
-            TestEvent::Click(_) => "Test click event tracked successfully",
-            TestEvent::Lead(_) => "Test lead event tracked successfully",
-            TestEvent::Sale(_) => "Test sale event tracked successfully",
+            TestEvent::Click(_) => TEST_CLICK,
+            TestEvent::Lead(_) => TEST_LEAD,
+            TestEvent::Sale(_) => TEST_SALE,
         };
         let record = TestEventRecord {
             event_id: EventId::new(self.clock.mint()),
@@ -163,17 +163,33 @@ impl App {
             .pipeline
             .ask(&self.pipeline.test_events, record.event_id, encoded, failed)
             .await?;
-        Ok(TestAnswer {
+        Ok(TestAnswer::new(message, row_id, program_id))
+    }
+}
+
+impl TestAnswer {
+    fn new(message: &'static str, event_id: i64, program_id: ProgramId) -> Self {
+        Self {
             success: true,
             message,
             data: TestAnswerData {
-                event_id: row_id,
+                event_id,
                 program_id,
                 test_mode: true,
             },
-        })
+        }
+    }
+
+    /// For the description, with one of the messages.
+    pub fn example(message: &'static str) -> Self {
+        Self::new(message, 17, ProgramId::new(1))
     }
 }
+
+pub const TEST_CLICK: &str = "Test click event tracked successfully";
+pub const TEST_LEAD: &str = "Test lead event tracked successfully";
+pub const TEST_SALE: &str = "Test sale event tracked successfully";
+pub const OTHER_PROGRAM: &str = "program_id does not match the API key";
 
 /// Where a tracking body names the program of a test event.
 pub const PROGRAM_ID: &str = "additional_data.program_id";

@@ -1,25 +1,11 @@
 //! Rate limits: who is counted, what every answer says, and what happens without Redis.
 
-use common::runtime::clock::Clock;
+use common::domain::token::ProgramToken;
 use common::testing::{OwnRedis, free_address};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use crate::stack::{Answer, Program, Stack};
-
-/// A whole service with these limits instead of the tests' generous ones.
-async fn stack_with(limits: &[(&'static str, &str)]) -> Stack {
-    let mut stack = Stack::without_services(Clock::system()).await;
-    for (name, value) in limits {
-        stack.settings.retain(|(setting, _)| setting != name);
-        stack.settings.push((name, (*value).to_owned()));
-    }
-    stack.start_worker();
-    let address = stack.start_ingest();
-    stack.use_ingest(address);
-    stack.ready().await;
-    stack
-}
 
 /// A client's address of its own for each test, because Redis is shared.
 fn address() -> String {
@@ -49,7 +35,7 @@ async fn refused(stack: &Stack, program: &Program, client: &str) -> Answer {
 
 #[tokio::test]
 async fn every_answer_says_where_the_caller_stands() {
-    let stack = stack_with(&[("CLICK_LIMIT", "60")]).await;
+    let stack = Stack::start_set(&[("CLICK_LIMIT", "60")]).await;
     let program = stack.program().await;
     let client = address();
     let first = click_from(&stack, &program, &client).await;
@@ -65,7 +51,7 @@ async fn every_answer_says_where_the_caller_stands() {
 
 #[tokio::test]
 async fn a_request_over_the_limit_is_told_when_to_come_back_and_records_nothing() {
-    let stack = stack_with(&[("CLICK_LIMIT", "2")]).await;
+    let stack = Stack::start_set(&[("CLICK_LIMIT", "2")]).await;
     let program = stack.program().await;
     let client = address();
     let refused = refused(&stack, &program, &client).await;
@@ -97,7 +83,7 @@ async fn a_request_over_the_limit_is_told_when_to_come_back_and_records_nothing(
 
 #[tokio::test]
 async fn sales_and_refunds_share_one_count_a_key_on_all_ingests() {
-    let mut stack = stack_with(&[("SALE_REFUND_LIMIT", "1000")]).await;
+    let mut stack = Stack::start_set(&[("SALE_REFUND_LIMIT", "1000")]).await;
     let program = stack.program().await;
     let other = stack.program().await;
     let remaining = |answer: &Answer| answer.header("x-ratelimit-remaining").parse::<i64>().unwrap();
@@ -114,7 +100,7 @@ async fn sales_and_refunds_share_one_count_a_key_on_all_ingests() {
 
 #[tokio::test]
 async fn invented_keys_count_by_address() {
-    let stack = stack_with(&[("SALE_REFUND_LIMIT", "2")]).await;
+    let stack = Stack::start_set(&[("SALE_REFUND_LIMIT", "2")]).await;
     let client = address();
     let mut statuses = Vec::new();
     for attempt in 0..8 {
@@ -130,9 +116,27 @@ async fn invented_keys_count_by_address() {
 }
 
 #[tokio::test]
+async fn keys_that_are_right_in_form_and_nobodys_count_by_address_too() {
+    let stack = Stack::start_set(&[("SALE_REFUND_LIMIT", "2")]).await;
+    let client = address();
+    let mut statuses = Vec::new();
+    for _ in 0..8 {
+        let token = ProgramToken::generate(rand::random());
+        let request = stack
+            .request(Method::POST, "/api/v1/track/sale")
+            .header("x-forwarded-for", &client)
+            .bearer_auth(token.expose())
+            .body("{}");
+        statuses.push(stack.send(request).await.status);
+    }
+    assert!(statuses.contains(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
+    stack.stop().await;
+}
+
+#[tokio::test]
 async fn without_redis_the_process_counts_with_the_same_headers() {
     let nobody = format!("redis://{}", free_address());
-    let stack = stack_with(&[("REDIS_URL", &nobody), ("CLICK_LIMIT", "2")]).await;
+    let stack = Stack::start_set(&[("REDIS_URL", &nobody), ("CLICK_LIMIT", "2")]).await;
     let program = stack.program().await;
     let client = address();
     let refused = refused(&stack, &program, &client).await;
@@ -141,38 +145,34 @@ async fn without_redis_the_process_counts_with_the_same_headers() {
     stack.stop().await;
 }
 
-/// Counters in a Redis; none when it does not answer.
-async fn counters(url: &str) -> u64 {
-    let client = redis::Client::open(url).unwrap();
-    let Ok(mut connection) = client.get_multiplexed_async_connection().await else {
-        return 0;
+/// Whether this Redis has counted the client; not while it does not answer.
+async fn has_counted(redis: &OwnRedis, client: &str) -> bool {
+    let connection = redis::Client::open(redis.url()).unwrap();
+    let Ok(mut connection) = connection.get_multiplexed_async_connection().await else {
+        return false;
     };
-    redis::cmd("DBSIZE")
-        .query_async(&mut connection)
-        .await
-        .unwrap_or(0)
+    let mut keys = redis::cmd("KEYS");
+    let keys: Result<Vec<String>, _> = keys.arg(format!("*{client}*")).query_async(&mut connection).await;
+    keys.is_ok_and(|keys| !keys.is_empty())
 }
 
-#[tokio::test]
-async fn a_redis_that_stops_is_no_failure_and_one_that_is_back_counts_again() {
-    let mut redis = OwnRedis::start();
-    let stack = stack_with(&[("REDIS_URL", &redis.url()), ("CLICK_LIMIT", "60")]).await;
-    let program = stack.program().await;
-    let redis_counts = async |redis: &OwnRedis| {
-        let (url, client) = (redis.url(), address());
-        stack
-            .eventually("Redis counts", async || {
-                click_from(&stack, &program, &client).await;
-                counters(&url).await > 0
-            })
-            .await;
-    };
-    redis_counts(&redis).await;
-    redis.kill();
+/// Clicks until Redis has counted one.
+async fn redis_counts(stack: &Stack, program: &Program, redis: &OwnRedis) {
+    let client = address();
+    stack
+        .eventually("Redis counts", async || {
+            click_from(stack, program, &client).await;
+            has_counted(redis, &client).await
+        })
+        .await;
+}
+
+/// Clicks of a client nobody has counted yet: each answer is whole, and the process counts.
+async fn the_process_counts(stack: &Stack, program: &Program) {
     let client = address();
     let mut remaining = Vec::new();
     for _ in 0..4 {
-        let answer = click_from(&stack, &program, &client).await;
+        let answer = click_from(stack, program, &client).await;
         assert_eq!(answer.status, StatusCode::OK);
         assert_eq!(answer.header("x-ratelimit-limit"), "60");
         assert!(!answer.header("x-ratelimit-reset").is_empty());
@@ -182,7 +182,43 @@ async fn a_redis_that_stops_is_no_failure_and_one_that_is_back_counts_again() {
     // The minute may turn once in between.
     let counted = remaining.windows(2).filter(|pair| pair[1] + 1 == pair[0]).count();
     assert!(counted >= 2, "{remaining:?}");
+}
+
+#[tokio::test]
+async fn a_redis_that_stops_is_no_failure_and_one_that_is_back_counts_again() {
+    let mut redis = OwnRedis::start();
+    let stack = Stack::start_set(&[("REDIS_URL", &redis.url()), ("CLICK_LIMIT", "60")]).await;
+    let program = stack.program().await;
+    redis_counts(&stack, &program, &redis).await;
+    redis.kill();
+    the_process_counts(&stack, &program).await;
     redis.start_again();
-    redis_counts(&redis).await;
+    redis_counts(&stack, &program, &redis).await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_redis_that_hangs_is_no_failure_and_one_that_goes_on_counts_again() {
+    let redis = OwnRedis::start();
+    let stack = Stack::start_set(&[("REDIS_URL", &redis.url()), ("CLICK_LIMIT", "60")]).await;
+    let program = stack.program().await;
+    redis_counts(&stack, &program, &redis).await;
+    for _ in 0..2 {
+        // Its kernel takes what it is sent, connections included; nothing is ever answered.
+        redis.hang();
+        the_process_counts(&stack, &program).await;
+        redis.go_on();
+        redis_counts(&stack, &program, &redis).await;
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_redis_that_never_answered_is_no_failure() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://{}", silent.local_addr().unwrap());
+    let stack = Stack::start_set(&[("REDIS_URL", &url), ("CLICK_LIMIT", "60")]).await;
+    let program = stack.program().await;
+    the_process_counts(&stack, &program).await;
     stack.stop().await;
 }

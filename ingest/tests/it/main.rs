@@ -7,31 +7,31 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod accounts;
 mod approvals;
 mod attribution;
-mod authentication;
-mod bounds;
 mod clicks;
 mod commissions;
 mod concurrency;
+mod contract;
 mod crashes;
 mod credentials;
 mod dead_letters;
 mod delivery;
 mod edge;
-mod envelope;
 mod funnel;
 mod health;
+mod hostile;
 mod leads;
 mod legacy;
 mod limits;
-mod malformed;
 mod models;
 mod outages;
+mod people;
 mod program_status;
+mod programs;
 mod provisional;
 mod refunds;
-mod requests;
 mod reversals;
 mod rows;
 mod stack;

@@ -15,7 +15,7 @@ async fn sell(stack: &Stack, program: &Program, transaction_id: &str) {
 }
 
 /// Pays Ada's commission of a sale out, in the books as in the commission's life.
-async fn pay_out(stack: &Stack, program: &Program, transaction_id: &str) {
+pub async fn pay_out(stack: &Stack, program: &Program, transaction_id: &str) {
     let commission = rows::commission(stack, transaction_id).await;
     let number = |column: &str| commission[column].as_i64().unwrap();
     let mut transaction = stack.pool().begin().await.unwrap();

@@ -9,19 +9,20 @@ use common::domain::attribution::AttributionModel;
 use common::domain::commission::{CommissionType, Rate};
 use common::domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use common::domain::money::BasisPoints;
+use common::domain::program::{ProgramSettings, ProgramStatus, Slug};
+use common::domain::text::Text;
 use common::domain::token::ProgramToken;
 use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
-use common::storage::provisioning::{
-    NewProgram, create_link, create_partner, create_policy, create_program, create_workspace, join_program,
-};
-use common::storage::verify;
+use common::storage::program_settings::{self, NewProgram};
+use common::storage::provisioning::{create_link, create_partner, create_policy, join_program};
+use common::storage::{verify, workspaces};
 use common::testing::{TestDatabase, free_address, from_environment, unique_name};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 
 /// How long a test waits for something that is bound to happen.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -92,10 +93,32 @@ impl Stack {
 
     pub async fn start_with(clock: Clock) -> Self {
         let mut stack = Self::without_services(clock).await;
-        stack.start_worker();
-        stack.base_url = format!("http://{}", stack.start_ingest());
-        stack.ready().await;
+        stack.start_services().await;
         stack
+    }
+
+    /// One ingest and one worker, with these settings in place of the usual ones.
+    pub async fn start_set(settings: &[(&'static str, &str)]) -> Self {
+        let mut stack = Self::without_services(Clock::system()).await;
+        for (name, value) in settings {
+            stack.set(name, value);
+        }
+        stack.start_services().await;
+        stack
+    }
+
+    /// Before the services start.
+    pub fn set(&mut self, name: &'static str, value: &str) {
+        self.settings.retain(|(setting, _)| *setting != name);
+        self.settings.push((name, value.to_owned()));
+    }
+
+    /// One ingest and one worker, with the settings as they are now.
+    pub async fn start_services(&mut self) {
+        self.start_worker();
+        let address = self.start_ingest();
+        self.use_ingest(address);
+        self.ready().await;
     }
 
     /// Database and settings only.
@@ -117,6 +140,7 @@ impl Stack {
             ("CLICK_LIMIT", "1000000".to_owned()),
             ("LEAD_LIMIT", "1000000".to_owned()),
             ("SALE_REFUND_LIMIT", "1000000".to_owned()),
+            ("SIGN_IN_LIMIT", "1000000".to_owned()),
             ("TRUSTED_PROXIES", "127.0.0.0/8".to_owned()),
         ];
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
@@ -224,49 +248,58 @@ impl Stack {
     }
 
     pub async fn program_with(&self, model: AttributionModel, kind: CommissionType, rate: Rate) -> Program {
-        let mut connection = self.pool().acquire().await.unwrap();
-        let token = ProgramToken::generate(rand::random());
-        let workspace_id = create_workspace(&mut connection, "Workspace").await.unwrap();
-        let new = NewProgram {
-            workspace_id,
-            name: "Program",
-            attribution_model: model,
-            token: &token,
-        };
-        let program_id = create_program(&mut connection, &new).await.unwrap();
-        create_policy(&mut connection, program_id, None, kind, &rate)
-            .await
-            .unwrap();
-        // Some tests live in the past of the database's clock.
-        sqlx::query("UPDATE commission_policies SET effective_from = '2000-01-01' WHERE program_id = $1")
-            .bind(program_id.get())
-            .execute(&mut *connection)
-            .await
-            .unwrap();
-        let token = token.expose().to_owned();
-        drop(connection);
-        Program {
-            program_id,
-            token,
-            ada: self.partner(program_id, "ada").await,
-            bruno: self.partner(program_id, "bruno").await,
-        }
+        self.program_founded(model, kind, rate, &[]).await
     }
 
-    pub async fn partner(&self, program_id: ProgramId, name: &str) -> Partner {
-        let mut connection = self.pool().acquire().await.unwrap();
-        let code = format!("{name}-{program_id}");
-        let partner_id = create_partner(&mut connection, name).await.unwrap();
-        let membership = join_program(&mut connection, program_id, partner_id)
+    /// With these statements about the program `$1` run in the transaction that makes it: nobody sees it without them.
+    pub async fn program_founded(
+        &self,
+        model: AttributionModel,
+        kind: CommissionType,
+        rate: Rate,
+        statements: &[&'static str],
+    ) -> Program {
+        let mut transaction = self.pool().begin().await.unwrap();
+        let token = ProgramToken::generate(rand::random());
+        let workspace_id = workspaces::create(&mut transaction, "Workspace").await.unwrap();
+        let name = Text::parse("Program").unwrap();
+        let slug = Slug::of_name(name.as_str(), rand::random());
+        let settings = ProgramSettings {
+            attribution_model: model,
+            ..ProgramSettings::new(name, slug)
+        };
+        let new = NewProgram {
+            workspace_id,
+            settings: &settings,
+            status: ProgramStatus::Live,
+            token: &token,
+            created_at: self.clock.now(),
+        };
+        let created = program_settings::create(&mut transaction, &new).await.unwrap();
+        let program_id = created.unwrap();
+        create_policy(&mut transaction, program_id, None, kind, &rate)
             .await
             .unwrap();
-        let link = create_link(&mut connection, membership, &code).await.unwrap();
-        Partner {
-            partner_id,
-            membership,
-            link,
-            code,
+        let program = Program {
+            program_id,
+            token: token.expose().to_owned(),
+            ada: partner_on(&mut transaction, program_id, "ada").await,
+            bruno: partner_on(&mut transaction, program_id, "bruno").await,
+        };
+        // Some tests live in the past of the database's clock.
+        let in_force = "UPDATE commission_policies SET effective_from = '2000-01-01' WHERE program_id = $1";
+        for statement in std::iter::once(&in_force).chain(statements) {
+            let statement = sqlx::query(*statement).bind(program_id.get());
+            statement.execute(&mut *transaction).await.unwrap();
         }
+        transaction.commit().await.unwrap();
+        program
+    }
+
+    /// An approved member of a program, with a link.
+    pub async fn partner(&self, program_id: ProgramId, name: &str) -> Partner {
+        let mut connection = self.pool().acquire().await.unwrap();
+        partner_on(&mut connection, program_id, name).await
     }
 
     pub async fn post(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
@@ -366,6 +399,19 @@ impl Stack {
         }
         drop_streams(&self.settings).await;
         self.database.drop().await;
+    }
+}
+
+async fn partner_on(connection: &mut PgConnection, program_id: ProgramId, name: &str) -> Partner {
+    let code = format!("{name}-{program_id}");
+    let partner_id = create_partner(connection, program_id, name).await.unwrap();
+    let membership = join_program(connection, program_id, partner_id).await.unwrap();
+    let link = create_link(connection, membership, &code).await.unwrap();
+    Partner {
+        partner_id,
+        membership,
+        link,
+        code,
     }
 }
 

@@ -1,9 +1,14 @@
 //! Test chains: through the real rules, and without a trace but test rows.
 
+use chrono::TimeDelta;
+use common::messages::subject::Subject;
+use common::runtime::clock::Clock;
+use common::testing::free_address;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::stack::{Answer, Program, Stack};
+use crate::stack::{Answer, Program, Stack, noon};
+use crate::streams::Streams;
 
 async fn ask(stack: &Stack, program: &Program, body: Value) -> Answer {
     let request = stack
@@ -142,7 +147,7 @@ async fn without_a_usable_link_nothing_is_attributed() {
 
 #[tokio::test]
 async fn chains_have_an_hourly_limit_and_single_events_do_not_count() {
-    let mut stack = Stack::without_services(common::runtime::clock::Clock::system()).await;
+    let mut stack = Stack::without_services(Clock::system()).await;
     stack.settings.push(("CHAIN_LIMIT", "1".to_owned()));
     stack.start_worker();
     let address = stack.start_ingest();
@@ -187,6 +192,105 @@ async fn chains_have_an_hourly_limit_and_single_events_do_not_count() {
 }
 
 #[tokio::test]
+async fn ten_chains_an_hour_are_run_and_the_eleventh_is_told_when_the_hour_ends() {
+    let clock = Clock::manual(noon());
+    let mut stack = Stack::without_services(clock.clone()).await;
+    // Without Redis the hour is that of the clock above.
+    let nobody = format!("redis://{}", free_address());
+    stack.settings.retain(|(setting, _)| *setting != "REDIS_URL");
+    stack.settings.push(("REDIS_URL", nobody));
+    stack.start_worker();
+    let address = stack.start_ingest();
+    stack.use_ingest(address);
+    stack.ready().await;
+    let program = stack.program().await;
+    for _ in 0..10 {
+        let answer = chain(&stack, &program).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    }
+    clock.set(noon() + TimeDelta::minutes(59));
+    let refused = chain(&stack, &program).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.body["error"]["retry_after_seconds"], 60);
+    assert_eq!(refused.header("retry-after"), "60");
+    let sales: i64 = stack
+        .value("SELECT count(*) FROM sale_events WHERE is_test")
+        .await;
+    assert_eq!(sales, 10, "what is refused is not run");
+    clock.set(noon() + TimeDelta::minutes(60));
+    assert_eq!(chain(&stack, &program).await.status, StatusCode::OK);
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_chain_delivered_three_times_leaves_the_rows_of_one() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "real").await;
+    chain(&stack, &program).await;
+    for kind in ["click", "lead", "sale"] {
+        let answer = ask(&stack, &program, json!({ "event_type": kind })).await;
+        assert_eq!(answer.body["received"], true);
+    }
+    stack.verify().await;
+    let rows = "SELECT jsonb_build_object(
+        'clicks', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.id) FROM click_events t),
+        'leads', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.id) FROM lead_events t),
+        'sales', (SELECT jsonb_agg(to_jsonb(t) ORDER BY t.id) FROM sale_events t),
+        'verified', (SELECT jsonb_agg(to_jsonb(t)) FROM integration_verifications t))";
+    let before: (Value, Value) = (stack.value(rows).await, production(&stack).await);
+    let streams = Streams::of(&stack).await;
+    assert_eq!(streams.messages(Subject::TestChains).await.len(), 4);
+    streams.replay(&stack).await;
+    assert_eq!(
+        before,
+        (stack.value(rows).await, production(&stack).await),
+        "nothing is run or stored again"
+    );
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_that_must_be_rotated_is_announced_beside_the_outcome_and_refused_past_its_deadline() {
+    let clock = Clock::manual(noon());
+    let stack = Stack::start_with(clock.clone()).await;
+    let program = stack.program().await;
+    let rotate_by = noon() + TimeDelta::days(30);
+    sqlx::query("UPDATE programs SET key_rotation_marked_at = $1, key_rotation_rotate_by = $2")
+        .bind(noon())
+        .bind(rotate_by)
+        .execute(stack.pool())
+        .await
+        .unwrap();
+    stack
+        .eventually("the mark is known", async || {
+            !ask(&stack, &program, json!({})).await.header("sunset").is_empty()
+        })
+        .await;
+    let run = chain(&stack, &program).await;
+    assert_eq!(run.body["data"]["attributed"], true, "{run:?}");
+    let event = ask(&stack, &program, json!({ "event_type": "lead" })).await;
+    assert_eq!(event.body["received"], true, "{event:?}");
+    let refused = ask(&stack, &program, json!({ "type": "loop" })).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    for answer in [run, event, refused] {
+        assert_eq!(answer.header("deprecation"), format!("@{}", noon().timestamp()));
+        assert_eq!(answer.header("sunset"), "Tue, 31 Mar 2026 12:00:00 GMT");
+        assert!(answer.header("link").contains("rel=\"deprecation\""));
+        let warning = &answer.body["warnings"][0];
+        assert_eq!(warning["code"], "api_key_rotation_required");
+        assert_eq!(warning["rotate_by"], "2026-03-31T12:00:00.000Z");
+    }
+    clock.set(rotate_by);
+    let retired = chain(&stack, &program).await;
+    assert_eq!(retired.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(retired.body["error"]["code"], "api_key_rotation_required");
+    stack.stop().await;
+}
+
+#[tokio::test]
 async fn what_is_asked_for_must_be_clear_and_the_callers_own() {
     let stack = Stack::start().await;
     let program = stack.program().await;
@@ -219,7 +323,7 @@ async fn what_is_asked_for_must_be_clear_and_the_callers_own() {
 
 #[tokio::test]
 async fn a_run_without_a_worker_fails_with_the_id_of_its_request() {
-    let mut stack = Stack::without_services(common::runtime::clock::Clock::system()).await;
+    let mut stack = Stack::without_services(Clock::system()).await;
     stack.settings.push(("ANSWER_WITHIN_MS", "50".to_owned()));
     let address = stack.start_ingest();
     stack.use_ingest(address);

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use common::runtime::clock::Clock;
 use common::testing::{Network, geoip_database, unique_name};
 use reqwest::StatusCode;
 use serde_json::json;
@@ -15,19 +14,6 @@ const EDGE: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36
                     Safari/537.36 Edg/125.0.0.0";
 const GOOGLEBOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
 const SLACK: &str = "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)";
-
-async fn stack_with(settings: &[(&'static str, &str)]) -> Stack {
-    let mut stack = Stack::without_services(Clock::system()).await;
-    for (name, value) in settings {
-        stack.settings.retain(|(setting, _)| setting != name);
-        stack.settings.push((name, (*value).to_owned()));
-    }
-    stack.start_worker();
-    let ingest = stack.start_ingest();
-    stack.use_ingest(ingest);
-    stack.ready().await;
-    stack
-}
 
 /// A click with these headers; its click_id.
 async fn click_from(stack: &Stack, program: &Program, headers: &[(&str, &str)]) -> String {
@@ -166,7 +152,7 @@ async fn an_excluded_bot_moves_no_attribution() {
 #[tokio::test]
 async fn the_place_comes_from_the_address_else_from_the_proxy() {
     let file = Places::write();
-    let stack = stack_with(&[
+    let stack = Stack::start_set(&[
         ("GEOIP_DB_PATH", file.0.to_str().unwrap()),
         ("SEND_CLIENT_IP", "true"),
         ("COUNTRY_HEADER", "CF-IPCountry"),
@@ -191,12 +177,61 @@ async fn the_place_comes_from_the_address_else_from_the_proxy() {
 }
 
 #[tokio::test]
+async fn a_test_click_shows_what_a_real_one_does_and_moves_no_counter() {
+    let file = Places::write();
+    let stack = Stack::start_set(&[
+        ("GEOIP_DB_PATH", file.0.to_str().unwrap()),
+        ("SEND_CLIENT_IP", "true"),
+        ("COUNTRY_HEADER", "CF-IPCountry"),
+    ])
+    .await;
+    let program = stack.program().await;
+    let click = async |user_agent: &str, address: &str, test_mode: bool| {
+        let body = json!({
+            "affiliate_url": format!("https://shop.example/?aff={}", program.ada.code),
+            "additional_data": { "test_mode": test_mode },
+        });
+        let request = stack
+            .tracking("click")
+            .header("user-agent", user_agent)
+            .header("x-forwarded-for", address)
+            .header("cf-ipcountry", "NL");
+        let answer = stack.send(request.body(body.to_string())).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    };
+    for test_mode in [false, true] {
+        click(IPHONE, "203.0.113.9", test_mode).await;
+        click(SLACK, "198.51.100.1", test_mode).await;
+    }
+    events(&stack, 4).await;
+    stack.verify().await;
+    let shown = async |is_test: bool| -> serde_json::Value {
+        sqlx::query_scalar(
+            "SELECT jsonb_agg(jsonb_build_array(referral_link_id, geo_country, geo_region, geo_city, device_type,
+                                                device_os, browser_name, user_agent, is_bot) ORDER BY id)
+             FROM click_events WHERE is_test = $1",
+        )
+        .bind(is_test)
+        .fetch_one(stack.pool())
+        .await
+        .unwrap()
+    };
+    let real = shown(false).await;
+    assert_eq!((&real[0][1], &real[0][4]), (&json!("DE"), &json!("mobile")));
+    assert_eq!((&real[1][1], &real[1][4]), (&json!("NL"), &json!("bot")));
+    assert_eq!(shown(true).await, real);
+    assert_eq!(counts(&stack, &program).await, (2, 2, 2, 0));
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
 async fn a_stranger_cannot_name_its_country() {
     let settings = [
         ("TRUSTED_PROXIES", "192.0.2.0/24"),
         ("COUNTRY_HEADER", "CF-IPCountry"),
     ];
-    let stack = stack_with(&settings).await;
+    let stack = Stack::start_set(&settings).await;
     let program = stack.program().await;
     let click_id = click_from(&stack, &program, &[("cf-ipcountry", "NL")]).await;
     events(&stack, 1).await;

@@ -1,26 +1,41 @@
 //! Test events become rows with `is_test` set, and nothing else: no customer, no claim, no counter, no commission.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use common::domain::ids::EventId;
+use common::domain::visitor::Visitor;
 use common::messages::subject::Subject;
-use common::messages::test_event::{TestEvent, TestEventOutcome, TestEventRecord};
+use common::messages::test_event::{TestClick, TestEvent, TestEventOutcome, TestEventRecord};
+use common::storage::test_events::NewTestClick;
 use common::storage::{StorageResult, test_events};
 use sqlx::PgConnection;
 
+use super::click::without_address;
 use super::{StepContext, reply, storage_failed};
+use crate::visitor::{Traces, Visitors};
 
 #[derive(Debug)]
-pub struct TestEventStep(pub StepContext);
+pub struct TestEventStep {
+    pub context: StepContext,
+    pub visitors: Arc<Visitors>,
+}
 
 impl Step for TestEventStep {
     type Record = TestEventRecord;
     const SUBJECT: Subject = Subject::TestEvents;
 
     async fn run(&self, batch: &[Delivered<TestEventRecord>]) -> Result<Processed, StepError> {
-        let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        let stored = store(&mut transaction, batch).await.map_err(storage_failed)?;
+        let visitors = self
+            .visitors
+            .of(clicks(batch).map(|(_, click)| Traces::from(click)))
+            .await;
+        let visitors = visitors.map_err(|error| StepError::Transient(error.into()))?;
+        let mut transaction = self.context.pool.begin().await.map_err(storage_failed)?;
+        let stored = store(&mut transaction, batch, &visitors)
+            .await
+            .map_err(storage_failed)?;
         transaction.commit().await.map_err(storage_failed)?;
         let mut processed = Processed {
             verdicts: vec![Verdict::Done; batch.len()],
@@ -37,19 +52,37 @@ impl Step for TestEventStep {
     }
 
     async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.0.bury(&letter).await
+        self.context.bury(&without_address(letter)).await
     }
 }
 
-/// The ids of the rows by event; one stored by an earlier delivery has the id it had.
+fn clicks(batch: &[Delivered<TestEventRecord>]) -> impl Iterator<Item = (&TestEventRecord, &TestClick)> {
+    batch
+        .iter()
+        .filter_map(|Delivered { record, .. }| match &record.event {
+            TestEvent::Click(click) => Some((record, click)),
+            TestEvent::Lead(_) | TestEvent::Sale(_) => None,
+        })
+}
+
+/// `visitors` are the clicks', in their order. The ids of the rows by event; one stored by an earlier delivery has the id it had.
 async fn store(
     connection: &mut PgConnection,
     batch: &[Delivered<TestEventRecord>],
+    visitors: &[Visitor],
 ) -> StorageResult<HashMap<EventId, i64>> {
-    let (mut clicks, mut leads, mut sales) = (Vec::new(), Vec::new(), Vec::new());
+    let clicks: Vec<NewTestClick<'_>> = clicks(batch)
+        .zip(visitors)
+        .map(|((record, click), visitor)| NewTestClick {
+            record,
+            click,
+            visitor,
+        })
+        .collect();
+    let (mut leads, mut sales) = (Vec::new(), Vec::new());
     for Delivered { record, .. } in batch {
         match &record.event {
-            TestEvent::Click(click) => clicks.push((record, click)),
+            TestEvent::Click(_) => {}
             TestEvent::Lead(lead) => leads.push((record, lead)),
             TestEvent::Sale(sale) => sales.push((record, sale.as_ref())),
         }

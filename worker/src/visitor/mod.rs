@@ -9,8 +9,10 @@ mod user_agent;
 
 use std::path::Path;
 
-use common::domain::visitor::Visitor;
+use common::domain::text::LongText;
+use common::domain::visitor::{ClientIp, CountryCode, Visitor};
 use common::messages::click::ClickRecord;
+use common::messages::test_event::TestClick;
 use tokio::task::JoinError;
 
 use self::geo::Places;
@@ -32,10 +34,12 @@ impl Visitors {
     }
 
     /// One visitor a click, in their order.
-    pub async fn of(&self, clicks: &[&ClickRecord]) -> Result<Vec<Visitor>, JoinError> {
-        let texts = clicks
-            .iter()
-            .map(|click| click.visit.user_agent.as_ref().map(AsRef::as_ref));
+    pub async fn of<'a>(
+        &self,
+        clicks: impl IntoIterator<Item = Traces<'a>>,
+    ) -> Result<Vec<Visitor>, JoinError> {
+        let clicks: Vec<Traces<'a>> = clicks.into_iter().collect();
+        let texts = clicks.iter().map(|click| click.user_agent.map(LongText::as_str));
         let software = self.user_agents.read(texts).await?;
         Ok(clicks
             .iter()
@@ -45,5 +49,33 @@ impl Visitors {
                 place: self.places.of(click.client_ip, click.country_hint),
             })
             .collect())
+    }
+}
+
+/// What a visitor is recognised by.
+#[derive(Debug, Clone, Copy)]
+pub struct Traces<'a> {
+    user_agent: Option<&'a LongText>,
+    client_ip: Option<ClientIp>,
+    country_hint: Option<CountryCode>,
+}
+
+impl<'a> From<&'a ClickRecord> for Traces<'a> {
+    fn from(click: &'a ClickRecord) -> Self {
+        Self {
+            user_agent: click.visit.user_agent.as_ref(),
+            client_ip: click.client_ip,
+            country_hint: click.country_hint,
+        }
+    }
+}
+
+impl<'a> From<&'a TestClick> for Traces<'a> {
+    fn from(click: &'a TestClick) -> Self {
+        Self {
+            user_agent: click.visit.user_agent.as_ref(),
+            client_ip: click.client_ip,
+            country_hint: click.country_hint,
+        }
     }
 }

@@ -7,7 +7,7 @@
 pub(crate) mod debian;
 mod nats;
 pub(crate) mod postgres;
-mod redis;
+pub(crate) mod redis;
 mod version;
 
 use std::env;

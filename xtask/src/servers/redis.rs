@@ -14,7 +14,7 @@ use crate::pids::StopSignal;
 use crate::process::{find_all, in_own_session};
 use crate::progress::Step;
 
-pub(super) const NAME: &str = "redis";
+pub(crate) const NAME: &str = "redis";
 pub(super) const OLDEST: Version = Version::new(7, 0);
 const START_LIMIT: Duration = Duration::from_secs(20);
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);

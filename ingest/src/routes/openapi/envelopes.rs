@@ -64,8 +64,8 @@ pub struct RateLimitedBody {
     #[schema(minimum = 429, maximum = 429)]
     status: u16,
     message: String,
-    /// The same as in `Retry-After`.
-    #[schema(minimum = 1, maximum = 60)]
+    /// The same as in `Retry-After`: at most a minute, for test chains an hour.
+    #[schema(minimum = 1, maximum = 3600)]
     retry_after_seconds: i64,
 }
 
@@ -85,7 +85,13 @@ pub struct LinkDisabledBody {
     hint: String,
 }
 
-/// An item of the `warnings` that stand beside any JSON answer to a key that is marked for rotation.
+/// What stands beside the rest of any JSON answer to a key that is marked for rotation, and is absent otherwise.
+#[derive(ToSchema)]
+pub struct RotationNotice {
+    #[schema(required = false)]
+    warnings: Vec<RotationWarning>,
+}
+
 #[derive(ToSchema)]
 pub struct RotationWarning {
     #[schema(pattern = "^api_key_rotation_required$")]
@@ -96,6 +102,42 @@ pub struct RotationWarning {
     #[schema(format = DateTime)]
     rotate_by: String,
     docs_url: String,
+}
+
+/// Readiness: no usable key, or one that was not rotated in time.
+#[derive(ToSchema)]
+#[schema(no_recursion)]
+#[serde(untagged)]
+pub enum ReadinessUnauthorized {
+    Unusable(InvalidKey),
+    Retired(KeyRetired),
+}
+
+#[derive(ToSchema)]
+pub struct InvalidKey {
+    error: InvalidKeyBody,
+}
+
+#[derive(ToSchema)]
+pub struct InvalidKeyBody {
+    #[schema(pattern = "^invalid_key$")]
+    code: String,
+    message: String,
+}
+
+#[derive(ToSchema)]
+pub struct ReadinessFailed {
+    error: ReadinessFailedBody,
+}
+
+#[derive(ToSchema)]
+pub struct ReadinessFailedBody {
+    #[schema(pattern = "^internal_error$")]
+    code: String,
+    message: String,
+    /// The same as in `Retry-After`.
+    #[schema(minimum = 1)]
+    retry_after_seconds: i64,
 }
 
 fn null() -> utoipa::openapi::Object {

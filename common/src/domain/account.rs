@@ -1,0 +1,213 @@
+//! What somebody signs in with: an address and a password.
+
+use std::fmt;
+
+use argon2::password_hash::phc::PasswordHash as Phc;
+use argon2::{Argon2, PasswordHasher, PasswordVerifier};
+
+use super::text::{Text, TextError};
+
+/// An e-mail address as its owner wrote it, trimmed. Whether it exists, only a message to it can tell.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EmailAddress(Text<254>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an e-mail address")]
+pub struct EmailError;
+
+impl EmailAddress {
+    pub fn parse(text: &str) -> Result<Self, EmailError> {
+        let text = text.trim();
+        let (local, domain) = text.rsplit_once('@').ok_or(EmailError)?;
+        let plain =
+            |part: &str| !part.is_empty() && !part.chars().any(|c| c.is_whitespace() || c.is_control());
+        if !plain(local) || !plain(domain) || domain.starts_with('.') || domain.ends_with('.') {
+            return Err(EmailError);
+        }
+        Text::parse(text).map(Self).map_err(|_: TextError| EmailError)
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+/// Personal: logs show that there is one.
+impl fmt::Debug for EmailAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EmailAddress")
+    }
+}
+
+/// A password somebody has chosen, or claims to have.
+#[derive(Clone)]
+pub struct Password(String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must have 10 to 128 characters")]
+pub struct PasswordError;
+
+impl Password {
+    const LENGTH: std::ops::RangeInclusive<usize> = 10..=128;
+
+    /// For a new password. Length is the one rule that helps; characters of a kind do not.
+    pub fn choose(text: String) -> Result<Self, PasswordError> {
+        if Self::LENGTH.contains(&text.chars().count()) {
+            Ok(Self(text))
+        } else {
+            Err(PasswordError)
+        }
+    }
+
+    /// For comparing with the one that was chosen, whatever the rules are now. `None` beyond what can ever have been one:
+    /// hashing costs by length.
+    pub fn claim(text: String) -> Option<Self> {
+        (text.chars().count() <= *Self::LENGTH.end()).then_some(Self(text))
+    }
+
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password")
+    }
+}
+
+/// A password under argon2id (19 MiB, two passes), in the PHC string format, salt and parameters included.
+///
+/// Making and checking one takes tens of milliseconds of a core and the memory: never on a thread that others wait for.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordHash(String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the password could not be hashed")]
+pub struct HashingFailed;
+
+impl PasswordHash {
+    /// `salt` comes from a cryptographic source.
+    pub fn of(password: &Password, salt: [u8; 16]) -> Result<Self, HashingFailed> {
+        let hash: Phc = Argon2::default()
+            .hash_password_with_salt(password.expose().as_bytes(), &salt)
+            .map_err(|_| HashingFailed)?;
+        Ok(Self(hash.to_string()))
+    }
+
+    /// As it was stored.
+    pub const fn stored(phc: String) -> Self {
+        Self(phc)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn matches(&self, password: &Password) -> bool {
+        Argon2::default()
+            .verify_password(password.expose().as_bytes(), self.0.as_str())
+            .is_ok()
+    }
+}
+
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PasswordHash")
+    }
+}
+
+/// What kind of person an account is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserKind {
+    /// Works in advertisers' workspaces.
+    Advertiser,
+    /// Sees their own links, clicks, commissions and balances.
+    Partner,
+}
+
+impl UserKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Advertiser => "advertiser",
+            Self::Partner => "partner",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Advertiser, Self::Partner]
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_two_plain_sides() {
+        for good in [
+            "a@b",
+            " ada@shop.example ",
+            "ada+x@mail.shop.example",
+            "\"odd@local\"@shop.example",
+        ] {
+            assert!(EmailAddress::parse(good).is_ok(), "{good}");
+        }
+        assert_eq!(
+            EmailAddress::parse(" Ada@Shop.example ").unwrap().as_str(),
+            "Ada@Shop.example"
+        );
+        let long = format!("{}@shop.example", "x".repeat(250));
+        for bad in [
+            "",
+            "ada",
+            "@shop.example",
+            "ada@",
+            "a b@c",
+            "a@b c",
+            "a@.b",
+            "a@b.",
+            "a\0@b",
+            &long,
+        ] {
+            assert!(EmailAddress::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn passwords_are_judged_by_length_alone() {
+        assert!(Password::choose("x".repeat(9)).is_err());
+        assert!(Password::choose("ä".repeat(10)).is_ok());
+        assert!(Password::choose("x".repeat(129)).is_err());
+        assert!(Password::claim("x".repeat(129)).is_none());
+        assert!(Password::claim("short".to_owned()).is_some());
+    }
+
+    #[test]
+    fn a_hash_knows_its_password_and_no_other() {
+        let password = |text: &str| Password::claim(text.to_owned()).unwrap();
+        let hash = PasswordHash::of(&password("correct horse"), [7; 16]).unwrap();
+        assert!(
+            hash.as_str().starts_with("$argon2id$v=19$m=19456,t=2,p=1$"),
+            "{}",
+            hash.as_str()
+        );
+        assert!(hash.matches(&password("correct horse")));
+        assert!(!hash.matches(&password("correct horsf")));
+        assert!(!PasswordHash::stored("nonsense".to_owned()).matches(&password("nonsense")));
+    }
+
+    #[test]
+    fn debug_output_shows_neither() {
+        assert_eq!(
+            format!("{:?}", EmailAddress::parse("a@b").unwrap()),
+            "EmailAddress"
+        );
+        assert_eq!(
+            format!("{:?}", Password::claim("hunter2".to_owned())),
+            "Some(Password)"
+        );
+    }
+}

@@ -1,0 +1,246 @@
+//! A program's settings, each within its range.
+
+use std::fmt;
+
+use super::attribution::{AttributionModel, AttributionWindow};
+use super::commission::HoldPeriod;
+use super::lead::LeadAuth;
+use super::money::Currency;
+use super::text::Text;
+
+pub type ProgramName = Text<120>;
+pub type Description = Text<2000>;
+
+/// Everything about a program that its advertiser may set, but for commission policies and credentials.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramSettings {
+    pub name: ProgramName,
+    pub slug: Slug,
+    pub description: Option<Description>,
+    /// The advertiser's own site.
+    pub domain: Option<Domain>,
+    /// Of fixed commissions; a share of a sale is paid in the sale's currency.
+    pub currency: Currency,
+    pub attribution_model: AttributionModel,
+    pub attribution_window: AttributionWindow,
+    pub cookie_window: CookieWindow,
+    pub lead_auth: LeadAuth,
+    pub hold: HoldPeriod,
+    /// Crawlers and link previews move neither counters nor attribution. Off unless asked for: by the contract every
+    /// recorded click counts.
+    pub exclude_bots: bool,
+}
+
+impl ProgramSettings {
+    /// The contract's defaults under a name.
+    pub fn new(name: ProgramName, slug: Slug) -> Self {
+        Self {
+            name,
+            slug,
+            description: None,
+            domain: None,
+            currency: Currency::default(),
+            attribution_model: AttributionModel::LastClick,
+            attribution_window: AttributionWindow::DEFAULT,
+            cookie_window: CookieWindow::DEFAULT,
+            lead_auth: LeadAuth::AnyCaller,
+            hold: HoldPeriod::DEFAULT,
+            exclude_bots: false,
+        }
+    }
+}
+
+/// Where a program is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgramStatus {
+    /// Being set up. It takes events like a live one, so that an integration can be tried.
+    Draft,
+    Live,
+    /// Its key and its links no longer work; what it owes is still owed.
+    Archived,
+}
+
+impl ProgramStatus {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Live => "live",
+            Self::Archived => "archived",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Draft, Self::Live, Self::Archived]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+    }
+}
+
+/// A program's name in URLs: lower-case letters and digits, words joined by single hyphens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slug(String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be lower-case letters and digits joined by single hyphens, at most 80 characters")]
+pub struct SlugError;
+
+impl Slug {
+    const MAX: usize = 80;
+
+    pub fn parse(text: &str) -> Result<Self, SlugError> {
+        let word = |word: &str| {
+            !word.is_empty()
+                && word
+                    .bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        };
+        if text.len() <= Self::MAX && text.split('-').all(word) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(SlugError)
+        }
+    }
+
+    /// A slug for a name, with some digits so that programs of the same name differ. `digits` is random.
+    pub fn of_name(name: &str, digits: u32) -> Self {
+        let mut slug = String::new();
+        for word in name.to_lowercase().split(|c: char| !c.is_ascii_alphanumeric()) {
+            if !word.is_empty() && slug.len() + word.len() < 60 {
+                slug.push_str(word);
+                slug.push('-');
+            }
+        }
+        Self(format!("{slug}{:06}", digits % 1_000_000))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Slug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A host name, lower-case: what stands between `https://` and the path of the advertiser's site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Domain(String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a host name such as shop.example")]
+pub struct DomainError;
+
+impl Domain {
+    /// Takes a host name; a scheme before it and a path after it are cut off, because people paste addresses.
+    pub fn parse(text: &str) -> Result<Self, DomainError> {
+        let text = text.trim();
+        let text = text
+            .strip_prefix("https://")
+            .or_else(|| text.strip_prefix("http://"))
+            .unwrap_or(text);
+        let host = text.split('/').next().unwrap_or_default();
+        // The URL parser also brings international names into their ASCII form.
+        let parsed = url::Url::parse(&format!("https://{host}/")).map_err(|_| DomainError)?;
+        let name = parsed.domain().ok_or(DomainError)?;
+        let plain = parsed.port().is_none() && parsed.username().is_empty() && parsed.password().is_none();
+        if plain && parsed.path() == "/" && name.len() <= 253 {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(DomainError)
+        }
+    }
+
+    /// As it was stored.
+    pub const fn stored(name: String) -> Self {
+        Self(name)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Days a browser keeps the click's cookie: 1..=365, 90 unless the program says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CookieWindow {
+    days: u16,
+}
+
+impl CookieWindow {
+    pub const DEFAULT: Self = Self { days: 90 };
+
+    pub const fn new(days: u16) -> Option<Self> {
+        if days >= 1 && days <= 365 {
+            Some(Self { days })
+        } else {
+            None
+        }
+    }
+
+    pub const fn days(self) -> u16 {
+        self.days
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_plain_words() {
+        for good in ["a", "acme-2", "0-1-2"] {
+            assert!(Slug::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "-", "a-", "-a", "a--b", "Acme", "a b", "ä", &"a".repeat(81)] {
+            assert!(Slug::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_slug_made_of_a_name_is_one() {
+        for name in [
+            "Acme & Söhne",
+            "",
+            "   ",
+            "日本",
+            &"word ".repeat(100),
+            &"x".repeat(300),
+        ] {
+            let slug = Slug::of_name(name, 4_000_000_007);
+            assert_eq!(Slug::parse(slug.as_str()), Ok(slug));
+        }
+        assert_eq!(Slug::of_name("Acme & Sons", 42).as_str(), "acme-sons-000042");
+    }
+
+    #[test]
+    fn domains_are_host_names_however_they_are_pasted() {
+        for (given, name) in [
+            ("shop.example", "shop.example"),
+            (" https://Shop.Example/path?x=1 ", "shop.example"),
+            ("münchen.example", "xn--mnchen-3ya.example"),
+            ("localhost", "localhost"),
+        ] {
+            assert_eq!(Domain::parse(given).unwrap().as_str(), name);
+        }
+        for bad in [
+            "",
+            "a b",
+            "user@shop.example",
+            "shop.example:8080",
+            "127.0.0.1",
+            "[::1]",
+            "javascript:x",
+            "?",
+        ] {
+            assert!(Domain::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn cookie_days_have_a_range() {
+        assert_eq!((CookieWindow::new(0), CookieWindow::new(366)), (None, None));
+        assert_eq!(CookieWindow::new(365).map(CookieWindow::days), Some(365));
+    }
+}

@@ -1,0 +1,318 @@
+//! Who asks a management route, and what they may do: the one place that turns a credential into rights.
+//!
+//! A route names whom it serves by the type of its argument, before it looks at anything else of the request:
+//!
+//! | argument | serves |
+//! |---|---|
+//! | [`SignedIn`] | a dashboard session, an advertiser's or a partner's |
+//! | [`Advertiser`] | an advertiser's dashboard session, or a management key |
+//! | [`AdvertiserUser`] | an advertiser's dashboard session, no key |
+//! | [`PartnerUser`] | a partner's dashboard session |
+//! | [`CliUser`] | a session of the command line's |
+//!
+//! No usable credential, or one of another kind, is 401; a good one of the wrong person is 403. What is asked of one
+//! program then goes through [`Advertiser::program`]: unknown is 404, not theirs or not permitted is 403.
+
+#![allow(
+    dead_code,
+    reason = "the routes of partners and of the command line come next"
+)]
+
+mod origin;
+mod program;
+mod session;
+
+use std::net::IpAddr;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use common::domain::account::UserKind;
+use common::domain::ids::{ProgramId, SessionId, UserId, WorkspaceId};
+use common::storage::audit_log::{self, AuditActor, NewAuditEntry};
+use common::storage::management_keys::{self, UsableKey};
+use common::storage::sessions::{self, SessionKind};
+use common::storage::{StorageResult, workspaces};
+use serde_json::Value;
+use sqlx::PgConnection;
+
+pub use self::origin::same_origin;
+pub use self::program::archived;
+pub use self::session::{SessionCookie, end_cookie};
+use crate::app::App;
+use crate::client_address::ClientAddress;
+use crate::credential::Credential;
+use crate::error::ApiError;
+use crate::request_id::RequestId;
+
+const NOBODY: &str = "Missing or invalid credentials";
+const WRONG_KIND: &str = "This credential is not accepted here";
+const FORBIDDEN: &str = "You do not have access to this resource";
+
+/// The refusal of a request whose credential is none.
+pub const fn nobody() -> ApiError {
+    ApiError::Unauthorized(NOBODY)
+}
+
+/// The refusal of somebody who may not.
+pub const fn forbidden() -> ApiError {
+    ApiError::Forbidden(FORBIDDEN)
+}
+
+/// Who is behind a session.
+#[derive(Debug, Clone, Copy)]
+pub struct User {
+    pub user_id: UserId,
+    pub session_id: SessionId,
+}
+
+/// Any dashboard session.
+#[derive(Debug)]
+pub struct SignedIn {
+    pub user: User,
+    pub kind: UserKind,
+    pub source: Source,
+}
+
+/// Who manages programs.
+#[derive(Debug)]
+pub struct Advertiser {
+    pub rights: Rights,
+    pub source: Source,
+}
+
+#[derive(Debug)]
+pub enum Rights {
+    User(User),
+    Key(UsableKey),
+}
+
+#[derive(Debug)]
+pub struct AdvertiserUser {
+    pub user: User,
+    pub source: Source,
+}
+
+#[derive(Debug)]
+pub struct PartnerUser {
+    pub user: User,
+}
+
+#[derive(Debug)]
+pub struct CliUser {
+    pub user: User,
+    pub source: Source,
+}
+
+/// Where a request came from, for the audit log.
+#[derive(Debug, Clone)]
+pub struct Source {
+    address: Option<IpAddr>,
+    request_id: Option<String>,
+}
+
+/// What an audit entry says, beside who, when and from where.
+#[derive(Debug)]
+pub struct Audited {
+    pub workspace_id: WorkspaceId,
+    pub program_id: Option<ProgramId>,
+    /// `<noun>.<what happened>`.
+    pub action: &'static str,
+    pub subject_id: Option<i64>,
+    /// Never a secret.
+    pub details: Value,
+}
+
+impl Source {
+    fn of(parts: &Parts) -> Self {
+        Self {
+            address: parts.extensions.get::<ClientAddress>().map(|client| client.ip),
+            request_id: parts
+                .extensions
+                .get::<RequestId>()
+                .and_then(|id| id.0.to_str().ok())
+                .map(str::to_owned),
+        }
+    }
+
+    /// Writes an entry, in the transaction of what it tells of.
+    pub async fn audit(
+        &self,
+        app: &App,
+        connection: &mut PgConnection,
+        actor: AuditActor,
+        audited: Audited,
+    ) -> StorageResult<()> {
+        let address = self.address.map(|address| address.to_string());
+        let entry = NewAuditEntry {
+            created_at: app.clock.now(),
+            workspace_id: audited.workspace_id,
+            program_id: audited.program_id,
+            actor,
+            action: audited.action,
+            subject_id: audited.subject_id,
+            details: audited.details,
+            address: address.as_deref(),
+            request_id: self.request_id.as_deref(),
+        };
+        audit_log::append(connection, &entry).await
+    }
+}
+
+impl Advertiser {
+    pub const fn actor(&self) -> AuditActor {
+        match &self.rights {
+            Rights::User(user) => AuditActor::User(user.user_id),
+            Rights::Key(key) => AuditActor::Key(key.key_id),
+        }
+    }
+
+    pub async fn audit(
+        &self,
+        app: &App,
+        connection: &mut PgConnection,
+        audited: Audited,
+    ) -> StorageResult<()> {
+        self.source.audit(app, connection, self.actor(), audited).await
+    }
+}
+
+impl AdvertiserUser {
+    pub async fn audit(
+        &self,
+        app: &App,
+        connection: &mut PgConnection,
+        audited: Audited,
+    ) -> StorageResult<()> {
+        let actor = AuditActor::User(self.user.user_id);
+        self.source.audit(app, connection, actor, audited).await
+    }
+
+    /// The workspace a request is about: the one it names, or else the only one they run. Whoever does not run it, as
+    /// its owner or admin, is refused.
+    pub async fn workspace(
+        &self,
+        connection: &mut PgConnection,
+        named: Option<WorkspaceId>,
+    ) -> Result<workspaces::Membership, ApiError> {
+        let memberships = workspaces::of_user(connection, self.user.user_id).await?;
+        let mut run = memberships
+            .into_iter()
+            .filter(|membership| membership.role.runs_the_workspace())
+            .filter(|membership| named.is_none_or(|named| named == membership.workspace_id));
+        match (run.next(), run.next()) {
+            (Some(membership), None) => Ok(membership),
+            (None, _) => Err(forbidden()),
+            (Some(_), Some(_)) => Err(ApiError::bad_request(
+                "workspace_id is required: you run several workspaces",
+            )),
+        }
+    }
+}
+
+/// Whose credential a request carries.
+enum Holder {
+    Session(sessions::Session),
+    Key(UsableKey),
+}
+
+async fn holder(app: &App, parts: &Parts) -> Result<Holder, ApiError> {
+    let now = app.clock.now();
+    let session = match Credential::of(&parts.headers) {
+        Credential::Session(token_hash) => token_hash,
+        // Without the header, a browser's cookie counts; `same_origin` has looked at where the request comes from.
+        Credential::MissingOrMalformed => session::token_of_cookie(&parts.headers).ok_or(nobody())?.hash(),
+        Credential::Management(key_hash) => {
+            let mut connection = app.management.acquire().await?;
+            let found = management_keys::find_usable(&mut connection, key_hash, now).await?;
+            return found.map(Holder::Key).ok_or(nobody());
+        }
+        Credential::Program(_) => return Err(ApiError::Unauthorized(WRONG_KIND)),
+        Credential::EmptyToken | Credential::Unusable => return Err(nobody()),
+    };
+    let mut connection = app.management.acquire().await?;
+    let found = sessions::find(&mut connection, session, now).await?;
+    found.map(Holder::Session).ok_or(nobody())
+}
+
+/// A session of the dashboard's, and of people of one kind if one is named.
+fn dashboard(holder: &Holder, kind: Option<UserKind>) -> Result<(User, UserKind), ApiError> {
+    match holder {
+        Holder::Session(session) if session.kind == SessionKind::Dashboard => {
+            if kind.is_some_and(|kind| kind != session.user_kind) {
+                return Err(forbidden());
+            }
+            let user = User {
+                user_id: session.user_id,
+                session_id: session.session_id,
+            };
+            Ok((user, session.user_kind))
+        }
+        _ => Err(ApiError::Unauthorized(WRONG_KIND)),
+    }
+}
+
+impl FromRequestParts<App> for SignedIn {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let (user, kind) = dashboard(&holder(app, parts).await?, None)?;
+        Ok(Self {
+            user,
+            kind,
+            source: Source::of(parts),
+        })
+    }
+}
+
+impl FromRequestParts<App> for Advertiser {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let rights = match holder(app, parts).await? {
+            Holder::Key(key) => Rights::Key(key),
+            session @ Holder::Session(_) => Rights::User(dashboard(&session, Some(UserKind::Advertiser))?.0),
+        };
+        Ok(Self {
+            rights,
+            source: Source::of(parts),
+        })
+    }
+}
+
+impl FromRequestParts<App> for AdvertiserUser {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let (user, _) = dashboard(&holder(app, parts).await?, Some(UserKind::Advertiser))?;
+        Ok(Self {
+            user,
+            source: Source::of(parts),
+        })
+    }
+}
+
+impl FromRequestParts<App> for PartnerUser {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let (user, _) = dashboard(&holder(app, parts).await?, Some(UserKind::Partner))?;
+        Ok(Self { user })
+    }
+}
+
+impl FromRequestParts<App> for CliUser {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        match holder(app, parts).await? {
+            Holder::Session(session) if session.kind == SessionKind::Cli => Ok(Self {
+                user: User {
+                    user_id: session.user_id,
+                    session_id: session.session_id,
+                },
+                source: Source::of(parts),
+            }),
+            _ => Err(ApiError::Unauthorized(WRONG_KIND)),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What the directory knows, and which of two looks at a row is the later one.
+//!
+//! Rows are read by several tasks at once: pushes, catch-ups and look-ups of misses. A slow one may come back with a row
+//! as it was, after a faster one has brought the row as it is. So every look takes a number before it asks, and a
+//! row gives way only to a look with a higher one. A push takes its number after the change was committed: whatever looked
+//! earlier cannot undo it, and whatever looks later has seen the change too.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use common::domain::ids::{ProgramId, ReferralLinkId};
+use common::domain::token::TokenHash;
+use common::storage::directory::{DirectoryLink, DirectoryProgram};
+use tokio::time::Instant;
+
+use super::{Link, ProgramKey};
+
+#[derive(Debug, Default)]
+pub struct Memory {
+    links: HashMap<ReferralLinkId, Seen<DirectoryLink>>,
+    codes: HashMap<String, ReferralLinkId>,
+    programs: HashMap<ProgramId, Seen<DirectoryProgram>>,
+    tokens: HashMap<TokenHash, ProgramId>,
+    looks: u64,
+    /// The latest change seen.
+    changed_at: Option<DateTime<Utc>>,
+    /// Until when tokens are believed.
+    pub live_until: Option<Instant>,
+}
+
+/// When rows were asked for, in the order of asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Look(u64);
+
+#[derive(Debug)]
+struct Seen<T> {
+    row: T,
+    by: Look,
+}
+
+impl Memory {
+    /// To be taken before the rows are asked for.
+    pub fn look(&mut self) -> Look {
+        self.looks += 1;
+        Look(self.looks)
+    }
+
+    pub fn changed_at(&self) -> Option<DateTime<Utc>> {
+        self.changed_at
+    }
+
+    pub fn link(&self, code: &str) -> Option<Link> {
+        let link = &self.links.get(self.codes.get(code)?)?.row;
+        let (Some(program_id), Some(_)) = (link.program_id, link.partner_id) else {
+            return Some(Link::Misconfigured);
+        };
+        if !link.active {
+            return Some(Link::Inactive);
+        }
+        // Programs are read before links, so that a link's program is always there.
+        let program = &self.programs.get(&program_id)?.row;
+        Some(Link::Active {
+            referral_link_id: link.referral_link_id,
+            program_id,
+            cookie_window_days: program.cookie_window_days,
+        })
+    }
+
+    pub fn has_program(&self, program_id: ProgramId) -> bool {
+        self.programs.contains_key(&program_id)
+    }
+
+    /// Whose token it was when news last came.
+    pub fn owner(&self, hash: &TokenHash) -> Option<ProgramId> {
+        self.tokens.get(hash).copied()
+    }
+
+    /// `None` also while memory is not live.
+    pub fn program_of_live_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
+        self.live_until.filter(|until| Instant::now() < *until)?;
+        self.program_of_token(hash)
+    }
+
+    pub fn program_of_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
+        let program = &self.programs.get(&self.owner(hash)?)?.row;
+        Some(ProgramKey {
+            program_id: program.program_id,
+            rotation: program.rotation,
+        })
+    }
+
+    pub fn put_program(&mut self, program: DirectoryProgram, by: Look) {
+        self.changed_at = self.changed_at.max(Some(program.updated_at));
+        let id = program.program_id;
+        if let Some(before) = self.programs.get(&id) {
+            if before.by > by {
+                return;
+            }
+            self.tokens.remove(&before.row.token_hash);
+        }
+        if !program.archived {
+            self.tokens.insert(program.token_hash, id);
+        }
+        self.programs.insert(id, Seen { row: program, by });
+    }
+
+    pub fn put_link(&mut self, link: DirectoryLink, by: Look) {
+        self.changed_at = self.changed_at.max(Some(link.updated_at));
+        let id = link.referral_link_id;
+        if let Some(before) = self.links.get(&id) {
+            if before.by > by {
+                return;
+            }
+            // Another link may have taken the code over by now.
+            if self.codes.get(&before.row.short_code) == Some(&id) {
+                self.codes.remove(&before.row.short_code);
+            }
+        }
+        self.codes.insert(link.short_code.clone(), id);
+        self.links.insert(id, Seen { row: link, by });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeZone;
+    use common::domain::ids::PartnerId;
+
+    use super::*;
+
+    const PROGRAM: ProgramId = ProgramId::new(1);
+
+    fn program(token: u8) -> DirectoryProgram {
+        DirectoryProgram {
+            program_id: PROGRAM,
+            token_hash: TokenHash::from_bytes([token; 32]),
+            cookie_window_days: 90,
+            rotation: None,
+            archived: false,
+            updated_at: Utc.timestamp_nanos(0),
+        }
+    }
+
+    fn link(id: i64, code: &str, active: bool) -> DirectoryLink {
+        DirectoryLink {
+            referral_link_id: ReferralLinkId::new(id),
+            short_code: code.to_owned(),
+            program_id: Some(PROGRAM),
+            partner_id: Some(PartnerId::new(1)),
+            active,
+            updated_at: Utc.timestamp_nanos(0),
+        }
+    }
+
+    #[test]
+    fn a_slow_look_does_not_bring_a_replaced_token_back() {
+        let mut memory = Memory::default();
+        let slow = memory.look();
+        let pushed = memory.look();
+        memory.put_program(program(2), pushed);
+        memory.put_program(program(1), slow);
+        assert!(memory.program_of_token(&TokenHash::from_bytes([1; 32])).is_none());
+        assert!(memory.program_of_token(&TokenHash::from_bytes([2; 32])).is_some());
+    }
+
+    #[test]
+    fn an_archived_programs_token_is_nobodys() {
+        let mut memory = Memory::default();
+        let hash = TokenHash::from_bytes([1; 32]);
+        for archived in [false, true] {
+            let by = memory.look();
+            memory.put_program(
+                DirectoryProgram {
+                    archived,
+                    ..program(1)
+                },
+                by,
+            );
+            assert_eq!(memory.program_of_token(&hash).is_none(), archived);
+        }
+        assert!(memory.has_program(PROGRAM));
+    }
+
+    #[test]
+    fn a_slow_look_does_not_turn_a_link_on_again() {
+        let mut memory = Memory::default();
+        let by = memory.look();
+        memory.put_program(program(1), by);
+        let slow = memory.look();
+        let pushed = memory.look();
+        memory.put_link(link(1, "ada", false), pushed);
+        memory.put_link(link(1, "ada", true), slow);
+        assert_eq!(memory.link("ada"), Some(Link::Inactive));
+        let later = memory.look();
+        memory.put_link(link(1, "ada", true), later);
+        assert!(matches!(memory.link("ada"), Some(Link::Active { .. })));
+    }
+
+    #[test]
+    fn a_code_that_changed_hands_stays_with_its_new_link_in_either_order() {
+        for renamed_first in [true, false] {
+            let mut memory = Memory::default();
+            let by = memory.look();
+            memory.put_program(program(1), by);
+            memory.put_link(link(1, "ada", true), by);
+            let by = memory.look();
+            let mut rows = [link(1, "former", true), link(2, "ada", false)];
+            if !renamed_first {
+                rows.reverse();
+            }
+            for row in rows {
+                memory.put_link(row, by);
+            }
+            assert_eq!(memory.link("ada"), Some(Link::Inactive));
+            assert!(matches!(memory.link("former"), Some(Link::Active { .. })));
+        }
+    }
+
+    #[test]
+    fn a_token_is_believed_for_as_long_as_news_comes() {
+        let mut memory = Memory::default();
+        let by = memory.look();
+        memory.put_program(program(1), by);
+        let hash = TokenHash::from_bytes([1; 32]);
+        assert!(memory.program_of_live_token(&hash).is_none());
+        memory.live_until = Some(Instant::now() + std::time::Duration::from_hours(1));
+        assert!(memory.program_of_live_token(&hash).is_some());
+    }
+}

@@ -1,0 +1,122 @@
+//! Signing in and out, and what goes with an account.
+
+pub mod me;
+pub mod password;
+pub mod sign_in;
+pub mod sign_out;
+
+use axum::http::HeaderValue;
+use axum::response::{IntoResponse, Response};
+use axum::{Json, http::header};
+use chrono::TimeDelta;
+use common::domain::account::UserKind;
+use common::domain::token::SessionToken;
+use common::storage::sessions::{self, NewSession, SessionKind};
+use common::storage::users::User;
+use serde::Serialize;
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use crate::access::SessionCookie;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::routes::endpoint::Endpoint;
+
+/// Then one has to sign in again.
+const SESSION_LASTS: TimeDelta = TimeDelta::days(14);
+
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        Endpoint::new(routes!(sign_in::sign_in))
+            .managed()
+            .examples(sign_in::examples()),
+        Endpoint::new(routes!(sign_out::sign_out)).managed(),
+        Endpoint::new(routes!(password::change))
+            .managed()
+            .examples(password::examples()),
+        Endpoint::new(routes!(me::me)).managed().examples(me::examples()),
+    ]
+}
+
+/// Somebody who has just signed in: `jwt` is the session's token, for an `Authorization: Bearer` header. Browsers get it
+/// as a cookie, too.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SignedInAnswer {
+    jwt: String,
+    user: UserView,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UserView {
+    id: i64,
+    email: String,
+    name: String,
+    /// `advertiser` or `partner`.
+    kind: &'static str,
+}
+
+impl UserView {
+    /// For the description.
+    pub fn example() -> Self {
+        Self {
+            id: 4,
+            email: "olive@shop.example".to_owned(),
+            name: "Olive".to_owned(),
+            kind: UserKind::Advertiser.as_str(),
+        }
+    }
+
+    pub fn new(user: &User) -> Self {
+        Self {
+            id: user.user_id.get(),
+            email: user.email.clone(),
+            name: user.name.clone(),
+            kind: user.kind.as_str(),
+        }
+    }
+}
+
+impl SignedInAnswer {
+    /// For the description.
+    pub fn example() -> Self {
+        Self {
+            jwt: SessionToken::generate([7; 32]).expose().to_owned(),
+            user: UserView::example(),
+        }
+    }
+}
+
+/// Opens a dashboard session; the answer is the only place that shows its token.
+pub async fn open_session(
+    app: &App,
+    connection: &mut PgConnection,
+    user: &User,
+) -> Result<Response, ApiError> {
+    let token = SessionToken::generate(App::random());
+    let now = app.clock.now();
+    let session = NewSession {
+        user_id: user.user_id,
+        kind: SessionKind::Dashboard,
+        token_hash: token.hash(),
+        created_at: now,
+        expires_at: now + SESSION_LASTS,
+    };
+    sessions::open(connection, &session).await?;
+    let answer = SignedInAnswer {
+        jwt: token.expose().to_owned(),
+        user: UserView::new(user),
+    };
+    Ok(with_cookie(
+        SessionCookie::keep(&token, SESSION_LASTS.num_seconds()),
+        Json(answer),
+    ))
+}
+
+pub fn with_cookie(cookie: Option<HeaderValue>, answer: impl IntoResponse) -> Response {
+    let mut response = answer.into_response();
+    if let Some(cookie) = cookie {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}

@@ -1,0 +1,123 @@
+//! `POST /api/auth/change-password`: whoever knows the old one may set a new one. Every other session ends.
+
+use axum::extract::State;
+use axum::response::Response;
+use common::domain::account::Password;
+use common::storage::audit_log::AuditActor;
+use common::storage::{sessions, users, workspaces};
+use serde::Deserialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::{SignedInAnswer, open_session};
+use crate::access::{Audited, SignedIn};
+use crate::app::App;
+use crate::body::{self, TrackingBody};
+use crate::error::ApiError;
+use crate::field::{Field, refused};
+use crate::routes::openapi::envelopes::{PlatformError, RateLimited};
+use crate::routes::openapi::examples::Examples;
+
+const WRONG: &str = "The current password is wrong";
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangePasswordRequest {
+    #[schema(value_type = String)]
+    current_password: Field<String>,
+    #[schema(value_type = String, min_length = 10, max_length = 128)]
+    password: Field<String>,
+    #[schema(value_type = String)]
+    password_confirmation: Field<String>,
+}
+
+/// Change one's password
+///
+/// Every session ends; the answer opens a new one.
+#[utoipa::path(
+    post,
+    path = "/api/auth/change-password",
+    tag = "accounts",
+    security(("session" = [])),
+    request_body = ChangePasswordRequest,
+    responses(
+        (status = 200, description = "Changed.", body = SignedInAnswer),
+        (status = 400, description = "The current password is wrong, or the new one will not do.", body = PlatformError),
+        (status = 429, description = "Too many attempts.", body = RateLimited),
+    )
+)]
+pub async fn change(
+    State(app): State<App>,
+    signed_in: SignedIn,
+    body: TrackingBody,
+) -> Result<Response, ApiError> {
+    let bytes = body.bytes()?;
+    let request: ChangePasswordRequest = body::parse(&bytes)?;
+    let (Field::Given(current), Field::Given(new), Field::Given(again)) = (
+        request.current_password,
+        request.password,
+        request.password_confirmation,
+    ) else {
+        return Err(ApiError::bad_request(
+            "currentPassword, password and passwordConfirmation are required",
+        ));
+    };
+    let wrong = || ApiError::bad_request(WRONG);
+    if new != again {
+        return Err(ApiError::bad_request("Passwords do not match"));
+    }
+    let new = Password::choose(new).map_err(|error| refused("password", &error.to_string()))?;
+    let current = Password::claim(current).ok_or_else(wrong)?;
+    let user_id = signed_in.user.user_id;
+    // Guesses count here as they do at the door: a stolen session must not find out the password.
+    app.limits.spend_sign_in(None, &format!("user:{user_id}")).await?;
+    let user = users::find(&mut *app.management.acquire().await?, user_id)
+        .await?
+        .ok_or_else(wrong)?;
+    if !app
+        .passwords
+        .matches(current, Some(user.password_hash.clone()))
+        .await?
+    {
+        return Err(wrong());
+    }
+    let hash = app.passwords.hash(new, App::random()).await?;
+    let mut transaction = app.management.begin().await?;
+    users::set_password(&mut transaction, user_id, &hash).await?;
+    sessions::revoke_all(&mut transaction, user_id, app.clock.now()).await?;
+    for membership in workspaces::of_user(&mut transaction, user_id).await? {
+        let audited = Audited {
+            workspace_id: membership.workspace_id,
+            program_id: None,
+            action: "user.password_changed",
+            subject_id: Some(user_id.get()),
+            details: json!({}),
+        };
+        let actor = AuditActor::User(user_id);
+        signed_in
+            .source
+            .audit(&app, &mut transaction, actor, audited)
+            .await?;
+    }
+    let answer = open_session(&app, &mut transaction, &user).await?;
+    transaction.commit().await?;
+    Ok(answer)
+}
+
+pub fn examples() -> Examples {
+    Examples::of_refusals([
+        ApiError::bad_request(WRONG),
+        ApiError::RateLimited {
+            retry_after_seconds: 21,
+        },
+    ])
+    .request(
+        "A new one",
+        json!({
+            "currentPassword": "correct horse battery",
+            "password": "a better one entirely",
+            "passwordConfirmation": "a better one entirely",
+        }),
+    )
+    .answer("Changed", SignedInAnswer::example())
+}

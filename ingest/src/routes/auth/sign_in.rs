@@ -1,0 +1,96 @@
+//! `POST /api/auth/local`: address and password for a session.
+
+use axum::extract::State;
+use axum::response::Response;
+use axum::{Extension, response::IntoResponse};
+use common::domain::account::{EmailAddress, Password};
+use common::storage::users;
+use serde::Deserialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::{SignedInAnswer, open_session};
+use crate::app::App;
+use crate::body::{self, TrackingBody};
+use crate::client_address::ClientAddress;
+use crate::error::ApiError;
+use crate::field::Field;
+use crate::routes::openapi::envelopes::{PlatformError, RateLimited};
+use crate::routes::openapi::examples::Examples;
+
+/// The same for an address nobody has and for a password that is wrong.
+const REFUSED: &str = "Invalid identifier or password";
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct SignInRequest {
+    #[schema(value_type = String)]
+    identifier: Field<String>,
+    #[schema(value_type = String)]
+    password: Field<String>,
+}
+
+/// Sign in
+///
+/// The answer holds the session's token as `jwt`, and sets it as the cookie `__Host-session`.
+#[utoipa::path(
+    post,
+    path = "/api/auth/local",
+    tag = "accounts",
+    request_body = SignInRequest,
+    responses(
+        (status = 200, description = "Signed in, for 14 days.", body = SignedInAnswer),
+        (status = 400, description = "No such address, or not its password.", body = PlatformError),
+        (status = 403, description = "The account is suspended, or a page of another site asks.", body = PlatformError),
+        (status = 429, description = "Too many attempts from this address, or for this account.", body = RateLimited),
+    )
+)]
+pub async fn sign_in(
+    State(app): State<App>,
+    client: Option<Extension<ClientAddress>>,
+    body: TrackingBody,
+) -> Result<Response, ApiError> {
+    let bytes = body.bytes()?;
+    let request: SignInRequest = body::parse(&bytes)?;
+    let identifier = stated(request.identifier, "identifier is required")?;
+    let password = stated(request.password, "password is required")?;
+    app.limits
+        .spend_sign_in(client.map(|Extension(client)| client), &identifier)
+        .await?;
+    let account = match EmailAddress::parse(&identifier) {
+        Ok(email) => users::find_by_email(&mut *app.management.acquire().await?, &email).await?,
+        Err(_) => None,
+    };
+    let password = Password::claim(password).ok_or(ApiError::bad_request(REFUSED))?;
+    let hash = account.as_ref().map(|user| user.password_hash.clone());
+    if !app.passwords.matches(password, hash).await? {
+        return Err(ApiError::bad_request(REFUSED));
+    }
+    let user = account.ok_or(ApiError::bad_request(REFUSED))?;
+    if user.suspended {
+        return Err(ApiError::AccountBlocked);
+    }
+    let mut connection = app.management.acquire().await?;
+    Ok(open_session(&app, &mut connection, &user).await?.into_response())
+}
+
+pub fn examples() -> Examples {
+    Examples::of_refusals([
+        ApiError::bad_request(REFUSED),
+        ApiError::AccountBlocked,
+        ApiError::RateLimited {
+            retry_after_seconds: 21,
+        },
+    ])
+    .request(
+        "Address and password",
+        json!({ "identifier": "olive@shop.example", "password": "correct horse battery" }),
+    )
+    .answer("Signed in", SignedInAnswer::example())
+}
+
+fn stated(field: Field<String>, missing: &'static str) -> Result<String, ApiError> {
+    match field {
+        Field::Given(text) if !text.is_empty() => Ok(text),
+        _ => Err(ApiError::bad_request(missing)),
+    }
+}

@@ -1,0 +1,25 @@
+//! `POST /api/auth/logout`: ends the session at once, on every ingest.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use common::storage::sessions;
+
+use super::with_cookie;
+use crate::access::{SignedIn, end_cookie};
+use crate::app::App;
+use crate::error::ApiError;
+
+/// Sign out
+#[utoipa::path(
+    post,
+    path = "/api/auth/logout",
+    tag = "accounts",
+    security(("session" = [])),
+    responses((status = 204, description = "The token is worth nothing any more."))
+)]
+pub async fn sign_out(State(app): State<App>, signed_in: SignedIn) -> Result<Response, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    sessions::revoke(&mut connection, signed_in.user.session_id, app.clock.now()).await?;
+    Ok(with_cookie(end_cookie(), StatusCode::NO_CONTENT))
+}

@@ -1,0 +1,130 @@
+//! Somebody to be: users with sessions, keys and workspaces, made in the tables and signed in over HTTP.
+
+use common::domain::account::{EmailAddress, Password, PasswordHash, UserKind};
+use common::domain::ids::{UserId, WorkspaceId};
+use common::domain::permission::Role;
+use common::storage::users::{self, NewUser};
+use common::storage::workspaces;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::stack::{Answer, Stack};
+
+pub const PASSWORD: &str = "correct horse battery";
+
+/// Somebody signed in.
+#[derive(Debug, Clone)]
+pub struct Person {
+    pub user_id: UserId,
+    pub token: String,
+}
+
+/// An advertiser: a workspace with its owner, signed in.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    pub workspace_id: WorkspaceId,
+    pub owner: Person,
+}
+
+/// The hash of [`PASSWORD`], made once: it is made to be slow.
+static HASH: std::sync::LazyLock<PasswordHash> = std::sync::LazyLock::new(|| {
+    PasswordHash::of(&Password::choose(PASSWORD.to_owned()).unwrap(), [9; 16]).unwrap()
+});
+
+/// The platform envelope, exactly.
+pub fn refused(answer: &Answer, status: u16, message: &str, what: &str) {
+    let name = match status {
+        400 => "BadRequestError",
+        401 => "UnauthorizedError",
+        403 => "ForbiddenError",
+        404 => "NotFoundError",
+        409 => "ConflictError",
+        other => panic!("{other} is not expected of {what}"),
+    };
+    let body = json!({ "data": null, "error": { "status": status, "name": name, "message": message, "details": {} } });
+    assert_eq!(answer.body, body, "{what}");
+    assert_eq!(answer.status.as_u16(), status, "{what}");
+}
+
+impl Stack {
+    pub async fn workspace(&self, name: &str) -> Workspace {
+        let mut connection = self.pool().acquire().await.unwrap();
+        let workspace_id = workspaces::create(&mut connection, name).await.unwrap();
+        drop(connection);
+        Workspace {
+            workspace_id,
+            owner: self
+                .member(workspace_id, &format!("owner@{name}.example"), Role::Owner)
+                .await,
+        }
+    }
+
+    pub async fn member(&self, workspace_id: WorkspaceId, email: &str, role: Role) -> Person {
+        let user_id = self.user(UserKind::Advertiser, email).await;
+        let mut connection = self.pool().acquire().await.unwrap();
+        workspaces::add_member(&mut connection, workspace_id, user_id, role)
+            .await
+            .unwrap()
+            .unwrap();
+        drop(connection);
+        self.signed_in(user_id, email).await
+    }
+
+    /// An account with [`PASSWORD`].
+    pub async fn user(&self, kind: UserKind, email: &str) -> UserId {
+        let mut connection = self.pool().acquire().await.unwrap();
+        let new = NewUser {
+            kind,
+            name: "Somebody",
+            email: &EmailAddress::parse(email).unwrap(),
+            password_hash: &HASH,
+        };
+        users::create(&mut connection, &new).await.unwrap().unwrap()
+    }
+
+    pub async fn signed_in(&self, user_id: UserId, email: &str) -> Person {
+        let answer = self.sign_in(email, PASSWORD).await;
+        assert_eq!(answer.status, StatusCode::OK, "{:?}", answer.body);
+        Person {
+            user_id,
+            token: answer.body["jwt"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    pub async fn sign_in(&self, identifier: &str, password: &str) -> Answer {
+        let body = json!({ "identifier": identifier, "password": password });
+        self.submit("/api/auth/local", None, body).await
+    }
+
+    pub async fn get(&self, path: &str, token: &str) -> Answer {
+        self.send(self.request(Method::GET, path).bearer_auth(token))
+            .await
+    }
+
+    pub async fn submit(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
+        let request = self.request(Method::POST, path).json(&body);
+        self.send(match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        })
+        .await
+    }
+
+    pub async fn put(&self, path: &str, token: &str, body: Value) -> Answer {
+        self.send(self.request(Method::PUT, path).bearer_auth(token).json(&body))
+            .await
+    }
+
+    pub async fn delete(&self, path: &str, token: &str) -> Answer {
+        self.send(self.request(Method::DELETE, path).bearer_auth(token))
+            .await
+    }
+
+    /// A statement about the rows of this test's own database.
+    pub async fn execute(&self, statement: &str) {
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned()))
+            .execute(self.pool())
+            .await
+            .unwrap();
+    }
+}

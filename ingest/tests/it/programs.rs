@@ -1,0 +1,274 @@
+//! Programs through the management API: made, changed, published, archived, and nobody else's.
+
+use common::domain::permission::Role;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::people::{Person, Workspace, refused};
+use crate::stack::{Answer, Stack};
+
+const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
+
+async fn create(stack: &Stack, person: &Person, body: Value) -> Answer {
+    stack.submit(PROGRAMS, Some(&person.token), body).await
+}
+
+/// A program of the workspace: its id and its tracking token.
+async fn program(stack: &Stack, workspace: &Workspace, name: &str) -> (i64, String) {
+    let made = create(stack, &workspace.owner, json!({ "name": name })).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{:?}", made.body);
+    let data = &made.body["data"];
+    (
+        data["id"].as_i64().unwrap(),
+        data["api_token"].as_str().unwrap().to_owned(),
+    )
+}
+
+#[tokio::test]
+async fn a_program_starts_with_the_contracts_defaults_and_shows_its_token_once() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let made = create(&stack, &acme.owner, json!({ "name": "Acme Affiliates" })).await;
+    assert_eq!(made.status, StatusCode::CREATED);
+    let data = &made.body["data"];
+    for (name, value) in [
+        ("name", json!("Acme Affiliates")),
+        ("status", json!("draft")),
+        ("attribution_model", json!("last_click")),
+        ("attribution_window_days", json!(60)),
+        ("cookie_window_days", json!(90)),
+        ("hold_days", json!(15)),
+        ("lead_auth", Value::Null),
+        ("currency", json!("USD")),
+        ("exclude_bots", json!(false)),
+        ("publishedAt", Value::Null),
+        ("workspace_id", json!(acme.workspace_id.get())),
+    ] {
+        assert_eq!(data[name], value, "{name}");
+    }
+    assert!(data["slug"].as_str().unwrap().starts_with("acme-affiliates-"));
+    let token = data["api_token"].as_str().unwrap().to_owned();
+    let path = format!("{PROGRAMS}/{}", data["id"]);
+    let read = stack.get(&path, &acme.owner.token).await;
+    assert_eq!(read.body["data"]["api_token_masked"], data["api_token_masked"]);
+    assert!(!read.body.to_string().contains(&token));
+    // The token works at once: an integration is tried before a program is live.
+    let sale = json!({ "transaction_id": "t1", "amount_cents": 100, "customer_key": "nobody" });
+    let answer = stack.post("sale", Some(&token), sale).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{:?}", answer.body);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let (id, _) = program(&stack, &acme, "Acme").await;
+    let (other, _) = program(&stack, &acme, "Other").await;
+    let path = format!("{PROGRAMS}/{id}");
+    let put = |body: Value| stack.put(&path, &acme.owner.token, body);
+    for (body, message) in [
+        (json!({ "name": "" }), "name is required"),
+        (
+            json!({ "name": "x".repeat(121) }),
+            "name must be at most 120 characters",
+        ),
+        (
+            json!({ "slug": "Not A Slug" }),
+            "slug must be lower-case letters and digits joined by single hyphens, at most 80 characters",
+        ),
+        (
+            json!({ "cookie_window_days": 0 }),
+            "cookie_window_days must be an integer from 1 to 365",
+        ),
+        (
+            json!({ "cookie_window_days": "90" }),
+            "cookie_window_days must be an integer from 1 to 365",
+        ),
+        (
+            json!({ "attribution_window_days": 366 }),
+            "attribution_window_days must be an integer from 1 to 365",
+        ),
+        (
+            json!({ "hold_days": 32 }),
+            "hold_days must be an integer from 0 to 31",
+        ),
+        (
+            json!({ "attribution_model": "best" }),
+            "attribution_model must be one of last_click, first_click, linear",
+        ),
+        (
+            json!({ "lead_auth": "maybe" }),
+            "lead_auth must be server_required or null",
+        ),
+        (
+            json!({ "currency": "dollars" }),
+            "currency must be a currency code of three letters",
+        ),
+        (
+            json!({ "domain": "not a host" }),
+            "domain must be a host name such as shop.example",
+        ),
+        (json!({ "exclude_bots": "yes" }), "exclude_bots must be a boolean"),
+    ] {
+        refused(&put(body).await, 400, message, message);
+    }
+    let changed = put(json!({
+        "slug": "acme", "cookie_window_days": 365, "lead_auth": "server_required", "domain": "https://Shop.example/",
+        "description": "Twenty percent.", "exclude_bots": true, "hold_days": 0, "attribution_model": "linear",
+    }))
+    .await;
+    assert_eq!(changed.status, StatusCode::OK, "{:?}", changed.body);
+    let cleared = put(json!({ "lead_auth": null, "cookie_window_days": null, "description": null })).await;
+    let data = &cleared.body["data"];
+    for (name, value) in [
+        ("name", json!("Acme")),
+        ("slug", json!("acme")),
+        ("cookie_window_days", json!(90)),
+        ("lead_auth", Value::Null),
+        ("description", Value::Null),
+        ("domain", json!("shop.example")),
+        ("exclude_bots", json!(true)),
+        ("hold_days", json!(0)),
+        ("attribution_model", json!("linear")),
+    ] {
+        assert_eq!(data[name], value, "{name}");
+    }
+    let taken = stack
+        .put(
+            &format!("{PROGRAMS}/{other}"),
+            &acme.owner.token,
+            json!({ "slug": "acme" }),
+        )
+        .await;
+    refused(&taken, 400, "slug is taken by another program", "taken");
+    let audited: Value = stack
+        .value("SELECT details FROM audit_log WHERE action = 'program.updated' ORDER BY id LIMIT 1")
+        .await;
+    assert_eq!(
+        audited["cookie_window_days"],
+        json!({ "before": 90, "after": 365 })
+    );
+    assert!(audited.get("name").is_none(), "{audited}");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn an_archived_program_takes_no_calls_and_no_changes() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let (id, token) = program(&stack, &acme, "Acme").await;
+    let ada = stack
+        .partner(common::domain::ids::ProgramId::new(id), "ada")
+        .await;
+    stack.click(&ada.code).await;
+    let path = format!("{PROGRAMS}/{id}");
+    let published = stack
+        .submit(&format!("{path}/publish"), Some(&acme.owner.token), json!({}))
+        .await;
+    assert_eq!(published.body["data"]["status"], "live");
+    assert!(published.body["data"]["publishedAt"].is_string());
+    assert_eq!(
+        stack.delete(&path, &acme.owner.token).await.body["data"]["status"],
+        "archived"
+    );
+    let sale = || async {
+        let sale = json!({ "transaction_id": "t1", "amount_cents": 100, "customer_key": "nobody" });
+        stack.post("sale", Some(&token), sale).await.status
+    };
+    stack
+        .eventually("the key is refused", async || {
+            sale().await == StatusCode::UNAUTHORIZED
+        })
+        .await;
+    stack
+        .eventually("the link is off", async || {
+            stack.click_with(&ada.code, json!({})).await.status == StatusCode::GONE
+        })
+        .await;
+    let update = stack
+        .put(&path, &acme.owner.token, json!({ "name": "New" }))
+        .await;
+    assert_eq!(update.status, StatusCode::CONFLICT);
+    let list = stack.get(PROGRAMS, &acme.owner.token).await;
+    assert_eq!(list.body["meta"]["pagination"]["total"], 0);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn lists_are_paged_and_hold_nothing_of_others() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let rival = stack.workspace("rival").await;
+    for name in ["One", "Two", "Three"] {
+        program(&stack, &acme, name).await;
+    }
+    let (theirs, _) = program(&stack, &rival, "Theirs").await;
+    let page = stack
+        .get(&format!("{PROGRAMS}?pageSize=2&page=2"), &acme.owner.token)
+        .await;
+    assert_eq!(page.body["data"].as_array().unwrap().len(), 1);
+    assert_eq!(page.body["data"][0]["name"], "One");
+    assert_eq!(
+        page.body["meta"]["pagination"],
+        json!({ "page": 2, "pageSize": 2, "pageCount": 2, "total": 3 })
+    );
+    let path = format!("{PROGRAMS}/{theirs}");
+    for answer in [
+        stack.get(&path, &acme.owner.token).await,
+        stack
+            .put(&path, &acme.owner.token, json!({ "name": "Mine" }))
+            .await,
+        stack.delete(&path, &acme.owner.token).await,
+    ] {
+        assert_eq!(answer.status, StatusCode::FORBIDDEN);
+        assert!(!answer.body.to_string().contains("Theirs"));
+    }
+    let unknown = stack.get(&format!("{PROGRAMS}/999999"), &acme.owner.token).await;
+    refused(&unknown, 404, "Program not found", "unknown");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_member_has_what_was_given_and_an_admin_everything() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let admin = stack
+        .member(acme.workspace_id, "admin@acme.example", Role::Admin)
+        .await;
+    let member = stack
+        .member(acme.workspace_id, "member@acme.example", Role::Member)
+        .await;
+    let (id, _) = program(&stack, &acme, "Given").await;
+    let (hidden, _) = program(&stack, &acme, "Hidden").await;
+    stack
+        .execute(&format!(
+            "INSERT INTO member_permissions SELECT id, {id}, '{{program:list,program:read}}' FROM workspace_members
+             WHERE user_id = {}",
+            member.user_id
+        ))
+        .await;
+    let list = stack.get(PROGRAMS, &member.token).await;
+    assert_eq!(list.body["meta"]["pagination"]["total"], 1);
+    assert_eq!(list.body["data"][0]["name"], "Given");
+    let status = |program: i64, person: &Person, body: Option<Value>| {
+        let path = format!("{PROGRAMS}/{program}");
+        let token = person.token.clone();
+        let stack = &stack;
+        async move {
+            match body {
+                None => stack.get(&path, &token).await.status,
+                Some(body) => stack.put(&path, &token, body).await.status,
+            }
+        }
+    };
+    assert_eq!(status(id, &member, None).await, 200);
+    assert_eq!(status(hidden, &member, None).await, 403);
+    assert_eq!(status(id, &member, Some(json!({ "name": "New" }))).await, 403);
+    assert_eq!(
+        create(&stack, &member, json!({ "name": "New" })).await.status,
+        403
+    );
+    assert_eq!(status(hidden, &admin, Some(json!({ "name": "New" }))).await, 200);
+    stack.stop().await;
+}
