@@ -1,19 +1,49 @@
-//! The operator's command line.
+//! The operator's command line: one command a file, results on standard output, everything else on standard error.
 
-mod seed;
+mod audit;
+mod dead_letters;
+mod key;
+mod link;
+mod migrate;
+mod outbox;
+mod output;
+mod password;
+mod program;
+mod progress;
+mod seed_demo;
+mod user;
+mod verify;
+
+use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 use common::runtime::config::PostgresConfig;
 use common::runtime::{postgres, telemetry};
-use common::storage::{MIGRATIONS, verify};
-use sqlx::PgPool;
+
+const EXAMPLES: &str = "\
+Examples:
+  A new installation, and the first person who can sign in:
+    ctl migrate
+    ctl user create --email olive@shop.example --name Olive --workspace Shop --generate-password
+
+  A program and a link without the dashboard:
+    ctl program create --workspace-id 1 --name \"Shop affiliates\"
+    ctl link create --program-id 1 --partner Ada
+
+  A look after the pipeline, and another chance for what it gave up:
+    ctl outbox status
+    ctl verify
+    ctl dead-letters list
+    ctl dead-letters replay --all
+
+Every setting is also an environment variable; LOG=info tells more of what is done.";
 
 /// Operates a referral-tracker installation.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, after_help = EXAMPLES)]
 struct Cli {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Database")]
     postgres: PostgresConfig,
     #[command(subcommand)]
     command: Command,
@@ -21,64 +51,93 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Bring the database up to this version. Running it again changes nothing.
+    /// Bring the database up to this version; again, it changes nothing
     Migrate,
-    /// Create a demo program with two partners, and print its settings as dotenv lines.
-    SeedDemo(seed::SeedDemo),
-    /// Check the books and the pipeline: prints what is broken and fails if anything is.
+    /// Create a demo program with two partners, and print its settings as dotenv lines
+    SeedDemo(seed_demo::SeedDemo),
+    /// People who sign in: create, suspend, restore
+    #[command(subcommand)]
+    User(user::User),
+    /// Programs: create
+    #[command(subcommand)]
+    Program(program::Program),
+    /// Referral links: create
+    #[command(subcommand)]
+    Link(link::Link),
+    /// Program keys: mark for rotation
+    #[command(subcommand)]
+    Key(key::Key),
+    /// Check the books and the pipeline; fails if anything is broken
     Verify,
+    /// What waits between an answer and the books
+    #[command(subcommand)]
+    Outbox(outbox::Outbox),
+    /// Records the pipeline gave up: list, show, replay
+    #[command(subcommand)]
+    DeadLetters(dead_letters::DeadLetters),
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let cli = Cli::parse();
-    telemetry::init("ctl")?;
+async fn main() -> ExitCode {
+    let cli = Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
+    run(cli).await.unwrap_or_else(|error| {
+        output::failure(&error);
+        ExitCode::FAILURE
+    })
+}
+
+async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    telemetry::init_quietly("ctl")?;
     let pool = postgres::connect(&cli.postgres, "ctl")
         .await
         .context("connecting to Postgres")?;
     match cli.command {
-        Command::Migrate => Ok(MIGRATIONS.run(&pool).await?),
-        Command::SeedDemo(seed) => {
-            print_lines(&seed.run(&pool, rand::random()).await?);
-            Ok(())
-        }
-        Command::Verify => report(&pool).await,
+        Command::Migrate => migrate::run(&pool).await?,
+        Command::SeedDemo(seed) => output::lines(seed.run(&pool, rand::random()).await?),
+        Command::User(user) => user.run(&pool).await?,
+        Command::Program(program) => program.run(&pool).await?,
+        Command::Link(link) => link.run(&pool).await?,
+        Command::Key(key) => key.run(&pool).await?,
+        Command::Verify => verify::run(&pool).await?,
+        Command::Outbox(outbox) => return outbox.run(&pool).await,
+        Command::DeadLetters(letters) => return letters.run(&pool).await,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
-async fn report(pool: &PgPool) -> anyhow::Result<()> {
-    let violations = verify::violations(pool).await?;
-    for invariant in verify::INVARIANTS {
-        let broken = violations
-            .iter()
-            .find(|violation| violation.invariant == invariant.name);
-        let mark = if broken.is_some() { "BROKEN" } else { "ok" };
-        print_lines(&[format!("{mark:<7} {}", invariant.name)]);
-        if let Some(violation) = broken {
-            print_lines(
-                &violation
-                    .rows
-                    .iter()
-                    .map(|row| format!("          {row}"))
-                    .collect::<Vec<_>>(),
-            );
-        }
-    }
-    anyhow::ensure!(
-        violations.is_empty(),
-        "{} of {} invariants are broken",
-        violations.len(),
-        verify::INVARIANTS.len()
-    );
-    Ok(())
+/// Without the settings that are about services: one command at a time needs no tuning.
+fn command() -> Clap {
+    let hide = |command: Clap, names: &'static [&'static str]| {
+        let hidden = |command: Clap, name: &&'static str| command.mut_arg(*name, |arg| arg.hide(true));
+        names.iter().fold(command, hidden)
+    };
+    hide(
+        Cli::command(),
+        &["database_pool_size", "database_acquire_timeout_ms"],
+    )
+    .mut_subcommand("dead-letters", |letters| {
+        letters.mut_subcommand("replay", |replay| {
+            hide(replay, &["stream_max_bytes", "stream_replicas"])
+        })
+    })
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "a command line's results belong on standard output"
-)]
-fn print_lines(lines: &[String]) {
-    for line in lines {
-        println!("{line}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_and_argument_says_what_it_is() {
+        fn look(command: &Clap) {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "{name}");
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{name}: {argument}");
+            }
+            command.get_subcommands().for_each(look);
+        }
+        let command = command();
+        command.clone().debug_assert();
+        look(&command);
     }
 }

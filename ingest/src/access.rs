@@ -8,16 +8,16 @@
 //! | [`Advertiser`] | an advertiser's dashboard session, or a management key |
 //! | [`AdvertiserUser`] | an advertiser's dashboard session, no key |
 //! | [`PartnerUser`] | a partner's dashboard session |
+//! | [`CliConfirmer`] | an advertiser's dashboard session, and says so when the account is suspended |
 //! | [`CliUser`] | a session of the command line's |
 //!
 //! No usable credential, or one of another kind, is 401; a good one of the wrong person is 403. What is asked of one
 //! program then goes through [`Advertiser::program`]: unknown is 404, not theirs or not permitted is 403.
 
-#![allow(
-    dead_code,
-    reason = "the routes of partners and of the command line come next"
-)]
+#![allow(dead_code, reason = "the routes of partners come next")]
 
+mod cli;
+mod differences;
 mod origin;
 mod program;
 mod session;
@@ -35,8 +35,10 @@ use common::storage::{StorageResult, workspaces};
 use serde_json::Value;
 use sqlx::PgConnection;
 
+pub use self::cli::{CliConfirmer, CliUser};
+pub use self::differences::differences;
 pub use self::origin::same_origin;
-pub use self::program::archived;
+pub use self::program::{ProgramAccess, archived, own_program};
 pub use self::session::{SessionCookie, end_cookie};
 use crate::app::App;
 use crate::client_address::ClientAddress;
@@ -94,11 +96,6 @@ pub struct AdvertiserUser {
 
 #[derive(Debug)]
 pub struct PartnerUser {
-    pub user: User,
-}
-
-#[derive(Debug)]
-pub struct CliUser {
     pub user: User,
     pub source: Source,
 }
@@ -209,6 +206,18 @@ impl AdvertiserUser {
     }
 }
 
+impl PartnerUser {
+    pub async fn audit(
+        &self,
+        app: &App,
+        connection: &mut PgConnection,
+        audited: Audited,
+    ) -> StorageResult<()> {
+        let actor = AuditActor::User(self.user.user_id);
+        self.source.audit(app, connection, actor, audited).await
+    }
+}
+
 /// Whose credential a request carries.
 enum Holder {
     Session(sessions::Session),
@@ -238,6 +247,9 @@ async fn holder(app: &App, parts: &Parts) -> Result<Holder, ApiError> {
 fn dashboard(holder: &Holder, kind: Option<UserKind>) -> Result<(User, UserKind), ApiError> {
     match holder {
         Holder::Session(session) if session.kind == SessionKind::Dashboard => {
+            if session.suspended {
+                return Err(nobody());
+            }
             if kind.is_some_and(|kind| kind != session.user_kind) {
                 return Err(forbidden());
             }
@@ -248,6 +260,15 @@ fn dashboard(holder: &Holder, kind: Option<UserKind>) -> Result<(User, UserKind)
             Ok((user, session.user_kind))
         }
         _ => Err(ApiError::Unauthorized(WRONG_KIND)),
+    }
+}
+
+/// Of a request that needs no credential.
+impl<S: Sync> FromRequestParts<S> for Source {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(Self::of(parts))
     }
 }
 
@@ -296,23 +317,9 @@ impl FromRequestParts<App> for PartnerUser {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let (user, _) = dashboard(&holder(app, parts).await?, Some(UserKind::Partner))?;
-        Ok(Self { user })
-    }
-}
-
-impl FromRequestParts<App> for CliUser {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        match holder(app, parts).await? {
-            Holder::Session(session) if session.kind == SessionKind::Cli => Ok(Self {
-                user: User {
-                    user_id: session.user_id,
-                    session_id: session.session_id,
-                },
-                source: Source::of(parts),
-            }),
-            _ => Err(ApiError::Unauthorized(WRONG_KIND)),
-        }
+        Ok(Self {
+            user,
+            source: Source::of(parts),
+        })
     }
 }

@@ -1,5 +1,8 @@
 //! What every route shares.
 
+use std::sync::Arc;
+
+use common::domain::sealed::SealingKeys;
 use common::runtime::clock::Clock;
 use sqlx::PgPool;
 use url::Url;
@@ -21,6 +24,8 @@ pub struct App {
     /// For the management routes: however many people look at their programs, claims keep their connections.
     pub management: PgPool,
     pub passwords: Passwords,
+    /// For secrets of payment processors.
+    pub sealing_keys: Arc<SealingKeys>,
     /// Where people and browsers reach this service.
     pub public_url: Url,
     pub directory: Directory,

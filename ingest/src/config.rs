@@ -1,7 +1,9 @@
 //! Settings of the edge, one section a concern; each is a flag and an environment variable.
 
 use clap::Parser;
-use common::runtime::config::{HttpConfig, KeysConfig, NatsConfig, PostgresConfig, RedisConfig};
+use common::runtime::config::{
+    HttpConfig, KeysConfig, NatsConfig, PostgresConfig, RedisConfig, SecretsConfig,
+};
 use ipnet::IpNet;
 use url::Url;
 
@@ -22,6 +24,8 @@ pub struct Config {
     pub redis: RedisConfig,
     #[command(flatten)]
     pub keys: KeysConfig,
+    #[command(flatten)]
+    pub secrets: SecretsConfig,
     #[command(flatten)]
     pub limits: LimitsConfig,
     /// Networks of our own proxies, comma-separated: their X-Forwarded-For is believed, nobody else's.

@@ -24,6 +24,12 @@ pub enum ApiError {
     /// The request cannot succeed unchanged.
     #[error("{0}")]
     BadRequest(Cow<'static, str>),
+    /// The same, and which part of the request is why: `details` of the envelope.
+    #[error("{message}")]
+    BadParts {
+        message: &'static str,
+        details: serde_json::Value,
+    },
     #[error("{0}")]
     Unauthorized(&'static str),
     /// The credential is good, but not for what was asked.
@@ -106,7 +112,7 @@ impl ApiError {
 
     pub fn status(&self) -> StatusCode {
         match self {
-            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::BadRequest(_) | Self::BadParts { .. } => StatusCode::BAD_REQUEST,
             Self::Unauthorized(_) | Self::KeyRetired | Self::InvalidKey => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) | Self::AccountBlocked => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
@@ -125,7 +131,7 @@ impl ApiError {
 
     fn name(&self) -> &'static str {
         match self {
-            Self::BadRequest(_) => "BadRequestError",
+            Self::BadRequest(_) | Self::BadParts { .. } => "BadRequestError",
             Self::Unauthorized(_) | Self::KeyRetired | Self::InvalidKey => "UnauthorizedError",
             Self::Forbidden(_) | Self::AccountBlocked => "ForbiddenError",
             Self::NotFound(_) => "NotFoundError",
@@ -143,7 +149,7 @@ impl ApiError {
     }
 
     /// A caller's mistake is the caller's business; ours is an error.
-    fn log(&self) {
+    pub fn log(&self) {
         match self {
             Self::Internal { cause, .. }
             | Self::InternalQuoted { cause, .. }
@@ -207,6 +213,7 @@ impl ApiError {
         match self {
             Self::InternalQuoted { request_id, .. } => json!({ "request_id": request_id }),
             Self::AccountBlocked => json!({ "code": "ACCOUNT_BLOCKED" }),
+            Self::BadParts { details, .. } => details.clone(),
             _ => json!({}),
         }
     }

@@ -3,9 +3,11 @@
 //! A body is parsed once, straight into these. Types that are wrong do not fail the parse, because the contract
 //! gives each field its own message; unknown fields are skipped, so nothing a caller invents has an effect.
 
+use chrono::{DateTime, Utc};
 use common::domain::text::{Text, TextError};
 use serde::de::{self, Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::error::ApiError;
 
@@ -41,6 +43,22 @@ impl Field<String> {
             Self::WrongType => Err(ApiError::bad_request(missing)),
             field => field.text(name)?.ok_or_else(|| ApiError::bad_request(missing)),
         }
+    }
+
+    /// An instant that is still to come, as ISO 8601 writes it, with its offset from UTC.
+    pub fn time_to_come(self, name: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, ApiError> {
+        let text = match self {
+            Self::Absent => return Ok(None),
+            Self::Given(text) => text,
+            Self::WrongType => String::new(),
+        };
+        let at = DateTime::parse_from_rfc3339(&text)
+            .map_err(|_| refused(name, "must be an ISO 8601 instant such as 2027-01-31T12:00:00Z"))?
+            .to_utc();
+        if at <= now {
+            return Err(refused(name, "must be in the future"));
+        }
+        Ok(Some(at))
     }
 }
 
@@ -78,6 +96,12 @@ pub trait FieldType: Sized {
     fn from_boolean(_: bool) -> Option<Self> {
         None
     }
+    fn from_list(_: &str) -> Option<Self> {
+        None
+    }
+    fn from_object(_: &str) -> Option<Self> {
+        None
+    }
 }
 
 impl FieldType for String {
@@ -98,6 +122,34 @@ impl FieldType for bool {
     }
 }
 
+/// An id, as a number or in quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdNumber(pub i64);
+
+impl FieldType for IdNumber {
+    fn from_text(text: String) -> Option<Self> {
+        text.parse().ok().map(Self)
+    }
+
+    fn from_integer(integer: i64) -> Option<Self> {
+        Some(Self(integer))
+    }
+}
+
+/// Its items are looked at one by one.
+impl FieldType for Vec<Value> {
+    fn from_list(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
+}
+
+/// Its values are looked at one by one.
+impl FieldType for Map<String, Value> {
+    fn from_object(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
+}
+
 /// By way of the text that stands there: a number need not fit any type of ours to be told from other values.
 impl<'de, T: FieldType> Deserialize<'de> for Field<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -109,6 +161,8 @@ impl<'de, T: FieldType> Deserialize<'de> for Field<T> {
             Some(b'"') => T::from_text(serde_json::from_str(raw).map_err(de::Error::custom)?),
             Some(b't' | b'f') => T::from_boolean(raw == "true"),
             Some(b'-' | b'0'..=b'9') => integer(raw).and_then(T::from_integer),
+            Some(b'[') => T::from_list(raw),
+            Some(b'{') => T::from_object(raw),
             _ => None,
         };
         Ok(value.map_or(Self::WrongType, Self::Given))
@@ -138,8 +192,7 @@ pub fn free_form(
     if raw.get().len() > max_bytes {
         return Err(refused(name, &format!("must be at most {max_bytes} bytes")));
     }
-    let value: serde_json::Value =
-        serde_json::from_str(raw.get()).map_err(|_| refused(name, "must be valid JSON"))?;
+    let value: Value = serde_json::from_str(raw.get()).map_err(|_| refused(name, "must be valid JSON"))?;
     if holds_nul(&value) {
         return Err(refused(name, "must not contain NUL characters"));
     }
@@ -174,11 +227,11 @@ fn is_storable(number: &str) -> bool {
     number.len() <= 64 && exponent.parse::<i16>().is_ok_and(|exponent| exponent.abs() <= 64)
 }
 
-fn holds_nul(value: &serde_json::Value) -> bool {
+fn holds_nul(value: &Value) -> bool {
     match value {
-        serde_json::Value::String(text) => text.contains('\0'),
-        serde_json::Value::Array(items) => items.iter().any(holds_nul),
-        serde_json::Value::Object(entries) => entries
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(holds_nul),
+        Value::Object(entries) => entries
             .iter()
             .any(|(key, value)| key.contains('\0') || holds_nul(value)),
         _ => false,
@@ -208,6 +261,37 @@ mod tests {
         for json in ["9223372036854775808", "1e2", "1.0", "-0", "\"100\"", "1e400000"] {
             assert_eq!(field::<i64>(json), Field::WrongType, "{json}");
         }
+    }
+
+    #[test]
+    fn lists_and_objects_are_read_where_they_are_asked_for() {
+        let list: Field<Vec<Value>> = field("[1, \"a\"]");
+        assert!(matches!(list, Field::Given(items) if items.len() == 2));
+        let entries: Field<Map<String, Value>> = field("{\"a\": [1]}");
+        assert!(matches!(entries, Field::Given(entries) if entries.contains_key("a")));
+        assert_eq!(field::<Vec<Value>>("{\"a\": 1}"), Field::WrongType);
+        assert_eq!(field::<Map<String, Value>>("[1]"), Field::WrongType);
+    }
+
+    #[test]
+    fn a_time_to_come_has_an_offset_and_is_not_over() {
+        let now = DateTime::UNIX_EPOCH;
+        let read = |text: &str| Field::Given(text.to_owned()).time_to_come("expires_at", now);
+        assert_eq!(
+            read("1970-01-01T01:00:00.001+01:00").unwrap(),
+            Some(now + chrono::TimeDelta::milliseconds(1))
+        );
+        for text in [
+            "1970-01-01T00:00:00Z",
+            "1970-01-02",
+            "1970-01-02T00:00:00",
+            "soon",
+            "",
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+        assert!(Field::WrongType.time_to_come("expires_at", now).is_err());
+        assert_eq!(Field::Absent.time_to_come("expires_at", now).unwrap(), None);
     }
 
     #[test]

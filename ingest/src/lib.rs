@@ -17,10 +17,13 @@ mod email;
 mod error;
 mod existing_clicks;
 mod field;
+mod id_list;
 mod limits;
 mod origin;
 mod passwords;
+mod payout;
 mod pipeline;
+mod query;
 mod request_id;
 mod rotation;
 mod routes;
@@ -87,6 +90,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
     Ok(App {
         management: postgres::connect_lazily(&management, "ingest management")?,
         passwords: Passwords::new(App::random())?,
+        sealing_keys: Arc::new(config.secrets.sealing_keys()),
         public_url: config.public_url.clone(),
         directory: Directory::start(pool.clone(), lifecycle).await?,
         customer_ids: CustomerIds::start(pool.clone(), lifecycle).await?,

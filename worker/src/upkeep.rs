@@ -2,15 +2,21 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
-use common::storage::{StorageResult, commissions, partitions, refused_events};
+use common::storage::{StorageResult, cli_logins, commissions, partitions, refused_events, sessions};
 use sqlx::PgPool;
 
 const EVERY: Duration = Duration::from_mins(1);
 const ROWS_A_ROUND: i64 = 10_000;
 /// This month and the two after it: a worker that is down for weeks leaves no gap.
 const MONTHS_AHEAD: i32 = 3;
+
+/// Somebody who looks again is told for so long what became of their login.
+const LOGINS_KEPT: TimeDelta = TimeDelta::days(1);
+/// The audit log names sessions by their ids: for so long somebody can look what they were.
+const ENDED_SESSIONS_KEPT: TimeDelta = TimeDelta::days(90);
 
 /// Runs until shutdown, the first round at once.
 pub async fn run(pool: PgPool, clock: Clock, lifecycle: Lifecycle) {
@@ -36,6 +42,14 @@ async fn round(pool: &PgPool, clock: &Clock) {
     report(
         "old refusals forgotten",
         refused_events::forget_old(pool, ROWS_A_ROUND).await,
+    );
+    report(
+        "old CLI logins forgotten",
+        cli_logins::forget(pool, now - LOGINS_KEPT, ROWS_A_ROUND).await,
+    );
+    report(
+        "ended sessions forgotten",
+        sessions::forget(pool, now - ENDED_SESSIONS_KEPT, ROWS_A_ROUND).await,
     );
 }
 

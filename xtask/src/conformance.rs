@@ -2,8 +2,8 @@
 //! forbids, and checks every answer.
 //!
 //! In this order: Schemathesis in a Python environment of its own under the target directory; a database of its own;
-//! the services; one customer, so that the examples of the description reach a recorded sale and not only refusals;
-//! then the run, with a fixed seed and bounded examples, so that it finds the same today and tomorrow.
+//! the services; one customer, so that the examples of the description reach a recorded sale and not only refusals; an
+//! owner who is signed in, as whom the management operations are called; then the run, with a fixed seed and bounded examples, so that it finds the same today and tomorrow.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -19,6 +19,7 @@ use crate::interrupt::Interrupt;
 use crate::keys::{self, random_hex};
 use crate::process::{self, Running, find_all};
 use crate::progress::Step;
+use crate::servers::postgres::Postgres;
 use crate::servers::{Servers, debian};
 use crate::services::{self, INGEST, Service};
 use crate::sqlx::with_database;
@@ -27,6 +28,11 @@ const SCHEMATHESIS: &str = "schemathesis==4.32.5";
 const SEED: &str = "20261121";
 const EXAMPLES_EACH: &str = "60";
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+/// Of somebody in a database that is thrown away.
+const SESSION: &str = "affs_1fJjkkpe9PiTw9KSulA8Ghct30vZz4HpdQ5c5b9cPF14bQ73M";
+/// The one that is signed out.
+const SESSION_TO_END: &str = "affs_1u4qI0Nb1txh4SNOBj2isW90uaUNPVTEj3FGxXbZ2HA0yIxJh";
 
 /// The customer of the description's examples.
 const CUSTOMER_KEY: &str = "user-42";
@@ -48,8 +54,10 @@ pub(crate) fn check(
     postgres.create_database(&servers.database_url, &database)?;
     let url = with_database(&servers.database_url, &database)?;
     let env = service_env(area, servers, &url, &database)?;
-    let checked = start(checkout, area, &env, running, interrupt)
-        .and_then(|(ingest, demo)| run(&schemathesis, checkout, &ingest, &demo, interrupt));
+    let checked = start(checkout, area, &env, running, interrupt).and_then(|(ingest, demo)| {
+        make_owner(checkout, postgres, &url)?;
+        run(&schemathesis, checkout, &ingest, &demo, interrupt)
+    });
     // The server may be somebody else's: nothing of ours stays there, also after a failure.
     let dropped = postgres.query(
         &servers.database_url,
@@ -114,6 +122,7 @@ fn service_env(area: &Area, servers: &Servers, database_url: &str, prefix: &str)
         "READINESS_LIMIT",
         "CLI_LIMIT",
         "CHAIN_LIMIT",
+        "SIGN_IN_LIMIT",
     ] {
         env.set(limit, "1000000");
     }
@@ -157,6 +166,8 @@ fn run(
     let step = Step::start("Checking the API against its description");
     let mut command = Command::new(schemathesis);
     command
+        .env("SESSION", SESSION)
+        .env("SESSION_TO_END", SESSION_TO_END)
         // Schemathesis leaves its memory of earlier runs where it is started.
         .current_dir(checkout.target_dir())
         .arg("--config-file")
@@ -171,6 +182,16 @@ fn run(
     process::run(&mut command, interrupt)?;
     step.done("every answer is as described");
     Ok(())
+}
+
+/// Somebody who is signed in, and has what the management operations are about.
+fn make_owner(checkout: &Checkout, postgres: &Postgres, url: &str) -> Result<()> {
+    let mut psql = postgres.psql(url);
+    psql.args(["-v", &format!("session={SESSION}")])
+        .args(["-v", &format!("session_to_end={SESSION_TO_END}")])
+        .arg("-f")
+        .arg(checkout.root.join("xtask/src/conformance.sql"));
+    process::output(&mut psql).map(|_| ())
 }
 
 /// A click and a lead, so that sales for the examples' customer are recorded.

@@ -8,9 +8,10 @@ use anyhow::{Context, Result};
 use crate::area::Area;
 use crate::env_file::EnvFile;
 
-const NAMES: [&str; 2] = ["CLICK_ID_KEYS", "EMAIL_HASH_KEY"];
+const NAMES: [&str; 3] = ["CLICK_ID_KEYS", "EMAIL_HASH_KEY", "SECRETS_KEYS"];
 
-/// The keys the services share. Issued click ids are only readable with the key that made them, hence the file.
+/// The keys the services need. Issued click ids and sealed secrets are only readable with the key that made them, hence
+/// the file.
 pub(crate) fn read_or_create(area: &Area) -> Result<EnvFile> {
     let mut keys = EnvFile::read(&area.keys())?;
     for name in NAMES {

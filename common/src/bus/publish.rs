@@ -155,6 +155,14 @@ impl Publisher {
         Ok(())
     }
 
+    /// Publishes a message as it once came, past the queue: one that could not be cut into records.
+    pub async fn publish_message(&self, payload: Bytes) -> Result<(), PublishError> {
+        if payload.len() > MAX_RECORD_BYTES {
+            return Err(PublishError::TooLarge { bytes: payload.len() });
+        }
+        self.route.store(payload).await
+    }
+
     /// Publishes a message without records, past the queue: proof that the stream stores and acknowledges. Workers
     /// acknowledge it and do nothing.
     pub async fn probe(&self) -> Result<(), PublishError> {

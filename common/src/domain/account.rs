@@ -7,6 +7,9 @@ use argon2::{Argon2, PasswordHasher, PasswordVerifier};
 
 use super::text::{Text, TextError};
 
+/// What somebody is called.
+pub type PersonName = Text<120>;
+
 /// An e-mail address as its owner wrote it, trimmed. Whether it exists, only a message to it can tell.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EmailAddress(Text<254>);
@@ -63,6 +66,16 @@ impl Password {
     /// hashing costs by length.
     pub fn claim(text: String) -> Option<Self> {
         (text.chars().count() <= *Self::LENGTH.end()).then_some(Self(text))
+    }
+
+    /// One nobody has to think up: 120 random bits, in letters and digits that are not mistaken for each other.
+    pub fn generate(random: [u8; 24]) -> Self {
+        const DIGITS: [char; 32] = [
+            'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'u',
+            'v', 'w', 'x', 'y', 'z', '2', '3', '4', '5', '6', '7', '8', '9',
+        ];
+        let digit = |byte: u8| DIGITS.get(usize::from(byte % 32)).copied().unwrap_or('a');
+        Self(random.map(digit).iter().collect())
     }
 
     pub fn expose(&self) -> &str {
@@ -183,6 +196,18 @@ mod tests {
         assert!(Password::choose("x".repeat(129)).is_err());
         assert!(Password::claim("x".repeat(129)).is_none());
         assert!(Password::claim("short".to_owned()).is_some());
+    }
+
+    #[test]
+    fn a_generated_password_will_do_and_uses_all_that_is_random() {
+        let counting: [u8; 24] = std::array::from_fn(|at| u8::try_from(at).unwrap());
+        let password = Password::generate(counting);
+        assert_eq!(password.expose(), "abcdefghijkmnpqrstuvwxyz");
+        assert!(Password::choose(password.expose().to_owned()).is_ok());
+        assert_ne!(
+            Password::generate([31; 24]).expose(),
+            Password::generate([30; 24]).expose()
+        );
     }
 
     #[test]

@@ -58,6 +58,40 @@ pub enum Rate {
     Fixed { amount: Cents, currency: Currency },
 }
 
+impl Rate {
+    /// Hundredths of a percent: 0..=10 000.
+    pub fn percentage(basis_points: i64) -> Option<Self> {
+        u32::try_from(basis_points)
+            .ok()
+            .and_then(BasisPoints::new)
+            .map(Self::Percentage)
+    }
+
+    /// 0..=[`AmountCents::MAX`].
+    pub fn fixed(cents: i64, currency: Currency) -> Option<Self> {
+        (0..=AmountCents::MAX.get())
+            .contains(&cents)
+            .then_some(Self::Fixed {
+                amount: Cents::new(cents),
+                currency,
+            })
+    }
+
+    pub const fn basis_points(&self) -> Option<BasisPoints> {
+        match self {
+            Self::Percentage(rate) => Some(*rate),
+            Self::Fixed { .. } => None,
+        }
+    }
+
+    pub const fn fixed_amount(&self) -> Option<(Cents, Currency)> {
+        match self {
+            Self::Percentage(_) => None,
+            Self::Fixed { amount, currency } => Some((*amount, *currency)),
+        }
+    }
+}
+
 /// One version of what a program pays. A change is a new version with a later `effective_from`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
@@ -236,7 +270,7 @@ pub enum CommissionStatus {
 /// A transition the lifecycle does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TransitionError {
-    #[error("a {} commission cannot be {attempted}", .from.as_str())]
+    #[error("{} commissions cannot be {attempted}", .from.as_str())]
     NotFrom {
         from: CommissionStatus,
         attempted: &'static str,
@@ -278,6 +312,11 @@ impl CommissionStatus {
                 attempted: "approved",
             }),
         }
+    }
+
+    /// By the advertiser's word, before the hold period is over.
+    pub fn approve_early(self) -> Result<Self, TransitionError> {
+        self.approve(DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MIN_UTC)
     }
 
     /// What is left of a refunded commission can be paid out; it stays refunded.

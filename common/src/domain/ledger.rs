@@ -48,11 +48,11 @@ pub struct Entry {
     pub amount: Cents,
     /// What should have moved, without sign: |amount| + shortfall.
     pub requested: Cents,
-    /// What clamping at zero kept from moving.
+    /// What did not move: of a reversal what clamping at zero kept, of a payout the debt it settled.
     pub shortfall: Cents,
 }
 
-/// What became of a deduction.
+/// What became of a deduction from a balance, by a refund or by a payout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deducted {
     pub requested: Cents,
@@ -90,9 +90,14 @@ pub fn reversal(deducted: &Deducted) -> [Entry; 2] {
     )
 }
 
-/// The partner has been paid.
-pub fn payout(amount: Cents) -> [Entry; 2] {
-    pair(EntryKind::Payout, amount.saturating_neg(), amount, Cents::ZERO)
+/// The partner has been paid; how much of it moves, [`payout`](super::payout) decides.
+pub fn payout(paid: &Deducted) -> [Entry; 2] {
+    pair(
+        EntryKind::Payout,
+        paid.applied.saturating_neg(),
+        paid.requested,
+        paid.shortfall,
+    )
 }
 
 fn pair(kind: EntryKind, to_partner: Cents, requested: Cents, shortfall: Cents) -> [Entry; 2] {

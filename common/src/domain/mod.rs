@@ -3,23 +3,27 @@
 //! - [`ids`]: what a record is called inside the service.
 //! - [`click_id`]: the public, unguessable name of a customer.
 //! - [`token`]: program tokens, management keys, sessions and invitations, and telling them apart.
-//! - [`account`], [`permission`]: who signs in, and what people and keys may do.
+//! - [`account`], [`permission`], [`management_key`]: who signs in, and what people and keys may do.
 //! - [`key_rotation`]: until when a marked token is accepted.
 //! - [`affiliate_url`]: from a landing URL to the referral link's short code.
 //! - [`customer`]: the click → lead → conversion lifecycle.
 //! - [`attribution`]: which referral links a sale credits, and until when.
 //! - [`commission`]: what a sale owes, under which policy, and the commission's own lifecycle.
 //! - [`refund`]: how refunds from two channels reverse commissions exactly once.
-//! - [`ledger`]: how accruals and reversals move a partner's balance.
+//! - [`ledger`]: how accruals, reversals and payouts move a partner's balance.
+//! - [`payout`]: what of a commission can be paid, and how a debt is settled.
 //! - [`click`], [`lead`], [`sale`]: what a caller reports, and what it comes to.
 //! - [`visitor`]: what a click shows of the visitor behind it.
 //! - [`test_chain`]: whether a synthetic click, lead and sale reached the right partner.
 //! - [`program`]: a program's settings and their ranges.
+//! - [`processor`], [`sealed`]: the payment processor of a program, and its secrets at rest.
+//! - [`partner`]: a partner's place in a program, and referral links.
 //! - [`readiness`]: how far a program's set-up has come.
 //! - [`text`]: strings a caller sends, bounded.
 //! - [`money`]: cents, basis points, currencies and the one rounding rule.
 //!
-//! A sale walks `attribution` → `commission` → `ledger`; a refund walks `refund` → `ledger`.
+//! A sale walks `attribution` → `commission` → `ledger`; a refund walks `refund` → `ledger`, a payout
+//! `payout` → `ledger`.
 
 pub mod account;
 pub mod affiliate_url;
@@ -32,12 +36,17 @@ pub mod ids;
 pub mod key_rotation;
 pub mod lead;
 pub mod ledger;
+pub mod management_key;
 pub mod money;
+pub mod partner;
+pub mod payout;
 pub mod permission;
+pub mod processor;
 pub mod program;
 pub mod readiness;
 pub mod refund;
 pub mod sale;
+pub mod sealed;
 pub mod test_chain;
 pub mod text;
 pub mod token;

@@ -49,6 +49,13 @@ impl Subject {
         }
     }
 
+    /// The subject that is written so under this prefix.
+    pub fn of_wire(text: &str, prefix: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|subject| subject.on_wire(prefix) == text)
+    }
+
     /// `<PREFIX>_TRACKING_<NOUN>`, or `TRACKING_<NOUN>` when the prefix is empty.
     pub fn stream_name(self, prefix: &str) -> String {
         let noun = self.noun();
@@ -86,6 +93,14 @@ mod tests {
     fn names_with_a_prefix() {
         assert_eq!(Subject::Sales.on_wire("t1"), "t1.tracking.sales");
         assert_eq!(Subject::Sales.stream_name("t1"), "T1_TRACKING_SALES");
+    }
+
+    #[test]
+    fn a_subject_is_read_under_its_own_prefix_only() {
+        for subject in Subject::ALL {
+            assert_eq!(Subject::of_wire(&subject.on_wire("t1"), "t1"), Some(subject));
+            assert_eq!(Subject::of_wire(&subject.on_wire("t1"), ""), None);
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Args, Command};
 
 use crate::domain::click_id::{ClickIdCodec, ClickIdKey};
+use crate::domain::sealed::SealingKeys;
 
 /// The store.
 #[derive(Debug, Clone, Args)]
@@ -117,6 +118,31 @@ impl KeysConfig {
         // The parser demands at least one key.
         let current = keys.next().unwrap_or_else(|| ClickIdKey::from_bytes([0; 32]));
         ClickIdCodec::new(current, keys.collect())
+    }
+}
+
+/// What seals secrets of others that we must be able to read again.
+#[derive(Debug, Clone, Args)]
+pub struct SecretsConfig {
+    /// 64 hex digits each, separated by commas. The first seals, all of them open. Without the key it was sealed with, a
+    /// secret is lost.
+    #[arg(
+        long,
+        env = "SECRETS_KEYS",
+        hide_env_values = true,
+        value_delimiter = ',',
+        required = true,
+        value_parser = SecretKeyParser
+    )]
+    pub secrets_keys: Vec<SecretKey>,
+}
+
+impl SecretsConfig {
+    pub fn sealing_keys(&self) -> SealingKeys {
+        let mut keys = self.secrets_keys.iter().map(|key| *key.expose());
+        // The parser demands at least one key.
+        let current = keys.next().unwrap_or_default();
+        SealingKeys::new(&current, &keys.collect::<Vec<_>>())
     }
 }
 
@@ -246,6 +272,8 @@ mod tests {
         http: HttpConfig,
         #[command(flatten)]
         keys: KeysConfig,
+        #[command(flatten)]
+        secrets: SecretsConfig,
     }
 
     fn parse(click_id_keys: &str, more: &[&str]) -> Result<Everything, clap::Error> {
@@ -255,6 +283,7 @@ mod tests {
             "--nats-url=nats://u:hunter2@h",
             "--redis-url=redis://:hunter2@h",
             "--email-hash-key=0000000000000000000000000000000000000000000000000000000000000000",
+            "--secrets-keys=0000000000000000000000000000000000000000000000000000000000000001",
             click_id_keys,
         ];
         Everything::try_parse_from(required.iter().chain(more))

@@ -23,7 +23,16 @@ pub enum TelemetryError {
 /// `LOG_FORMAT=json` writes JSON lines. Panics are logged in the same format, because a bare line on stderr is lost
 /// on whoever collects the rest as JSON.
 pub fn init(service: &'static str) -> Result<(), TelemetryError> {
-    let filter = EnvFilter::try_new(env::var("LOG").unwrap_or_else(|_| DEFAULT_FILTER.to_owned()))?;
+    init_with(service, DEFAULT_FILTER)
+}
+
+/// The same for a command somebody types: what goes well goes without saying, unless `LOG` asks for it.
+pub fn init_quietly(command: &'static str) -> Result<(), TelemetryError> {
+    init_with(command, "warn")
+}
+
+fn init_with(service: &'static str, default_filter: &str) -> Result<(), TelemetryError> {
+    let filter = EnvFilter::try_new(env::var("LOG").unwrap_or_else(|_| default_filter.to_owned()))?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(stderr);

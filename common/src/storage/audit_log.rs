@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use super::StorageResult;
+use super::window::Window;
+use super::{StorageError, StorageResult};
 use crate::domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
 
 /// Who acted.
@@ -12,23 +13,37 @@ use crate::domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
 pub enum AuditActor {
     User(UserId),
     Key(ManagementKeyId),
+    /// Whoever holds a program's own key.
+    Program(ProgramId),
     /// Somebody at the installation's own command line.
     Operator,
 }
 
 impl AuditActor {
-    const fn as_str(self) -> &'static str {
+    fn stored(actor: &str, id: Option<i64>) -> Option<Self> {
+        match (actor, id) {
+            ("user", Some(id)) => Some(Self::User(UserId::new(id))),
+            ("key", Some(id)) => Some(Self::Key(ManagementKeyId::new(id))),
+            ("program", Some(id)) => Some(Self::Program(ProgramId::new(id))),
+            ("operator", None) => Some(Self::Operator),
+            _ => None,
+        }
+    }
+
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::User(_) => "user",
             Self::Key(_) => "key",
+            Self::Program(_) => "program",
             Self::Operator => "operator",
         }
     }
 
-    const fn id(self) -> Option<i64> {
+    pub const fn id(self) -> Option<i64> {
         match self {
             Self::User(user_id) => Some(user_id.get()),
             Self::Key(key_id) => Some(key_id.get()),
+            Self::Program(program_id) => Some(program_id.get()),
             Self::Operator => None,
         }
     }
@@ -70,4 +85,73 @@ pub async fn append(connection: &mut PgConnection, new: &NewAuditEntry<'_>) -> S
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// An entry as it is read.
+#[derive(Debug)]
+pub struct AuditEntry {
+    pub id: i64,
+    pub created_at: DateTime<Utc>,
+    pub program_id: Option<ProgramId>,
+    pub actor: AuditActor,
+    /// The user's, key's or program's name as it is today.
+    pub actor_name: Option<String>,
+    pub action: String,
+    pub subject_id: Option<i64>,
+    pub details: Value,
+    pub address: Option<String>,
+    pub request_id: Option<String>,
+}
+
+/// A workspace's entries, of one program if one is named, newest first: a page, and how many there are in all.
+pub async fn list(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    program_id: Option<ProgramId>,
+    window: Window,
+) -> StorageResult<(Vec<AuditEntry>, i64)> {
+    let program_id = program_id.map(ProgramId::get);
+    let total = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "total!" FROM audit_log
+           WHERE workspace_id = $1 AND ($2::bigint IS NULL OR program_id = $2)"#,
+        workspace_id.get(),
+        program_id,
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let rows = sqlx::query!(
+        r#"SELECT a.id, a.created_at, a.program_id, a.actor, a.actor_id, coalesce(u.name, k.name, p.name) AS actor_name,
+                  a.action, a.subject_id, a.details, a.address, a.request_id
+           FROM audit_log a
+           LEFT JOIN users u ON a.actor = 'user' AND u.id = a.actor_id
+           LEFT JOIN management_keys k ON a.actor = 'key' AND k.id = a.actor_id
+           LEFT JOIN programs p ON a.actor = 'program' AND p.id = a.actor_id
+           WHERE a.workspace_id = $1 AND ($2::bigint IS NULL OR a.program_id = $2)
+           ORDER BY a.id DESC OFFSET $3 LIMIT $4"#,
+        workspace_id.get(),
+        program_id,
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    let entries = rows
+        .into_iter()
+        .map(|row| {
+            Ok(AuditEntry {
+                id: row.id,
+                created_at: row.created_at,
+                program_id: row.program_id.map(ProgramId::new),
+                actor: AuditActor::stored(&row.actor, row.actor_id)
+                    .ok_or_else(|| StorageError::corrupt("audit_log", "actor", row.id))?,
+                actor_name: row.actor_name,
+                action: row.action,
+                subject_id: row.subject_id,
+                details: row.details,
+                address: row.address,
+                request_id: row.request_id,
+            })
+        })
+        .collect::<StorageResult<_>>()?;
+    Ok((entries, total))
 }

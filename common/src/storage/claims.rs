@@ -162,6 +162,20 @@ pub async fn mark_dead(connection: &mut PgConnection, event_id: EventId) -> Stor
     Ok(())
 }
 
+/// Gives the claim of a record that was buried another chance: the relay publishes it at once. Nobody waits for its
+/// outcome any more. `false` when no dead claim is this event's.
+pub async fn reopen(connection: &mut PgConnection, event_id: EventId) -> StorageResult<bool> {
+    let reopened = sqlx::query!(
+        "UPDATE transaction_claims
+         SET state = 'open', reply_to = NULL, relays = 0, relay_after = now(), claimed_at = now()
+         WHERE event_id = $1 AND state = 'dead'",
+        event_id.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(reopened.rows_affected() > 0)
+}
+
 /// An open claim due for the relay.
 #[derive(Debug)]
 pub struct OpenClaim {

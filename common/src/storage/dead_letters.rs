@@ -1,5 +1,6 @@
 //! Records that no retry will fix, kept whole for a person to look at and replay.
 
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -30,5 +31,79 @@ pub async fn bury(connection: &mut PgConnection, letter: &NewDeadLetter<'_>) -> 
     )
     .execute(connection)
     .await?;
+    Ok(())
+}
+
+/// A dead letter as it is kept.
+#[derive(Debug, Clone)]
+pub struct KeptLetter {
+    pub id: i64,
+    /// The NATS subject it came on, the installation's prefix included.
+    pub subject: String,
+    pub event_id: Option<Uuid>,
+    /// The record's JSON, or the whole message when it could not be cut into records.
+    pub payload: Vec<u8>,
+    pub reason: String,
+    pub deliveries: i32,
+    pub created_at: DateTime<Utc>,
+    pub replayed_at: Option<DateTime<Utc>>,
+}
+
+/// The oldest that follow `after`, and of them only those not replayed unless `replayed` are wanted too.
+pub async fn list(
+    connection: &mut PgConnection,
+    after: i64,
+    replayed: bool,
+    limit: i64,
+) -> StorageResult<Vec<KeptLetter>> {
+    Ok(sqlx::query_as!(
+        KeptLetter,
+        "SELECT id, subject, event_id, payload, reason, deliveries, created_at, replayed_at
+         FROM dead_letters WHERE id > $1 AND ($2 OR replayed_at IS NULL) ORDER BY id LIMIT $3",
+        after,
+        replayed,
+        limit,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+pub async fn find(connection: &mut PgConnection, id: i64) -> StorageResult<Option<KeptLetter>> {
+    Ok(sqlx::query_as!(
+        KeptLetter,
+        "SELECT id, subject, event_id, payload, reason, deliveries, created_at, replayed_at
+         FROM dead_letters WHERE id = $1",
+        id,
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+/// The ids of those not replayed, oldest first.
+pub async fn open_ids(connection: &mut PgConnection) -> StorageResult<Vec<i64>> {
+    Ok(
+        sqlx::query_scalar!("SELECT id FROM dead_letters WHERE replayed_at IS NULL ORDER BY id")
+            .fetch_all(connection)
+            .await?,
+    )
+}
+
+/// [`find`], locked: whoever replays it too waits, and then sees that it was.
+pub async fn lock(connection: &mut PgConnection, id: i64) -> StorageResult<Option<KeptLetter>> {
+    Ok(sqlx::query_as!(
+        KeptLetter,
+        "SELECT id, subject, event_id, payload, reason, deliveries, created_at, replayed_at
+         FROM dead_letters WHERE id = $1 FOR UPDATE",
+        id,
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+/// Of one that is locked. Should its record be buried again, it becomes a letter of its own.
+pub async fn mark_replayed(connection: &mut PgConnection, id: i64, now: DateTime<Utc>) -> StorageResult<()> {
+    sqlx::query!("UPDATE dead_letters SET replayed_at = $2 WHERE id = $1", id, now)
+        .execute(connection)
+        .await?;
     Ok(())
 }

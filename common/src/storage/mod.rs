@@ -7,24 +7,35 @@
 
 pub mod audit_log;
 pub mod claims;
+pub mod cli_logins;
 pub mod clicks;
+pub mod commission_lists;
 pub mod commissions;
 pub mod customer_ids;
 pub mod customers;
+pub mod dashboard;
 pub mod dead_letters;
 pub mod directory;
 pub mod error;
+pub mod invitations;
 pub mod leads;
 pub mod ledger;
 pub mod links;
 pub mod management_keys;
+pub mod members;
 pub mod notifications;
 pub mod outbox;
 pub mod partitions;
+pub mod partner_view;
+pub mod partners;
+pub mod payouts;
+pub mod pipeline_status;
+pub mod policies;
+pub mod processor_connections;
 pub mod program_health;
+pub mod program_overview;
 pub mod program_settings;
 pub mod programs;
-pub mod provisioning;
 pub mod refunds;
 pub mod refused_events;
 pub mod sales;
@@ -41,6 +52,15 @@ pub use error::{StorageError, StorageResult};
 
 /// The migrations compiled into every binary; `ctl migrate` applies them.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
+
+/// Applies them, however long one of them takes.
+pub async fn migrate(pool: &sqlx::PgPool) -> Result<(), sqlx::migrate::MigrateError> {
+    let mut connection = pool.acquire().await?;
+    sqlx::query("SET statement_timeout = 0")
+        .execute(&mut *connection)
+        .await?;
+    MIGRATIONS.run(&mut *connection).await
+}
 
 /// A PostgreSQL array literal, for arrays inside a batch: `UNNEST` flattens nested arrays, so the inner ones
 /// travel as text. For values that need no quoting beyond double quotes (numbers, timestamps).

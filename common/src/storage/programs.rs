@@ -1,16 +1,14 @@
-//! Programs: the terms a sale is judged by, and setting programs up.
+//! Programs: the terms a sale is judged by.
 
 use std::collections::{HashMap, HashSet};
 
-use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{StorageError, StorageResult};
+use super::{StorageError, StorageResult, policies};
 use crate::domain::attribution::{AttributionModel, AttributionWindow};
-use crate::domain::commission::{CommissionType, HoldPeriod, Policy, Rate};
-use crate::domain::ids::{PolicyId, ProgramId};
+use crate::domain::commission::HoldPeriod;
+use crate::domain::ids::ProgramId;
 use crate::domain::lead::LeadAuth;
-use crate::domain::money::{BasisPoints, Cents, Currency};
 use crate::domain::sale::ProgramTerms;
 
 /// A program's settings as the worker's steps need them.
@@ -30,7 +28,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
     )
     .fetch_all(&mut *connection)
     .await?;
-    let mut policies = policies(connection, ids).await?;
+    let mut policies = policies::of_programs(connection, ids).await?;
     rows.into_iter()
         .map(|row| {
             let corrupt = |column| StorageError::corrupt("programs", column, row.id);
@@ -41,7 +39,12 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
                     .ok()
                     .and_then(AttributionWindow::new)
                     .ok_or_else(|| corrupt("attribution_window_days"))?,
-                policies: policies.remove(&row.id).unwrap_or_default(),
+                policies: policies
+                    .remove(&ProgramId::new(row.id))
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|stored| stored.policy)
+                    .collect(),
             };
             let hold = u8::try_from(row.hold_days)
                 .ok()
@@ -66,66 +69,4 @@ pub async fn excluding_bots(connection: &mut PgConnection, ids: &[i64]) -> Stora
         .fetch_all(connection)
         .await?;
     Ok(excluding.into_iter().map(ProgramId::new).collect())
-}
-
-async fn policies(
-    connection: &mut PgConnection,
-    programs: &[i64],
-) -> StorageResult<HashMap<i64, Vec<Policy>>> {
-    let rows = sqlx::query_as!(
-        PolicyRow,
-        "SELECT id, program_id, product_id, effective_from, commission_type, default_duration_months, rate_bps,
-                fixed_cents, currency
-         FROM commission_policies WHERE program_id = ANY($1)",
-        programs,
-    )
-    .fetch_all(connection)
-    .await?;
-    let mut by_program: HashMap<i64, Vec<Policy>> = HashMap::new();
-    for row in rows {
-        by_program
-            .entry(row.program_id)
-            .or_default()
-            .push(row.try_into()?);
-    }
-    Ok(by_program)
-}
-
-struct PolicyRow {
-    id: i64,
-    program_id: i64,
-    product_id: Option<String>,
-    effective_from: DateTime<Utc>,
-    commission_type: String,
-    default_duration_months: Option<i32>,
-    rate_bps: Option<i32>,
-    fixed_cents: Option<i64>,
-    currency: Option<String>,
-}
-
-impl TryFrom<PolicyRow> for Policy {
-    type Error = StorageError;
-
-    fn try_from(row: PolicyRow) -> StorageResult<Self> {
-        let corrupt = |column| StorageError::corrupt("commission_policies", column, row.id);
-        let rate = match (row.rate_bps, row.fixed_cents, row.currency.as_deref()) {
-            (Some(bps), None, _) => {
-                let bps = u32::try_from(bps).ok().and_then(BasisPoints::new);
-                Rate::Percentage(bps.ok_or_else(|| corrupt("rate_bps"))?)
-            }
-            (None, Some(cents), Some(currency)) => Rate::Fixed {
-                amount: Cents::new(cents),
-                currency: Currency::parse(currency).ok_or_else(|| corrupt("currency"))?,
-            },
-            _ => return Err(corrupt("rate_bps")),
-        };
-        Ok(Self {
-            id: PolicyId::new(row.id),
-            commission_type: CommissionType::from_parts(&row.commission_type, row.default_duration_months)
-                .ok_or_else(|| corrupt("commission_type"))?,
-            product_id: row.product_id,
-            effective_from: row.effective_from,
-            rate,
-        })
-    }
 }

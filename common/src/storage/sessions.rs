@@ -1,25 +1,32 @@
 //! `sessions`: signed-in browsers and command lines.
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 
 use super::{StorageError, StorageResult};
 use crate::domain::account::UserKind;
-use crate::domain::ids::{SessionId, UserId};
+use crate::domain::ids::{SessionId, UserId, WorkspaceId};
 use crate::domain::token::TokenHash;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionKind {
     Dashboard,
-    /// Good for the command line's routes only.
-    Cli,
+    /// Good for the command line's routes only, and for one workspace.
+    Cli(WorkspaceId),
 }
 
 impl SessionKind {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Dashboard => "dashboard",
-            Self::Cli => "cli",
+            Self::Cli(_) => "cli",
+        }
+    }
+
+    fn workspace_id(self) -> Option<i64> {
+        match self {
+            Self::Dashboard => None,
+            Self::Cli(workspace_id) => Some(workspace_id.get()),
         }
     }
 }
@@ -31,6 +38,8 @@ pub struct Session {
     pub kind: SessionKind,
     pub user_id: UserId,
     pub user_kind: UserKind,
+    /// Its owner is: the session is worth nothing, but for saying so.
+    pub suspended: bool,
 }
 
 #[derive(Debug)]
@@ -44,29 +53,31 @@ pub struct NewSession {
 
 pub async fn open(connection: &mut PgConnection, new: &NewSession) -> StorageResult<SessionId> {
     let id = sqlx::query_scalar!(
-        "INSERT INTO sessions (user_id, kind, token_hash, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)
+        "INSERT INTO sessions (user_id, kind, token_hash, created_at, expires_at, workspace_id)
+         VALUES ($1, $2, $3, $4, $5, $6)
          RETURNING id",
         new.user_id.get(),
         new.kind.as_str(),
         new.token_hash.as_bytes().as_slice(),
         new.created_at,
         new.expires_at,
+        new.kind.workspace_id(),
     )
     .fetch_one(connection)
     .await?;
     Ok(SessionId::new(id))
 }
 
-/// `None` for a token of nobody, of a session that has ended, or of somebody suspended.
+/// `None` for a token of nobody, or of a session that has ended.
 pub async fn find(
     connection: &mut PgConnection,
     token_hash: TokenHash,
     now: DateTime<Utc>,
 ) -> StorageResult<Option<Session>> {
     let row = sqlx::query!(
-        "SELECT s.id, s.kind, s.user_id, u.kind AS user_kind
-         FROM sessions s JOIN users u ON u.id = s.user_id
-         WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND s.expires_at > $2 AND u.status = 'active'",
+        r#"SELECT s.id, s.kind, s.workspace_id, s.user_id, u.kind AS user_kind, u.status = 'suspended' AS "suspended!"
+           FROM sessions s JOIN users u ON u.id = s.user_id
+           WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND s.expires_at > $2"#,
         token_hash.as_bytes().as_slice(),
         now,
     )
@@ -75,14 +86,15 @@ pub async fn find(
     row.map(|row| {
         Ok(Session {
             session_id: SessionId::new(row.id),
-            kind: match row.kind.as_str() {
-                "dashboard" => SessionKind::Dashboard,
-                "cli" => SessionKind::Cli,
+            kind: match (row.kind.as_str(), row.workspace_id) {
+                ("dashboard", None) => SessionKind::Dashboard,
+                ("cli", Some(workspace_id)) => SessionKind::Cli(WorkspaceId::new(workspace_id)),
                 _ => return Err(StorageError::corrupt("sessions", "kind", row.id)),
             },
             user_id: UserId::new(row.user_id),
             user_kind: UserKind::parse(&row.user_kind)
                 .ok_or_else(|| StorageError::corrupt("users", "kind", row.user_id))?,
+            suspended: row.suspended,
         })
     })
     .transpose()
@@ -120,14 +132,14 @@ pub async fn revoke_all(
 }
 
 /// Forgets sessions that ended before `before`. Bounded.
-pub async fn forget(connection: &mut PgConnection, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
+pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let forgotten = sqlx::query!(
         "DELETE FROM sessions WHERE id IN (
              SELECT id FROM sessions WHERE expires_at < $1 OR revoked_at < $1 ORDER BY id LIMIT $2)",
         before,
         limit,
     )
-    .execute(connection)
+    .execute(pool)
     .await?;
     Ok(forgotten.rows_affected())
 }

@@ -121,6 +121,54 @@ pub const INVARIANTS: &[Invariant] = &[
                     AND c.currency = b.currency AND c.paid_at IS NOT NULL AND c.deducted_cents > 0)",
     },
     Invariant {
+        name: "no more is owed to a partner than is left of their unpaid commissions",
+        query: "SELECT format('partner-program %s: balance %s %s, unpaid %s', b.partner_program_id, b.balance_cents, b.currency,
+                              coalesce(u.cents, 0))
+                FROM partner_program_balances b
+                LEFT JOIN (SELECT partner_program_id, currency, sum(amount_cents - deducted_cents) AS cents FROM commissions
+                           WHERE paid_at IS NULL GROUP BY 1, 2) u
+                     ON u.partner_program_id = b.partner_program_id AND u.currency = b.currency
+                WHERE b.balance_cents > coalesce(u.cents, 0)",
+    },
+    Invariant {
+        name: "a payout is the sum of its partners' ledger entries, one a commission",
+        query: "SELECT format('payout %s: %s %s for %s commissions, %s entries of %s, %s commissions', p.id, p.amount_cents,
+                              p.currency, p.commission_count, coalesce(l.entries, 0), coalesce(l.cents, 0), coalesce(c.commissions, 0))
+                FROM payouts p
+                LEFT JOIN (SELECT entry_group, currency, -sum(amount_cents) AS cents, count(*) AS entries FROM ledger_entries
+                           WHERE kind = 'payout' AND account = 'partner' GROUP BY 1, 2) l
+                     ON l.entry_group = p.event_id AND l.currency = p.currency
+                LEFT JOIN (SELECT payout_id, count(*) AS commissions FROM commissions GROUP BY 1) c ON c.payout_id = p.id
+                WHERE p.amount_cents <> coalesce(l.cents, 0) OR p.commission_count <> coalesce(l.entries, 0)
+                   OR p.commission_count <> coalesce(c.commissions, 0)
+                UNION ALL
+                SELECT format('ledger entry %s is of no payout', l.id)
+                FROM ledger_entries l LEFT JOIN payouts p ON p.event_id = l.entry_group
+                WHERE l.kind = 'payout' AND p.id IS NULL",
+    },
+    Invariant {
+        name: "a commission is paid by one payout, of its program and currency",
+        query: "SELECT format('commission %s: paid at %s, payout %s', id, coalesce(paid_at::text, 'no time'),
+                              coalesce(payout_id::text, 'none'))
+                FROM commissions WHERE (paid_at IS NULL) <> (payout_id IS NULL)
+                UNION ALL
+                SELECT format('commission %s of program %s in %s: payout %s of %s in %s', c.id, c.program_id, c.currency, p.id,
+                              p.program_id, p.currency)
+                FROM commissions c JOIN payouts p ON p.id = c.payout_id
+                WHERE p.program_id <> c.program_id OR p.currency <> c.currency",
+    },
+    Invariant {
+        name: "a payout pays what refunds had left of a commission, once",
+        query: "SELECT format('commission %s: %s payouts requested %s, %s was left', c.id, count(l.id), coalesce(sum(l.requested_cents), 0),
+                              max(d.remaining))
+                FROM commissions c
+                LEFT JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
+                LEFT JOIN LATERAL (SELECT c.amount_cents - coalesce(sum(r.requested_cents), 0) AS remaining FROM ledger_entries r
+                                   WHERE r.commission_id = c.id AND r.kind = 'reversal' AND r.account = 'partner' AND r.id < l.id) d ON true
+                WHERE c.paid_at IS NOT NULL
+                GROUP BY c.id HAVING count(l.id) <> 1 OR sum(l.requested_cents) <> max(d.remaining)",
+    },
+    Invariant {
         name: "sale, customer, commission and partner are of one program",
         query: "SELECT format('sale %s of program %s: customer of %s', s.id, s.program_id, coalesce(c.program_id::text, 'nothing'))
                 FROM sale_events s LEFT JOIN customers c ON c.id = s.customer_id
@@ -211,6 +259,14 @@ pub const INVARIANTS: &[Invariant] = &[
 
 /// Runs every invariant and returns those that do not hold.
 pub async fn violations(pool: &PgPool) -> StorageResult<Vec<Violation>> {
+    violations_telling(pool, |_| {}).await
+}
+
+/// The same, saying which invariant is looked at now: on large books each takes its time.
+pub async fn violations_telling(
+    pool: &PgPool,
+    mut looking_at: impl FnMut(&'static str),
+) -> StorageResult<Vec<Violation>> {
     let mut snapshot = pool.begin().await?;
     sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         .execute(&mut *snapshot)
@@ -220,6 +276,7 @@ pub async fn violations(pool: &PgPool) -> StorageResult<Vec<Violation>> {
         .await?;
     let mut violations = Vec::new();
     for invariant in INVARIANTS {
+        looking_at(invariant.name);
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!("{} LIMIT {SHOWN}", invariant.query)))
             .fetch_all(&mut *snapshot)
             .await?;

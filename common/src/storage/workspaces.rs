@@ -7,6 +7,9 @@ use super::{StorageError, StorageResult};
 use crate::domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
 use crate::domain::permission::{Permission, ProgramPermissions, ProgramScope, Role};
 use crate::domain::program::ProgramStatus;
+use crate::domain::text::Text;
+
+pub type WorkspaceName = Text<120>;
 
 /// Somebody's place in one workspace.
 #[derive(Debug, Clone)]
@@ -22,6 +25,55 @@ pub async fn create(connection: &mut PgConnection, name: &str) -> StorageResult<
         .fetch_one(connection)
         .await?;
     Ok(WorkspaceId::new(id))
+}
+
+/// Those called so, oldest first: names need not differ.
+pub async fn called(connection: &mut PgConnection, name: &str) -> StorageResult<Vec<WorkspaceId>> {
+    let ids = sqlx::query_scalar!("SELECT id FROM workspaces WHERE name = $1 ORDER BY id", name)
+        .fetch_all(connection)
+        .await?;
+    Ok(ids.into_iter().map(WorkspaceId::new).collect())
+}
+
+pub async fn exists(connection: &mut PgConnection, workspace_id: WorkspaceId) -> StorageResult<bool> {
+    let exists = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM workspaces WHERE id = $1) AS "exists!""#,
+        workspace_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(exists)
+}
+
+pub async fn rename(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    name: &WorkspaceName,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE workspaces SET name = $2 WHERE id = $1",
+        workspace_id.get(),
+        name.as_str(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Those of the programs that are the workspace's, archived ones among them.
+pub async fn programs_of(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    program_ids: &[i64],
+) -> StorageResult<Vec<i64>> {
+    let ids = sqlx::query_scalar!(
+        "SELECT id FROM programs WHERE workspace_id = $1 AND id = ANY($2)",
+        workspace_id.get(),
+        program_ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids)
 }
 
 /// The workspaces somebody works in, oldest first.

@@ -12,10 +12,16 @@ pub struct Process(Child);
 impl Process {
     /// Starts `name` from the directory of built binaries with these settings and no others of ours.
     pub fn start(name: &str, settings: &[(&str, String)]) -> Self {
+        Self::start_logging(name, settings, Stdio::inherit())
+    }
+
+    /// The same; what it logs goes to `log`.
+    pub fn start_logging(name: &str, settings: &[(&str, String)], log: Stdio) -> Self {
         let binary = PathBuf::from(from_environment("RT_BIN_DIR")).join(name);
         let child = Command::new(&binary)
             .envs(settings.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
+            .stderr(log)
             .spawn()
             .unwrap_or_else(|error| panic!("{}: {error}", binary.display()));
         Self(child)

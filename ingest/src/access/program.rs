@@ -43,6 +43,17 @@ impl ProgramAccess {
     }
 }
 
+/// The program of a program's own key.
+pub async fn own_program(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> Result<ProgramAccess, ApiError> {
+    let standing = workspaces::program_standing(connection, program_id, None)
+        .await?
+        .ok_or(ApiError::NotFound(UNKNOWN))?;
+    Ok(ProgramAccess::new(program_id, &standing))
+}
+
 impl Advertiser {
     /// The program, if they may do this with it: 404 when there is none, 403 when it is another's or not permitted.
     pub async fn program(

@@ -42,22 +42,19 @@ impl Endpoint {
         &self.path
     }
 
-    /// A tracking or CLI route: requests have an id, are counted, and their caller is known.
-    pub fn limited(self, budget: Budget) -> Self {
-        self.with(Layers {
-            identified: Identified::Always,
-            budget: Some(budget),
-            ..Layers::default()
-        })
+    /// A tracking or CLI route: requests have an id, are counted, and a program's key is known by then.
+    pub fn limited(mut self, budget: Budget) -> Self {
+        self.layers.identified = Identified::Always;
+        self.layers.budget = Some(budget);
+        self
     }
 
-    /// A route of people and management keys.
-    pub fn managed(self) -> Self {
-        self.with(Layers {
-            identified: Identified::Always,
-            managed: true,
-            ..Layers::default()
-        })
+    /// A route of people and management keys. At the command line their requests are counted, too: see
+    /// [`Self::limited`].
+    pub fn managed(mut self) -> Self {
+        self.layers.identified = Identified::Always;
+        self.layers.managed = true;
+        self
     }
 
     pub fn with(mut self, layers: Layers) -> Self {

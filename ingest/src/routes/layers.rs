@@ -1,6 +1,8 @@
-//! What surrounds a route, from the outside in: the request id, CORS where browsers call, the credential, the limit,
-//! whose key it is;
-//! for a management route the check where a write comes from, and a task of its own.
+//! What surrounds a route, from the outside in: the request id; CORS where browsers call; where requests are counted, the
+//! credential and the limit; for a route of people the check where a write comes from, and a task of its own; where
+//! requests are counted, whose program key it is.
+//!
+//! A route has any of them, always in this order: what is refused further in was counted further out.
 //!
 //! Each layer stands here twice: as it is put around a route ([`Layers::around`]), and as the route's description tells
 //! of it ([`Layers::describe`]).
@@ -47,6 +49,18 @@ pub struct Layers {
 
 impl Layers {
     pub fn around(self, mut route: MethodRouter<App>, app: &App) -> MethodRouter<App> {
+        if self.budget.is_some() || self.managed {
+            // A method that is none of the route's is inside the layers too: answers, preflights among them, are whole.
+            route = route.fallback(method_not_allowed);
+        }
+        if self.budget.is_some() {
+            route = route.layer(from_fn_with_state(app.clone(), caller::identify));
+        }
+        if self.managed {
+            route = route
+                .layer(from_fn(detached))
+                .layer(from_fn_with_state(app.clone(), access::same_origin));
+        }
         if let Some(budget) = self.budget {
             let enforced = Enforced {
                 limits: app.limits.clone(),
@@ -54,17 +68,8 @@ impl Layers {
                 budget,
             };
             route = route
-                // A method that is none of the route's is inside the layers too: answers, preflights among them, are whole.
-                .fallback(method_not_allowed)
-                .layer(from_fn_with_state(app.clone(), caller::identify))
                 .layer(from_fn_with_state(enforced, limits::enforce))
                 .layer(from_fn(credential::read));
-        }
-        if self.managed {
-            route = route
-                .fallback(method_not_allowed)
-                .layer(from_fn(detached))
-                .layer(from_fn_with_state(app.clone(), access::same_origin));
         }
         if self.browsers {
             route = route.layer(browsers());

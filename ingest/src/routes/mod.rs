@@ -5,14 +5,18 @@
 mod advertiser;
 mod answers;
 mod auth;
+mod cli;
 mod click;
+mod csv_download;
 mod docs;
 mod endpoint;
 mod health;
 mod layers;
 mod lead;
 mod legacy;
+mod notices;
 mod openapi;
+mod partner;
 mod program_status;
 mod readiness;
 mod refund;
@@ -38,8 +42,10 @@ fn endpoints() -> Vec<Endpoint> {
     let mut endpoints = tracking();
     let older = older_paths(&endpoints);
     endpoints.extend(set_up());
+    endpoints.extend(cli::endpoints());
     endpoints.extend(auth::endpoints());
     endpoints.extend(advertiser::endpoints());
+    endpoints.extend(partner::endpoints());
     endpoints.extend(older);
     endpoints.extend(retired::endpoints());
     endpoints.extend([
@@ -120,6 +126,9 @@ pub fn router(app: App, proxies: TrustedProxies) -> Router {
         .route("/openapi.json", get(openapi::openapi_json))
         .route("/docs", get(docs::docs))
         .route("/docs.js", get(docs::script))
+        .route("/cli/login", get(cli::page::page))
+        .route("/cli/login.js", get(cli::page::script))
+        .route("/cli/login.css", get(cli::page::style))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(app)

@@ -31,6 +31,12 @@ use crate::routes::layers::described::headers;
         (name = "accounts", description = "Signing in and out. A session's token is sent as `Authorization: Bearer`, or by \
                                            a browser as the cookie `__Host-session`."),
         (name = "programs", description = "What an advertiser sets up and looks at, by session or management key."),
+        (name = "partners", description = "Who promotes a program, and through which links."),
+        (name = "credentials", description = "Management keys and tracking tokens: made, limited, replaced, revoked. Each is \
+                                              shown once."),
+        (name = "workspaces", description = "Who works in a workspace, and what was done there."),
+        (name = "payouts", description = "What commissions came to: approving them, paying them, and what was paid."),
+        (name = "partner accounts", description = "A partner's own view, over all programs they take part in."),
         (name = "older paths", description = "For scripts that were installed long ago. New ones use `/api/v1`."),
         (name = "health", description = "For load balancers and operators.")
     ),

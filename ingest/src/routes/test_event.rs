@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
 use crate::error::ApiError;
-use crate::field::{Field, FieldType};
+use crate::field::{Field, IdNumber};
 use crate::pipeline::encode;
 use crate::request_id::RequestId;
 use crate::routes::openapi::envelopes::PlatformError;
@@ -33,21 +33,7 @@ const NO_LINK: &str = "The program has no active referral link of an approved pa
 struct TestEventRequest {
     r#type: Field<String>,
     event_type: Field<String>,
-    program_id: Field<ProgramNumber>,
-}
-
-/// A program's id, as a number or in quotes.
-#[derive(Debug)]
-struct ProgramNumber(ProgramId);
-
-impl FieldType for ProgramNumber {
-    fn from_text(text: String) -> Option<Self> {
-        text.parse().ok().and_then(Self::from_integer)
-    }
-
-    fn from_integer(integer: i64) -> Option<Self> {
-        Some(Self(ProgramId::new(integer)))
-    }
+    program_id: Field<IdNumber>,
 }
 
 /// The two forms of the request, for the description.
@@ -184,7 +170,7 @@ impl TestEventRequest {
         let run = run.ok_or_else(unknown_form)?;
         match self.program_id {
             Field::Absent => Ok(run),
-            Field::Given(ProgramNumber(named)) if named == program_id => Ok(run),
+            Field::Given(IdNumber(named)) if named == program_id.get() => Ok(run),
             Field::Given(_) => Err(ApiError::Forbidden(OTHER_PROGRAM)),
             Field::WrongType => Err(ApiError::bad_request("program_id must be an integer")),
         }

@@ -6,7 +6,10 @@ use common::runtime::clock::Clock;
 use reqwest::StatusCode;
 use serde_json::json;
 
+use crate::people::refused;
 use crate::stack::{Program, Stack, noon};
+
+const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
 
 async fn mark_for_rotation(stack: &Stack, program: &Program, rotate_by: DateTime<Utc>) {
     sqlx::query("UPDATE programs SET key_rotation_marked_at = $2, key_rotation_rotate_by = $3 WHERE id = $1")
@@ -48,6 +51,128 @@ async fn a_replaced_token_is_refused_by_every_ingest() {
     assert_eq!(
         answer.message(),
         "Customer not found. Provide customer_key or click_id."
+    );
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_regenerated_token_is_shown_once_and_the_old_one_refused_by_every_ingest() {
+    let mut stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let made = stack
+        .submit(PROGRAMS, Some(&acme.owner.token), json!({ "name": "Acme" }))
+        .await;
+    let old = made.body["data"]["api_token"].as_str().unwrap().to_owned();
+    let path = format!("{PROGRAMS}/{}", made.body["data"]["id"]);
+    let second = stack.start_ingest();
+    let sale = json!({ "transaction_id": "t", "amount_cents": 1, "customer_key": "nobody" });
+    let known = async |stack: &Stack, token: &str| {
+        stack.post("sale", Some(token), sale.clone()).await.status == StatusCode::BAD_REQUEST
+    };
+    assert!(known(&stack, &old).await);
+    let marked = json!({ "rotate_by": "2999-01-01T00:00:00Z" });
+    stack
+        .submit(&format!("{path}/key-rotation"), Some(&acme.owner.token), marked)
+        .await;
+    let regenerated = stack
+        .submit(
+            &format!("{path}/regenerate-api-token"),
+            Some(&acme.owner.token),
+            json!({}),
+        )
+        .await;
+    assert_eq!(regenerated.status, StatusCode::OK, "{:?}", regenerated.body);
+    let data = regenerated.body["data"].as_object().unwrap();
+    assert_eq!(data.keys().collect::<Vec<_>>(), ["api_token", "api_token_masked"]);
+    let new = data["api_token"].as_str().unwrap();
+    let read = stack.get(&path, &acme.owner.token).await;
+    assert_eq!(read.body["data"]["api_token_masked"], data["api_token_masked"]);
+    // The mark was the old token's.
+    assert_eq!(read.body["data"]["key_rotate_by"], json!(null));
+    let old_is_refused = async |stack: &Stack| !known(stack, &old).await && known(stack, new).await;
+    stack
+        .eventually("the first ingest has heard of it", async || {
+            old_is_refused(&stack).await
+        })
+        .await;
+    stack.use_ingest(second);
+    stack.ready().await;
+    stack
+        .eventually("the second ingest has heard of it", async || {
+            old_is_refused(&stack).await
+        })
+        .await;
+    let audited: serde_json::Value = stack
+        .value("SELECT details FROM audit_log WHERE action = 'program_token.regenerated'")
+        .await;
+    assert_eq!(audited, json!({ "api_token_masked": data["api_token_masked"] }));
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_is_marked_for_rotation_and_the_mark_taken_back_by_who_may_replace_it() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let made = stack
+        .submit(PROGRAMS, Some(&acme.owner.token), json!({ "name": "Acme" }))
+        .await;
+    let token = made.body["data"]["api_token"].as_str().unwrap().to_owned();
+    let path = format!("{PROGRAMS}/{}/key-rotation", made.body["data"]["id"]);
+    let key = async |scopes: serde_json::Value| {
+        let body = json!({ "name": "Key", "scopes": scopes });
+        let made = stack
+            .submit("/api/advertiser/api-keys", Some(&acme.owner.token), body)
+            .await;
+        made.body["data"]["key"].as_str().unwrap().to_owned()
+    };
+    let rotator = key(json!(["program:regenerate-token"])).await;
+    let updater = key(json!(["program:update"])).await;
+    for (body, message) in [
+        (json!({}), "rotate_by is required"),
+        (
+            json!({ "rotate_by": "in a month" }),
+            "rotate_by must be an ISO 8601 instant such as 2027-01-31T12:00:00Z",
+        ),
+        (
+            json!({ "rotate_by": "2020-01-01T00:00:00Z" }),
+            "rotate_by must be in the future",
+        ),
+    ] {
+        let answer = stack.submit(&path, Some(&rotator), body).await;
+        refused(&answer, 400, message, message);
+    }
+    let mark = json!({ "rotate_by": "2999-01-01T00:00:00+01:00" });
+    let forbidden = stack.submit(&path, Some(&updater), mark.clone()).await;
+    assert_eq!(forbidden.status, StatusCode::FORBIDDEN);
+    let marked = stack.submit(&path, Some(&rotator), mark).await;
+    assert_eq!(marked.status, StatusCode::OK, "{:?}", marked.body);
+    assert_eq!(marked.body["data"]["rotate_by"], "2998-12-31T23:00:00.000Z");
+    let sunset = async || {
+        !stack
+            .post("sale", Some(&token), json!({}))
+            .await
+            .header("sunset")
+            .is_empty()
+    };
+    stack.eventually("the mark is told", sunset).await;
+    assert_eq!(stack.delete(&path, &updater).await.status, StatusCode::FORBIDDEN);
+    let unmarked = stack.delete(&path, &acme.owner.token).await;
+    assert_eq!(unmarked.body["data"]["rotate_by"], json!(null));
+    stack
+        .eventually("the mark is gone", async || !sunset().await)
+        .await;
+    let audited: Vec<String> = sqlx::query_scalar(
+        "SELECT action || ' by ' || actor FROM audit_log WHERE action LIKE 'program_token.%' ORDER BY id",
+    )
+    .fetch_all(stack.pool())
+    .await
+    .unwrap();
+    assert_eq!(
+        audited,
+        [
+            "program_token.marked_for_rotation by key",
+            "program_token.unmarked by user"
+        ]
     );
     stack.stop().await;
 }

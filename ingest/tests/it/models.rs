@@ -2,7 +2,8 @@
 
 use common::domain::attribution::AttributionModel;
 use common::domain::commission::CommissionType;
-use common::storage::provisioning::create_link;
+use common::domain::partner::ShortCode;
+use common::storage::links;
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -94,8 +95,10 @@ async fn linear_pays_a_partner_with_two_links_one_share() {
         .await;
     let second = {
         let mut connection = stack.pool().acquire().await.unwrap();
-        create_link(&mut connection, program.ada.membership, "ada-too")
+        let code = ShortCode::parse("ada-too").unwrap();
+        links::create(&mut connection, program.ada.membership, &code, stack.clock.now())
             .await
+            .unwrap()
             .unwrap()
     };
     let click_id = switched_customer(&stack, &program, "user-1").await;

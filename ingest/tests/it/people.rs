@@ -1,14 +1,14 @@
 //! Somebody to be: users with sessions, keys and workspaces, made in the tables and signed in over HTTP.
 
 use common::domain::account::{EmailAddress, Password, PasswordHash, UserKind};
-use common::domain::ids::{UserId, WorkspaceId};
+use common::domain::ids::{PartnerId, UserId, WorkspaceId};
 use common::domain::permission::Role;
 use common::storage::users::{self, NewUser};
 use common::storage::workspaces;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::stack::{Answer, Stack};
+use crate::stack::{Answer, Program, Stack};
 
 pub const PASSWORD: &str = "correct horse battery";
 
@@ -67,6 +67,31 @@ impl Stack {
             .unwrap()
             .unwrap();
         drop(connection);
+        self.signed_in(user_id, email).await
+    }
+
+    /// Somebody who owns the workspace of a program made by [`Self::program`].
+    pub async fn owner_of(&self, program: &Program) -> Person {
+        let workspace_id: i64 = sqlx::query_scalar("SELECT workspace_id FROM programs WHERE id = $1")
+            .bind(program.program_id.get())
+            .fetch_one(self.pool())
+            .await
+            .unwrap();
+        let email = format!("owner-of-{}@program.example", program.program_id);
+        self.member(WorkspaceId::new(workspace_id), &email, Role::Owner)
+            .await
+    }
+
+    /// A partner's account, which these partners' records are of.
+    pub async fn account_of(&self, email: &str, partners: &[PartnerId]) -> Person {
+        let user_id = self.user(UserKind::Partner, email).await;
+        let ids: Vec<i64> = partners.iter().map(|partner_id| partner_id.get()).collect();
+        sqlx::query("UPDATE partners SET user_id = $1 WHERE id = ANY($2)")
+            .bind(user_id.get())
+            .bind(ids)
+            .execute(self.pool())
+            .await
+            .unwrap();
         self.signed_in(user_id, email).await
     }
 

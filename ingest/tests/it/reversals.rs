@@ -3,7 +3,9 @@
 use common::domain::ids::{CommissionId, EventId, SaleId};
 use common::domain::ledger::payout;
 use common::domain::money::{Cents, Currency};
+use common::domain::payout::pay;
 use common::storage::ledger::{NewEntry, post};
+use common::storage::payouts::{self, NewPayout};
 use serde_json::{Value, json};
 
 use crate::rows;
@@ -14,14 +16,24 @@ async fn sell(stack: &Stack, program: &Program, transaction_id: &str) {
     assert!(stack.sale(program, body).await.body["commission_id"].is_i64());
 }
 
-/// Pays Ada's commission of a sale out, in the books as in the commission's life.
+/// Pays Ada's commission of a sale out: a payout of its own, whatever is pending.
 pub async fn pay_out(stack: &Stack, program: &Program, transaction_id: &str) {
     let commission = rows::commission(stack, transaction_id).await;
     let number = |column: &str| commission[column].as_i64().unwrap();
-    let mut transaction = stack.pool().begin().await.unwrap();
-    let entry_group = EventId::new(stack.clock.mint());
-    let entries = payout(Cents::new(number("amount_cents"))).map(|entry| NewEntry {
-        entry_group,
+    let amount = Cents::new(number("amount_cents"));
+    let event_id = EventId::new(stack.clock.mint());
+    let new = NewPayout {
+        event_id,
+        program_id: program.program_id,
+        currency: Currency::USD,
+        amount,
+        commission_count: 1,
+        reference: None,
+        idempotency_key: None,
+        created_at: stack.clock.now(),
+    };
+    let entries = payout(&pay(amount, Cents::ZERO)).map(|entry| NewEntry {
+        entry_group: event_id,
         entry,
         program_id: program.program_id,
         partner_program_id: program.ada.membership,
@@ -30,12 +42,18 @@ pub async fn pay_out(stack: &Stack, program: &Program, transaction_id: &str) {
         sale_id: SaleId::new(number("sale_id")),
         currency: Currency::USD,
     });
+    let mut transaction = stack.pool().begin().await.unwrap();
+    let payout_id = payouts::insert(&mut transaction, &new).await.unwrap();
+    payouts::mark_paid(
+        &mut transaction,
+        payout_id,
+        &[number("id")],
+        &["paid"],
+        new.created_at,
+    )
+    .await
+    .unwrap();
     post(&mut transaction, &entries).await.unwrap();
-    sqlx::query("UPDATE commissions SET status = 'paid', approved_at = now(), paid_at = now() WHERE id = $1")
-        .bind(number("id"))
-        .execute(&mut *transaction)
-        .await
-        .unwrap();
     transaction.commit().await.unwrap();
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use common::domain::commission::{CommissionType, Rate};
 use common::domain::ids::ReferralLinkId;
-use common::storage::provisioning::create_policy;
+use common::domain::text::Text;
+use common::storage::policies::{self, NewPolicy};
 use serde_json::Value;
 
 use crate::stack::{Program, Stack};
@@ -81,7 +82,7 @@ pub async fn set(stack: &Stack, program: &Program, assignment: &str) {
         .unwrap();
 }
 
-/// Adds a policy that is in force from `effective_from` on, an instant as Postgres reads it.
+/// Adds a policy that is in force from `effective_from` on, an ISO 8601 instant.
 pub async fn policy(
     stack: &Stack,
     program: &Program,
@@ -89,17 +90,17 @@ pub async fn policy(
     (kind, rate): (CommissionType, Rate),
     effective_from: &str,
 ) {
-    let mut transaction = stack.pool().begin().await.unwrap();
-    let id = create_policy(&mut transaction, program.program_id, product_id, kind, &rate)
-        .await
-        .unwrap();
-    sqlx::query("UPDATE commission_policies SET effective_from = $2::timestamptz WHERE id = $1")
-        .bind(id.get())
-        .bind(effective_from)
-        .execute(&mut *transaction)
-        .await
-        .unwrap();
-    transaction.commit().await.unwrap();
+    let mut connection = stack.pool().acquire().await.unwrap();
+    let product_id = product_id.map(|product_id| Text::parse(product_id).unwrap());
+    let policy = NewPolicy {
+        program_id: program.program_id,
+        product_id: product_id.as_ref(),
+        effective_from: effective_from.parse().unwrap(),
+        commission_type: kind,
+        rate: &rate,
+        created_at: stack.clock.now(),
+    };
+    policies::create(&mut connection, &policy).await.unwrap();
 }
 
 /// How many rows each table holds. Remembered refusals are left out: they are made by being refused.

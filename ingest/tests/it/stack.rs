@@ -9,15 +9,17 @@ use common::domain::attribution::AttributionModel;
 use common::domain::commission::{CommissionType, Rate};
 use common::domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use common::domain::money::BasisPoints;
+use common::domain::partner::{MembershipStatus, ShortCode};
 use common::domain::program::{ProgramSettings, ProgramStatus, Slug};
 use common::domain::text::Text;
 use common::domain::token::ProgramToken;
 use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
+use common::storage::partners::{self, NewMembership, NewPartner};
+use common::storage::policies::{self, NewPolicy};
 use common::storage::program_settings::{self, NewProgram};
-use common::storage::provisioning::{create_link, create_partner, create_policy, join_program};
-use common::storage::{verify, workspaces};
+use common::storage::{links, verify, workspaces};
 use common::testing::{TestDatabase, free_address, from_environment, unique_name};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
@@ -136,6 +138,7 @@ impl Stack {
             ("STREAM_MAX_BYTES", (8 << 20).to_string()),
             ("CLICK_ID_KEYS", "11".repeat(32)),
             ("EMAIL_HASH_KEY", "22".repeat(32)),
+            ("SECRETS_KEYS", "33".repeat(32)),
             // Tests about limits set their own.
             ("CLICK_LIMIT", "1000000".to_owned()),
             ("LEAD_LIMIT", "1000000".to_owned()),
@@ -277,18 +280,22 @@ impl Stack {
         };
         let created = program_settings::create(&mut transaction, &new).await.unwrap();
         let program_id = created.unwrap();
-        create_policy(&mut transaction, program_id, None, kind, &rate)
-            .await
-            .unwrap();
+        let policy = NewPolicy {
+            program_id,
+            product_id: None,
+            effective_from: long_ago(),
+            commission_type: kind,
+            rate: &rate,
+            created_at: self.clock.now(),
+        };
+        policies::create(&mut transaction, &policy).await.unwrap();
         let program = Program {
             program_id,
             token: token.expose().to_owned(),
             ada: partner_on(&mut transaction, program_id, "ada").await,
             bruno: partner_on(&mut transaction, program_id, "bruno").await,
         };
-        // Some tests live in the past of the database's clock.
-        let in_force = "UPDATE commission_policies SET effective_from = '2000-01-01' WHERE program_id = $1";
-        for statement in std::iter::once(&in_force).chain(statements) {
+        for statement in statements {
             let statement = sqlx::query(*statement).bind(program_id.get());
             statement.execute(&mut *transaction).await.unwrap();
         }
@@ -404,9 +411,25 @@ impl Stack {
 
 async fn partner_on(connection: &mut PgConnection, program_id: ProgramId, name: &str) -> Partner {
     let code = format!("{name}-{program_id}");
-    let partner_id = create_partner(connection, program_id, name).await.unwrap();
-    let membership = join_program(connection, program_id, partner_id).await.unwrap();
-    let link = create_link(connection, membership, &code).await.unwrap();
+    let partner = NewPartner {
+        program_id,
+        name: &Text::parse(name).unwrap(),
+        email: None,
+        created_at: long_ago(),
+    };
+    let partner_id = partners::provide(connection, &partner).await.unwrap();
+    let membership = NewMembership {
+        program_id,
+        partner_id,
+        status: MembershipStatus::Approved,
+        created_at: long_ago(),
+    };
+    let membership = partners::join(connection, &membership).await.unwrap().unwrap();
+    let short_code = ShortCode::parse(&code).unwrap();
+    let link = links::create(connection, membership, &short_code, long_ago())
+        .await
+        .unwrap()
+        .unwrap();
     Partner {
         partner_id,
         membership,
@@ -435,6 +458,11 @@ async fn drop_streams(settings: &[(&'static str, String)]) {
 
 pub fn percentage(basis_points: u32) -> Rate {
     Rate::Percentage(BasisPoints::new(basis_points).unwrap())
+}
+
+/// Before anything a test's clock shows.
+fn long_ago() -> DateTime<Utc> {
+    Utc.with_ymd_and_hms(2000, 1, 1, 0, 0, 0).unwrap()
 }
 
 /// A fixed day to begin at, for tests that move the clock.

@@ -2,17 +2,18 @@
 
 use chrono::{DateTime, Utc};
 use common::domain::attribution::{AttributionModel, AttributionWindow};
-use common::domain::commission::HoldPeriod;
+use common::domain::commission::{HoldPeriod, Policy};
 use common::domain::lead::LeadAuth;
-use common::domain::money::Currency;
+use common::domain::money::{BasisPoints, Currency};
 use common::domain::program::{CookieWindow, Domain, ProgramSettings, ProgramStatus, Slug};
 use common::domain::text::Text;
 use common::domain::token::ProgramToken;
 use common::storage::program_settings::StoredProgram;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use crate::access::differences;
 use crate::error::ApiError;
 use crate::field::{Field, refused, stated};
 use crate::routes::answers::{as_instant, as_instant_if_any, instant};
@@ -60,6 +61,16 @@ pub struct ProgramChanges {
 }
 
 impl ProgramChanges {
+    /// What the command line asks for.
+    pub fn of_site(name: Field<String>, domain: Field<String>, cookie_window_days: Field<i64>) -> Self {
+        Self {
+            name: Some(name),
+            domain: Some(domain),
+            cookie_window_days: Some(cookie_window_days),
+            ..Self::default()
+        }
+    }
+
     /// The settings with the changes made, or the first change that cannot be.
     pub fn apply(self, mut settings: ProgramSettings) -> Result<ProgramSettings, ApiError> {
         if let Some(name) = self.name {
@@ -158,6 +169,8 @@ pub struct ProgramView {
     workspace_id: i64,
     #[serde(flatten)]
     settings: SettingsView,
+    #[serde(flatten)]
+    pays: PaysView,
     /// `draft`, `live` or `archived`.
     status: &'static str,
     api_token_masked: String,
@@ -189,6 +202,29 @@ pub struct SettingsView {
     exclude_bots: bool,
 }
 
+/// The default policy in force; all null when there is none.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct PaysView {
+    /// `cps_recurring`, `cps_lifetime` or `cps_one_time`.
+    commission_type: Option<&'static str>,
+    /// Of `cps_recurring`; 0 for `cps_one_time`.
+    default_duration_months: Option<i32>,
+    /// Hundredths of a percent of the sale, or null where the amount is fixed.
+    rate_bps: Option<u32>,
+    fixed_cents: Option<i64>,
+}
+
+impl PaysView {
+    fn new(policy: &Policy) -> Self {
+        Self {
+            commission_type: Some(policy.commission_type.as_str()),
+            default_duration_months: policy.commission_type.default_duration_months(),
+            rate_bps: policy.rate.basis_points().map(BasisPoints::get),
+            fixed_cents: policy.rate.fixed_amount().map(|(amount, _)| amount.get()),
+        }
+    }
+}
+
 impl ProgramView {
     /// For the description.
     pub fn example() -> Self {
@@ -209,6 +245,12 @@ impl ProgramView {
                 hold_days: HoldPeriod::DEFAULT.days(),
                 exclude_bots: false,
             },
+            pays: PaysView {
+                commission_type: Some("cps_recurring"),
+                default_duration_months: Some(12),
+                rate_bps: Some(2_000),
+                fixed_cents: None,
+            },
             status: ProgramStatus::Live.as_str(),
             api_token_masked: ProgramToken::generate([7; 32]).masked(),
             key_rotate_by: None,
@@ -218,11 +260,13 @@ impl ProgramView {
         }
     }
 
-    pub fn new(program: &StoredProgram) -> Self {
+    /// `pays` is the default policy in force.
+    pub fn new(program: &StoredProgram, pays: Option<&Policy>) -> Self {
         Self {
             id: program.program_id.get(),
             workspace_id: program.workspace_id.get(),
             settings: SettingsView::new(&program.settings),
+            pays: pays.map(PaysView::new).unwrap_or_default(),
             status: program.status.as_str(),
             api_token_masked: program.api_token_masked.clone(),
             key_rotate_by: program.rotation.map(|rotation| instant(rotation.rotate_by)),
@@ -253,17 +297,5 @@ impl SettingsView {
 
 /// For the audit log: each setting that is another now, before and after.
 pub fn changed(before: &ProgramSettings, after: &ProgramSettings) -> Value {
-    let fields = |settings| match json!(SettingsView::new(settings)) {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    };
-    let after = fields(after);
-    fields(before)
-        .into_iter()
-        .filter_map(|(name, before)| {
-            let after = after.get(&name)?;
-            (before != *after).then(|| (name, json!({ "before": before, "after": after })))
-        })
-        .collect::<Map<_, _>>()
-        .into()
+    differences(json!(SettingsView::new(before)), &json!(SettingsView::new(after)))
 }

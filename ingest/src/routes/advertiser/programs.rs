@@ -8,18 +8,18 @@ use common::domain::permission::Permission;
 use common::domain::program::{ProgramSettings, ProgramStatus, Slug};
 use common::domain::token::ProgramToken;
 use common::storage::program_settings::{self, NewProgram, StoredProgram, Updated};
-use common::storage::workspaces;
-use serde::{Deserialize, Serialize};
+use common::storage::{policies, workspaces};
+use serde::Serialize;
 use serde_json::json;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
+use super::named_workspace;
 use super::program_settings::{ProgramChanges, ProgramView, changed};
 use crate::access::{Advertiser, Audited, archived};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
-use crate::field::{Field, refused};
 use crate::routes::answers::{Data, Ids, Listed, Page, PageQuery, created, data};
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
@@ -35,12 +35,6 @@ pub struct NewProgramRequest {
     workspace_id: Option<i64>,
     #[serde(flatten)]
     settings: ProgramChanges,
-}
-
-/// The part of a [`NewProgramRequest`] that is no setting. Flattening would take the fields' leniency away.
-#[derive(Debug, Deserialize)]
-struct ForWorkspace {
-    workspace_id: Field<i64>,
 }
 
 /// A new program. Its token is shown here and never again.
@@ -80,7 +74,12 @@ pub async fn list(
     let ids: Vec<i64> = ids.into_iter().map(ProgramId::get).collect();
     let mut programs = program_settings::find(&mut connection, &ids).await?;
     programs.reverse();
-    Ok(page.listed(programs.iter().map(ProgramView::new).collect(), total))
+    let pays = policies::defaults_in_force(&mut connection, &ids, app.clock.now()).await?;
+    let views = programs
+        .iter()
+        .map(|program| ProgramView::new(program, pays.get(&program.program_id)))
+        .collect();
+    Ok(page.listed(views, total))
 }
 
 /// Create a program
@@ -102,16 +101,11 @@ pub async fn create(
 ) -> Result<(StatusCode, Json<Data<CreatedProgram>>), ApiError> {
     advertiser.demand(Permission::ProgramCreate)?;
     let bytes = body.bytes()?;
-    let changes: ProgramChanges = body::parse(&bytes)?;
-    let request: ForWorkspace = body::parse(&bytes)?;
-    let named = match request.workspace_id {
-        Field::Absent => None,
-        Field::Given(id) => Some(WorkspaceId::new(id)),
-        Field::WrongType => return Err(refused("workspace_id", "must be an integer")),
-    };
+    let named = named_workspace(&bytes)?;
+    let settings: ProgramChanges = body::parse(&bytes)?;
     let mut transaction = app.management.begin().await?;
     let workspace_id = advertiser.workspace_for_programs(&mut transaction, named).await?;
-    let (program, token) = add(&app, &mut transaction, workspace_id, changes).await?;
+    let (program, token) = add(&app, &mut transaction, workspace_id, settings).await?;
     let audited = Audited {
         workspace_id,
         program_id: Some(program.program_id),
@@ -122,7 +116,8 @@ pub async fn create(
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(created(CreatedProgram {
-        program: ProgramView::new(&program),
+        // It has no policy yet.
+        program: ProgramView::new(&program, None),
         api_token: token.expose().to_owned(),
     }))
 }
@@ -174,9 +169,7 @@ pub async fn read(
     advertiser
         .program(&mut connection, program_id, Permission::ProgramRead)
         .await?;
-    Ok(data(ProgramView::new(
-        &stored(&mut connection, program_id).await?,
-    )))
+    Ok(data(view(&app, &mut connection, program_id).await?))
 }
 
 /// Change a program's settings
@@ -219,9 +212,9 @@ pub async fn update(
         details: changed(&before, &settings),
     };
     advertiser.audit(&app, &mut transaction, audited).await?;
-    let program = stored(&mut transaction, program_id).await?;
+    let program = view(&app, &mut transaction, program_id).await?;
     transaction.commit().await?;
-    Ok(data(ProgramView::new(&program)))
+    Ok(data(program))
 }
 
 /// Go live
@@ -258,9 +251,9 @@ pub async fn publish(
         details: json!({}),
     };
     advertiser.audit(&app, &mut transaction, audited).await?;
-    let program = stored(&mut transaction, program_id).await?;
+    let program = view(&app, &mut transaction, program_id).await?;
     transaction.commit().await?;
-    Ok(data(ProgramView::new(&program)))
+    Ok(data(program))
 }
 
 /// Archive a program
@@ -293,9 +286,20 @@ pub async fn archive(
         details: json!({}),
     };
     advertiser.audit(&app, &mut transaction, audited).await?;
-    let program = stored(&mut transaction, program_id).await?;
+    let program = view(&app, &mut transaction, program_id).await?;
     transaction.commit().await?;
-    Ok(data(ProgramView::new(&program)))
+    Ok(data(program))
+}
+
+/// As it is, with what it pays.
+async fn view(
+    app: &App,
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> Result<ProgramView, ApiError> {
+    let program = stored(connection, program_id).await?;
+    let pays = policies::defaults_in_force(connection, &[program_id.get()], app.clock.now()).await?;
+    Ok(ProgramView::new(&program, pays.get(&program_id)))
 }
 
 async fn stored(connection: &mut PgConnection, program_id: ProgramId) -> Result<StoredProgram, ApiError> {

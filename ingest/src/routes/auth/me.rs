@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use common::domain::permission::Role;
-use common::storage::{users, workspaces};
+use common::storage::users;
+use common::storage::workspaces::{self, Membership};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -29,6 +30,25 @@ pub struct WorkspaceView {
     role: &'static str,
 }
 
+impl WorkspaceView {
+    /// For the description.
+    pub fn example() -> Self {
+        Self {
+            id: 2,
+            name: "Shop".to_owned(),
+            role: Role::Owner.as_str(),
+        }
+    }
+
+    pub fn new(membership: Membership) -> Self {
+        Self {
+            id: membership.workspace_id.get(),
+            name: membership.workspace_name,
+            role: membership.role.as_str(),
+        }
+    }
+}
+
 /// Who is signed in
 #[utoipa::path(
     get,
@@ -45,28 +65,16 @@ pub async fn me(State(app): State<App>, signed_in: SignedIn) -> Result<Json<MeAn
     let workspaces = workspaces::of_user(&mut connection, user.user_id).await?;
     Ok(Json(MeAnswer {
         user: UserView::new(&user),
-        workspaces: workspaces
-            .into_iter()
-            .map(|membership| WorkspaceView {
-                id: membership.workspace_id.get(),
-                name: membership.workspace_name,
-                role: membership.role.as_str(),
-            })
-            .collect(),
+        workspaces: workspaces.into_iter().map(WorkspaceView::new).collect(),
     }))
 }
 
 pub fn examples() -> Examples {
-    let workspace = WorkspaceView {
-        id: 2,
-        name: "Shop".to_owned(),
-        role: Role::Owner.as_str(),
-    };
     Examples::default().answer(
         "An advertiser",
         MeAnswer {
             user: UserView::example(),
-            workspaces: vec![workspace],
+            workspaces: vec![WorkspaceView::example()],
         },
     )
 }

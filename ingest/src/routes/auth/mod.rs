@@ -1,5 +1,7 @@
 //! Signing in and out, and what goes with an account.
 
+pub mod cli;
+pub mod invitations;
 pub mod me;
 pub mod password;
 pub mod sign_in;
@@ -35,7 +37,16 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(routes!(password::change))
             .managed()
             .examples(password::examples()),
+        Endpoint::new(routes!(invitations::inspect))
+            .managed()
+            .examples(invitations::inspect_examples()),
+        Endpoint::new(routes!(invitations::accept))
+            .managed()
+            .examples(invitations::accept_examples()),
         Endpoint::new(routes!(me::me)).managed().examples(me::examples()),
+        Endpoint::new(routes!(cli::confirm))
+            .managed()
+            .examples(cli::examples()),
     ]
 }
 

@@ -34,13 +34,15 @@ impl Layers {
                 Examples::of_refusals(shared.examples).add_to(operation);
             }
         }
+        let meets_keys = self.budget.is_some() && meets_program_keys(operation);
         for (status, response) in &mut operation.responses.responses {
             let RefOr::T(response) = response else { continue };
-            for name in self.headers(status) {
+            let announces_rotation = meets_keys && announces_rotation(status);
+            for name in self.headers(status, announces_rotation) {
                 let header = RefOr::Ref(Ref::new(format!("#/components/headers/{name}")));
                 response.headers.insert(name.to_owned(), header);
             }
-            if self.announces_rotation(status) {
+            if announces_rotation {
                 response.content.values_mut().for_each(put_warnings_beside);
             }
         }
@@ -49,12 +51,12 @@ impl Layers {
     fn answers(self, path: &str, operation: &Operation) -> Vec<Shared> {
         let counted = self.budget.map(|_| {
             [
-                if takes_a_key(operation) {
+                if takes_a_credential(operation) {
                     Shared {
                         status: StatusCode::UNAUTHORIZED,
-                        when: "No usable key.",
+                        when: "No usable credential.",
                         schema: "Unauthorized",
-                        examples: refused_keys(operation),
+                        examples: refused_credentials(operation),
                     }
                 } else {
                     Shared {
@@ -104,7 +106,7 @@ impl Layers {
     }
 
     /// Names of [`headers`].
-    fn headers(self, status: &str) -> Vec<&'static str> {
+    fn headers(self, status: &str, announces_rotation: bool) -> Vec<&'static str> {
         let identified = match self.identified {
             Identified::Never => false,
             Identified::OnFailure => status == "500",
@@ -123,16 +125,27 @@ impl Layers {
                 names.push("Retry-After");
             }
         }
-        if self.announces_rotation(status) {
+        if announces_rotation {
             names.extend(["Deprecation", "Sunset", "Link"]);
         }
         names
     }
+}
 
-    /// Every answer to a key that was looked up and works.
-    fn announces_rotation(self, status: &str) -> bool {
-        self.budget.is_some() && !["401", "429"].contains(&status)
-    }
+/// Every answer to a key that was looked up and works.
+fn announces_rotation(status: &str) -> bool {
+    !["401", "429"].contains(&status)
+}
+
+/// A program's key may come with a request and not be refused: it is asked for, or nothing is.
+fn meets_program_keys(operation: &Operation) -> bool {
+    !takes_a_credential(operation) || takes(operation, "program_key")
+}
+
+/// The operation names this credential as one it takes.
+fn takes(operation: &Operation, credential: &str) -> bool {
+    let wanted = SecurityRequirement::new(credential, [""; 0]);
+    operation.security.iter().flatten().any(|its| *its == wanted)
 }
 
 /// The headers that layers set, by name.
@@ -175,20 +188,23 @@ pub fn headers() -> [(&'static str, Header); 9] {
     ]
 }
 
-/// The operation asks for a key, or does with one what it does not without.
-fn takes_a_key(operation: &Operation) -> bool {
+/// The operation asks for a credential, or does with one what it does not without.
+fn takes_a_credential(operation: &Operation) -> bool {
     let mut requirements = operation.security.iter().flatten();
     requirements.any(|requirement| *requirement != SecurityRequirement::default())
 }
 
-fn refused_keys(operation: &Operation) -> Vec<ApiError> {
+fn refused_credentials(operation: &Operation) -> Vec<ApiError> {
     let mut requirements = operation.security.iter().flatten();
     let is_optional = requirements.any(|requirement| *requirement == SecurityRequirement::default());
+    let people = takes(operation, "cli_session").then(access::nobody);
     let unknown = Caller::Unknown.program("", "").err();
     let missing = Caller::Anonymous.program("", "").err();
     unknown
         .into_iter()
-        .chain(missing.filter(|_| !is_optional))
+        .chain(missing.filter(|_| !is_optional && people.is_none()))
+        .filter(|_| takes(operation, "program_key"))
+        .chain(people)
         .chain([ApiError::KeyRetired])
         .collect()
 }
@@ -205,7 +221,7 @@ fn managed(path: &str, operation: &Operation) -> Vec<Shared> {
             ApiError::unexpected(anyhow::anyhow!("an example")),
         ),
     ];
-    if takes_a_key(operation) {
+    if takes_a_credential(operation) {
         answers.push(Shared::of("No usable credential.", access::nobody()));
     }
     if path.contains('{') {

@@ -128,7 +128,7 @@ fn a_schema_is_not_so_wide_that_everything_is_valid() {
             let mut schema = body["schema"].clone();
             schema["components"] = api["components"].clone();
             let validator = jsonschema::validator_for(&schema).unwrap();
-            assert!(!validator.is_valid(&json!([])), "{operation}: {name}");
+            assert!(!validator.is_valid(&json!(true)), "{operation}: {name}");
         }
     }
 }

@@ -1,0 +1,39 @@
+//! A management key's settings: everything about it that may be changed after it was made.
+
+use chrono::{DateTime, Utc};
+
+use super::permission::{ProgramScope, Scopes};
+use super::text::Text;
+
+pub type KeyName = Text<120>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeySettings {
+    pub name: KeyName,
+    pub scopes: Scopes,
+    pub program_scope: ProgramScope,
+    /// The first moment at which the key is no longer accepted; `None` is never.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyStatus {
+    Active,
+    /// For good.
+    Revoked,
+}
+
+impl KeyStatus {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Revoked => "revoked",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Active, Self::Revoked]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+    }
+}

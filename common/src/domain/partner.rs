@@ -1,0 +1,137 @@
+//! A partner's place in a program, and the links that carry it into a URL.
+
+use std::fmt;
+
+use super::account::PersonName;
+
+/// As their advertiser calls them.
+pub type PartnerName = PersonName;
+
+/// Where a membership is. What is not approved earns nothing, and its links take no clicks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MembershipStatus {
+    Pending,
+    Approved,
+    Suspended,
+}
+
+impl MembershipStatus {
+    const ALL: [Self; 3] = [Self::Pending, Self::Approved, Self::Suspended];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Suspended => "suspended",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+}
+
+/// Whether a link is turned on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkStatus {
+    Active,
+    Inactive,
+}
+
+impl LinkStatus {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Inactive => "inactive",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Active, Self::Inactive]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+    }
+}
+
+/// The `aff` value of a referral link: no letter of it needs encoding in a URL. Case matters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShortCode(String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be 3 to 64 letters, digits, hyphens or underscores")]
+pub struct ShortCodeError;
+
+impl ShortCode {
+    /// Without those that are mistaken for others when a code is read out: 32 of them, so that a byte's share is even.
+    const DIGITS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz123456789";
+
+    pub fn parse(text: &str) -> Result<Self, ShortCodeError> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        if (3..=64).contains(&text.len()) && text.bytes().all(plain) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(ShortCodeError)
+        }
+    }
+
+    /// A code nobody chose; five random bits a digit.
+    pub fn generate(random: [u8; 10]) -> Self {
+        let digit = |byte: u8| Self::DIGITS.get(usize::from(byte % 32)).copied().map(char::from);
+        Self(random.into_iter().filter_map(digit).collect())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ShortCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for status in MembershipStatus::ALL {
+            assert_eq!(MembershipStatus::parse(status.as_str()), Some(status));
+        }
+        for status in [LinkStatus::Active, LinkStatus::Inactive] {
+            assert_eq!(LinkStatus::parse(status.as_str()), Some(status));
+        }
+        assert_eq!(MembershipStatus::parse("Approved"), None);
+    }
+
+    #[test]
+    fn codes_are_plain_and_neither_short_nor_long() {
+        for good in ["ada", "Ada_Summer-26", &"x".repeat(64)] {
+            assert!(ShortCode::parse(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "ab",
+            "a b",
+            "a/b",
+            "a%b",
+            "jörg",
+            "a.b",
+            "a\0b",
+            &"x".repeat(65),
+        ] {
+            assert!(ShortCode::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_code_made_up_is_one() {
+        for random in [[0; 10], [255; 10], [31, 32, 33, 63, 64, 90, 128, 200, 254, 7]] {
+            let code = ShortCode::generate(random);
+            assert_eq!(ShortCode::parse(code.as_str()), Ok(code));
+        }
+        assert_ne!(ShortCode::generate([0; 10]), ShortCode::generate([1; 10]));
+    }
+}

@@ -1,0 +1,131 @@
+//! A program's account at its payment processor, and what its webhooks are signed with.
+
+use std::fmt;
+
+use chrono::TimeDelta;
+
+use super::ids::ProgramId;
+use super::text::Text;
+
+/// The processor's id of an account or of a webhook endpoint.
+pub type ProcessorId = Text<255>;
+
+/// How far the connection of an account has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionStatus {
+    /// Begun, not finished.
+    Pending,
+    Connected,
+    /// Given up by the advertiser or by the processor.
+    Disconnected,
+}
+
+impl ConnectionStatus {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Connected => "connected",
+            Self::Disconnected => "disconnected",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Pending, Self::Connected, Self::Disconnected]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+    }
+}
+
+/// What the processor signs its webhooks with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebhookSecret(String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must have 16 to 255 visible ASCII characters")]
+pub struct WebhookSecretError;
+
+impl WebhookSecret {
+    const LENGTH: std::ops::RangeInclusive<usize> = 16..=255;
+
+    pub fn parse(text: &str) -> Result<Self, WebhookSecretError> {
+        let text = text.trim();
+        if Self::LENGTH.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(WebhookSecretError)
+        }
+    }
+
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// What lists show, so that two secrets can be told apart.
+    pub fn last_four(&self) -> &str {
+        self.0.get(self.0.len().saturating_sub(4)..).unwrap_or_default()
+    }
+
+    /// What a program's secret is [sealed](super::sealed) for.
+    pub fn purpose(program_id: ProgramId) -> Vec<u8> {
+        format!("webhook secret of program {program_id}").into_bytes()
+    }
+}
+
+impl fmt::Debug for WebhookSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WebhookSecret")
+    }
+}
+
+/// How long the secret before is accepted after a rotation: webhooks on their way are signed with it. 0..=168 hours, a
+/// day unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overlap {
+    hours: u8,
+}
+
+impl Overlap {
+    pub const DEFAULT: Self = Self { hours: 24 };
+
+    pub const fn new(hours: u8) -> Option<Self> {
+        if hours <= 168 { Some(Self { hours }) } else { None }
+    }
+
+    pub const fn is_none(self) -> bool {
+        self.hours == 0
+    }
+
+    pub fn duration(self) -> TimeDelta {
+        TimeDelta::hours(i64::from(self.hours))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_visible_ascii_of_some_length() {
+        assert_eq!(
+            WebhookSecret::parse(" whsec_0123456789\n").unwrap().last_four(),
+            "6789"
+        );
+        for text in ["", "whsec_012345678", "whsec_0123456789 x", "whsec_012345678ä"] {
+            assert_eq!(WebhookSecret::parse(text), Err(WebhookSecretError), "{text:?}");
+        }
+        assert!(WebhookSecret::parse(&"x".repeat(256)).is_err());
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let secret = WebhookSecret::parse("whsec_0123456789").unwrap();
+        assert_eq!(format!("{secret:?}"), "WebhookSecret");
+    }
+
+    #[test]
+    fn an_overlap_is_a_week_at_most() {
+        assert_eq!(Overlap::DEFAULT.duration(), TimeDelta::days(1));
+        assert_eq!(Overlap::new(168).unwrap().duration(), TimeDelta::weeks(1));
+        assert!(Overlap::new(0).unwrap().is_none() && Overlap::new(169).is_none());
+    }
+}

@@ -1,0 +1,168 @@
+//! `processor_connections`: a program's account at its payment processor. Its secrets stand here sealed.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use super::{StorageError, StorageResult};
+use crate::domain::ids::ProgramId;
+use crate::domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use crate::domain::sealed::{SealError, SealingKeys};
+
+/// A connection as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    pub account_id: ProcessorId,
+    pub webhook_endpoint_id: Option<ProcessorId>,
+    pub status: ConnectionStatus,
+    pub charges_enabled: bool,
+    pub payouts_enabled: bool,
+    pub connected_at: Option<DateTime<Utc>>,
+    pub secret: Option<SealedSecret>,
+    /// The secret before, and until when it is accepted.
+    pub previous: Option<(SealedSecret, DateTime<Utc>)>,
+}
+
+/// A webhook secret that only the installation's keys open, and only as its program's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedSecret(Vec<u8>);
+
+impl SealedSecret {
+    /// `nonce` is random.
+    pub fn seal(
+        keys: &SealingKeys,
+        program_id: ProgramId,
+        secret: &WebhookSecret,
+        nonce: [u8; 24],
+    ) -> Result<Self, SealError> {
+        let purpose = WebhookSecret::purpose(program_id);
+        keys.seal(secret.expose().as_bytes(), &purpose, nonce).map(Self)
+    }
+
+    /// The error is a secret sealed with a key that is not there any more, or one of another program's.
+    pub fn open(&self, keys: &SealingKeys, program_id: ProgramId) -> StorageResult<WebhookSecret> {
+        let unreadable =
+            || StorageError::corrupt("processor_connections", "webhook_secret_sealed", program_id.get());
+        let opened = keys
+            .open(&self.0, &WebhookSecret::purpose(program_id))
+            .map_err(|_| unreadable())?;
+        let text = String::from_utf8(opened).map_err(|_| unreadable())?;
+        WebhookSecret::parse(&text).map_err(|_| unreadable())
+    }
+}
+
+pub async fn find(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<Option<Connection>> {
+    let row = sqlx::query!(
+        "SELECT account_id, webhook_endpoint_id, status, charges_enabled, payouts_enabled, connected_at,
+                webhook_secret_sealed, previous_webhook_secret_sealed, previous_webhook_secret_until
+         FROM processor_connections WHERE program_id = $1",
+        program_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| {
+        let corrupt = |column| StorageError::corrupt("processor_connections", column, program_id.get());
+        Ok(Connection {
+            account_id: ProcessorId::parse(&row.account_id).map_err(|_| corrupt("account_id"))?,
+            webhook_endpoint_id: row
+                .webhook_endpoint_id
+                .map(|id| ProcessorId::parse(&id).map_err(|_| corrupt("webhook_endpoint_id")))
+                .transpose()?,
+            status: ConnectionStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
+            charges_enabled: row.charges_enabled,
+            payouts_enabled: row.payouts_enabled,
+            connected_at: row.connected_at,
+            secret: row.webhook_secret_sealed.map(SealedSecret),
+            previous: row
+                .previous_webhook_secret_sealed
+                .map(SealedSecret)
+                .zip(row.previous_webhook_secret_until),
+        })
+    })
+    .transpose()
+}
+
+/// Lets one change of a program's connection at a time through, whether there is a connection yet or not: of two that
+/// read, change and write, the second sees the first.
+pub async fn lock(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
+    sqlx::query!(
+        "SELECT id FROM programs WHERE id = $1 FOR NO KEY UPDATE",
+        program_id.get()
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn save(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    new: &Connection,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    let (previous, until) = new
+        .previous
+        .as_ref()
+        .map(|(secret, until)| (secret.0.as_slice(), *until))
+        .unzip();
+    sqlx::query!(
+        "INSERT INTO processor_connections (program_id, account_id, webhook_endpoint_id, status, charges_enabled,
+             payouts_enabled, connected_at, webhook_secret_sealed, previous_webhook_secret_sealed,
+             previous_webhook_secret_until, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+         ON CONFLICT (program_id) DO UPDATE SET account_id = excluded.account_id,
+             webhook_endpoint_id = excluded.webhook_endpoint_id, status = excluded.status,
+             charges_enabled = excluded.charges_enabled, payouts_enabled = excluded.payouts_enabled,
+             connected_at = excluded.connected_at, webhook_secret_sealed = excluded.webhook_secret_sealed,
+             previous_webhook_secret_sealed = excluded.previous_webhook_secret_sealed,
+             previous_webhook_secret_until = excluded.previous_webhook_secret_until,
+             updated_at = excluded.updated_at",
+        program_id.get(),
+        new.account_id.as_str(),
+        new.webhook_endpoint_id.as_ref().map(ProcessorId::as_str),
+        new.status.as_str(),
+        new.charges_enabled,
+        new.payouts_enabled,
+        new.connected_at,
+        new.secret.as_ref().map(|secret| secret.0.as_slice()),
+        previous,
+        until,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Forgets the account and its secrets. `false` when there was none.
+pub async fn remove(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<bool> {
+    let removed = sqlx::query!(
+        "DELETE FROM processor_connections WHERE program_id = $1",
+        program_id.get()
+    )
+    .execute(connection)
+    .await?;
+    Ok(removed.rows_affected() > 0)
+}
+
+/// What a webhook of a program may be signed with at a moment: its secret, and the one before while that is accepted.
+/// Empty when the program has no connection, or one without a secret.
+pub async fn secrets(
+    connection: &mut PgConnection,
+    keys: &SealingKeys,
+    program_id: ProgramId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<WebhookSecret>> {
+    let Some(found) = find(connection, program_id).await? else {
+        return Ok(Vec::new());
+    };
+    let previous = found
+        .previous
+        .filter(|(_, until)| now < *until)
+        .map(|(secret, _)| secret);
+    found
+        .secret
+        .into_iter()
+        .chain(previous)
+        .map(|secret| secret.open(keys, program_id))
+        .collect()
+}

@@ -1,0 +1,35 @@
+//! What an operator does is in the audit log too.
+
+use chrono::{DateTime, Utc};
+use common::domain::ids::{ProgramId, WorkspaceId};
+use common::storage::StorageResult;
+use common::storage::audit_log::{self, AuditActor, NewAuditEntry};
+use serde_json::Value;
+use sqlx::PgConnection;
+
+pub struct Done {
+    pub at: DateTime<Utc>,
+    pub workspace_id: WorkspaceId,
+    pub program_id: Option<ProgramId>,
+    /// `<noun>.<what happened>`.
+    pub action: &'static str,
+    pub subject_id: i64,
+    /// Never a secret.
+    pub details: Value,
+}
+
+/// Writes it down, in the transaction of what it tells of.
+pub async fn append(connection: &mut PgConnection, done: Done) -> StorageResult<()> {
+    let entry = NewAuditEntry {
+        created_at: done.at,
+        workspace_id: done.workspace_id,
+        program_id: done.program_id,
+        actor: AuditActor::Operator,
+        action: done.action,
+        subject_id: Some(done.subject_id),
+        details: done.details,
+        address: None,
+        request_id: None,
+    };
+    audit_log::append(connection, &entry).await
+}

@@ -1,0 +1,139 @@
+//! `ctl link`: a partner's link to a program, and what it needs to earn.
+
+use anyhow::{Context, bail, ensure};
+use chrono::{DateTime, Utc};
+use clap::{Args, Subcommand};
+use common::domain::account::EmailAddress;
+use common::domain::ids::{PartnerId, PartnerProgramId, ProgramId};
+use common::domain::partner::{MembershipStatus, PartnerName, ShortCode};
+use common::domain::program::ProgramStatus;
+use common::runtime::clock::Clock;
+use common::storage::partners::{self, NewMembership, NewPartner};
+use common::storage::{links, program_settings};
+use serde_json::json;
+use sqlx::{PgConnection, PgPool};
+
+use crate::audit::{self, Done};
+use crate::output;
+
+#[derive(Debug, Subcommand)]
+pub enum Link {
+    /// Create a partner's link; the partner is made and joins the program if need be
+    Create(Create),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+    ctl link create --program-id 1 --partner Ada
+    ctl link create --program-id 1 --partner \"Ada's Newsletter\" --email ada@partner.example --code ada";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Create {
+    /// What it leads visitors to
+    #[arg(long, value_name = "ID")]
+    program_id: i64,
+    /// Whose link; a name the program's workspace does not know makes a new partner
+    #[arg(long, value_name = "NAME", value_parser = PartnerName::parse)]
+    partner: PartnerName,
+    /// The partner's address; where it is given, it says who is meant
+    #[arg(long, value_parser = EmailAddress::parse)]
+    email: Option<EmailAddress>,
+    /// What stands in the URL as aff; made up unless given
+    #[arg(long, value_parser = ShortCode::parse)]
+    code: Option<ShortCode>,
+}
+
+impl Link {
+    pub async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        match self {
+            Self::Create(create) => create.run(pool).await,
+        }
+    }
+}
+
+impl Create {
+    async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        let code = self.code.unwrap_or_else(|| ShortCode::generate(rand::random()));
+        let program_id = ProgramId::new(self.program_id);
+        let now = Clock::system().now();
+        let mut transaction = pool.begin().await?;
+        let program = program_settings::find_one(&mut transaction, program_id)
+            .await?
+            .with_context(|| format!("there is no program {program_id}"))?;
+        ensure!(
+            program.status != ProgramStatus::Archived,
+            "program {program_id} is archived"
+        );
+        let new = NewPartner {
+            program_id,
+            name: &self.partner,
+            email: self.email.as_ref(),
+            created_at: now,
+        };
+        let partner_id = partner(&mut transaction, &new).await?;
+        let membership = membership(&mut transaction, program_id, partner_id, now).await?;
+        let link_id = links::create(&mut transaction, membership, &code, now)
+            .await?
+            .with_context(|| format!("another link has the code {code}"))?;
+        let done = Done {
+            at: now,
+            workspace_id: program.workspace_id,
+            program_id: Some(program_id),
+            action: "referral_link.created",
+            subject_id: link_id.get(),
+            details: json!({ "short_code": code.as_str(), "partner_program_id": membership }),
+        };
+        audit::append(&mut transaction, done).await?;
+        transaction.commit().await?;
+        output::facts([
+            ("link_id", link_id.to_string()),
+            ("partner_id", partner_id.to_string()),
+            ("code", code.to_string()),
+        ]);
+        Ok(())
+    }
+}
+
+/// The partner who is meant, or a new one. An address says who; a name does where only one has it.
+async fn partner(connection: &mut PgConnection, new: &NewPartner<'_>) -> anyhow::Result<PartnerId> {
+    let found = if new.email.is_some() {
+        Vec::new()
+    } else {
+        partners::called(connection, new.program_id, new.name).await?
+    };
+    match found.as_slice() {
+        [] => Ok(partners::provide(connection, new).await?),
+        [only] => Ok(*only),
+        several => bail!(
+            "{} partners are called {}: say who is meant with --email",
+            several.len(),
+            new.name
+        ),
+    }
+}
+
+/// Joins the program as an approved partner, unless they are one already.
+async fn membership(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    partner_id: PartnerId,
+    created_at: DateTime<Utc>,
+) -> anyhow::Result<PartnerProgramId> {
+    match partners::membership(connection, program_id, partner_id).await? {
+        Some((membership, MembershipStatus::Approved)) => return Ok(membership),
+        Some((_, MembershipStatus::Pending | MembershipStatus::Suspended)) => {
+            bail!("partner {partner_id} is not approved in program {program_id}: their links earn nothing")
+        }
+        None => {}
+    }
+    let new = NewMembership {
+        program_id,
+        partner_id,
+        status: MembershipStatus::Approved,
+        created_at,
+    };
+    partners::join(connection, &new)
+        .await?
+        .context("the partner has joined the program in this very moment: run it again")
+}

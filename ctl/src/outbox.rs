@@ -1,0 +1,63 @@
+//! `ctl outbox`: what waits between a caller's answer and the books.
+
+use std::process::ExitCode;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use clap::Subcommand;
+use common::storage::pipeline_status::{self, Waiting};
+use sqlx::PgPool;
+
+use crate::output;
+
+/// Everything is done within seconds: what is older waits for somebody to look.
+const TOO_OLD: TimeDelta = TimeDelta::minutes(1);
+
+#[derive(Debug, Subcommand)]
+pub enum Outbox {
+    /// Count what waits; ends with 1 when anything waits for more than a minute
+    #[command(after_help = "\
+Claims are the sales of callers, dead claims those that were given up (see ctl dead-letters). The outbox
+holds what follows a commit. Parked refunds wait for their sale.
+
+For monitoring:
+    ctl outbox status > /dev/null || alert \"the pipeline does not keep up\"")]
+    Status,
+}
+
+impl Outbox {
+    pub async fn run(self, pool: &PgPool) -> anyhow::Result<ExitCode> {
+        let Self::Status = self;
+        let status = pipeline_status::read(&mut *pool.acquire().await?).await?;
+        let counted = |count: i64| Waiting { count, oldest: None };
+        let rows = [
+            ("open claims", status.open_claims),
+            ("recorded claims", counted(status.recorded_claims)),
+            ("dead claims", counted(status.dead_claims)),
+            ("outbox rows", status.outbox),
+            ("parked refunds", status.parked_refunds),
+            ("dead letters", status.dead_letters),
+        ];
+        output::lines(rows.map(|(name, waiting)| line(name, waiting, status.now)));
+        let waits_too_long = [status.open_claims, status.outbox, status.parked_refunds]
+            .iter()
+            .filter_map(|waiting| waiting.oldest)
+            .any(|oldest| status.now - oldest > TOO_OLD);
+        Ok(if waits_too_long {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        })
+    }
+}
+
+fn line(name: &str, waiting: Waiting, now: DateTime<Utc>) -> String {
+    let line = format!("{name:<16}{:>9}", waiting.count);
+    match waiting.oldest {
+        Some(oldest) => format!(
+            "{line}   oldest {} ({} s)",
+            output::instant(oldest),
+            (now - oldest).num_seconds()
+        ),
+        None => line,
+    }
+}

@@ -1,0 +1,33 @@
+//! A new password: never an argument, where every process of the machine could read it.
+
+use std::io::{BufRead, IsTerminal, stdin};
+
+use anyhow::{Context, anyhow, ensure};
+use common::domain::account::Password;
+use console::Term;
+
+/// Asked for without echo at a terminal, and read as one line otherwise.
+pub fn read() -> anyhow::Result<Password> {
+    let text = if stdin().is_terminal() {
+        ask()?
+    } else {
+        let mut line = String::new();
+        stdin()
+            .lock()
+            .read_line(&mut line)
+            .context("reading the password from standard input")?;
+        line.trim_end_matches(['\r', '\n']).to_owned()
+    };
+    Password::choose(text).map_err(|error| anyhow!("the password {error}"))
+}
+
+fn ask() -> anyhow::Result<String> {
+    let terminal = Term::stderr();
+    let answer = |question: &str| -> anyhow::Result<String> {
+        terminal.write_str(question)?;
+        Ok(terminal.read_secure_line()?)
+    };
+    let password = answer("Password: ")?;
+    ensure!(password == answer("Again: ")?, "the two passwords differ");
+    Ok(password)
+}

@@ -1,0 +1,104 @@
+//! `ctl program`: programs without the dashboard.
+
+use anyhow::{Context, ensure};
+use clap::{Args, Subcommand};
+use common::domain::ids::WorkspaceId;
+use common::domain::program::{Domain, ProgramName, ProgramSettings, ProgramStatus, Slug};
+use common::domain::token::ProgramToken;
+use common::runtime::clock::Clock;
+use common::storage::program_settings::{self, NewProgram};
+use common::storage::workspaces;
+use serde_json::json;
+use sqlx::PgPool;
+
+use crate::audit::{self, Done};
+use crate::output;
+
+#[derive(Debug, Subcommand)]
+pub enum Program {
+    /// Create a program, and print its id and its tracking token, which is shown here only
+    Create(Create),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+    ctl program create --workspace-id 1 --name \"Shop affiliates\"
+    ctl program create --workspace-id 1 --name \"Shop affiliates\" --domain shop.example --slug shop --live";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Create {
+    /// Whose it will be
+    #[arg(long, value_name = "ID")]
+    workspace_id: i64,
+    /// What partners see
+    #[arg(long, value_parser = ProgramName::parse)]
+    name: ProgramName,
+    /// The program's name in URLs; made of the name unless given
+    #[arg(long, value_parser = Slug::parse)]
+    slug: Option<Slug>,
+    /// The advertiser's site
+    #[arg(long, value_parser = Domain::parse)]
+    domain: Option<Domain>,
+    /// Live at once; otherwise a draft, which takes events all the same
+    #[arg(long)]
+    live: bool,
+}
+
+impl Program {
+    pub async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        match self {
+            Self::Create(create) => create.run(pool).await,
+        }
+    }
+}
+
+impl Create {
+    async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        let slug = self
+            .slug
+            .unwrap_or_else(|| Slug::of_name(self.name.as_str(), rand::random()));
+        let settings = ProgramSettings {
+            domain: self.domain,
+            ..ProgramSettings::new(self.name, slug)
+        };
+        let workspace_id = WorkspaceId::new(self.workspace_id);
+        let token = ProgramToken::generate(rand::random());
+        let new = NewProgram {
+            workspace_id,
+            settings: &settings,
+            status: if self.live {
+                ProgramStatus::Live
+            } else {
+                ProgramStatus::Draft
+            },
+            token: &token,
+            created_at: Clock::system().now(),
+        };
+        let mut transaction = pool.begin().await?;
+        ensure!(
+            workspaces::exists(&mut transaction, workspace_id).await?,
+            "there is no workspace {workspace_id}"
+        );
+        let program_id = program_settings::create(&mut transaction, &new)
+            .await?
+            .with_context(|| format!("another program has the slug {}", settings.slug))?;
+        let done = Done {
+            at: new.created_at,
+            workspace_id,
+            program_id: Some(program_id),
+            action: "program.created",
+            subject_id: program_id.get(),
+            details: json!({ "name": settings.name, "slug": settings.slug.as_str() }),
+        };
+        audit::append(&mut transaction, done).await?;
+        transaction.commit().await?;
+        output::facts([
+            ("program_id", program_id.to_string()),
+            ("slug", settings.slug.to_string()),
+            ("status", new.status.as_str().to_owned()),
+            ("api_token", token.expose().to_owned()),
+        ]);
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! `ctl user`: people who sign in.
+
+use anyhow::{Context, bail, ensure};
+use clap::{Args, Subcommand};
+use common::domain::account::{EmailAddress, Password, PasswordHash, UserKind};
+use common::domain::ids::WorkspaceId;
+use common::domain::permission::Role;
+use common::domain::text::Text;
+use common::runtime::clock::Clock;
+use common::storage::users::{self, NewUser};
+use common::storage::{sessions, workspaces};
+use serde_json::json;
+use sqlx::{PgConnection, PgPool};
+
+use crate::audit::{self, Done};
+use crate::{output, password};
+
+#[derive(Debug, Subcommand)]
+pub enum User {
+    /// Create an advertiser's account, and put it into a workspace
+    Create(Create),
+    /// Lock somebody out: every session of theirs ends, and they cannot sign in
+    Suspend(Who),
+    /// Let somebody sign in again
+    Restore(Who),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  The first owner of a new workspace, with a password that is shown once:
+    ctl user create --email olive@shop.example --name Olive --workspace Shop --generate-password
+
+  A colleague in the same workspace; the password is asked for:
+    ctl user create --email sam@shop.example --name Sam --workspace Shop --role admin
+
+  From a script:
+    ctl user create --email sam@shop.example --name Sam --workspace-id 1 < password.txt";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Create {
+    /// What they sign in with
+    #[arg(long, value_parser = EmailAddress::parse)]
+    email: EmailAddress,
+    /// What others know them by
+    #[arg(long, value_parser = Text::<120>::parse)]
+    name: Text<120>,
+    /// Workspace by name; made when there is none called so
+    #[arg(long, value_name = "NAME", value_parser = Text::<120>::parse, conflicts_with = "workspace_id")]
+    workspace: Option<Text<120>>,
+    /// Workspace by id
+    #[arg(long, value_name = "ID")]
+    workspace_id: Option<i64>,
+    /// What they may do there; a member what is given to them later
+    #[arg(long, value_parser = ["owner", "admin", "member"], default_value = "owner")]
+    role: String,
+    /// Print a made-up password once, instead of asking for one or reading it from standard input
+    #[arg(long)]
+    generate_password: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Who {
+    /// The address of the account
+    #[arg(long, value_parser = EmailAddress::parse)]
+    email: EmailAddress,
+}
+
+impl User {
+    pub async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        match self {
+            Self::Create(create) => create.run(pool).await,
+            Self::Suspend(who) => who.set_suspended(pool, true).await,
+            Self::Restore(who) => who.set_suspended(pool, false).await,
+        }
+    }
+}
+
+impl Create {
+    async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        let role = Role::parse(&self.role).context("--role")?;
+        let password = if self.generate_password {
+            Password::generate(rand::random())
+        } else {
+            password::read()?
+        };
+        let password_hash = PasswordHash::of(&password, rand::random())?;
+        let new = NewUser {
+            kind: UserKind::Advertiser,
+            name: self.name.as_str(),
+            email: &self.email,
+            password_hash: &password_hash,
+        };
+        let mut transaction = pool.begin().await?;
+        let user_id = users::create(&mut transaction, &new)
+            .await?
+            .with_context(|| format!("{} has an account already", self.email.as_str()))?;
+        let workspace_id = self.workspace(&mut transaction).await?;
+        if let Some(workspace_id) = workspace_id {
+            workspaces::add_member(&mut transaction, workspace_id, user_id, role).await?;
+            let done = Done {
+                at: Clock::system().now(),
+                workspace_id,
+                program_id: None,
+                action: "user.created",
+                subject_id: user_id.get(),
+                details: json!({ "role": role.as_str() }),
+            };
+            audit::append(&mut transaction, done).await?;
+        }
+        transaction.commit().await?;
+        let mut facts = vec![("user_id", user_id.to_string())];
+        facts.extend(workspace_id.map(|id| ("workspace_id", id.to_string())));
+        if self.generate_password {
+            facts.push(("password", password.expose().to_owned()));
+        }
+        output::facts(facts);
+        Ok(())
+    }
+
+    /// The one that is named, made if need be; an account may also wait for its first workspace.
+    async fn workspace(&self, connection: &mut PgConnection) -> anyhow::Result<Option<WorkspaceId>> {
+        if let Some(id) = self.workspace_id.map(WorkspaceId::new) {
+            ensure!(
+                workspaces::exists(connection, id).await?,
+                "there is no workspace {id}"
+            );
+            return Ok(Some(id));
+        }
+        let Some(name) = &self.workspace else {
+            return Ok(None);
+        };
+        match workspaces::called(connection, name.as_str()).await?.as_slice() {
+            [] => Ok(Some(workspaces::create(connection, name.as_str()).await?)),
+            [only] => Ok(Some(*only)),
+            several => bail!(
+                "{} workspaces are called {name}: choose with --workspace-id among {}",
+                several.len(),
+                several
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        }
+    }
+}
+
+impl Who {
+    async fn set_suspended(self, pool: &PgPool, suspended: bool) -> anyhow::Result<()> {
+        let now = Clock::system().now();
+        let mut transaction = pool.begin().await?;
+        let user = users::find_by_email(&mut transaction, &self.email)
+            .await?
+            .with_context(|| format!("nobody has the address {}", self.email.as_str()))?;
+        users::set_suspended(&mut transaction, user.user_id, suspended).await?;
+        let ended = if suspended {
+            sessions::revoke_all(&mut transaction, user.user_id, now).await?
+        } else {
+            0
+        };
+        for membership in workspaces::of_user(&mut transaction, user.user_id).await? {
+            let done = Done {
+                at: now,
+                workspace_id: membership.workspace_id,
+                program_id: None,
+                action: if suspended {
+                    "user.suspended"
+                } else {
+                    "user.restored"
+                },
+                subject_id: user.user_id.get(),
+                details: json!({}),
+            };
+            audit::append(&mut transaction, done).await?;
+        }
+        transaction.commit().await?;
+        let status = if suspended { "suspended" } else { "active" };
+        output::facts([
+            ("user_id", user.user_id.to_string()),
+            ("status", status.to_owned()),
+            ("sessions_ended", ended.to_string()),
+        ]);
+        Ok(())
+    }
+}

@@ -1,0 +1,167 @@
+//! `GET /api/advertiser/audit-log`: who did what to which credential, setting or payout. For owners.
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use common::domain::ids::{ProgramId, UserId, WorkspaceId};
+use common::domain::permission::Role;
+use common::storage::audit_log::{self, AuditActor, AuditEntry};
+use common::storage::workspaces;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+
+use crate::access::{AdvertiserUser, forbidden};
+use crate::app::App;
+use crate::error::ApiError;
+use crate::query::Query;
+use crate::routes::answers::{Listed, Page, PageQuery, as_instant};
+use crate::routes::openapi::envelopes::PlatformError;
+use crate::routes::openapi::examples::Examples;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AuditEntryView {
+    id: i64,
+    actor: ActorView,
+    /// `<noun>.<what happened>`, such as `api_key.revoked`.
+    action: String,
+    /// What it was done to; which kind of thing that is, the action says.
+    subject_id: Option<i64>,
+    program_id: Option<i64>,
+    /// What changed to what.
+    #[schema(value_type = Object)]
+    details: Map<String, Value>,
+    /// Where the request came from.
+    address: Option<String>,
+    request_id: Option<String>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+}
+
+/// Who acted.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ActorView {
+    /// `user`, `key`, `program` (by its own key) or `operator`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// An operator at the installation's own command line has none.
+    id: Option<i64>,
+    name: String,
+}
+
+/// Read the audit log
+///
+/// Newest first; for owners.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/audit-log",
+    operation_id = "list_audit_log",
+    tag = "workspaces",
+    security(("session" = [])),
+    params(
+        PageQuery,
+        ("workspace_id" = Option<i64>, Query, description = "Needed by somebody who runs several workspaces.", example = 2),
+        ("program_id" = Option<i64>, Query, description = "Only what was done to this program.", example = 1),
+    ),
+    responses(
+        (status = 200, description = "A page of it.", body = Listed<AuditEntryView>),
+        (status = 400, description = "A number in the query is none.", body = PlatformError),
+        (status = 404, description = "There is no such program.", body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    user: AdvertiserUser,
+    page: Page,
+    query: Query,
+) -> Result<Json<Listed<AuditEntryView>>, ApiError> {
+    let named = query.integer("workspace_id")?.map(WorkspaceId::new);
+    let program_id = query.integer("program_id")?.map(ProgramId::new);
+    let mut connection = app.management.acquire().await?;
+    let named = match program_id {
+        Some(program_id) => Some(workspace_of(&mut connection, program_id, named).await?),
+        None => named,
+    };
+    let membership = user.workspace(&mut connection, named).await?;
+    if membership.role != Role::Owner {
+        return Err(forbidden());
+    }
+    let (entries, total) = audit_log::list(
+        &mut connection,
+        membership.workspace_id,
+        program_id,
+        page.window(),
+    )
+    .await?;
+    Ok(page.listed(entries.into_iter().map(AuditEntryView::new).collect(), total))
+}
+
+/// A program says which workspace is meant; one that is named beside it must be the same.
+async fn workspace_of(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    named: Option<WorkspaceId>,
+) -> Result<WorkspaceId, ApiError> {
+    let standing = workspaces::program_standing(connection, program_id, None)
+        .await?
+        .ok_or_else(unknown)?;
+    if named.is_some_and(|named| named != standing.workspace_id) {
+        return Err(forbidden());
+    }
+    Ok(standing.workspace_id)
+}
+
+impl AuditEntryView {
+    fn new(entry: AuditEntry) -> Self {
+        Self {
+            id: entry.id,
+            actor: ActorView::new(entry.actor, entry.actor_name),
+            action: entry.action,
+            subject_id: entry.subject_id,
+            program_id: entry.program_id.map(ProgramId::get),
+            details: match entry.details {
+                Value::Object(details) => details,
+                _ => Map::new(),
+            },
+            address: entry.address,
+            request_id: entry.request_id,
+            created_at: entry.created_at,
+        }
+    }
+}
+
+impl ActorView {
+    fn new(actor: AuditActor, name: Option<String>) -> Self {
+        Self {
+            kind: actor.as_str(),
+            id: actor.id(),
+            name: name.unwrap_or_else(|| actor.as_str().to_owned()),
+        }
+    }
+}
+
+fn unknown() -> ApiError {
+    ApiError::NotFound("Program not found")
+}
+
+pub fn examples() -> Examples {
+    let entry = AuditEntryView {
+        id: 8,
+        actor: ActorView::new(AuditActor::User(UserId::new(4)), Some("Olive".to_owned())),
+        action: "program.updated".to_owned(),
+        subject_id: Some(1),
+        program_id: Some(1),
+        details: Map::from_iter([("hold_days".to_owned(), json!({ "before": 15, "after": 30 }))]),
+        address: Some("192.0.2.1".to_owned()),
+        request_id: Some("01936f3e-6d3a-7bb0-9d3e-6f1d3b8f2f10".to_owned()),
+        created_at: DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000),
+    };
+    let listed = Page::default().listed(vec![entry], 1).0;
+    Examples::of_refusals([
+        ApiError::bad_request("page must be a positive integer"),
+        unknown(),
+    ])
+    .answer("One of one", listed)
+}

@@ -1,0 +1,261 @@
+//! `…/affiliate-programs/{program_id}/commissions`: what partners have earned, and approving it before its time.
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use common::domain::commission::CommissionStatus;
+use common::domain::ids::{PartnerProgramId, ProgramId};
+use common::domain::permission::Permission;
+use common::storage::commission_lists::{self, Filter, ListedCommission};
+use common::storage::commissions;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+
+use crate::access::{Advertiser, Audited};
+use crate::app::App;
+use crate::body::{self, TrackingBody};
+use crate::error::ApiError;
+use crate::field::refused;
+use crate::id_list::id_list;
+use crate::payout::{not_found, refused_commissions};
+use crate::query::Query;
+use crate::routes::answers::{Data, Ids, Listed, Page, PageQuery, as_instant, as_instant_if_any, data};
+use crate::routes::openapi::envelopes::PlatformError;
+use crate::routes::openapi::examples::Examples;
+
+/// A commission as its program's advertiser sees it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CommissionView {
+    id: i64,
+    sale_id: i64,
+    /// The sale's, as the caller sent it.
+    transaction_id: String,
+    partner_program_id: i64,
+    partner: PartnerView,
+    amount_cents: i64,
+    /// What refunds have taken.
+    deducted_cents: i64,
+    /// What is left for the partner: amount less deductions.
+    payable_cents: i64,
+    currency: String,
+    /// `pending`, `approved`, `paid`, `refunded` or `reversed`. One that is refunded in part stays so when it is paid.
+    status: String,
+    refund_reason: Option<String>,
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    hold_until: DateTime<Utc>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    approved_at: Option<DateTime<Utc>>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    paid_at: Option<DateTime<Utc>>,
+    payout_id: Option<i64>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PartnerView {
+    pub id: i64,
+    /// Null when the partner's record was removed.
+    pub name: Option<String>,
+}
+
+impl From<ListedCommission> for CommissionView {
+    fn from(row: ListedCommission) -> Self {
+        Self {
+            id: row.id,
+            sale_id: row.sale_id,
+            transaction_id: row.transaction_id,
+            partner_program_id: row.partner_program_id,
+            partner: PartnerView {
+                id: row.partner_id,
+                name: row.partner_name,
+            },
+            amount_cents: row.amount_cents,
+            deducted_cents: row.deducted_cents,
+            payable_cents: row.amount_cents - row.deducted_cents,
+            currency: row.currency,
+            status: row.status,
+            refund_reason: row.refund_reason,
+            hold_until: row.hold_until,
+            approved_at: row.approved_at,
+            paid_at: row.paid_at,
+            payout_id: row.payout_id,
+            created_at: row.created_at,
+        }
+    }
+}
+
+/// Which commissions, as it is described.
+#[derive(Debug, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "described, never built: a filter is read leniently")]
+pub struct CommissionQuery {
+    /// One of `pending`, `approved`, `paid`, `refunded`, `reversed`.
+    status: Option<String>,
+    /// Those of one membership.
+    partner_program_id: Option<i64>,
+}
+
+const STATUSES: &str = "must be one of pending, approved, paid, refunded, reversed";
+
+/// The filter of a query; `None` when nothing can pass it.
+pub async fn filter(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    query: &Query,
+) -> Result<Option<Filter>, ApiError> {
+    let status = query.parsed("status", STATUSES, CommissionStatus::parse)?;
+    let membership = query.integer("partner_program_id")?.map(PartnerProgramId::new);
+    Ok(Filter::resolve(connection, program_id, status, membership).await?)
+}
+
+/// List commissions
+///
+/// Newest first.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/commissions",
+    operation_id = "list_commissions",
+    tag = "payouts",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path), CommissionQuery, PageQuery),
+    responses(
+        (status = 200, description = "A page of them.", body = Listed<CommissionView>),
+        (status = 400, description = "A parameter is not what it must be.", body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    page: Page,
+    query: Query,
+) -> Result<Json<Listed<CommissionView>>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    advertiser
+        .program(&mut connection, program_id, Permission::ProgramRead)
+        .await?;
+    let Some(filter) = filter(&mut connection, program_id, &query).await? else {
+        return Ok(page.listed(Vec::new(), 0));
+    };
+    let (rows, total) = commission_lists::page(&mut connection, program_id, filter, page.window()).await?;
+    Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct ApproveRequest {
+    #[schema(value_type = Vec<i64>, min_items = 1, max_items = 1000)]
+    commission_ids: Option<Value>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Approved {
+    /// All that were asked for, ascending.
+    approved: Vec<i64>,
+}
+
+/// Approve commissions
+///
+/// Pending ones, before their hold period is over. All of them or none: those that cannot be approved are named in
+/// `details.commissions`, each with its reason.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/commissions/approve",
+    operation_id = "approve_commissions",
+    tag = "payouts",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    request_body = ApproveRequest,
+    responses(
+        (status = 200, description = "Approved.", body = Data<Approved>),
+        (status = 400, description = "Some cannot be approved; none was.", body = PlatformError),
+    )
+)]
+pub async fn approve(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Result<Json<Data<Approved>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramPayOut)
+        .await?;
+    let bytes = body.bytes()?;
+    let request: ApproveRequest = body::parse(&bytes)?;
+    let ids = id_list(request.commission_ids, "commission_ids")?
+        .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
+    let locked = commissions::lock_of_program(&mut transaction, program_id, &ids).await?;
+    let mut reasons = not_found(&ids, locked.iter().map(|(id, _)| id.get()));
+    for (id, status) in locked {
+        if let Err(reason) = status.approve_early() {
+            reasons.insert(id.get(), reason.to_string());
+        }
+    }
+    if !reasons.is_empty() {
+        return Err(refused_commissions(NOT_APPROVABLE, &reasons));
+    }
+    commissions::approve(&mut transaction, &ids, app.clock.now()).await?;
+    let audited = Audited {
+        workspace_id: access.workspace_id,
+        program_id: Some(program_id),
+        action: "commission.approved",
+        subject_id: None,
+        details: json!({ "commission_ids": ids }),
+    };
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(data(Approved { approved: ids }))
+}
+
+const NOT_APPROVABLE: &str = "Some commissions cannot be approved; none was";
+
+pub fn list_examples() -> Examples {
+    let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+    let commission = CommissionView {
+        id: 12,
+        sale_id: 34,
+        transaction_id: "in_1042".to_owned(),
+        partner_program_id: 5,
+        partner: PartnerView {
+            id: 6,
+            name: Some("Ada".to_owned()),
+        },
+        amount_cents: 980,
+        deducted_cents: 0,
+        payable_cents: 980,
+        currency: "USD".to_owned(),
+        status: CommissionStatus::Approved.as_str().to_owned(),
+        refund_reason: None,
+        hold_until: at + TimeDelta::days(15),
+        approved_at: Some(at + TimeDelta::days(15)),
+        paid_at: None,
+        payout_id: None,
+        created_at: at,
+    };
+    filter_examples().answer("One of one", Page::default().listed(vec![commission], 1).0)
+}
+
+pub fn filter_examples() -> Examples {
+    Examples::of_refusals([refused("status", STATUSES)])
+}
+
+pub fn approve_examples() -> Examples {
+    let reasons = [(13, "paid commissions cannot be approved".to_owned())];
+    Examples::of_refusals([refused_commissions(NOT_APPROVABLE, &reasons.into())])
+        .request("Two", json!({ "commission_ids": [12, 14] }))
+        .answer(
+            "Both",
+            Data {
+                data: Approved {
+                    approved: vec![12, 14],
+                },
+            },
+        )
+}

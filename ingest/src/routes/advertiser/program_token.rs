@@ -1,0 +1,213 @@
+//! A program's tracking token: a new one in place of the old, and the mark that it has to be replaced.
+
+use axum::Json;
+use axum::extract::State;
+use common::domain::ids::ProgramId;
+use common::domain::key_rotation::KeyRotation;
+use common::domain::permission::Permission;
+use common::domain::token::ProgramToken;
+use common::storage::program_settings;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+
+use crate::access::{Advertiser, Audited, archived};
+use crate::app::App;
+use crate::body::{self, TrackingBody};
+use crate::error::ApiError;
+use crate::field::Field;
+use crate::routes::answers::{Data, Ids, data, instant};
+use crate::routes::openapi::envelopes::PlatformError;
+use crate::routes::openapi::examples::Examples;
+
+/// A new token. It is shown here and never again.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NewToken {
+    api_token: String,
+    api_token_masked: String,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct RotationRequest {
+    /// ISO 8601, in the future: from then on the token is refused.
+    #[schema(value_type = String, format = DateTime)]
+    rotate_by: Field<String>,
+}
+
+/// The mark on a token; both times are null where there is none.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RotationView {
+    api_token_masked: String,
+    #[schema(format = DateTime)]
+    marked_at: Option<String>,
+    #[schema(format = DateTime)]
+    rotate_by: Option<String>,
+}
+
+/// Replace a program's tracking token
+///
+/// The old one is refused from now on. A mark for rotation goes with it.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/regenerate-api-token",
+    operation_id = "regenerate_api_token",
+    tag = "credentials",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    responses(
+        (status = 200, description = "The new token, shown here only.", body = Data<NewToken>),
+        (status = 409, description = "The program is archived.", body = PlatformError),
+    )
+)]
+pub async fn regenerate(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+) -> Result<Json<Data<NewToken>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
+        .await?
+        .for_change()?;
+    let token = ProgramToken::generate(App::random());
+    program_settings::replace_token(&mut transaction, program_id, &token).await?;
+    let audited = Audited {
+        workspace_id: access.workspace_id,
+        program_id: Some(program_id),
+        action: "program_token.regenerated",
+        subject_id: Some(program_id.get()),
+        details: json!({ "api_token_masked": token.masked() }),
+    };
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(data(NewToken {
+        api_token: token.expose().to_owned(),
+        api_token_masked: token.masked(),
+    }))
+}
+
+/// Mark a program's token for rotation
+///
+/// It works until the deadline, and every answer to it says so. A later mark takes the place of an earlier one.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/key-rotation",
+    operation_id = "mark_key_rotation",
+    tag = "credentials",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    request_body = RotationRequest,
+    responses(
+        (status = 200, description = "Marked.", body = Data<RotationView>),
+        (status = 409, description = "The program is archived.", body = PlatformError),
+    )
+)]
+pub async fn mark(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Result<Json<Data<RotationView>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
+        .await?
+        .for_change()?;
+    let bytes = body.bytes()?;
+    let request: RotationRequest = body::parse(&bytes)?;
+    let now = app.clock.now();
+    let rotation = KeyRotation {
+        marked_at: now,
+        rotate_by: request
+            .rotate_by
+            .time_to_come("rotate_by", now)?
+            .ok_or_else(required)?,
+    };
+    program_settings::mark_rotation(&mut transaction, program_id, Some(rotation)).await?;
+    let audited = Audited {
+        workspace_id: access.workspace_id,
+        program_id: Some(program_id),
+        action: "program_token.marked_for_rotation",
+        subject_id: Some(program_id.get()),
+        details: json!({ "rotate_by": instant(rotation.rotate_by) }),
+    };
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    let view = marked(&mut transaction, program_id).await?;
+    transaction.commit().await?;
+    Ok(data(view))
+}
+
+/// Take the mark for rotation back
+///
+/// Where there is none, nothing changes.
+#[utoipa::path(
+    delete,
+    path = "/api/advertiser/affiliate-programs/{program_id}/key-rotation",
+    operation_id = "unmark_key_rotation",
+    tag = "credentials",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    responses(
+        (status = 200, description = "Not marked.", body = Data<RotationView>),
+        (status = 409, description = "The program is archived.", body = PlatformError),
+    )
+)]
+pub async fn unmark(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+) -> Result<Json<Data<RotationView>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
+        .await?
+        .for_change()?;
+    program_settings::mark_rotation(&mut transaction, program_id, None).await?;
+    let audited = Audited {
+        workspace_id: access.workspace_id,
+        program_id: Some(program_id),
+        action: "program_token.unmarked",
+        subject_id: Some(program_id.get()),
+        details: json!({}),
+    };
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    let view = marked(&mut transaction, program_id).await?;
+    transaction.commit().await?;
+    Ok(data(view))
+}
+
+async fn marked(connection: &mut PgConnection, program_id: ProgramId) -> Result<RotationView, ApiError> {
+    let program = program_settings::find_one(connection, program_id)
+        .await?
+        .ok_or(ApiError::NotFound("Program not found"))?;
+    Ok(RotationView {
+        api_token_masked: program.api_token_masked,
+        marked_at: program.rotation.map(|rotation| instant(rotation.marked_at)),
+        rotate_by: program.rotation.map(|rotation| instant(rotation.rotate_by)),
+    })
+}
+
+fn required() -> ApiError {
+    ApiError::bad_request("rotate_by is required")
+}
+
+pub fn regenerate_examples() -> Examples {
+    let token = ProgramToken::generate([7; 32]);
+    let answer = NewToken {
+        api_token: token.expose().to_owned(),
+        api_token_masked: token.masked(),
+    };
+    Examples::of_refusals([archived()]).answer("A new token", Data { data: answer })
+}
+
+pub fn rotation_examples() -> Examples {
+    let view = RotationView {
+        api_token_masked: ProgramToken::generate([7; 32]).masked(),
+        marked_at: Some("2026-11-21T12:00:00.000Z".to_owned()),
+        rotate_by: Some("2026-12-21T12:00:00.000Z".to_owned()),
+    };
+    Examples::of_refusals([required(), archived()])
+        .request("Within a month", json!({ "rotate_by": "2026-12-21T12:00:00Z" }))
+        .answer("The mark", Data { data: view })
+}

@@ -1,0 +1,214 @@
+//! `POST /api/v1/cli/stripe-connect`: the account and the webhook a command line has set up at the processor.
+//!
+//! Comes with the program's own key, which is what a command line has after `init`, or with the session of somebody who
+//! may change the program.
+
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use common::domain::ids::ProgramId;
+use common::domain::permission::Permission;
+use common::domain::processor::ConnectionStatus;
+use common::storage::audit_log::AuditActor;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+
+use super::failed;
+use crate::access::{self, Audited, CliUser, Source};
+use crate::app::App;
+use crate::body::{self, TrackingBody};
+use crate::caller::Caller;
+use crate::credential::Credential;
+use crate::error::ApiError;
+use crate::field::{Field, IdNumber, refused};
+use crate::request_id::RequestId;
+use crate::routes::advertiser::connection_settings::ConnectionChanges;
+use crate::routes::advertiser::processor_connection;
+use crate::routes::openapi::envelopes::PlatformError;
+use crate::routes::openapi::examples::Examples;
+use crate::routes::test_event::program_number;
+use crate::routes::test_mode::OTHER_PROGRAM;
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct StripeConnectRequest {
+    #[schema(schema_with = program_number)]
+    program_id: Field<IdNumber>,
+    /// The processor's id of the account.
+    #[schema(value_type = String, max_length = 255)]
+    stripe_user_id: Field<String>,
+    #[schema(value_type = String, max_length = 255)]
+    webhook_endpoint_id: Field<String>,
+    /// What the endpoint's webhooks are signed with. Kept sealed, and never shown.
+    #[schema(value_type = String, min_length = 16, max_length = 255)]
+    webhook_secret: Field<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct StripeConnectAnswer {
+    /// Always true.
+    connected: bool,
+    stripe_account_id: String,
+    #[schema(required = true)]
+    webhook_endpoint_id: Option<String>,
+    /// As far as the account's own events or the dashboard have told.
+    charges_enabled: bool,
+    payouts_enabled: bool,
+}
+
+/// Connect the payment processor
+#[utoipa::path(
+    post,
+    path = "/api/v1/cli/stripe-connect",
+    operation_id = "connect_stripe",
+    tag = "set-up",
+    security(("cli_session" = []), ("program_key" = [])),
+    request_body = StripeConnectRequest,
+    responses(
+        (status = 200, description = "Connected.", body = StripeConnectAnswer),
+        (status = 403, description = "The program is another than the key's, or not theirs to change.", body = PlatformError),
+        (status = 404, description = "There is no such program.", body = PlatformError),
+        (status = 409, description = "The program is archived.", body = PlatformError),
+    )
+)]
+pub async fn connect(
+    State(app): State<App>,
+    request_id: RequestId,
+    by: Result<Connector, ApiError>,
+    body: TrackingBody,
+) -> Result<Json<StripeConnectAnswer>, ApiError> {
+    keep(&app, by, body)
+        .await
+        .map_err(|error| error.quoting(&request_id))
+}
+
+async fn keep(
+    app: &App,
+    by: Result<Connector, ApiError>,
+    body: TrackingBody,
+) -> Result<Json<StripeConnectAnswer>, ApiError> {
+    let by = by?;
+    let bytes = body.bytes()?;
+    let request: StripeConnectRequest = body::parse(&bytes)?;
+    let Field::Given(IdNumber(program_id)) = request.program_id else {
+        return Err(refused("program_id", "must be an integer"));
+    };
+    let program_id = ProgramId::new(program_id);
+    let mut transaction = app.management.begin().await?;
+    let access = by.program(&mut transaction, program_id).await?.for_change()?;
+    let changes = ConnectionChanges::connected(
+        required(request.stripe_user_id, "stripe_user_id")?,
+        required(request.webhook_endpoint_id, "webhook_endpoint_id")?,
+        required(request.webhook_secret, "webhook_secret")?,
+    );
+    let (connection, details) =
+        processor_connection::change(app, &mut transaction, program_id, changes).await?;
+    let audited = Audited {
+        workspace_id: access.workspace_id,
+        program_id: Some(program_id),
+        action: "processor_connection.updated",
+        subject_id: Some(program_id.get()),
+        details,
+    };
+    by.audit(app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(Json(StripeConnectAnswer {
+        connected: connection.status == ConnectionStatus::Connected,
+        stripe_account_id: connection.account_id.to_string(),
+        webhook_endpoint_id: connection.webhook_endpoint_id.map(|id| id.to_string()),
+        charges_enabled: connection.charges_enabled,
+        payouts_enabled: connection.payouts_enabled,
+    }))
+}
+
+fn required(field: Field<String>, name: &'static str) -> Result<String, ApiError> {
+    match field {
+        Field::Given(text) if !text.is_empty() => Ok(text),
+        Field::Given(_) | Field::Absent => Err(refused(name, "is required")),
+        Field::WrongType => Err(refused(name, "must be a string")),
+    }
+}
+
+/// Who connects.
+#[derive(Debug)]
+pub enum Connector {
+    User(CliUser),
+    Program { program_id: ProgramId, source: Source },
+}
+
+impl Connector {
+    async fn program(
+        &self,
+        connection: &mut PgConnection,
+        program_id: ProgramId,
+    ) -> Result<access::ProgramAccess, ApiError> {
+        match self {
+            Self::User(user) => {
+                user.program(connection, program_id, Permission::ProgramUpdate)
+                    .await
+            }
+            Self::Program { program_id: own, .. } if *own == program_id => {
+                access::own_program(connection, program_id).await
+            }
+            Self::Program { .. } => Err(ApiError::Forbidden(OTHER_PROGRAM)),
+        }
+    }
+
+    async fn audit(
+        &self,
+        app: &App,
+        connection: &mut PgConnection,
+        audited: Audited,
+    ) -> Result<(), ApiError> {
+        match self {
+            Self::User(user) => user.audit(app, connection, audited).await?,
+            Self::Program { program_id, source } => {
+                let actor = AuditActor::Program(*program_id);
+                source.audit(app, connection, actor, audited).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromRequestParts<App> for Connector {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        if !matches!(Credential::of(&parts.headers), Credential::Program(_)) {
+            return CliUser::from_request_parts(parts, app).await.map(Self::User);
+        }
+        let Ok(caller) = Caller::from_request_parts(parts, app).await;
+        let program_id = caller.program("Missing API token", "Internal Server Error")?;
+        let Ok(source) = Source::from_request_parts(parts, app).await;
+        Ok(Self::Program { program_id, source })
+    }
+}
+
+pub fn examples() -> Examples {
+    let connected = StripeConnectAnswer {
+        connected: true,
+        stripe_account_id: "acct_1032D82eZvKYlo2C".to_owned(),
+        webhook_endpoint_id: Some("we_1MhRcsLkdIwHu7ix".to_owned()),
+        charges_enabled: false,
+        payouts_enabled: false,
+    };
+    Examples::of_refusals([
+        refused("stripe_user_id", "is required"),
+        ApiError::Forbidden(OTHER_PROGRAM),
+        ApiError::NotFound("Program not found"),
+        access::archived(),
+        failed(),
+    ])
+    .request(
+        "An account with its webhook",
+        json!({
+            "program_id": "1",
+            "stripe_user_id": connected.stripe_account_id,
+            "webhook_endpoint_id": connected.webhook_endpoint_id,
+            "webhook_secret": "whsec_an_example_of_a_secret",
+        }),
+    )
+    .answer("Connected", connected)
+}

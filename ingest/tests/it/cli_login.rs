@@ -1,0 +1,438 @@
+//! Signing a command line in: begun there, confirmed in a browser, and the token handed over once.
+
+use chrono::TimeDelta;
+use common::domain::account::UserKind;
+use common::domain::permission::Role;
+use common::runtime::clock::Clock;
+use futures::future::join_all;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::people::{Person, Workspace, refused};
+use crate::stack::{Answer, Stack, noon};
+
+const UNKNOWN: &str = "A CLI login session does not exist";
+const CONFIRM: &str = "/api/auth/cli/confirm";
+
+async fn start(stack: &Stack) -> String {
+    let started = stack
+        .send(stack.request(Method::POST, "/api/v1/cli/auth/start"))
+        .await;
+    assert_eq!(started.status, StatusCode::OK, "{started:?}");
+    started.body["state"].as_str().unwrap().to_owned()
+}
+
+async fn poll(stack: &Stack, state: &str) -> Answer {
+    let path = format!("/api/v1/cli/auth/poll?state={state}");
+    stack.send(stack.request(Method::GET, &path)).await
+}
+
+async fn confirm(stack: &Stack, person: &Person, state: &str) -> Answer {
+    stack
+        .submit(CONFIRM, Some(&person.token), json!({ "state": state }))
+        .await
+}
+
+/// A command line connected by a workspace's owner: its token.
+pub async fn connected(stack: &Stack, workspace: &Workspace) -> String {
+    let state = start(stack).await;
+    let body = json!({ "state": state, "workspace_id": workspace.workspace_id.get() });
+    let confirmed = stack.submit(CONFIRM, Some(&workspace.owner.token), body).await;
+    assert_eq!(confirmed.status, StatusCode::OK, "{confirmed:?}");
+    poll(stack, &state).await.body["token"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[tokio::test]
+async fn a_login_is_begun_confirmed_and_its_token_handed_over_once() {
+    let stack = Stack::start_with(Clock::manual(noon())).await;
+    let acme = stack.workspace("acme").await;
+    let started = stack
+        .send(stack.request(Method::POST, "/api/v1/cli/auth/start"))
+        .await;
+    let state = started.body["state"].as_str().unwrap();
+    assert!(state.starts_with("affl_"));
+    assert_eq!(started.body["expires_at"], "2026-03-01T12:05:00.000Z");
+    assert_eq!(
+        started.body["auth_url"],
+        format!("http://127.0.0.1:8080/cli/login#state={state}")
+    );
+    assert_eq!(
+        started.body["poll_url"],
+        format!("http://127.0.0.1:8080/api/v1/cli/auth/poll?state={state}")
+    );
+    assert!(!started.header("x-request-id").is_empty() && !started.header("x-ratelimit-limit").is_empty());
+    assert_eq!(poll(&stack, state).await.body, json!({ "status": "pending" }));
+    let confirmed = confirm(&stack, &acme.owner, state).await;
+    let workspace_id = acme.workspace_id.get();
+    assert_eq!(
+        confirmed.body,
+        json!({ "data": { "workspace_id": workspace_id, "workspace_name": "acme" } })
+    );
+    // Who asks for the head alone takes nothing away.
+    let path = format!("/api/v1/cli/auth/poll?state={state}");
+    let head = stack.send(stack.request(Method::HEAD, &path)).await;
+    assert_eq!(head.status, StatusCode::METHOD_NOT_ALLOWED);
+    let complete = poll(&stack, state).await;
+    let token = complete.body["token"].as_str().unwrap();
+    assert_eq!(
+        complete.body,
+        json!({ "status": "complete", "token": token, "email": "owner@acme.example", "advertiser_id": workspace_id })
+    );
+    assert_eq!(complete.header("cache-control"), "no-store");
+    assert_eq!(poll(&stack, state).await.body, json!({ "status": "consumed" }));
+    assert_eq!(stack.get("/api/v1/cli/programs", token).await.body, json!([]));
+    // It is the command line's, not the dashboard's, and the other way round.
+    for path in ["/api/users/me", "/api/advertiser/affiliate-programs"] {
+        assert_eq!(
+            stack.get(path, token).await.status,
+            StatusCode::UNAUTHORIZED,
+            "{path}"
+        );
+    }
+    let dashboard = stack.get("/api/v1/cli/programs", &acme.owner.token).await;
+    refused(
+        &dashboard,
+        401,
+        "This credential is not accepted here",
+        "dashboard",
+    );
+    // Neither the state nor the token is stored as it is.
+    let stored: String = stack.value("SELECT string_agg(l::text, '') || string_agg(s::text, '') || string_agg(a::text, '') FROM cli_logins l, sessions s, audit_log a").await;
+    assert!(!stored.contains(state) && !stored.contains(token));
+    let actions: String = stack
+        .value("SELECT string_agg(action, ', ' ORDER BY id) FROM audit_log")
+        .await;
+    assert_eq!(actions, "cli_login.confirmed, cli_session.opened");
+    stack.clock.advance(TimeDelta::days(90));
+    assert_eq!(
+        stack.get("/api/v1/cli/programs", token).await.status,
+        StatusCode::UNAUTHORIZED
+    );
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn of_many_polls_at_once_one_gets_the_token() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let state = start(&stack).await;
+    confirm(&stack, &acme.owner, &state).await;
+    let answers = join_all((0..12).map(|_| poll(&stack, &state))).await;
+    let with = |status: &str| {
+        answers
+            .iter()
+            .filter(|answer| answer.body["status"] == status)
+            .count()
+    };
+    assert_eq!((with("complete"), with("consumed")), (1, 11), "{answers:?}");
+    assert_eq!(
+        stack
+            .value::<i64>("SELECT count(*) FROM sessions WHERE kind = 'cli'")
+            .await,
+        1
+    );
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn of_two_who_confirm_at_once_one_does() {
+    let stack = Stack::start().await;
+    let (acme, rival) = (stack.workspace("acme").await, stack.workspace("rival").await);
+    let state = start(&stack).await;
+    let (one, other) = tokio::join!(
+        confirm(&stack, &acme.owner, &state),
+        confirm(&stack, &rival.owner, &state)
+    );
+    let mut statuses = [one.status.as_u16(), other.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 409]);
+    let winner = if one.status == StatusCode::OK {
+        &acme
+    } else {
+        &rival
+    };
+    assert_eq!(
+        poll(&stack, &state).await.body["advertiser_id"],
+        winner.workspace_id.get()
+    );
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn after_five_minutes_it_is_too_late_to_confirm_and_to_take_the_token() {
+    let clock = Clock::manual(noon());
+    let stack = Stack::start_with(clock.clone()).await;
+    let acme = stack.workspace("acme").await;
+    let (confirmed, late) = (start(&stack).await, start(&stack).await);
+    assert_eq!(
+        confirm(&stack, &acme.owner, &confirmed).await.status,
+        StatusCode::OK
+    );
+    clock.advance(TimeDelta::minutes(5) - TimeDelta::milliseconds(1));
+    assert_eq!(poll(&stack, &late).await.body, json!({ "status": "pending" }));
+    clock.advance(TimeDelta::milliseconds(1));
+    for state in [&confirmed, &late] {
+        assert_eq!(poll(&stack, state).await.body, json!({ "status": "expired" }));
+    }
+    let expired = "This CLI login session has expired. Run the login command again.";
+    refused(&confirm(&stack, &acme.owner, &late).await, 400, expired, "late");
+    assert_eq!(
+        stack
+            .value::<i64>("SELECT count(*) FROM sessions WHERE kind = 'cli'")
+            .await,
+        0
+    );
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_login_nobody_began_does_not_exist() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let strange = "affl_00000000000000000000000000000000000000000000v01U5";
+    let forged = common::domain::token::CliLoginToken::generate([1; 32]);
+    for state in ["nonsense", strange, forged.expose(), ""] {
+        refused(&poll(&stack, state).await, 404, UNKNOWN, state);
+        refused(&confirm(&stack, &acme.owner, state).await, 404, UNKNOWN, state);
+    }
+    let without = stack
+        .send(stack.request(Method::GET, "/api/v1/cli/auth/poll"))
+        .await;
+    refused(&without, 400, "state is required", "without");
+    let without = stack.submit(CONFIRM, Some(&acme.owner.token), json!({})).await;
+    refused(&without, 400, "state is required", "without");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn only_who_runs_a_workspace_connects_a_command_line_to_it() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let rival = stack.workspace("rival").await;
+    let member = stack
+        .member(acme.workspace_id, "member@acme.example", Role::Member)
+        .await;
+    let ada = stack.user(UserKind::Partner, "ada@partner.example").await;
+    let ada = stack.signed_in(ada, "ada@partner.example").await;
+    let state = start(&stack).await;
+    let named = async |person: &Person, workspace: &Workspace| {
+        let body = json!({ "state": state, "workspace_id": workspace.workspace_id.get() });
+        stack.submit(CONFIRM, Some(&person.token), body).await
+    };
+    for (who, answer) in [
+        ("member", confirm(&stack, &member, &state).await),
+        ("partner", confirm(&stack, &ada, &state).await),
+        ("stranger", named(&rival.owner, &acme).await),
+    ] {
+        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{who}: {answer:?}");
+    }
+    let nobody = stack.submit(CONFIRM, None, json!({ "state": state })).await;
+    refused(&nobody, 401, "Missing or invalid credentials", "nobody");
+    // Who runs several says which.
+    let both = format!(
+        "INSERT INTO workspace_members (workspace_id, user_id, role) VALUES ({}, {}, 'admin')",
+        rival.workspace_id, acme.owner.user_id
+    );
+    stack.execute(&both).await;
+    let unnamed = confirm(&stack, &acme.owner, &state).await;
+    refused(
+        &unnamed,
+        400,
+        "workspace_id is required: you run several workspaces",
+        "unnamed",
+    );
+    assert_eq!(
+        named(&acme.owner, &rival).await.body["data"]["workspace_name"],
+        "rival"
+    );
+    let token = poll(&stack, &state).await.body["token"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let init = |advertiser: Value| {
+        let body = json!({ "name": "P", "commission_type": "percent", "commission_rate": 20, "advertiser_id": advertiser });
+        stack.submit("/api/v1/cli/init", Some(&token), body)
+    };
+    // The command line acts there and nowhere else, though its owner runs the other one, too.
+    let elsewhere = init(json!(acme.workspace_id.get())).await;
+    refused(
+        &elsewhere,
+        403,
+        "You do not have access to this resource",
+        "elsewhere",
+    );
+    assert_eq!(
+        init(json!(rival.workspace_id.to_string())).await.status,
+        StatusCode::OK
+    );
+    // And only while its owner runs it.
+    stack
+        .execute("UPDATE workspace_members SET role = 'member'")
+        .await;
+    for answer in [
+        init(Value::Null).await,
+        stack.get("/api/v1/cli/programs", &token).await,
+    ] {
+        refused(&answer, 403, "You do not have access to this resource", "no more");
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_suspended_account_connects_nothing() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let (confirmed, open) = (start(&stack).await, start(&stack).await);
+    confirm(&stack, &acme.owner, &confirmed).await;
+    let token = connected(&stack, &acme).await;
+    stack.execute("UPDATE users SET status = 'suspended'").await;
+    for answer in [
+        poll(&stack, &confirmed).await,
+        confirm(&stack, &acme.owner, &open).await,
+    ] {
+        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{answer:?}");
+        assert_eq!(
+            answer.body["error"]["details"],
+            json!({ "code": "ACCOUNT_BLOCKED" })
+        );
+    }
+    assert_eq!(
+        stack.get("/api/v1/cli/programs", &token).await.status,
+        StatusCode::UNAUTHORIZED
+    );
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn logins_count_by_address_and_every_answer_says_where_it_stands() {
+    let mut stack = Stack::without_services(Clock::manual(noon())).await;
+    stack.settings.push(("CLI_LIMIT", "2".to_owned()));
+    stack.start_services().await;
+    let start = |address: &'static str| {
+        let request = stack.request(Method::POST, "/api/v1/cli/auth/start");
+        stack.send(request.header("x-forwarded-for", address))
+    };
+    // The minute may turn once between them, so that the third or the fifth is refused.
+    let mut limited = None;
+    for _ in 0..5 {
+        let answer = start("192.0.2.1").await;
+        assert_eq!(answer.header("x-ratelimit-limit"), "2");
+        limited = limited.or((answer.status == StatusCode::TOO_MANY_REQUESTS).then_some(answer));
+    }
+    let limited = limited.unwrap();
+    assert_eq!(limited.body["error"]["code"], "rate_limited");
+    assert!(!limited.header("retry-after").is_empty() && !limited.header("x-request-id").is_empty());
+    assert_eq!(start("192.0.2.2").await.status, StatusCode::OK);
+    // A page of another site is refused, and counted.
+    let foreign = stack
+        .request(Method::POST, "/api/v1/cli/auth/start")
+        .header("origin", "https://evil.example");
+    let foreign = stack.send(foreign.header("x-forwarded-for", "192.0.2.3")).await;
+    assert_eq!(foreign.status, StatusCode::FORBIDDEN);
+    assert_eq!(foreign.header("x-ratelimit-remaining"), "1");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_failure_quotes_the_id_of_its_request() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let token = connected(&stack, &acme).await;
+    stack.execute("ALTER TABLE cli_logins RENAME TO gone").await;
+    stack.execute("ALTER TABLE sessions RENAME TO lost").await;
+    let send = |method: Method, path: &str| {
+        let request = stack
+            .request(method, path)
+            .header("x-request-id", "r-1")
+            .bearer_auth(&token);
+        stack.send(request.json(&json!({})))
+    };
+    let state = common::domain::token::CliLoginToken::generate([1; 32]);
+    let poll = format!("/api/v1/cli/auth/poll?state={}", state.expose());
+    for (method, path) in [
+        (Method::POST, "/api/v1/cli/auth/start"),
+        (Method::GET, poll.as_str()),
+        (Method::POST, "/api/v1/cli/init"),
+        (Method::GET, "/api/v1/cli/programs"),
+        (Method::POST, "/api/v1/cli/stripe-connect"),
+    ] {
+        let failed = send(method, path).await;
+        assert_eq!(failed.status, StatusCode::INTERNAL_SERVER_ERROR, "{path}");
+        assert!(failed.message().ends_with("r-1"), "{path}: {failed:?}");
+        assert_eq!(
+            failed.body["error"]["details"],
+            json!({ "request_id": "r-1" }),
+            "{path}"
+        );
+        assert_eq!(failed.header("x-request-id"), "r-1");
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn logins_and_sessions_that_are_long_over_are_forgotten() {
+    let mut stack = Stack::start_with(Clock::manual(noon())).await;
+    let acme = stack.workspace("acme").await;
+    connected(&stack, &acme).await;
+    start(&stack).await;
+    stack.stop_workers().await;
+    // The dashboard's session ended after 14 days and is kept for 90 more; the command line's ends in 90 days.
+    stack
+        .clock
+        .advance(TimeDelta::days(14 + 90) + TimeDelta::milliseconds(1));
+    // A worker's upkeep begins with a round.
+    stack.start_worker();
+    stack
+        .eventually("what is over is forgotten", async || {
+            let kinds = "SELECT coalesce(string_agg(kind, ' '), '') FROM sessions";
+            stack.value::<i64>("SELECT count(*) FROM cli_logins").await == 0
+                && stack.value::<String>(kinds).await == "cli"
+        })
+        .await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn the_page_runs_its_own_script_only_and_cannot_be_framed() {
+    let stack = Stack::start().await;
+    let page = stack.send(stack.request(Method::GET, "/cli/login")).await;
+    let policy = page.header("content-security-policy");
+    for rule in [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ] {
+        assert!(policy.contains(rule), "{policy}");
+    }
+    assert_eq!(page.header("x-frame-options"), "DENY");
+    assert_eq!(page.header("referrer-policy"), "no-referrer");
+    assert_eq!(page.header("x-content-type-options"), "nosniff");
+    let html = page.body.as_str().unwrap();
+    for (path, kind) in [
+        ("/cli/login.js", "text/javascript"),
+        ("/cli/login.css", "text/css"),
+    ] {
+        let file = stack.send(stack.request(Method::GET, path)).await;
+        assert!(file.header("content-type").starts_with(kind), "{path}");
+        assert!(html.contains(path));
+        let text = file.body.as_str().unwrap();
+        for risky in [
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "http://",
+            "https://",
+        ] {
+            assert!(!text.contains(risky) && !html.contains(risky), "{path}: {risky}");
+        }
+    }
+    stack.stop().await;
+}

@@ -1,0 +1,405 @@
+//! Partners of a program: invited, approved, suspended, approved again; and what each of it does to clicks and sales.
+
+use common::domain::permission::Role;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::people::{Person, Workspace, refused};
+use crate::stack::{Answer, Stack};
+
+pub const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
+
+/// A program made over HTTP, with the session of its workspace's owner; 20 % of every payment for ever.
+pub struct Managed {
+    pub id: i64,
+    pub api_token: String,
+    pub owner: Person,
+}
+
+impl Managed {
+    pub async fn new(stack: &Stack, workspace: &Workspace, name: &str) -> Self {
+        let owner = workspace.owner.clone();
+        let made = stack
+            .submit(PROGRAMS, Some(&owner.token), json!({ "name": name }))
+            .await;
+        assert_eq!(made.status, StatusCode::CREATED, "{:?}", made.body);
+        let program = Self {
+            id: made.body["data"]["id"].as_i64().unwrap(),
+            api_token: made.body["data"]["api_token"].as_str().unwrap().to_owned(),
+            owner,
+        };
+        let policy = json!({ "commission_type": "cps_lifetime", "rate_bps": 2000 });
+        let set = program.submit(stack, "commission-policies", policy).await;
+        assert_eq!(set.status, StatusCode::CREATED, "{:?}", set.body);
+        program
+    }
+
+    /// What stands below the program, such as `partners`.
+    pub fn path(&self, below: &str) -> String {
+        format!("{PROGRAMS}/{}/{below}", self.id)
+    }
+
+    pub async fn get(&self, stack: &Stack, below: &str) -> Answer {
+        stack.get(&self.path(below), &self.owner.token).await
+    }
+
+    pub async fn submit(&self, stack: &Stack, below: &str, body: Value) -> Answer {
+        stack
+            .submit(&self.path(below), Some(&self.owner.token), body)
+            .await
+    }
+
+    pub async fn put(&self, stack: &Stack, below: &str, body: Value) -> Answer {
+        stack.put(&self.path(below), &self.owner.token, body).await
+    }
+
+    /// Adds a partner; what was answered.
+    pub async fn partner(&self, stack: &Stack, email: &str, status: &str) -> Value {
+        let body = json!({ "name": "Ada", "email": email, "status": status });
+        let added = self.submit(stack, "partners", body).await;
+        assert_eq!(added.status, StatusCode::CREATED, "{:?}", added.body);
+        added.body["data"].clone()
+    }
+
+    /// Makes a link of a partner; what was answered.
+    pub async fn link(&self, stack: &Stack, partner: &Value, code: &str) -> Value {
+        let body = json!({ "partner_program_id": partner["id"], "short_code": code });
+        let made = self.submit(stack, "referral-links", body).await;
+        assert_eq!(made.status, StatusCode::CREATED, "{:?}", made.body);
+        made.body["data"].clone()
+    }
+
+    pub async fn sale(&self, stack: &Stack, transaction_id: &str, customer_key: &str) -> Answer {
+        let body =
+            json!({ "transaction_id": transaction_id, "amount_cents": 5000, "customer_key": customer_key });
+        stack.post("sale", Some(&self.api_token), body).await
+    }
+
+    /// A customer who came through a link.
+    pub async fn customer(&self, stack: &Stack, code: &str, customer_key: &str) {
+        let click_id = stack.click(code).await;
+        let body = json!({ "click_id": click_id, "customer_key": customer_key });
+        let lead = stack.post("lead", Some(&self.api_token), body).await;
+        assert_eq!(lead.status, StatusCode::OK, "{lead:?}");
+    }
+}
+
+/// How often something stands in the audit log.
+pub async fn audited(stack: &Stack, action: &str) -> i64 {
+    sqlx::query_scalar("SELECT count(*) FROM audit_log WHERE action = $1")
+        .bind(action)
+        .fetch_one(stack.pool())
+        .await
+        .unwrap()
+}
+
+/// The token of an invitation's link.
+pub fn token(invitation_url: &Value) -> String {
+    let url = invitation_url.as_str().unwrap();
+    let token = url.strip_prefix("http://127.0.0.1:8080/invitations/").unwrap();
+    assert!(token.starts_with("affi_"), "{url}");
+    token.to_owned()
+}
+
+async fn click_status(stack: &Stack, code: &str) -> StatusCode {
+    stack.click_with(code, json!({})).await.status
+}
+
+#[tokio::test]
+async fn a_partner_is_one_record_of_the_workspace_by_address() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let other = Managed::new(&stack, &acme, "Other").await;
+    let ada = json!({ "name": "Ada", "email": "Ada@letters.example" });
+    let added = program.submit(&stack, "partners", ada).await;
+    assert_eq!(added.status, StatusCode::CREATED);
+    let data = &added.body["data"];
+    for (name, value) in [
+        ("name", json!("Ada")),
+        ("email", json!("Ada@letters.example")),
+        ("status", json!("pending")),
+        ("has_account", json!(false)),
+        ("clicks", json!(0)),
+        ("last_clicked", Value::Null),
+        ("balances", json!([])),
+    ] {
+        assert_eq!(data[name], value, "{name}");
+    }
+    let token = token(&data["invitation_url"]);
+    let stored: String = stack
+        .value("SELECT string_agg(i::text, ' ') || string_agg(a::text, ' ') FROM invitations i, audit_log a")
+        .await;
+    assert!(
+        !stored.contains(&token) && !stored.contains(&token[5..]),
+        "{stored}"
+    );
+    let again = json!({ "name": "A.", "email": " ada@LETTERS.example " });
+    let twice = program.submit(&stack, "partners", again.clone()).await;
+    refused(&twice, 409, "This partner is in the program already", "twice");
+    // The same somebody in another program, under the name they had.
+    let elsewhere = other.submit(&stack, "partners", again).await.body["data"].clone();
+    assert_eq!(elsewhere["partner_id"], data["partner_id"]);
+    assert_ne!(elsewhere["id"], data["id"]);
+    assert_eq!(elsewhere["name"], "Ada");
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 1);
+    assert_eq!(audited(&stack, "partner.invited").await, 2);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_new_partner_needs_a_name_and_an_address() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    for (body, message) in [
+        (json!({ "email": "ada@letters.example" }), "name is required"),
+        (json!({ "name": "Ada" }), "email is required"),
+        (
+            json!({ "name": "Ada", "email": "ada" }),
+            "email must be an e-mail address",
+        ),
+        (json!({ "name": "Ada", "email": 5 }), "email must be a string"),
+        (
+            json!({ "name": "Ada", "email": "ada@letters.example", "status": "suspended" }),
+            "status must be pending or approved",
+        ),
+    ] {
+        let answer = program.submit(&stack, "partners", body).await;
+        refused(&answer, 400, message, message);
+    }
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 0);
+    let ada = program.partner(&stack, "ada@letters.example", "pending").await;
+    let one = format!("partners/{}", ada["id"]);
+    for (body, message) in [
+        (
+            json!({ "status": "pending" }),
+            "status must be approved or suspended",
+        ),
+        (json!({ "status": null }), "status must be approved or suspended"),
+        (json!({ "name": "" }), "name is required"),
+    ] {
+        refused(&program.put(&stack, &one, body).await, 400, message, message);
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn partners_are_listed_by_status_and_found_in_their_program_only() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let other = Managed::new(&stack, &acme, "Other").await;
+    let ada = program.partner(&stack, "ada@letters.example", "pending").await;
+    let bruno = program.partner(&stack, "bruno@reviews.example", "approved").await;
+    other.partner(&stack, "carla@blog.example", "approved").await;
+    let all = program.get(&stack, "partners").await;
+    let ids = |answer: &Answer| -> Vec<Value> {
+        let partners = answer.body["data"].as_array().unwrap();
+        partners.iter().map(|partner| partner["id"].clone()).collect()
+    };
+    assert_eq!(ids(&all), [bruno["id"].clone(), ada["id"].clone()]);
+    let approved = program.get(&stack, "partners?status=approved&pageSize=1").await;
+    assert_eq!(ids(&approved), [bruno["id"].clone()]);
+    assert_eq!(
+        approved.body["meta"]["pagination"],
+        json!({ "page": 1, "pageSize": 1, "pageCount": 1, "total": 1 })
+    );
+    refused(
+        &program.get(&stack, "partners?status=gone").await,
+        400,
+        "status must be one of pending, approved, suspended",
+        "status",
+    );
+    let one = format!("partners/{}", ada["id"]);
+    let read = program.get(&stack, &one).await;
+    assert_eq!(read.body["data"]["email"], "ada@letters.example");
+    assert!(!read.body.to_string().contains("invitation"));
+    for answer in [
+        other.get(&stack, &one).await,
+        other.put(&stack, &one, json!({ "status": "approved" })).await,
+        other
+            .submit(&stack, &format!("{one}/invitation"), json!({}))
+            .await,
+        program.get(&stack, "partners/999999").await,
+    ] {
+        refused(&answer, 404, "Partner not found", "another program's");
+    }
+    // Who may look may not therefore change.
+    let member = stack
+        .member(acme.workspace_id, "member@acme.example", Role::Member)
+        .await;
+    stack
+        .execute(&format!(
+            "INSERT INTO member_permissions SELECT id, {}, '{{program:read}}' FROM workspace_members WHERE user_id = {}",
+            program.id, member.user_id
+        ))
+        .await;
+    let path = program.path(&one);
+    assert_eq!(stack.get(&path, &member.token).await.status, StatusCode::OK);
+    let change = stack
+        .put(&path, &member.token, json!({ "status": "approved" }))
+        .await;
+    assert_eq!(change.status, StatusCode::FORBIDDEN);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_membership_works_while_it_is_approved_and_not_while_it_is_suspended() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let ada = program.partner(&stack, "ada@letters.example", "pending").await;
+    let one = format!("partners/{}", ada["id"]);
+    let status = |status: &'static str| program.put(&stack, &one, json!({ "status": status }));
+    assert_eq!(status("approved").await.body["data"]["status"], "approved");
+    program.link(&stack, &ada, "ada").await;
+    program.customer(&stack, "ada", "user-1").await;
+    let first = program.sale(&stack, "t1", "user-1").await;
+    assert!(first.body["commission_id"].is_i64(), "{first:?}");
+
+    assert_eq!(status("suspended").await.body["data"]["status"], "suspended");
+    stack
+        .eventually("the link is off", async || {
+            click_status(&stack, "ada").await == StatusCode::GONE
+        })
+        .await;
+    let second = program.sale(&stack, "t2", "user-1").await;
+    let message = "No partner-program relationship found for this customer";
+    refused(&second, 400, message, "suspended");
+
+    assert_eq!(status("approved").await.body["data"]["status"], "approved");
+    stack
+        .eventually("the link is on", async || {
+            click_status(&stack, "ada").await == StatusCode::OK
+        })
+        .await;
+    let third = program.sale(&stack, "t2", "user-1").await;
+    assert!(third.body["commission_id"].is_i64(), "{third:?}");
+    stack.verify().await;
+    let shown = program.get(&stack, &one).await.body["data"].clone();
+    assert_eq!(
+        shown["balances"],
+        json!([{ "currency": "USD", "balance_cents": 2000 }])
+    );
+    assert!(shown["clicks"].as_i64().unwrap() >= 2 && shown["last_clicked"].is_string());
+    assert_eq!(audited(&stack, "partner.suspended").await, 1);
+    assert_eq!(audited(&stack, "partner.approved").await, 2);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn of_many_approvals_at_once_one_is_written_down() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let ada = program.partner(&stack, "ada@letters.example", "pending").await;
+    let one = format!("partners/{}", ada["id"]);
+    let approve = || program.put(&stack, &one, json!({ "status": "approved" }));
+    let answers = tokio::join!(approve(), approve(), approve(), approve());
+    for answer in [answers.0, answers.1, answers.2, answers.3] {
+        assert_eq!(answer.body["data"]["status"], "approved", "{answer:?}");
+    }
+    assert_eq!(audited(&stack, "partner.approved").await, 1);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn of_many_invitations_of_one_address_at_once_one_partner_is_made() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let invite = || {
+        let body = json!({ "name": "Ada", "email": "ada@letters.example" });
+        program.submit(&stack, "partners", body)
+    };
+    let answers = tokio::join!(invite(), invite(), invite(), invite());
+    let mut statuses = [answers.0, answers.1, answers.2, answers.3].map(|answer| answer.status.as_u16());
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409, 409, 409]);
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 1);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn workspaces_that_invite_the_same_address_learn_nothing_of_each_other() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let rival = stack.workspace("rival").await;
+    let ours = Managed::new(&stack, &acme, "Ours").await;
+    let theirs = Managed::new(&stack, &rival, "Theirs").await;
+    let later = Managed::new(&stack, &rival, "Later").await;
+    let ada = ours.partner(&stack, "ada@letters.example", "approved").await;
+    let accept = json!({ "token": token(&ada["invitation_url"]), "name": "Ada L.", "password": "correct horse battery" });
+    let accepted = stack.submit("/api/auth/invitations/accept", None, accept).await;
+    assert_eq!(accepted.status, StatusCode::CREATED, "{accepted:?}");
+
+    let body = json!({ "name": "Somebody", "email": "ada@letters.example" });
+    for program in [&theirs, &later] {
+        let added = program.submit(&stack, "partners", body.clone()).await.body["data"].clone();
+        // They are told what they would be told of an address nobody has.
+        assert_eq!(added["has_account"], false);
+        assert_eq!(added["name"], "Somebody");
+        token(&added["invitation_url"]);
+        assert_ne!(added["partner_id"], ada["partner_id"]);
+    }
+    let list = theirs.get(&stack, "partners").await;
+    assert_eq!(list.body["meta"]["pagination"]["total"], 1);
+    assert!(!list.body.to_string().contains("Ada L."));
+    let one = format!("partners/{}", ada["id"]);
+    refused(
+        &theirs.get(&stack, &one).await,
+        404,
+        "Partner not found",
+        "through their program",
+    );
+    let through_ours = stack.get(&ours.path(&one), &rival.owner.token).await;
+    assert_eq!(through_ours.status, StatusCode::FORBIDDEN);
+    // Whoever invited them knows of their account.
+    let known = ours.get(&stack, &one).await.body["data"].clone();
+    assert_eq!(known["has_account"], true);
+    let again = ours.submit(&stack, &format!("{one}/invitation"), json!({})).await;
+    refused(&again, 409, "This partner has an account already", "again");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn an_archived_program_keeps_its_partners_as_they_are() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let ada = program.partner(&stack, "ada@letters.example", "approved").await;
+    let link = program.link(&stack, &ada, "ada").await;
+    let path = format!("{PROGRAMS}/{}", program.id);
+    stack.delete(&path, &acme.owner.token).await;
+    let one = format!("partners/{}", ada["id"]);
+    let policy = json!({ "commission_type": "cps_lifetime", "rate_bps": 1 });
+    for answer in [
+        program
+            .submit(&stack, "partners", json!({ "name": "B", "email": "b@c.example" }))
+            .await,
+        program.put(&stack, &one, json!({ "status": "suspended" })).await,
+        program
+            .submit(&stack, &format!("{one}/invitation"), json!({}))
+            .await,
+        program
+            .submit(
+                &stack,
+                "referral-links",
+                json!({ "partner_program_id": ada["id"] }),
+            )
+            .await,
+        program
+            .put(
+                &stack,
+                &format!("referral-links/{}", link["id"]),
+                json!({ "status": "inactive" }),
+            )
+            .await,
+        program.submit(&stack, "commission-policies", policy).await,
+    ] {
+        refused(&answer, 409, "This program is archived", "a change");
+    }
+    assert_eq!(program.get(&stack, "partners").await.status, StatusCode::OK);
+    stack.stop().await;
+}
