@@ -10,6 +10,7 @@ mod output;
 mod password;
 mod program;
 mod progress;
+mod rollups;
 mod seed_demo;
 mod user;
 mod verify;
@@ -75,6 +76,9 @@ enum Command {
     /// Records the pipeline gave up: list, show, replay
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
+    /// What the dashboard reads instead of counting events: rebuild
+    #[command(subcommand)]
+    Rollups(rollups::Rollups),
 }
 
 #[tokio::main]
@@ -99,6 +103,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Link(link) => link.run(&pool).await?,
         Command::Key(key) => key.run(&pool).await?,
         Command::Verify => verify::run(&pool).await?,
+        Command::Rollups(rollups) => output::lines(rollups.run(&pool).await?),
         Command::Outbox(outbox) => return outbox.run(&pool).await,
         Command::DeadLetters(letters) => return letters.run(&pool).await,
     }

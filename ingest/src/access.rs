@@ -14,8 +14,6 @@
 //! No usable credential, or one of another kind, is 401; a good one of the wrong person is 403. What is asked of one
 //! program then goes through [`Advertiser::program`]: unknown is 404, not theirs or not permitted is 403.
 
-#![allow(dead_code, reason = "the routes of partners come next")]
-
 mod cli;
 mod differences;
 mod origin;
@@ -71,7 +69,6 @@ pub struct User {
 #[derive(Debug)]
 pub struct SignedIn {
     pub user: User,
-    pub kind: UserKind,
     pub source: Source,
 }
 
@@ -276,10 +273,9 @@ impl FromRequestParts<App> for SignedIn {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let (user, kind) = dashboard(&holder(app, parts).await?, None)?;
+        let (user, _) = dashboard(&holder(app, parts).await?, None)?;
         Ok(Self {
             user,
-            kind,
             source: Source::of(parts),
         })
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use common::domain::sealed::SealingKeys;
 use common::runtime::clock::Clock;
 use sqlx::PgPool;
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::customer_ids::CustomerIds;
@@ -15,6 +16,7 @@ use crate::limits::Limits;
 use crate::origin::OriginConfig;
 use crate::passwords::Passwords;
 use crate::pipeline::Pipeline;
+use crate::reads::Reads;
 
 #[derive(Debug, Clone)]
 pub struct App {
@@ -23,6 +25,8 @@ pub struct App {
     pub pool: PgPool,
     /// For the management routes: however many people look at their programs, claims keep their connections.
     pub management: PgPool,
+    /// For what the dashboard shows of events and their sums.
+    pub reads: Reads,
     pub passwords: Passwords,
     /// For secrets of payment processors.
     pub sealing_keys: Arc<SealingKeys>,
@@ -37,6 +41,8 @@ pub struct App {
     pub origin: OriginConfig,
     /// Of one request.
     pub body_limit_bytes: u64,
+    /// Cancelled when answers that have no end of their own must find one.
+    pub closing: CancellationToken,
 }
 
 impl App {

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use common::runtime::config::{
-    HttpConfig, KeysConfig, NatsConfig, PostgresConfig, RedisConfig, SecretsConfig,
+    HttpConfig, KeysConfig, NatsConfig, PostgresConfig, RedisConfig, SecretText, SecretsConfig,
 };
 use ipnet::IpNet;
 use url::Url;
@@ -37,6 +37,13 @@ pub struct Config {
     /// Connections for the management routes, apart from those of the tracking routes.
     #[arg(long, env = "MANAGEMENT_POOL_SIZE", default_value_t = 4)]
     pub management_pool_size: u32,
+    /// Address of a replica, as a `postgres:` URL, for what the dashboard shows of events and their sums. Without one, or
+    /// while it cannot be reached, they are read from the database itself.
+    #[arg(long, env = "REPLICA_DATABASE_URL", hide_env_values = true)]
+    pub replica_database_url: Option<SecretText>,
+    /// Connections for what the dashboard shows of events and their sums.
+    #[arg(long, env = "READS_POOL_SIZE", default_value_t = 4)]
+    pub reads_pool_size: u32,
     #[command(flatten)]
     pub origin: OriginConfig,
     /// Milliseconds a caller waits for the outcome of a lead, sale or refund before it is told 500 (unknown).

@@ -24,6 +24,7 @@ mod passwords;
 mod payout;
 mod pipeline;
 mod query;
+mod reads;
 mod request_id;
 mod rotation;
 mod routes;
@@ -54,6 +55,7 @@ use crate::existing_clicks::ExistingClicks;
 use crate::limits::Limits;
 use crate::passwords::Passwords;
 use crate::pipeline::Pipeline;
+use crate::reads::Reads;
 
 /// Serves until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
@@ -87,8 +89,10 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         )
     };
     let codec = Arc::new(config.keys.click_id_codec());
+    let management = postgres::connect_lazily(&management, "ingest management")?;
     Ok(App {
-        management: postgres::connect_lazily(&management, "ingest management")?,
+        reads: Reads::connect(config, management.clone())?,
+        management,
         passwords: Passwords::new(App::random())?,
         sealing_keys: Arc::new(config.secrets.sealing_keys()),
         public_url: config.public_url.clone(),
@@ -115,6 +119,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         )?,
         origin: config.origin.clone(),
         body_limit_bytes: config.http.body_limit_bytes as u64,
+        closing: lifecycle.soft().clone(),
         clock,
         pool,
     })

@@ -22,4 +22,8 @@ pub struct Config {
     /// with SEND_CLIENT_IP.
     #[arg(long, env = "GEOIP_DB_PATH")]
     pub geoip_db_path: Option<PathBuf>,
+    /// Whole months for which single clicks and leads are kept, besides the current one; for ever if not set. What they
+    /// add up to stays, and so do customers, sales and commissions.
+    #[arg(long, env = "EVENT_RETENTION_MONTHS", value_parser = clap::value_parser!(u32).range(1..=1_200))]
+    pub event_retention_months: Option<u32>,
 }

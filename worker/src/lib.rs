@@ -7,6 +7,7 @@ pub mod config;
 mod customer_lookup;
 mod health;
 mod relay;
+mod rollups;
 mod steps;
 mod upkeep;
 mod visitor;
@@ -14,6 +15,7 @@ mod visitor;
 use std::sync::Arc;
 
 use anyhow::Context;
+use chrono::Months;
 use common::bus;
 use common::bus::connect::Bus;
 use common::bus::consume::{ConsumeBounds, Step, consume};
@@ -36,6 +38,7 @@ use crate::steps::refund::RefundStep;
 use crate::steps::sale::SaleStep;
 use crate::steps::test_chain::TestChainStep;
 use crate::steps::test_event::TestEventStep;
+use crate::upkeep::Upkeep;
 use crate::visitor::Visitors;
 
 /// Works until shutdown.
@@ -71,9 +74,16 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
         outbox_filled: Arc::clone(&context.outbox_filled),
     };
     lifecycle.tasks().spawn(relay.run(lifecycle.clone()));
+    let upkeep = Upkeep {
+        clock,
+        event_retention: config.event_retention_months.map(Months::new),
+    };
     lifecycle
         .tasks()
-        .spawn(upkeep::run(pool.clone(), clock, lifecycle.clone()));
+        .spawn(upkeep.run(pool.clone(), lifecycle.clone()));
+    lifecycle
+        .tasks()
+        .spawn(rollups::run(pool.clone(), lifecycle.clone()));
     let clicks = ClickStep {
         context: context.clone(),
         visitors: Arc::clone(&visitors),

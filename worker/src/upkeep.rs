@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, Datelike, Months, NaiveDate, TimeDelta, Utc};
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
 use common::storage::{StorageResult, cli_logins, commissions, partitions, refused_events, sessions};
@@ -18,21 +18,46 @@ const LOGINS_KEPT: TimeDelta = TimeDelta::days(1);
 /// The audit log names sessions by their ids: for so long somebody can look what they were.
 const ENDED_SESSIONS_KEPT: TimeDelta = TimeDelta::days(90);
 
-/// Runs until shutdown, the first round at once.
-pub async fn run(pool: PgPool, clock: Clock, lifecycle: Lifecycle) {
-    let mut rounds = tokio::time::interval(EVERY);
-    loop {
-        tokio::select! {
-            () = lifecycle.soft().cancelled() => return,
-            _ = rounds.tick() => {}
+#[derive(Debug)]
+pub struct Upkeep {
+    pub clock: Clock,
+    /// For how many whole months events are kept; `None`: for ever.
+    pub event_retention: Option<Months>,
+}
+
+impl Upkeep {
+    /// Runs until shutdown, the first round at once.
+    pub async fn run(self, pool: PgPool, lifecycle: Lifecycle) {
+        let mut rounds = tokio::time::interval(EVERY);
+        loop {
+            tokio::select! {
+                () = lifecycle.soft().cancelled() => return,
+                _ = rounds.tick() => {}
+            }
+            let now = self.clock.now();
+            round(&pool, now).await;
+            if let Some(horizon) = self.event_retention.and_then(|months| horizon(now, months)) {
+                report("old events dropped", retire(&pool, horizon).await);
+            }
         }
-        round(&pool, &clock).await;
     }
 }
 
+/// The first day of the oldest month that is kept.
+fn horizon(now: DateTime<Utc>, kept: Months) -> Option<NaiveDate> {
+    now.date_naive().with_day(1)?.checked_sub_months(kept)
+}
+
+/// Partition by partition, each in its own transaction: a drop holds up every click for an instant.
+async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<u64> {
+    while let Some(partition) = partitions::retire(pool, horizon).await? {
+        tracing::info!(partition, "upkeep: old events dropped");
+    }
+    partitions::retire_strays(pool, horizon, ROWS_A_ROUND).await
+}
+
 /// Each kind of work by itself: one that fails, now or for ever, must not keep the others from being done.
-async fn round(pool: &PgPool, clock: &Clock) {
-    let now = clock.now();
+async fn round(pool: &PgPool, now: DateTime<Utc>) {
     let partitions = partitions::ensure(pool, now.date_naive(), MONTHS_AHEAD).await;
     report("event partitions made", partitions.map(|()| 0));
     report(

@@ -19,6 +19,7 @@
 //! - [`processor`], [`sealed`]: the payment processor of a program, and its secrets at rest.
 //! - [`partner`]: a partner's place in a program, and referral links.
 //! - [`readiness`]: how far a program's set-up has come.
+//! - [`days`], [`performance`]: ranges of UTC days, and what they come to for the dashboard.
 //! - [`text`]: strings a caller sends, bounded.
 //! - [`money`]: cents, basis points, currencies and the one rounding rule.
 //!
@@ -32,6 +33,7 @@ pub mod click;
 pub mod click_id;
 pub mod commission;
 pub mod customer;
+pub mod days;
 pub mod ids;
 pub mod key_rotation;
 pub mod lead;
@@ -40,6 +42,7 @@ pub mod management_key;
 pub mod money;
 pub mod partner;
 pub mod payout;
+pub mod performance;
 pub mod permission;
 pub mod processor;
 pub mod program;

@@ -29,22 +29,36 @@ pub async fn connect(config: &PostgresConfig, application_name: &str) -> Result<
 /// A pool that connects on first use, for processes that must start and serve while Postgres is down. Fails only when
 /// the address cannot be parsed.
 pub fn connect_lazily(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
-    let session = config
+    let session = session(config, application_name)?.options([("statement_timeout", "30s")]);
+    Ok(lazy_pool(config, session))
+}
+
+/// The same for looking only: nothing can be written, and no look takes long.
+pub fn connect_for_reads(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
+    let session = session(config, application_name)?.options([
+        ("statement_timeout", "5s"),
+        ("default_transaction_read_only", "on"),
+    ]);
+    Ok(lazy_pool(config, session))
+}
+
+fn session(config: &PostgresConfig, application_name: &str) -> Result<PgConnectOptions, sqlx::Error> {
+    Ok(config
         .database_url
         .expose()
         .parse::<PgConnectOptions>()?
         .application_name(application_name)
         // A transaction whose owner vanished holds its row locks; five seconds of that is plenty.
-        .options([
-            ("idle_in_transaction_session_timeout", "5s"),
-            ("statement_timeout", "30s"),
-        ]);
-    Ok(PgPoolOptions::new()
+        .options([("idle_in_transaction_session_timeout", "5s")]))
+}
+
+fn lazy_pool(config: &PostgresConfig, session: PgConnectOptions) -> PgPool {
+    PgPoolOptions::new()
         .max_connections(config.pool_size)
         .acquire_timeout(config.acquire_timeout())
         // A ping before each use doubles the round trips; whoever meets a dead connection retries anyway.
         .test_before_acquire(false)
-        .connect_lazy_with(session))
+        .connect_lazy_with(session)
 }
 
 fn is_not_up_yet(error: &sqlx::Error) -> bool {

@@ -22,6 +22,7 @@ pub struct NewCommission<'a> {
     /// Copied into the row, so that later versions of it do not reach back.
     pub policy: &'a Policy,
     pub hold_until: DateTime<Utc>,
+    pub created_at: DateTime<Utc>,
 }
 
 /// Inserts commissions and returns their ids in the order given; ids ascend in that order.
@@ -63,17 +64,18 @@ pub async fn insert(
         .map(|new| rate_columns(&new.policy.rate))
         .unzip();
     let holds: Vec<DateTime<Utc>> = commissions.iter().map(|new| new.hold_until).collect();
+    let created_at: Vec<DateTime<Utc>> = commissions.iter().map(|new| new.created_at).collect();
     let rows = sqlx::query!(
         "INSERT INTO commissions (sale_id, program_id, customer_id, partner_program_id, partner_id,
              referral_link_id, amount_cents, currency, policy_id, commission_type, default_duration_months,
-             rate_bps, fixed_cents, hold_until)
+             rate_bps, fixed_cents, hold_until, created_at)
          SELECT sale_id, program_id, customer_id, partner_program_id, partner_id, link_id, amount, currency,
-                policy_id, commission_type, months, rate, fixed, hold_until
+                policy_id, commission_type, months, rate, fixed, hold_until, created_at
          FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
                      $7::bigint[], $8::text[], $9::bigint[], $10::text[], $11::int[], $12::int[], $13::bigint[],
-                     $14::timestamptz[]) WITH ORDINALITY
+                     $14::timestamptz[], $15::timestamptz[]) WITH ORDINALITY
               AS c (sale_id, program_id, customer_id, partner_program_id, partner_id, link_id, amount, currency,
-                    policy_id, commission_type, months, rate, fixed, hold_until, position)
+                    policy_id, commission_type, months, rate, fixed, hold_until, created_at, position)
          ORDER BY position
          RETURNING id, sale_id, partner_program_id",
         &sales,
@@ -90,6 +92,7 @@ pub async fn insert(
         &rates as &[Option<i32>],
         &fixed as &[Option<i64>],
         &holds,
+        &created_at,
     )
     .fetch_all(connection)
     .await?;

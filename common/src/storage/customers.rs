@@ -20,8 +20,15 @@ pub struct Customer {
     pub email_hash: Option<String>,
     pub status: CustomerStatus,
     pub journey: Journey,
-    pub signup_date: Option<DateTime<Utc>>,
-    pub first_purchase_date: Option<DateTime<Utc>>,
+    pub signup: Option<Milestone>,
+    pub first_purchase: Option<Milestone>,
+}
+
+/// When a customer got there, and the link it was counted under. A later click does not change that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Milestone {
+    pub at: DateTime<Utc>,
+    pub referral_link_id: Option<ReferralLinkId>,
 }
 
 /// Enough of a customer to tell whether a click_id is its own.
@@ -138,7 +145,8 @@ pub async fn lock(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<V
     let rows = sqlx::query_as!(
         CustomerRow,
         "SELECT id, program_id, click_id, customer_key, proposed_customer_key, email_hash, status,
-                first_click_at, first_referral_link_id, touched_link_ids, touched_at, signup_date, first_purchase_date
+                first_click_at, first_referral_link_id, touched_link_ids, touched_at, signup_date, signup_link_id,
+                first_purchase_date, first_purchase_link_id
          FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         ids,
     )
@@ -188,7 +196,7 @@ pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]
     Ok(())
 }
 
-/// Writes what leads and sales change: key, proposed key, e-mail, status and dates.
+/// Writes what leads and sales change: key, proposed key, e-mail, status and milestones.
 pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> StorageResult<()> {
     if customers.is_empty() {
         return Ok(());
@@ -213,19 +221,18 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
         .iter()
         .map(|customer| customer.status.as_str())
         .collect();
-    let signups: Vec<Option<DateTime<Utc>>> = customers.iter().map(|customer| customer.signup_date).collect();
-    let purchases: Vec<Option<DateTime<Utc>>> = customers
-        .iter()
-        .map(|customer| customer.first_purchase_date)
-        .collect();
+    let (signups, signup_links) = milestones(customers, |customer| customer.signup);
+    let (purchases, purchase_links) = milestones(customers, |customer| customer.first_purchase);
     let updated = sqlx::query!(
         "UPDATE customers c
          SET customer_key = n.customer_key, proposed_customer_key = n.proposed_customer_key,
              email_hash = n.email_hash, status = n.status, signup_date = n.signup_date,
-             first_purchase_date = n.first_purchase_date
-         FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[],
-                     $7::timestamptz[])
-              AS n (id, customer_key, proposed_customer_key, email_hash, status, signup_date, first_purchase_date)
+             signup_link_id = n.signup_link, first_purchase_date = n.first_purchase_date,
+             first_purchase_link_id = n.first_purchase_link
+         FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::bigint[],
+                     $8::timestamptz[], $9::bigint[])
+              AS n (id, customer_key, proposed_customer_key, email_hash, status, signup_date, signup_link,
+                    first_purchase_date, first_purchase_link)
          WHERE c.id = n.id",
         &ids,
         &keys as &[Option<&str>],
@@ -233,11 +240,27 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
         &emails as &[Option<&str>],
         &statuses as &[&str],
         &signups as &[Option<DateTime<Utc>>],
+        &signup_links as &[Option<i64>],
         &purchases as &[Option<DateTime<Utc>>],
+        &purchase_links as &[Option<i64>],
     )
     .execute(connection)
     .await?;
     expect_rows("customers", customers.len(), updated.rows_affected())
+}
+
+fn milestones(
+    customers: &[&Customer],
+    of: fn(&Customer) -> Option<Milestone>,
+) -> (Vec<Option<DateTime<Utc>>>, Vec<Option<i64>>) {
+    customers
+        .iter()
+        .map(|customer| of(customer))
+        .map(|reached| {
+            let link = reached.and_then(|reached| reached.referral_link_id);
+            (reached.map(|reached| reached.at), link.map(ReferralLinkId::get))
+        })
+        .unzip()
 }
 
 /// Writes the journeys of customers who clicked again.
@@ -312,7 +335,9 @@ struct CustomerRow {
     touched_link_ids: Vec<i64>,
     touched_at: Vec<DateTime<Utc>>,
     signup_date: Option<DateTime<Utc>>,
+    signup_link_id: Option<i64>,
     first_purchase_date: Option<DateTime<Utc>>,
+    first_purchase_link_id: Option<i64>,
 }
 
 impl TryFrom<CustomerRow> for Customer {
@@ -331,6 +356,12 @@ impl TryFrom<CustomerRow> for Customer {
             .map(|(link, at)| touch(*link, *at))
             .collect();
         let first = touch(row.first_referral_link_id, row.first_click_at);
+        let milestone = |at: Option<DateTime<Utc>>, link: Option<i64>| {
+            at.map(|at| Milestone {
+                at,
+                referral_link_id: link.map(ReferralLinkId::new),
+            })
+        };
         Ok(Self {
             customer_id: CustomerId::new(row.id),
             program_id: ProgramId::new(row.program_id),
@@ -340,8 +371,8 @@ impl TryFrom<CustomerRow> for Customer {
             customer_key: row.customer_key,
             proposed_customer_key: row.proposed_customer_key,
             email_hash: row.email_hash,
-            signup_date: row.signup_date,
-            first_purchase_date: row.first_purchase_date,
+            signup: milestone(row.signup_date, row.signup_link_id),
+            first_purchase: milestone(row.first_purchase_date, row.first_purchase_link_id),
         })
     }
 }

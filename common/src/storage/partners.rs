@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::error::expect_rows;
+use super::rollups::Deltas;
 use super::window::Window;
 use super::{StorageError, StorageResult};
 use crate::domain::account::EmailAddress;
@@ -99,7 +100,7 @@ pub struct NewMembership {
     pub created_at: DateTime<Utc>,
 }
 
-/// `None` when the partner is in the program already.
+/// `None` when the partner is in the program already. A new membership counts on the day it is made, approved or not.
 pub async fn join(
     connection: &mut PgConnection,
     new: &NewMembership,
@@ -114,8 +115,13 @@ pub async fn join(
         new.status.as_str(),
         new.created_at,
     )
-    .fetch_optional(connection)
+    .fetch_optional(&mut *connection)
     .await?;
+    if id.is_some() {
+        Deltas::of_membership(new.program_id, new.created_at)
+            .append(connection)
+            .await?;
+    }
     Ok(id.map(PartnerProgramId::new))
 }
 

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{StorageError, StorageResult};
-use crate::domain::ids::{CommissionId, CustomerId, EventId, ProgramId, SaleId};
+use crate::domain::ids::{CommissionId, CustomerId, EventId, ProgramId, ReferralLinkId, SaleId};
 use crate::domain::sale::SubscriptionInterval;
 use crate::domain::text::{ProductId, SubscriptionId};
 use crate::messages::sale::{NoCommission, SaleRecord};
@@ -16,6 +16,8 @@ use crate::messages::sale::{NoCommission, SaleRecord};
 pub struct NewSale<'a> {
     pub record: &'a SaleRecord,
     pub customer_id: CustomerId,
+    /// The last link credited; the sale counts under it.
+    pub referral_link_id: Option<ReferralLinkId>,
     pub no_commission: Option<NoCommission>,
 }
 
@@ -76,16 +78,21 @@ pub async fn insert(
         .iter()
         .map(|new| new.no_commission.map(NoCommission::as_str))
         .collect();
+    let links: Vec<Option<i64>> = sales
+        .iter()
+        .map(|new| new.referral_link_id.map(ReferralLinkId::get))
+        .collect();
     let rows = sqlx::query!(
         "INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency,
              sale_type, is_recurring, subscription_id, subscription_interval, product_id, line_items, sale_date,
-             no_commission_reason)
+             no_commission_reason, referral_link_id)
          SELECT event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
-                subscription_id, subscription_interval, product_id, line_items::jsonb, sale_date, reason
+                subscription_id, subscription_interval, product_id, line_items::jsonb, sale_date, reason, link_id
          FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[],
-                     $8::bool[], $9::text[], $10::text[], $11::text[], $12::text[], $13::timestamptz[], $14::text[])
+                     $8::bool[], $9::text[], $10::text[], $11::text[], $12::text[], $13::timestamptz[], $14::text[],
+                     $15::bigint[])
               AS s (event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
-                    subscription_id, subscription_interval, product_id, line_items, sale_date, reason)
+                    subscription_id, subscription_interval, product_id, line_items, sale_date, reason, link_id)
          RETURNING id, event_id",
         &events,
         &programs,
@@ -101,6 +108,7 @@ pub async fn insert(
         &line_items as &[Option<&str>],
         &dates,
         &reasons as &[Option<&str>],
+        &links as &[Option<i64>],
     )
     .fetch_all(connection)
     .await?;

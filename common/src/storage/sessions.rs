@@ -100,6 +100,24 @@ pub async fn find(
     .transpose()
 }
 
+/// Whether a session that was found is still good.
+pub async fn is_good(
+    connection: &mut PgConnection,
+    session_id: SessionId,
+    now: DateTime<Utc>,
+) -> StorageResult<bool> {
+    let is_good = sqlx::query_scalar!(
+        r#"SELECT EXISTS (
+               SELECT 1 FROM sessions s JOIN users u ON u.id = s.user_id
+               WHERE s.id = $1 AND s.revoked_at IS NULL AND s.expires_at > $2 AND u.status = 'active') AS "is_good!""#,
+        session_id.get(),
+        now,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(is_good)
+}
+
 pub async fn revoke(
     connection: &mut PgConnection,
     session_id: SessionId,

@@ -201,8 +201,11 @@ pub const INVARIANTS: &[Invariant] = &[
         query: "SELECT format('link %s: %s clicks until %s, events say %s until %s', l.id, l.clicks, l.last_clicked,
                               coalesce(e.clicks, 0), e.last_clicked)
                 FROM referral_links l
-                LEFT JOIN (SELECT referral_link_id, count(*) AS clicks, max(click_timestamp) AS last_clicked
-                           FROM click_events WHERE NOT is_test AND counted GROUP BY 1) e ON e.referral_link_id = l.id
+                LEFT JOIN (SELECT referral_link_id, sum(clicks) AS clicks, max(last_clicked) AS last_clicked FROM (
+                             SELECT referral_link_id, count(*) AS clicks, max(click_timestamp) AS last_clicked
+                             FROM click_events WHERE NOT is_test AND counted GROUP BY 1
+                             UNION ALL SELECT referral_link_id, clicks, last_clicked FROM retired_clicks) k
+                           GROUP BY 1) e ON e.referral_link_id = l.id
                 WHERE l.clicks <> coalesce(e.clicks, 0) OR l.last_clicked IS DISTINCT FROM e.last_clicked",
     },
     Invariant {
@@ -212,6 +215,41 @@ pub const INVARIANTS: &[Invariant] = &[
                 LEFT JOIN (SELECT partner_program_id, sum(clicks) AS clicks FROM referral_links GROUP BY 1) l
                      ON l.partner_program_id = p.id
                 WHERE p.clicks <> coalesce(l.clicks, 0)",
+    },
+    Invariant {
+        name: "a program's days are what its events add up to",
+        query: "WITH kept AS (
+                  SELECT program_id, day, currency, ARRAY[sum(clicks), sum(leads), sum(conversions), sum(partners), sum(sales),
+                         sum(revenue_cents), sum(commission_cents)] AS sums
+                  FROM (SELECT * FROM program_days UNION ALL
+                        SELECT program_id, day, currency, clicks, leads, conversions, partners, sales, revenue_cents,
+                               commission_cents FROM rollup_deltas) k GROUP BY 1, 2, 3),
+                recomputed AS (
+                  SELECT program_id, day, currency, ARRAY[sum(clicks), sum(leads), sum(conversions), sum(partners), sum(sales),
+                         sum(revenue_cents), sum(commission_cents)] AS sums
+                  FROM recomputed_sums GROUP BY 1, 2, 3)
+                SELECT format('program %s on %s %s: %s, its events add up to %s (clicks, leads, conversions, partners, sales, revenue, commission)',
+                              program_id, day, currency, coalesce(k.sums, '{}'), coalesce(r.sums, '{}'))
+                FROM kept k FULL JOIN recomputed r USING (program_id, day, currency)
+                WHERE coalesce(k.sums, array_fill(0::numeric, ARRAY[7])) <> coalesce(r.sums, array_fill(0::numeric, ARRAY[7]))",
+    },
+    Invariant {
+        name: "a link's days are what its events add up to",
+        query: "WITH kept AS (
+                  SELECT referral_link_id, day, currency, ARRAY[sum(clicks), sum(leads), sum(conversions), sum(sales),
+                         sum(revenue_cents), sum(commission_cents)] AS sums
+                  FROM (SELECT referral_link_id, day, currency, clicks, leads, conversions, sales, revenue_cents, commission_cents
+                        FROM link_days UNION ALL
+                        SELECT referral_link_id, day, currency, clicks, leads, conversions, sales, revenue_cents, commission_cents
+                        FROM rollup_deltas WHERE referral_link_id <> 0) k GROUP BY 1, 2, 3),
+                recomputed AS (
+                  SELECT referral_link_id, day, currency, ARRAY[sum(clicks), sum(leads), sum(conversions), sum(sales),
+                         sum(revenue_cents), sum(commission_cents)] AS sums
+                  FROM recomputed_sums WHERE referral_link_id <> 0 GROUP BY 1, 2, 3)
+                SELECT format('link %s on %s %s: %s, its events add up to %s (clicks, leads, conversions, sales, revenue, commission)',
+                              referral_link_id, day, currency, coalesce(k.sums, '{}'), coalesce(r.sums, '{}'))
+                FROM kept k FULL JOIN recomputed r USING (referral_link_id, day, currency)
+                WHERE coalesce(k.sums, array_fill(0::numeric, ARRAY[6])) <> coalesce(r.sums, array_fill(0::numeric, ARRAY[6]))",
     },
     Invariant {
         name: "a customer's status agrees with its dates and events",

@@ -20,15 +20,13 @@ pub const fn archived() -> ApiError {
 /// The proof that a program was asked for by somebody who may.
 #[derive(Debug, Clone, Copy)]
 pub struct ProgramAccess {
-    pub program_id: ProgramId,
     pub workspace_id: WorkspaceId,
     status: ProgramStatus,
 }
 
 impl ProgramAccess {
-    fn new(program_id: ProgramId, standing: &ProgramStanding) -> Self {
+    fn new(standing: &ProgramStanding) -> Self {
         Self {
-            program_id,
             workspace_id: standing.workspace_id,
             status: standing.status,
         }
@@ -51,7 +49,7 @@ pub async fn own_program(
     let standing = workspaces::program_standing(connection, program_id, None)
         .await?
         .ok_or(ApiError::NotFound(UNKNOWN))?;
-    Ok(ProgramAccess::new(program_id, &standing))
+    Ok(ProgramAccess::new(&standing))
 }
 
 impl Advertiser {
@@ -80,7 +78,7 @@ impl Advertiser {
             }
         };
         if may {
-            Ok(ProgramAccess::new(program_id, &standing))
+            Ok(ProgramAccess::new(&standing))
         } else {
             Err(forbidden())
         }
@@ -149,5 +147,20 @@ impl AdvertiserUser {
             source: self.source.clone(),
         };
         advertiser.program(connection, program_id, permission).await
+    }
+
+    /// The program, for any member of its workspace, whatever they were given: 404 when there is none, 403 for strangers.
+    pub async fn member_of(
+        &self,
+        connection: &mut PgConnection,
+        program_id: ProgramId,
+    ) -> Result<ProgramAccess, ApiError> {
+        let standing = workspaces::program_standing(connection, program_id, Some(self.user.user_id))
+            .await?
+            .ok_or(ApiError::NotFound(UNKNOWN))?;
+        match standing.role {
+            Some(_) => Ok(ProgramAccess::new(&standing)),
+            None => Err(forbidden()),
+        }
     }
 }

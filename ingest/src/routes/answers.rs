@@ -100,6 +100,11 @@ impl Page {
         })
     }
 
+    /// How many rows it has at most.
+    pub const fn size(self) -> i64 {
+        self.page_size
+    }
+
     pub const fn window(self) -> Window {
         Window {
             offset: (self.page - 1).saturating_mul(self.page_size),

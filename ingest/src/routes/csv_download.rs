@@ -120,7 +120,7 @@ fn following(piece: &Piece) -> Option<i64> {
     piece.last_id.filter(|_| is_full)
 }
 
-fn written(rows: &[Vec<Cell>]) -> Result<Bytes, ApiError> {
+pub fn written(rows: &[Vec<Cell>]) -> Result<Bytes, ApiError> {
     let mut writer = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
         .from_writer(Vec::new());

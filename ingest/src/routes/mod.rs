@@ -20,6 +20,7 @@ mod partner;
 mod program_status;
 mod readiness;
 mod refund;
+mod reports;
 mod retired;
 mod sale;
 mod test_event;
@@ -45,6 +46,7 @@ fn endpoints() -> Vec<Endpoint> {
     endpoints.extend(cli::endpoints());
     endpoints.extend(auth::endpoints());
     endpoints.extend(advertiser::endpoints());
+    endpoints.extend(reports::endpoints());
     endpoints.extend(partner::endpoints());
     endpoints.extend(older);
     endpoints.extend(retired::endpoints());

@@ -31,6 +31,7 @@ use crate::routes::layers::described::headers;
         (name = "accounts", description = "Signing in and out. A session's token is sent as `Authorization: Bearer`, or by \
                                            a browser as the cookie `__Host-session`."),
         (name = "programs", description = "What an advertiser sets up and looks at, by session or management key."),
+        (name = "reports", description = "What the dashboard shows of a program's events, by session. Days are UTC."),
         (name = "partners", description = "Who promotes a program, and through which links."),
         (name = "credentials", description = "Management keys and tracking tokens: made, limited, replaced, revoked. Each is \
                                               shown once."),

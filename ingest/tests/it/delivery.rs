@@ -6,14 +6,16 @@ use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
 use crate::edge::{Edge, PATIENT, answering_within, sale_at_a_dying_ingest, sale_of};
+use crate::recomputation;
 use crate::stack::{Answer, Program, Stack};
 use crate::streams::Streams;
 
-/// The content of every table, as a digest.
+/// The content of every table, as a digest. Rollups are added up: the worker folds them whenever it likes.
 async fn digests(stack: &Stack) -> Vec<(String, Option<String>)> {
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT relname::text FROM pg_class
-         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY 1",
+         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+           AND relname NOT IN ('rollup_deltas', 'program_days', 'link_days') ORDER BY 1",
     )
     .fetch_all(stack.pool())
     .await
@@ -25,6 +27,8 @@ async fn digests(stack: &Stack) -> Vec<(String, Option<String>)> {
         let digest = digest.await.unwrap();
         digests.push((table, digest));
     }
+    let rollups = format!("{:?}", recomputation::kept(stack).await);
+    digests.push(("rollups".to_owned(), Some(rollups)));
     digests
 }
 

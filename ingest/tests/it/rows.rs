@@ -103,12 +103,13 @@ pub async fn policy(
     policies::create(&mut connection, &policy).await.unwrap();
 }
 
-/// How many rows each table holds. Remembered refusals are left out: they are made by being refused.
+/// How many rows each table holds. Remembered refusals are left out: they are made by being refused; so are rollups, which
+/// the worker folds behind every answer.
 pub async fn counts(stack: &Stack) -> BTreeMap<String, i64> {
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT relname::text FROM pg_class
          WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-           AND relname <> 'refused_events'",
+           AND relname NOT IN ('refused_events', 'rollup_deltas', 'program_days', 'link_days')",
     )
     .fetch_all(stack.pool())
     .await

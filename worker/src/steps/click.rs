@@ -2,8 +2,8 @@
 //!
 //! Phases: **visitors** behind the clicks, before the transaction → **customers** that the clicks create → **click
 //! events**, of which only those not seen before go on, without the bots that their program excludes → **journeys** of
-//! customers who came back (attribution follows the last click, whatever order the batches arrive in) → **counters**,
-//! pre-summed, last because every other batch wants the same rows.
+//! customers who came back (attribution follows the last click, whatever order the batches arrive in) → **deltas** of the
+//! rollups → **counters**, pre-summed, last because every other batch wants the same rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use common::messages::click::ClickRecord;
 use common::messages::subject::Subject;
 use common::storage::clicks::{self, ClickCount, NewClick};
 use common::storage::customers::{self, Customer, NewCustomer};
+use common::storage::rollups::Deltas;
 use common::storage::{StorageResult, programs};
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -110,6 +111,7 @@ pub(super) async fn store(
     counted.sort_by_key(|click| click.event_id);
     counted.dedup_by_key(|click| click.event_id);
     extend_journeys(connection, &counted).await?;
+    deltas(&counted).append(connection).await?;
     clicks::count(connection, &sums(&counted)).await
 }
 
@@ -165,6 +167,14 @@ async fn extend_journeys(connection: &mut PgConnection, clicks: &[&ClickRecord])
         }
     }
     customers::save_journeys(connection, &customers.values().collect::<Vec<_>>()).await
+}
+
+fn deltas(clicks: &[&ClickRecord]) -> Deltas {
+    let mut deltas = Deltas::default();
+    for click in clicks {
+        deltas.click(click.program_id, click.referral_link_id, click.clicked_at);
+    }
+    deltas
 }
 
 fn sums(clicks: &[&ClickRecord]) -> BTreeMap<i64, ClickCount> {

@@ -13,9 +13,10 @@ use common::domain::lead::{EmailHash, LeadAuth, LeadDecision, LeadMode, LeadRefu
 use common::domain::text::{CustomerKey, Label};
 use common::messages::lead::{LeadOutcome, LeadRecord};
 use common::messages::subject::Subject;
-use common::storage::customers::{self, Customer};
+use common::storage::customers::{self, Customer, Milestone};
 use common::storage::leads::{self, NewLead};
 use common::storage::programs::{self, Program};
+use common::storage::rollups::Deltas;
 use common::storage::{StorageResult, refused_events};
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -134,6 +135,7 @@ struct Desk<'a> {
     programs: HashMap<ProgramId, Program>,
     keys: KeyBindings,
     changed: Vec<CustomerId>,
+    deltas: Deltas,
     events: Vec<NewLead<'a>>,
     refusals: Vec<(EventId, String)>,
 }
@@ -160,6 +162,7 @@ impl<'a> Desk<'a> {
                 .collect(),
             keys: KeyBindings::default(),
             changed: Vec::new(),
+            deltas: Deltas::default(),
             events: Vec::new(),
             refusals: Vec::new(),
         })
@@ -187,7 +190,7 @@ impl<'a> Desk<'a> {
         if provisional {
             propose(customer, record);
         } else {
-            confirm(customer, record, &mut self.keys);
+            confirm(customer, record, &mut self.keys, &mut self.deltas);
         }
         self.changed.push(customer.customer_id);
         self.events.push(NewLead {
@@ -236,16 +239,22 @@ impl<'a> Desk<'a> {
             .collect();
         customers::save(connection, &changed).await?;
         leads::insert(connection, &self.events).await?;
+        self.deltas.append(connection).await?;
         refused_events::remember(connection, &self.refusals).await
     }
 }
 
 /// The status moves, and the key is bound unless the customer has one. Confirmed by click_id alone, a proposed key
 /// stays a proposal: it resolves for authenticated callers, and the first of them to send it binds it.
-fn confirm(customer: &mut Customer, record: &LeadRecord, keys: &mut KeyBindings) {
+fn confirm(customer: &mut Customer, record: &LeadRecord, keys: &mut KeyBindings, deltas: &mut Deltas) {
     if let Ok(status) = customer.status.on_lead() {
+        let signup = Milestone {
+            at: record.led_at,
+            referral_link_id: Some(customer.journey.last().referral_link_id),
+        };
         customer.status = status;
-        customer.signup_date = Some(record.led_at);
+        customer.signup = Some(signup);
+        deltas.lead(customer.program_id, signup);
     }
     keys.bind(customer, record.lead.customer_key.as_ref());
     remember_email(customer, record.lead.email_hash.as_ref());

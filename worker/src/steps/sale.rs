@@ -22,6 +22,7 @@ use common::messages::sale::{SaleOutcome, SaleRecord};
 use common::messages::subject::Subject;
 use common::storage::claims::{self, ClaimState};
 use common::storage::refunds::{self, ParkedRefund};
+use common::storage::rollups::Deltas;
 use common::storage::{StorageResult, programs, sales};
 use sqlx::PgConnection;
 
@@ -125,8 +126,10 @@ impl SaleStep {
                 }
             }
         }
-        let written = rows::write(connection, &kept, &desk).await?;
-        desk.close(connection).await?;
+        let mut deltas = Deltas::default();
+        let now = self.0.clock.now();
+        let written = rows::write(connection, &kept, &desk, now, &mut deltas).await?;
+        desk.close(connection, deltas).await?;
         claims::release(connection, &refused).await?;
         self.apply_parked_refunds(connection, &kept, &written, &refused, &mut batch)
             .await?;

@@ -33,7 +33,7 @@ pub struct CommissionView {
     /// The sale's, as the caller sent it.
     transaction_id: String,
     partner_program_id: i64,
-    partner: PartnerView,
+    partner: NamedPartner,
     amount_cents: i64,
     /// What refunds have taken.
     deducted_cents: i64,
@@ -59,7 +59,7 @@ pub struct CommissionView {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub struct PartnerView {
+pub struct NamedPartner {
     pub id: i64,
     /// Null when the partner's record was removed.
     pub name: Option<String>,
@@ -72,7 +72,7 @@ impl From<ListedCommission> for CommissionView {
             sale_id: row.sale_id,
             transaction_id: row.transaction_id,
             partner_program_id: row.partner_program_id,
-            partner: PartnerView {
+            partner: NamedPartner {
                 id: row.partner_id,
                 name: row.partner_name,
             },
@@ -223,7 +223,7 @@ pub fn list_examples() -> Examples {
         sale_id: 34,
         transaction_id: "in_1042".to_owned(),
         partner_program_id: 5,
-        partner: PartnerView {
+        partner: NamedPartner {
             id: 6,
             name: Some("Ada".to_owned()),
         },

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
-use super::commissions::PartnerView;
+use super::commissions::NamedPartner;
 use crate::access::{Advertiser, Audited};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
@@ -70,7 +70,7 @@ pub struct PayoutDetail {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerShareView {
     partner_program_id: i64,
-    partner: PartnerView,
+    partner: NamedPartner,
     commission_count: i64,
     /// What was left of the commissions.
     requested_cents: i64,
@@ -97,7 +97,7 @@ impl From<PartnerShare> for PartnerShareView {
     fn from(row: PartnerShare) -> Self {
         Self {
             partner_program_id: row.partner_program_id,
-            partner: PartnerView {
+            partner: NamedPartner {
                 id: row.partner_id,
                 name: row.partner_name,
             },
@@ -288,7 +288,7 @@ fn example() -> PayoutDetail {
         payout: example_of_a_list(),
         partners: vec![PartnerShareView {
             partner_program_id: 5,
-            partner: PartnerView {
+            partner: NamedPartner {
                 id: 6,
                 name: Some("Ada".to_owned()),
             },

@@ -29,7 +29,7 @@ pub struct PartnerProgramView {
     /// In force now: the program's default first, then those of products that have their own.
     commission_terms: Vec<TermsView>,
     /// One a currency.
-    balances: Vec<BalanceView>,
+    balances: Vec<CurrencyBalanceView>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
     #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
@@ -52,7 +52,7 @@ pub struct TermsView {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub struct BalanceView {
+pub struct CurrencyBalanceView {
     currency: String,
     balance_cents: i64,
 }
@@ -111,7 +111,7 @@ pub async fn list(
             .remove(&row.partner_program_id)
             .unwrap_or_default()
             .into_iter()
-            .map(|(currency, balance_cents)| BalanceView {
+            .map(|(currency, balance_cents)| CurrencyBalanceView {
                 currency,
                 balance_cents,
             })
@@ -156,7 +156,7 @@ pub fn examples() -> Examples {
             fixed_cents: None,
             currency: None,
         }],
-        balances: vec![BalanceView {
+        balances: vec![CurrencyBalanceView {
             currency: Currency::default().to_string(),
             balance_cents: 980,
         }],

@@ -38,6 +38,8 @@ pub struct Call {
     pub body: Option<Value>,
     /// The call changes what later ones need: whoever is let in calls it on tenants of their own.
     pub spends: bool,
+    /// It shows nothing by which its owner could be told.
+    pub nameless: bool,
 }
 
 #[derive(Debug)]

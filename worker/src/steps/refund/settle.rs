@@ -1,7 +1,8 @@
 //! What refunds take from recorded sales: commissions, balances, ledger entries, notifications.
 //!
 //! Phases: **open** (lock sales, commissions and balances, each ascending, and read what was refunded before) → **apply**,
-//! refund by refund in order of their events, in memory → **close**, one statement a table.
+//! refund by refund in order of their events, in memory → **close**, one statement a table. Rollups stay as they are: a day's
+//! revenue is what was paid on it, its commission what was created on it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -13,8 +13,9 @@ use common::domain::sale::{
 };
 use common::domain::text::SubscriptionId;
 use common::messages::sale::SaleRecord;
-use common::storage::customers::{self, Customer};
+use common::storage::customers::{self, Customer, Milestone};
 use common::storage::programs::{self, Program};
+use common::storage::rollups::Deltas;
 use common::storage::subscriptions::{self, SubscriptionKey};
 use common::storage::{StorageResult, links};
 use sqlx::PgConnection;
@@ -38,6 +39,7 @@ pub struct Desk {
     buyers: HashMap<EventId, CustomerId>,
     /// Subscriptions whose first sale is in this batch, with that sale's event.
     started: Vec<(SubscriptionKey, EventId)>,
+    deltas: Deltas,
 }
 
 impl Desk {
@@ -84,6 +86,7 @@ impl Desk {
             changed: HashSet::new(),
             buyers: HashMap::new(),
             started: Vec::new(),
+            deltas: Deltas::default(),
         })
     }
 
@@ -124,10 +127,17 @@ impl Desk {
         self.changed.insert(buyer.customer_id);
         if let Some(customer) = self.customers.get_mut(&buyer.customer_id) {
             customer.status = customer.status.on_sale();
-            let first = customer
-                .first_purchase_date
-                .map_or(record.sold_at, |first| first.min(record.sold_at));
-            customer.first_purchase_date = Some(first);
+            let purchase = Milestone {
+                at: record.sold_at,
+                referral_link_id: recording.credited_links.last().copied(),
+            };
+            // Sales may arrive out of order: the conversion then moves to the earlier one's day and link.
+            if customer.first_purchase.is_none_or(|known| purchase.at < known.at) {
+                if let Some(known) = customer.first_purchase.replace(purchase) {
+                    self.deltas.no_conversion(customer.program_id, known);
+                }
+                self.deltas.conversion(customer.program_id, purchase);
+            }
             self.keys.bind(customer, record.sale.customer_key.as_ref());
         }
         if let Some(key) = subscription_key(record)
@@ -166,8 +176,10 @@ impl Desk {
         })
     }
 
-    /// Writes the customers that changed.
-    pub async fn close(self, connection: &mut PgConnection) -> StorageResult<()> {
+    /// Writes the customers that changed, and what they and these sales add to the rollups.
+    pub async fn close(mut self, connection: &mut PgConnection, sales: Deltas) -> StorageResult<()> {
+        self.deltas.extend(sales);
+        self.deltas.append(connection).await?;
         let changed: Vec<&Customer> = self
             .changed
             .iter()
@@ -182,7 +194,7 @@ fn sale_customer(customer: &Customer) -> SaleCustomer {
         customer_id: customer.customer_id,
         program_id: customer.program_id,
         journey: customer.journey.clone(),
-        first_purchase_date: customer.first_purchase_date,
+        first_purchase_date: customer.first_purchase.map(|first| first.at),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use common::domain::attribution::AttributionModel;
 use common::domain::ids::{CommissionId, EventId, SaleId};
 use common::domain::ledger;
@@ -9,6 +10,7 @@ use common::domain::sale::{Earning, Recording};
 use common::messages::sale::{NoCommission, SaleOutcome, SaleRecord};
 use common::storage::commissions::{self, NewCommission};
 use common::storage::ledger::{NewEntry, post};
+use common::storage::rollups::Deltas;
 use common::storage::sales::{self, NewSale};
 use common::storage::subscriptions::{self, NewSubscription};
 use common::storage::{StorageError, StorageResult, claims};
@@ -26,12 +28,14 @@ pub async fn write(
     connection: &mut PgConnection,
     kept: &[(&SaleRecord, Recording)],
     desk: &Desk,
+    now: DateTime<Utc>,
+    deltas: &mut Deltas,
 ) -> StorageResult<HashMap<EventId, Written>> {
     if kept.is_empty() {
         return Ok(HashMap::new());
     }
-    let sale_ids = write_sales(connection, kept, desk).await?;
-    let commission_ids = write_commissions(connection, kept, &sale_ids, desk).await?;
+    let sale_ids = write_sales(connection, kept, desk, deltas).await?;
+    let commission_ids = write_commissions(connection, kept, &sale_ids, desk, now, deltas).await?;
     write_subscriptions(connection, &sale_ids, desk).await?;
     let closed: Vec<(&str, SaleId)> = kept
         .iter()
@@ -62,6 +66,7 @@ async fn write_sales(
     connection: &mut PgConnection,
     kept: &[(&SaleRecord, Recording)],
     desk: &Desk,
+    deltas: &mut Deltas,
 ) -> StorageResult<HashMap<EventId, SaleId>> {
     let new: Vec<NewSale<'_>> = kept
         .iter()
@@ -69,10 +74,14 @@ async fn write_sales(
             desk.buyer(record.event_id).map(|customer_id| NewSale {
                 record,
                 customer_id,
+                referral_link_id: recording.credited_links.last().copied(),
                 no_commission: no_commission(recording),
             })
         })
         .collect();
+    for new in &new {
+        deltas.sale(new);
+    }
     sales::insert(connection, &new).await
 }
 
@@ -82,6 +91,8 @@ async fn write_commissions(
     kept: &[(&SaleRecord, Recording)],
     sale_ids: &HashMap<EventId, SaleId>,
     desk: &Desk,
+    now: DateTime<Utc>,
+    deltas: &mut Deltas,
 ) -> StorageResult<HashMap<EventId, Vec<CommissionId>>> {
     let mut events = Vec::new();
     let mut new = Vec::new();
@@ -110,8 +121,12 @@ async fn write_commissions(
                 currency: *currency,
                 policy,
                 hold_until: program.hold.until(record.sold_at),
+                created_at: now,
             });
         }
+    }
+    for new in &new {
+        deltas.commission(new);
     }
     let ids = commissions::insert(connection, &new).await?;
     let mut by_event: HashMap<EventId, Vec<CommissionId>> = HashMap::new();

@@ -1,0 +1,145 @@
+//! What a program's days come to: totals, rates, and how they compare with the days before.
+//!
+//! Money is summed in cents and divided last; every rounding is [`proportion`]'s, halves away from zero.
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+
+use super::days::DayRange;
+use super::money::{Cents, proportion};
+
+/// Of one day or of many. Amounts are of one currency.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub clicks: i64,
+    pub leads: i64,
+    pub conversions: i64,
+    pub partners: i64,
+    pub sales: i64,
+    pub revenue: Cents,
+    pub commission: Cents,
+}
+
+impl Totals {
+    pub const fn add(&mut self, other: &Self) {
+        self.clicks = self.clicks.saturating_add(other.clicks);
+        self.leads = self.leads.saturating_add(other.leads);
+        self.conversions = self.conversions.saturating_add(other.conversions);
+        self.partners = self.partners.saturating_add(other.partners);
+        self.sales = self.sales.saturating_add(other.sales);
+        self.revenue = self.revenue.saturating_add(other.revenue);
+        self.commission = self.commission.saturating_add(other.commission);
+    }
+
+    /// Conversions in a hundred clicks, to two decimals; 0 without clicks.
+    pub fn conversion_rate(&self) -> f64 {
+        hundredths(self.conversions, 10_000, self.clicks)
+    }
+
+    /// Revenue in dollars a conversion, to two decimals; 0 without conversions.
+    pub fn average_order_value(&self) -> f64 {
+        hundredths(self.revenue.get(), 1, self.conversions)
+    }
+}
+
+fn hundredths(of: i64, times: i64, by: i64) -> f64 {
+    if by > 0 {
+        proportion(Cents::new(of), times, by).to_dollars()
+    } else {
+        0.0
+    }
+}
+
+/// Which way a number went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Up,
+    Down,
+    Stable,
+}
+
+impl Direction {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Stable => "stable",
+        }
+    }
+}
+
+/// How a number compares with the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trend {
+    /// The change in tenths of a percent of the number before, without sign.
+    tenths: i64,
+    /// Of the numbers themselves: a change too small to show goes up or down all the same.
+    pub direction: Direction,
+}
+
+impl Trend {
+    /// From nothing to something is 100 %, whatever it is.
+    pub fn between(previous: i64, current: i64) -> Self {
+        let direction = match current.cmp(&previous) {
+            std::cmp::Ordering::Greater => Direction::Up,
+            std::cmp::Ordering::Less => Direction::Down,
+            std::cmp::Ordering::Equal => Direction::Stable,
+        };
+        let change = current.saturating_sub(previous).saturating_abs();
+        let tenths = match previous {
+            1.. => proportion(Cents::new(change), 1_000, previous).get(),
+            _ if change > 0 => 1_000,
+            _ => 0,
+        };
+        Self { tenths, direction }
+    }
+
+    /// To one decimal.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "exact up to 10^15; beyond, nobody counts tenths of a percent"
+    )]
+    pub fn percent(&self) -> f64 {
+        self.tenths as f64 / 10.0
+    }
+}
+
+/// A range of days and the one before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Performance {
+    /// Every day of the range, in order.
+    pub days: Vec<(NaiveDate, Totals)>,
+    pub total: Totals,
+    pub previous: Totals,
+}
+
+impl Performance {
+    /// Of what is known, in any order and any number of pieces a day; what is not known of a day is zero.
+    pub fn of(range: &DayRange, known: impl IntoIterator<Item = (NaiveDate, Totals)>) -> Self {
+        let mut days: BTreeMap<NaiveDate, Totals> =
+            range.days().map(|day| (day, Totals::default())).collect();
+        let (mut total, mut previous) = (Totals::default(), Totals::default());
+        for (day, totals) in known {
+            if let Some(of_day) = days.get_mut(&day) {
+                of_day.add(&totals);
+                total.add(&totals);
+            } else if (range.previous_first()..range.first()).contains(&day) {
+                previous.add(&totals);
+            }
+        }
+        Self {
+            days: days.into_iter().collect(),
+            total,
+            previous,
+        }
+    }
+
+    /// How one of the numbers went.
+    pub fn trend(&self, number: impl Fn(&Totals) -> i64) -> Trend {
+        Trend::between(number(&self.previous), number(&self.total))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! Rollups, computed anew from the rows they count.
+
+use clap::Subcommand;
+use common::domain::ids::ProgramId;
+use common::storage::rollups;
+use sqlx::PgPool;
+
+use crate::progress;
+
+#[derive(Debug, Subcommand)]
+pub enum Rollups {
+    /// Compute the days anew from events, sales and commissions, also while traffic flows
+    Rebuild {
+        /// This program's only; every program's if not given
+        #[arg(long)]
+        program_id: Option<i64>,
+    },
+}
+
+impl Rollups {
+    /// One line on what was done.
+    pub async fn run(&self, pool: &PgPool) -> anyhow::Result<Vec<String>> {
+        let Self::Rebuild { program_id } = self;
+        let known = rollups::programs(pool).await?;
+        let programs = match program_id.map(ProgramId::new) {
+            None => known,
+            Some(named) if known.contains(&named) => vec![named],
+            Some(named) => anyhow::bail!("there is no program {named}"),
+        };
+        let progress = progress::steps(programs.len());
+        for program_id in &programs {
+            progress.set_message(format!("program {program_id}"));
+            rollups::rebuild(pool, *program_id).await?;
+            progress.inc(1);
+        }
+        progress.finish_and_clear();
+        Ok(vec![format!("rollups of {} programs rebuilt", programs.len())])
+    }
+}
