@@ -30,7 +30,7 @@ use common::storage::audit_log::{self, AuditActor, NewAuditEntry};
 use common::storage::management_keys::{self, UsableKey};
 use common::storage::sessions::{self, SessionKind};
 use common::storage::{StorageResult, workspaces};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 pub use self::cli::{CliConfirmer, CliUser};
@@ -42,6 +42,7 @@ use crate::app::App;
 use crate::client_address::ClientAddress;
 use crate::credential::Credential;
 use crate::error::ApiError;
+use crate::query::Query;
 use crate::request_id::RequestId;
 
 const NOBODY: &str = "Missing or invalid credentials";
@@ -114,6 +115,42 @@ pub struct Audited {
     pub subject_id: Option<i64>,
     /// Never a secret.
     pub details: Value,
+}
+
+impl Audited {
+    /// About nothing in particular of a workspace, until [`Self::about`] and [`Self::in_program`] say more.
+    pub fn new(workspace_id: WorkspaceId, action: &'static str) -> Self {
+        Self {
+            workspace_id,
+            program_id: None,
+            action,
+            subject_id: None,
+            details: json!({}),
+        }
+    }
+
+    #[must_use]
+    pub fn in_program(self, program_id: impl Into<Option<ProgramId>>) -> Self {
+        Self {
+            program_id: program_id.into(),
+            ..self
+        }
+    }
+
+    /// The id of what the action was done to.
+    #[must_use]
+    pub fn about(self, subject_id: i64) -> Self {
+        Self {
+            subject_id: Some(subject_id),
+            ..self
+        }
+    }
+
+    /// Never a secret.
+    #[must_use]
+    pub fn with(self, details: Value) -> Self {
+        Self { details, ..self }
+    }
 }
 
 impl Source {
@@ -200,6 +237,16 @@ impl AdvertiserUser {
                 "workspace_id is required: you run several workspaces",
             )),
         }
+    }
+
+    /// [`Self::workspace`], as the query of a list names it.
+    pub async fn workspace_asked_for(
+        &self,
+        connection: &mut PgConnection,
+        query: &Query,
+    ) -> Result<WorkspaceId, ApiError> {
+        let named = query.integer("workspace_id")?.map(WorkspaceId::new);
+        Ok(self.workspace(connection, named).await?.workspace_id)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What every route shares.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use common::domain::sealed::SealingKeys;
@@ -18,8 +19,12 @@ use crate::passwords::Passwords;
 use crate::pipeline::Pipeline;
 use crate::reads::Reads;
 
+/// Cheap to clone: every request does, several times.
 #[derive(Debug, Clone)]
-pub struct App {
+pub struct App(Arc<Parts>);
+
+#[derive(Debug)]
+pub struct Parts {
     pub clock: Clock,
     /// For the rare look at a program's state or at test events; the tracking routes go through the parts below.
     pub pool: PgPool,
@@ -45,7 +50,19 @@ pub struct App {
     pub closing: CancellationToken,
 }
 
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
 impl App {
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
     /// For tokens and salts.
     pub fn random<const BYTES: usize>() -> [u8; BYTES] {
         let mut bytes = [0; BYTES];

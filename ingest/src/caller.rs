@@ -3,7 +3,7 @@
 //! A key marked for rotation works until its deadline and every answer says so; past it, every request with the key
 //! is refused here.
 
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -29,7 +29,7 @@ pub enum Caller {
 }
 
 /// Finds the caller and leaves it with the request.
-pub async fn identify(State(app): State<App>, mut request: Request, next: Next) -> Response {
+pub async fn identify(app: &App, mut request: Request, next: Next) -> Response {
     let caller = match Credential::left_with(&request) {
         Credential::MissingOrMalformed => Caller::Anonymous,
         Credential::EmptyToken => Caller::EmptyToken,

@@ -6,10 +6,8 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{ConnectInfo, Request};
 use axum::http::HeaderMap;
-use axum::middleware::Next;
-use axum::response::Response;
 use ipnet::IpNet;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
@@ -78,7 +76,7 @@ fn parse(hop: &str) -> Option<IpAddr> {
 }
 
 /// Leaves the [`ClientAddress`] with the request.
-pub async fn find(State(proxies): State<TrustedProxies>, mut request: Request, next: Next) -> Response {
+pub fn leave_with(request: &mut Request, proxies: &TrustedProxies) {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     // Every connection has a peer; a request without one can only be a test's.
     let peer = peer.map_or(
@@ -87,7 +85,6 @@ pub async fn find(State(proxies): State<TrustedProxies>, mut request: Request, n
     );
     let client = proxies.client(peer, request.headers());
     request.extensions_mut().insert(client);
-    next.run(request).await
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, header};
-use axum::middleware::Next;
-use axum::response::Response;
 use common::domain::token::{CredentialKind, ManagementKey, ProgramToken, SessionToken, TokenHash};
 
 /// What a caller put into `Authorization`. The token itself goes no further than this.
@@ -48,18 +46,11 @@ impl Credential {
         })
     }
 
-    /// What [`read`] left with the request.
+    /// What was left with the request where it was counted.
     pub fn left_with(request: &Request) -> Self {
         let read = request.extensions().get().copied();
         read.unwrap_or(Self::MissingOrMalformed)
     }
-}
-
-/// Leaves the [`Credential`] with the request.
-pub async fn read(mut request: Request, next: Next) -> Response {
-    let credential = Credential::of(request.headers());
-    request.extensions_mut().insert(credential);
-    next.run(request).await
 }
 
 #[cfg(test)]

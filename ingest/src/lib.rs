@@ -44,7 +44,7 @@ use common::runtime::lifecycle::Lifecycle;
 use common::runtime::{http, postgres};
 use tokio::net::TcpListener;
 
-use crate::app::App;
+use crate::app::{App, Parts};
 use crate::claims::Claims;
 use crate::client_address::TrustedProxies;
 use crate::config::Config;
@@ -64,7 +64,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
         .context("binding the listen address")?;
     let app = start(&config, clock, &lifecycle).await?;
     tracing::info!(listen = %listener.local_addr()?, "ingest is ready");
-    let router = routes::router(app, TrustedProxies::new(&config.trusted_proxies));
+    let router = routes::router(app, &TrustedProxies::new(&config.trusted_proxies));
     Ok(http::serve(listener, router, &config.http, &lifecycle).await?)
 }
 
@@ -90,7 +90,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
     };
     let codec = Arc::new(config.keys.click_id_codec());
     let management = postgres::connect_lazily(&management, "ingest management")?;
-    Ok(App {
+    Ok(App::new(Parts {
         reads: Reads::connect(config, management.clone())?,
         management,
         passwords: Passwords::new(App::random())?,
@@ -122,5 +122,5 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         closing: lifecycle.soft().clone(),
         clock,
         pool,
-    })
+    }))
 }

@@ -10,10 +10,7 @@ mod redis;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use clap::Args;
 use common::domain::ids::ProgramId;
 use common::runtime::clock::Clock;
@@ -23,6 +20,7 @@ use sha2::{Digest, Sha256};
 
 use self::local::LocalCounters;
 use self::redis::RedisCounters;
+use crate::app::App;
 use crate::client_address::ClientAddress;
 use crate::credential::Credential;
 use crate::directory::Directory;
@@ -216,46 +214,54 @@ impl Limits {
     }
 }
 
-/// A [`Budget`] with the limits it is enforced by: the state of the middleware.
-#[derive(Debug, Clone)]
-pub struct Enforced {
-    pub limits: Limits,
-    pub directory: Directory,
-    pub budget: Budget,
+/// A request that was counted.
+#[derive(Debug, Clone, Copy)]
+pub struct Counted {
+    count: Count,
+    limit: u64,
 }
 
-/// Counts the request; answers 429 if it is too many, and gives every answer its three headers.
-pub async fn enforce(State(enforced): State<Enforced>, request: Request, next: Next) -> Response {
-    let Enforced {
-        limits,
-        directory,
-        budget,
-    } = enforced;
-    let key = key(budget, &directory, &request);
-    let count = limits.count(&key, Window::Minute).await;
-    let limit = u64::from(limits.limit(budget));
-    let mut response = if count.used > limit {
-        ApiError::RateLimited {
-            retry_after_seconds: count.retry_after_seconds(),
-        }
-        .into_response()
-    } else {
-        // The limiter's state is not held while the request is worked on.
-        drop((limits, directory));
-        next.run(request).await
-    };
-    let headers = response.headers_mut();
-    headers.insert(LIMIT, HeaderValue::from(limit));
-    headers.insert(REMAINING, HeaderValue::from(limit.saturating_sub(count.used)));
-    headers.insert(RESET, HeaderValue::from(count.resets_at()));
-    response
+impl Counted {
+    /// 429 when it was one too many.
+    pub fn refusal(self) -> Option<ApiError> {
+        (self.count.used > self.limit).then(|| ApiError::RateLimited {
+            retry_after_seconds: self.count.retry_after_seconds(),
+        })
+    }
+
+    /// The three headers of every answer.
+    pub fn announce(self, headers: &mut HeaderMap) {
+        let remaining = self.limit.saturating_sub(self.count.used);
+        headers.insert(LIMIT, HeaderValue::from(self.limit));
+        headers.insert(REMAINING, HeaderValue::from(remaining));
+        headers.insert(RESET, HeaderValue::from(self.count.resets_at()));
+    }
+}
+
+/// Counts a request of a route.
+pub async fn count_request(
+    app: &App,
+    budget: Budget,
+    credential: Credential,
+    client: Option<ClientAddress>,
+) -> Counted {
+    let key = key(budget, &app.directory, credential, client);
+    Counted {
+        count: app.limits.count(&key, Window::Minute).await,
+        limit: u64::from(app.limits.limit(budget)),
+    }
 }
 
 /// `<budget>:<who>`. A key is known by the start of its hash. One that is nobody's, as far as this ingest has heard,
 /// counts by address, so that inventing keys buys nothing; a new one does until its first request has been answered.
-fn key(budget: Budget, directory: &Directory, request: &Request) -> String {
+fn key(
+    budget: Budget,
+    directory: &Directory,
+    credential: Credential,
+    client: Option<ClientAddress>,
+) -> String {
     let name = budget.name();
-    if let Credential::Program(hash) = Credential::left_with(request)
+    if let Credential::Program(hash) = credential
         && budget.is_by_key()
         && directory.has_heard_of(&hash)
     {
@@ -266,7 +272,7 @@ fn key(budget: Budget, directory: &Directory, request: &Request) -> String {
             .fold(0, |start, byte| start << 8 | u64::from(*byte));
         return format!("{name}:key:{start:016x}");
     }
-    match request.extensions().get::<ClientAddress>() {
+    match client {
         Some(client) => format!("{name}:ip:{}", client.subscriber()),
         None => format!("{name}:ip:unknown"),
     }

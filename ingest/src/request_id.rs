@@ -1,11 +1,9 @@
 //! `X-Request-ID`: what a caller quotes when something went wrong.
 
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::middleware::Next;
-use axum::response::Response;
-use tracing::Instrument;
+use axum::http::{HeaderName, HeaderValue};
+use common::runtime::clock::Clock;
 
 use crate::app::App;
 
@@ -16,33 +14,16 @@ const MAX_LENGTH: usize = 128;
 #[derive(Debug, Clone)]
 pub struct RequestId(pub HeaderValue);
 
-/// Keeps the caller's id when it is sane, mints one otherwise; logs carry it, and so does the answer.
-pub async fn identify(State(app): State<App>, request: Request, next: Next) -> Response {
-    let (id, mut response) = answer(&app, request, next).await;
-    response.headers_mut().insert(X_REQUEST_ID, id);
-    response
-}
-
-/// The same for a route whose answers carry no id unless we failed.
-pub async fn identify_failures(State(app): State<App>, request: Request, next: Next) -> Response {
-    let (id, mut response) = answer(&app, request, next).await;
-    if response.status() == StatusCode::INTERNAL_SERVER_ERROR {
-        response.headers_mut().insert(X_REQUEST_ID, id);
-    }
-    response
-}
-
-async fn answer(app: &App, mut request: Request, next: Next) -> (HeaderValue, Response) {
+/// Keeps the caller's id when it is sane, mints one otherwise, and leaves it with the request.
+pub fn leave_with(request: &mut Request, clock: &Clock) -> HeaderValue {
     let given = request
         .headers()
         .get(X_REQUEST_ID)
         .filter(|id| is_sane(id))
         .cloned();
-    let id = given.unwrap_or_else(|| mint(app));
-    let span = tracing::info_span!("request", request_id = id.to_str().unwrap_or_default());
+    let id = given.unwrap_or_else(|| mint(clock));
     request.extensions_mut().insert(RequestId(id.clone()));
-    let response = next.run(request).instrument(span).await;
-    (id, response)
+    id
 }
 
 impl FromRequestParts<App> for RequestId {
@@ -50,13 +31,13 @@ impl FromRequestParts<App> for RequestId {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
         let identified = parts.extensions.get().cloned();
-        Ok(identified.unwrap_or_else(|| Self(mint(app))))
+        Ok(identified.unwrap_or_else(|| Self(mint(&app.clock))))
     }
 }
 
-fn mint(app: &App) -> HeaderValue {
+fn mint(clock: &Clock) -> HeaderValue {
     // Hexadecimal digits are always a header value.
-    HeaderValue::from_str(&app.clock.mint().simple().to_string())
+    HeaderValue::from_str(&clock.mint().simple().to_string())
         .unwrap_or_else(|_| HeaderValue::from_static("unknown"))
 }
 

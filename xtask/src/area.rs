@@ -49,6 +49,7 @@ impl Checkout {
     }
 
     /// Servers and services of `cargo xtask bench`; the data starts empty each time.
+    #[cfg(any(test, feature = "bench"))]
     pub(crate) fn bench_area(&self) -> Area {
         Area {
             dir: self.root.join(".dev/bench"),

@@ -27,6 +27,9 @@ use crate::{keys, walk};
 
 /// What the operator's command line prints for the shell starts with this.
 const DEMO_PREFIX: &str = "DEMO_";
+/// Bytes a stream, unless the environment says otherwise. NATS sets them aside on the disk before it makes a stream: seven
+/// times the services' own default is more than a laptop may have free.
+const STREAM_MAX_BYTES: u64 = 256 << 20;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -129,6 +132,9 @@ fn service_env(area: &Area, servers: &Servers) -> Result<EnvFile> {
     env.set("DATABASE_URL", &servers.database_url);
     env.set("NATS_URL", &servers.nats_url);
     env.set("REDIS_URL", &servers.redis_url);
+    if env::var_os("STREAM_MAX_BYTES").is_none() {
+        env.set("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string());
+    }
     Ok(env)
 }
 

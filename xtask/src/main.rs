@@ -59,8 +59,7 @@ enum Command {
     /// Everything the continuous integration runs, in its order.
     Ci,
     /// Measure the release build on this machine.
-    #[command(subcommand)]
-    Bench(bench::Scenario),
+    Bench(bench::Options),
 }
 
 fn main() -> ExitCode {
@@ -86,8 +85,6 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test { args } => test::test(&checkout, &args, &interrupt),
         Command::Sqlx { check } => sqlx::sqlx(&checkout, check, &interrupt).map(|()| ExitCode::SUCCESS),
         Command::Ci => ci::ci(&checkout, &interrupt),
-        Command::Bench(scenario) => {
-            bench::bench(&checkout, &scenario, &interrupt).map(|()| ExitCode::SUCCESS)
-        }
+        Command::Bench(options) => bench::bench(&checkout, &options, &interrupt).map(|()| ExitCode::SUCCESS),
     }
 }

@@ -83,7 +83,20 @@ impl Running {
         Ok(())
     }
 
+    /// Stops one of them.
+    #[cfg(any(test, feature = "bench"))]
+    pub(crate) fn stop(&mut self, name: &str) -> Result<()> {
+        for process in self.pids.entries.iter().filter(|process| process.name == name) {
+            stop_one(process);
+        }
+        for mut background in self.children.extract_if(.., |background| background.name == name) {
+            background.child.wait()?;
+        }
+        self.pids.retain(|process| process.name != name)
+    }
+
     /// What was started under this name.
+    #[cfg(any(test, feature = "bench"))]
     pub(crate) fn process(&self, name: &str) -> Option<Recorded> {
         self.pids
             .entries

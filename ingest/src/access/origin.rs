@@ -4,10 +4,8 @@
 //! neither, and no cookie. So a write with an `Origin` of another site is refused, and one that relies on the cookie must
 //! show that it is ours.
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, Method, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use url::{Origin, Url};
 
 use super::session::token_of_cookie;
@@ -16,11 +14,11 @@ use crate::error::ApiError;
 
 const ANOTHER_SITE: &str = "This request comes from another site";
 
-pub async fn same_origin(State(app): State<App>, request: Request, next: Next) -> Response {
+pub fn same_origin(app: &App, request: &Request) -> Result<(), ApiError> {
     if is_write(request.method()) && !is_ours(request.headers(), &app.public_url.origin()) {
-        return ApiError::Forbidden(ANOTHER_SITE).into_response();
+        return Err(ApiError::Forbidden(ANOTHER_SITE));
     }
-    next.run(request).await
+    Ok(())
 }
 
 fn is_write(method: &Method) -> bool {

@@ -6,7 +6,7 @@ use common::domain::program::ProgramStatus;
 use common::storage::workspaces::{self, ProgramStanding};
 use sqlx::PgConnection;
 
-use super::{Advertiser, AdvertiserUser, Rights, forbidden};
+use super::{Advertiser, AdvertiserUser, Audited, Rights, forbidden};
 use crate::error::ApiError;
 
 const UNKNOWN: &str = "Program not found";
@@ -20,16 +20,23 @@ pub const fn archived() -> ApiError {
 /// The proof that a program was asked for by somebody who may.
 #[derive(Debug, Clone, Copy)]
 pub struct ProgramAccess {
+    pub program_id: ProgramId,
     pub workspace_id: WorkspaceId,
     status: ProgramStatus,
 }
 
 impl ProgramAccess {
-    fn new(standing: &ProgramStanding) -> Self {
+    fn new(program_id: ProgramId, standing: &ProgramStanding) -> Self {
         Self {
+            program_id,
             workspace_id: standing.workspace_id,
             status: standing.status,
         }
+    }
+
+    /// The beginning of what is told of an action in this program.
+    pub fn audited(self, action: &'static str) -> Audited {
+        Audited::new(self.workspace_id, action).in_program(self.program_id)
     }
 
     /// For a change: what is archived stays as it is. Paying what is owed is not one.
@@ -49,7 +56,7 @@ pub async fn own_program(
     let standing = workspaces::program_standing(connection, program_id, None)
         .await?
         .ok_or(ApiError::NotFound(UNKNOWN))?;
-    Ok(ProgramAccess::new(&standing))
+    Ok(ProgramAccess::new(program_id, &standing))
 }
 
 impl Advertiser {
@@ -78,7 +85,7 @@ impl Advertiser {
             }
         };
         if may {
-            Ok(ProgramAccess::new(&standing))
+            Ok(ProgramAccess::new(program_id, &standing))
         } else {
             Err(forbidden())
         }
@@ -159,7 +166,7 @@ impl AdvertiserUser {
             .await?
             .ok_or(ApiError::NotFound(UNKNOWN))?;
         match standing.role {
-            Some(_) => Ok(ProgramAccess::new(&standing)),
+            Some(_) => Ok(ProgramAccess::new(program_id, &standing)),
             None => Err(forbidden()),
         }
     }

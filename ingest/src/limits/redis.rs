@@ -1,12 +1,14 @@
-//! Counting in Redis: one script a request, pipelined over one connection.
+//! Counting in Redis: one script for all requests that arrived together.
 //!
-//! The connection is made and made again in the background. A request never waits for it: without one, or when an
-//! answer is late, the caller counts elsewhere.
+//! Requests that wait while a script is on its way go together in the next one ([`Batcher`]); the answer of a script is
+//! waited for [`ANSWER_WITHIN`], and all of its requests are counted elsewhere when it is late. The connection is made and
+//! made again in the background. A request never waits for it.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::Context;
+use common::runtime::batch::{Batcher, Bounds};
 use common::runtime::config::RedisConfig;
 use common::runtime::lifecycle::Lifecycle;
 use common::runtime::retry::{RetryPolicy, delays};
@@ -21,18 +23,31 @@ pub const ANSWER_WITHIN: Duration = Duration::from_millis(40);
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 const RECONNECT: RetryPolicy = RetryPolicy::until_shutdown(Duration::from_millis(50), Duration::from_secs(1));
 
-/// Counts by Redis' own clock, in windows of so many seconds, so that ingests need not agree on the time. Count and
+/// Keys counted by one script: Redis does nothing else meanwhile.
+const MAX_KEYS: usize = 256;
+const QUEUE: usize = 16_384;
+/// One script is counted while the next is written.
+const IN_FLIGHT: usize = 2;
+
+/// Counts each key in the window of its argument, by Redis' own clock, in windows of so many seconds, so that ingests need not agree on the time. Count and
 /// expiry are set together: a counter cannot outlive its window by more than one.
 const COUNT: &str = r"
 local now = tonumber(redis.call('TIME')[1])
-local key = KEYS[1] .. ':' .. math.floor(now / ARGV[1])
-local used = redis.call('INCR', key)
-if used == 1 then redis.call('EXPIRE', key, 2 * ARGV[1]) end
-return {used, now}
+local answer = {now}
+for i = 1, #KEYS do
+  local key = KEYS[i] .. ':' .. math.floor(now / ARGV[i])
+  local used = redis.call('INCR', key)
+  if used == 1 then redis.call('EXPIRE', key, 2 * ARGV[i]) end
+  answer[i + 1] = used
+end
+return answer
 ";
 
 #[derive(Debug, Clone)]
-pub struct RedisCounters(Arc<Shared>);
+pub struct RedisCounters {
+    shared: Arc<Shared>,
+    scripts: Batcher<(String, Window), Option<Count>>,
+}
 
 #[derive(Debug)]
 struct Shared {
@@ -60,30 +75,74 @@ impl RedisCounters {
         lifecycle
             .tasks()
             .spawn(async move { stop.run_until_cancelled(keep).await });
-        Ok(Self(shared))
+        let bounds = Bounds {
+            name: "limits",
+            queue: QUEUE,
+            max_records: MAX_KEYS,
+            max_weight: usize::MAX,
+            in_flight: IN_FLIGHT,
+        };
+        let counting = Arc::clone(&shared);
+        let scripts = Batcher::spawn(
+            lifecycle.tasks(),
+            bounds,
+            |_| 1,
+            move |requests| count_together(Arc::clone(&counting), requests),
+        );
+        Ok(Self { shared, scripts })
     }
 
     /// `None` when Redis cannot be asked in time.
     pub async fn count(&self, key: &str, window: Window) -> Option<Count> {
-        let mut connection = self
-            .0
-            .connection
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()?;
-        let mut call = self.0.script.key(format!("{}:{key}", self.0.namespace));
-        call.arg(window.seconds());
-        let counting = call.invoke_async::<(u64, i64)>(&mut connection);
-        let answer = tokio::time::timeout(ANSWER_WITHIN, counting).await;
-        if let Ok(Ok((used, now))) = answer {
-            return Some(Count { window, used, now });
+        // Nobody queues for a Redis that is away.
+        if !self.shared.is_connected() {
+            return None;
         }
-        self.0.lose();
-        None
+        let key = format!("{}:{key}", self.shared.namespace);
+        self.scripts.submit((key, window)).await.ok().flatten()
     }
 }
 
+async fn count_together(shared: Arc<Shared>, requests: Vec<(String, Window)>) -> Vec<Option<Count>> {
+    let nothing = vec![None; requests.len()];
+    let Some(mut connection) = shared.connection() else {
+        return nothing;
+    };
+    let mut call = shared.script.prepare_invoke();
+    for (key, window) in &requests {
+        call.key(key).arg(window.seconds());
+    }
+    let counting = call.invoke_async::<Vec<i64>>(&mut connection);
+    let Ok(Ok(answer)) = tokio::time::timeout(ANSWER_WITHIN, counting).await else {
+        shared.lose();
+        return nothing;
+    };
+    let Some((now, used)) = answer.split_first() else {
+        return nothing;
+    };
+    let counts = used.iter().zip(&requests).map(|(used, (_, window))| {
+        Some(Count {
+            window: *window,
+            used: u64::try_from(*used).ok()?,
+            now: *now,
+        })
+    });
+    counts.collect()
+}
+
 impl Shared {
+    fn is_connected(&self) -> bool {
+        let connection = self.connection.read().unwrap_or_else(PoisonError::into_inner);
+        connection.is_some()
+    }
+
+    fn connection(&self) -> Option<MultiplexedConnection> {
+        self.connection
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
     /// The next requests do not try; the background does.
     fn lose(&self) {
         if self

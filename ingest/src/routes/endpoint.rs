@@ -10,6 +10,7 @@ use utoipa::openapi::{Deprecated, OpenApi, RefOr};
 use utoipa_axum::router::UtoipaMethodRouter;
 
 use crate::app::App;
+use crate::client_address::TrustedProxies;
 use crate::limits::Budget;
 use crate::routes::layers::{Identified, Layers};
 use crate::routes::openapi::examples::Examples;
@@ -103,8 +104,8 @@ impl Endpoint {
     }
 
     /// Adds the route, with what surrounds it.
-    pub fn serve(self, app: &App, router: Router<App>) -> Router<App> {
-        router.route(&self.path, self.layers.around(self.route, app))
+    pub fn serve(self, app: &App, proxies: &TrustedProxies, router: Router<App>) -> Router<App> {
+        router.route(&self.path, self.layers.around(self.route, app, proxies))
     }
 
     /// Adds the description, with what the surroundings answer and set.

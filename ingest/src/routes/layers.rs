@@ -1,30 +1,34 @@
-//! What surrounds a route, from the outside in: the request id; CORS where browsers call; where requests are counted, the
-//! credential and the limit; for a route of people the check where a write comes from, and a task of its own; where
-//! requests are counted, whose program key it is.
+//! What surrounds a route, from the outside in: the client's address and the request id; CORS where browsers call; where
+//! requests are counted, the credential and the limit; for a route of people the check where a write comes from, and a
+//! task of its own; where requests are counted, whose program key it is.
 //!
-//! A route has any of them, always in this order: what is refused further in was counted further out.
+//! A route has any of them, always in this order: what is refused further in was counted further out. They are functions
+//! that call each other, in two layers around CORS and not one each: a layer costs every request copies of all that it
+//! surrounds.
 //!
-//! Each layer stands here twice: as it is put around a route ([`Layers::around`]), and as the route's description tells
+//! Each stands here twice: as it is put around a route ([`Layers::around`]), and as the route's description tells
 //! of it ([`Layers::describe`]).
 
 pub mod described;
 
 use std::time::Duration;
 
-use axum::extract::Request;
-use axum::http::{HeaderName, HeaderValue, Method, header};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use tower_http::cors::{Any, CorsLayer};
 use tracing::Instrument;
 
 use crate::app::App;
+use crate::client_address::{ClientAddress, TrustedProxies};
+use crate::credential::Credential;
 use crate::error::ApiError;
-use crate::limits::{Budget, Enforced};
+use crate::limits::Budget;
 use crate::request_id::X_REQUEST_ID;
 use crate::routes::method_not_allowed;
-use crate::{access, caller, credential, limits, request_id};
+use crate::{access, caller, client_address, limits, request_id};
 
 /// Which answers carry the id of their request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,47 +51,83 @@ pub struct Layers {
     pub managed: bool,
 }
 
+/// What the layers work with.
+#[derive(Debug, Clone)]
+struct Surroundings {
+    layers: Layers,
+    app: App,
+    proxies: TrustedProxies,
+}
+
 impl Layers {
-    pub fn around(self, mut route: MethodRouter<App>, app: &App) -> MethodRouter<App> {
+    pub fn around(
+        self,
+        mut route: MethodRouter<App>,
+        app: &App,
+        proxies: &TrustedProxies,
+    ) -> MethodRouter<App> {
+        let surroundings = Surroundings {
+            layers: self,
+            app: app.clone(),
+            proxies: proxies.clone(),
+        };
         if self.budget.is_some() || self.managed {
             // A method that is none of the route's is inside the layers too: answers, preflights among them, are whole.
-            route = route.fallback(method_not_allowed);
-        }
-        if self.budget.is_some() {
-            route = route.layer(from_fn_with_state(app.clone(), caller::identify));
-        }
-        if self.managed {
             route = route
-                .layer(from_fn(detached))
-                .layer(from_fn_with_state(app.clone(), access::same_origin));
-        }
-        if let Some(budget) = self.budget {
-            let enforced = Enforced {
-                limits: app.limits.clone(),
-                directory: app.directory.clone(),
-                budget,
-            };
-            route = route
-                .layer(from_fn_with_state(enforced, limits::enforce))
-                .layer(from_fn(credential::read));
+                .fallback(method_not_allowed)
+                .layer(from_fn_with_state(surroundings.clone(), admit));
         }
         if self.browsers {
             route = route.layer(browsers());
         }
-        match self.identified {
-            Identified::Never => route,
-            Identified::OnFailure => {
-                route.layer(from_fn_with_state(app.clone(), request_id::identify_failures))
-            }
-            Identified::Always => route.layer(from_fn_with_state(app.clone(), request_id::identify)),
-        }
+        route.layer(from_fn_with_state(surroundings, receive))
     }
+}
+
+/// Whose request it is and what it is called, in logs and in the answer.
+async fn receive(State(around): State<Surroundings>, mut request: Request, next: Next) -> Response {
+    client_address::leave_with(&mut request, &around.proxies);
+    if around.layers.identified == Identified::Never {
+        return next.run(request).await;
+    }
+    let id = request_id::leave_with(&mut request, &around.app.clock);
+    let span = tracing::info_span!("request", request_id = id.to_str().unwrap_or_default());
+    let mut response = next.run(request).instrument(span).await;
+    let failed = response.status() == StatusCode::INTERNAL_SERVER_ERROR;
+    if around.layers.identified == Identified::Always || failed {
+        response.headers_mut().insert(X_REQUEST_ID, id);
+    }
+    response
+}
+
+/// Counts the request, answers 429 if it is too many, and gives every answer the limit's headers.
+async fn admit(State(around): State<Surroundings>, mut request: Request, next: Next) -> Response {
+    let Surroundings { layers, app, .. } = around;
+    let Some(budget) = layers.budget else {
+        return permit(layers, app, request, next).await;
+    };
+    let credential = Credential::of(request.headers());
+    request.extensions_mut().insert(credential);
+    let client = request.extensions().get::<ClientAddress>().copied();
+    let counted = limits::count_request(&app, budget, credential, client).await;
+    let mut response = match counted.refusal() {
+        Some(refusal) => refusal.into_response(),
+        None => permit(layers, app, request, next).await,
+    };
+    counted.announce(response.headers_mut());
+    response
 }
 
 /// A management route works in a task of its own: somebody who hangs up must not leave a transaction half done. What it
 /// answers is nobody else's to keep.
-async fn detached(request: Request, next: Next) -> Response {
-    let work = tokio::spawn(next.run(request).in_current_span());
+async fn permit(layers: Layers, app: App, request: Request, next: Next) -> Response {
+    if !layers.managed {
+        return call(layers, app, request, next).await;
+    }
+    if let Err(refusal) = access::same_origin(&app, &request) {
+        return refusal.into_response();
+    }
+    let work = tokio::spawn(call(layers, app, request, next).in_current_span());
     let mut response = work
         .await
         .unwrap_or_else(|error| ApiError::unexpected(error).into_response());
@@ -95,6 +135,13 @@ async fn detached(request: Request, next: Next) -> Response {
         .headers_mut()
         .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+async fn call(layers: Layers, app: App, request: Request, next: Next) -> Response {
+    if layers.budget.is_none() {
+        return next.run(request).await;
+    }
+    caller::identify(&app, request, next).await
 }
 
 /// Any site may send clicks and leads from its pages. Preflights are answered here, before the limits count.

@@ -27,13 +27,12 @@ mod test_event;
 mod test_mode;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::client_address::{self, TrustedProxies};
+use crate::client_address::TrustedProxies;
 use crate::error::ApiError;
 use crate::limits::Budget;
 use crate::routes::endpoint::Endpoint;
@@ -120,11 +119,12 @@ fn older_paths(tracking: &[Endpoint]) -> Vec<Endpoint> {
     .collect()
 }
 
-pub fn router(app: App, proxies: TrustedProxies) -> Router {
+pub fn router(app: App, proxies: &TrustedProxies) -> Router {
     endpoints()
         .into_iter()
-        .fold(Router::new(), |router, endpoint| endpoint.serve(&app, router))
-        .layer(from_fn_with_state(proxies, client_address::find))
+        .fold(Router::new(), |router, endpoint| {
+            endpoint.serve(&app, proxies, router)
+        })
         .route("/openapi.json", get(openapi::openapi_json))
         .route("/docs", get(docs::docs))
         .route("/docs.js", get(docs::script))

@@ -195,6 +195,54 @@ async fn an_archived_program_takes_no_calls_and_no_changes() {
     stack.stop().await;
 }
 
+/// As click batches do, whatever order the rows lie in.
+#[tokio::test]
+async fn archiving_locks_links_in_order() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let (id, _) = program(&stack, &acme, "Acme").await;
+    let program_id = common::domain::ids::ProgramId::new(id);
+    let (ada, bruno) = (
+        stack.partner(program_id, "ada").await,
+        stack.partner(program_id, "bruno").await,
+    );
+    let (first, second) = (ada.link.get(), bruno.link.get());
+    assert!(first < second);
+    // The first link's row moves behind the second one's.
+    stack
+        .execute(&format!(
+            "UPDATE referral_links SET clicks = 0 WHERE id = {first}"
+        ))
+        .await;
+    let mut counting = stack.pool().begin().await.unwrap();
+    let lock = "SELECT 1 FROM referral_links WHERE id = $1 FOR NO KEY UPDATE NOWAIT";
+    sqlx::query(lock)
+        .bind(first)
+        .execute(&mut *counting)
+        .await
+        .unwrap();
+    let path = format!("{PROGRAMS}/{id}");
+    let archived = stack.delete(&path, &acme.owner.token);
+    let counted = async {
+        stack
+            .eventually("the archiving waits", async || {
+                let waiting = "SELECT count(*) FROM pg_stat_activity
+                               WHERE datname = current_database() AND wait_event_type = 'Lock'";
+                stack.value::<i64>(waiting).await > 0
+            })
+            .await;
+        sqlx::query(lock)
+            .bind(second)
+            .execute(&mut *counting)
+            .await
+            .unwrap();
+        counting.commit().await.unwrap();
+    };
+    let (archived, ()) = tokio::join!(archived, counted);
+    assert_eq!(archived.body["data"]["status"], "archived");
+    stack.stop().await;
+}
+
 #[tokio::test]
 async fn lists_are_paged_and_hold_nothing_of_others() {
     let stack = Stack::start().await;

@@ -73,9 +73,8 @@ pub async fn list(
     page: Page,
     query: Query,
 ) -> Result<Json<Listed<KeyView>>, ApiError> {
-    let named = query.integer("workspace_id")?.map(WorkspaceId::new);
     let mut connection = app.management.acquire().await?;
-    let workspace_id = user.workspace(&mut connection, named).await?.workspace_id;
+    let workspace_id = user.workspace_asked_for(&mut connection, &query).await?;
     let (keys, total) = management_keys::list(&mut connection, workspace_id, page.window()).await?;
     Ok(page.listed(keys.iter().map(KeyView::new).collect(), total))
 }
@@ -113,13 +112,9 @@ pub async fn create(
     };
     let key_id = management_keys::create(&mut transaction, &new).await?;
     let stored = locked(&mut transaction, key_id).await?;
-    let audited = Audited {
-        workspace_id,
-        program_id: None,
-        action: "api_key.created",
-        subject_id: Some(key_id.get()),
-        details: described(&stored.settings),
-    };
+    let audited = Audited::new(workspace_id, "api_key.created")
+        .about(key_id.get())
+        .with(described(&stored.settings));
     user.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(created(CreatedKey {
@@ -167,13 +162,9 @@ pub async fn update(
     )
     .await?;
     management_keys::update(&mut transaction, key_id, &settings).await?;
-    let audited = Audited {
-        workspace_id: before.workspace_id,
-        program_id: None,
-        action: "api_key.updated",
-        subject_id: Some(key_id.get()),
-        details: differences(described(&before.settings), &described(&settings)),
-    };
+    let audited = Audited::new(before.workspace_id, "api_key.updated")
+        .about(key_id.get())
+        .with(differences(described(&before.settings), &described(&settings)));
     user.audit(&app, &mut transaction, audited).await?;
     let after = locked(&mut transaction, key_id).await?;
     transaction.commit().await?;
@@ -201,13 +192,7 @@ pub async fn revoke(
     let workspace_id = locked(&mut transaction, key_id).await?.workspace_id;
     user.workspace(&mut transaction, Some(workspace_id)).await?;
     if management_keys::revoke(&mut transaction, key_id, app.clock.now()).await? {
-        let audited = Audited {
-            workspace_id,
-            program_id: None,
-            action: "api_key.revoked",
-            subject_id: Some(key_id.get()),
-            details: json!({}),
-        };
+        let audited = Audited::new(workspace_id, "api_key.revoked").about(key_id.get());
         user.audit(&app, &mut transaction, audited).await?;
     }
     let after = locked(&mut transaction, key_id).await?;

@@ -16,7 +16,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
-use crate::access::{Advertiser, Audited, archived};
+use crate::access::{Advertiser, archived};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
@@ -193,13 +193,10 @@ pub async fn create(
     };
     let id = policies::create(&mut transaction, &new).await?;
     let view = made(&mut transaction, program_id, id, now).await?;
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "commission_policy.created",
-        subject_id: Some(id.get()),
-        details: json!(view),
-    };
+    let audited = access
+        .audited("commission_policy.created")
+        .about(id.get())
+        .with(json!(view));
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(created(view))

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
-use crate::access::{Advertiser, Audited};
+use crate::access::Advertiser;
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
@@ -202,13 +202,9 @@ pub async fn approve(
         return Err(refused_commissions(NOT_APPROVABLE, &reasons));
     }
     commissions::approve(&mut transaction, &ids, app.clock.now()).await?;
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "commission.approved",
-        subject_id: None,
-        details: json!({ "commission_ids": ids }),
-    };
+    let audited = access
+        .audited("commission.approved")
+        .with(json!({ "commission_ids": ids }));
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(data(Approved { approved: ids }))

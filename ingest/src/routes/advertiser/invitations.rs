@@ -206,13 +206,9 @@ pub async fn create(
     let details = json!({ "role": role.as_str(), "permissions": shown(&permissions) });
     let purpose = Purpose::Member { role, permissions };
     let (id, link) = invite(&app, &mut transaction, workspace_id, &email, &purpose).await?;
-    let audited = Audited {
-        workspace_id,
-        program_id: None,
-        action: "member.invited",
-        subject_id: Some(id.get()),
-        details,
-    };
+    let audited = Audited::new(workspace_id, "member.invited")
+        .about(id.get())
+        .with(details);
     advertiser.audit(&app, &mut transaction, audited).await?;
     let invitation = stored(&mut transaction, id).await?;
     transaction.commit().await?;
@@ -247,9 +243,8 @@ pub async fn list(
     page: Page,
     query: Query,
 ) -> Result<Json<Listed<InvitationView>>, ApiError> {
-    let named = query.integer("workspace_id")?.map(WorkspaceId::new);
     let mut connection = app.management.acquire().await?;
-    let workspace_id = advertiser.workspace(&mut connection, named).await?.workspace_id;
+    let workspace_id = advertiser.workspace_asked_for(&mut connection, &query).await?;
     let invitations = invitations::of_workspace(&mut connection, workspace_id, page.window()).await?;
     let total = invitations::count(&mut connection, workspace_id).await?;
     let now = app.clock.now();
@@ -285,13 +280,7 @@ pub async fn withdraw(
     if !invitations::withdraw(&mut transaction, invitation_id, now).await? {
         return Err(ended());
     }
-    let audited = Audited {
-        workspace_id,
-        program_id: None,
-        action: "invitation.withdrawn",
-        subject_id: Some(invitation_id.get()),
-        details: json!({}),
-    };
+    let audited = Audited::new(workspace_id, "invitation.withdrawn").about(invitation_id.get());
     advertiser.audit(&app, &mut transaction, audited).await?;
     let invitation = stored(&mut transaction, invitation_id).await?;
     transaction.commit().await?;

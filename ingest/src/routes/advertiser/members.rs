@@ -86,9 +86,8 @@ pub async fn list(
     page: Page,
     query: Query,
 ) -> Result<Json<Listed<MemberView>>, ApiError> {
-    let named = query.integer("workspace_id")?.map(WorkspaceId::new);
     let mut connection = app.management.acquire().await?;
-    let workspace_id = user.workspace(&mut connection, named).await?.workspace_id;
+    let workspace_id = user.workspace_asked_for(&mut connection, &query).await?;
     let (members, total) = members::list(&mut connection, workspace_id, page.window()).await?;
     Ok(page.listed(members.iter().map(MemberView::new).collect(), total))
 }
@@ -133,13 +132,9 @@ pub async fn update(
         members::set_permissions(&mut transaction, member_id, given).await?;
     }
     let after = found(&mut transaction, member_id).await?;
-    let audited = Audited {
-        workspace_id: acting.workspace_id,
-        program_id: None,
-        action: "member.updated",
-        subject_id: Some(member_id.get()),
-        details: differences(described(&before), &described(&after)),
-    };
+    let audited = Audited::new(acting.workspace_id, "member.updated")
+        .about(member_id.get())
+        .with(differences(described(&before), &described(&after)));
     user.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(data(MemberView::new(&after)))
@@ -169,13 +164,9 @@ pub async fn remove(
     let (acting, before) = judged(&user, &mut transaction, member_id).await?;
     keep_an_owner(&mut transaction, acting.workspace_id, &before).await?;
     members::remove(&mut transaction, member_id).await?;
-    let audited = Audited {
-        workspace_id: acting.workspace_id,
-        program_id: None,
-        action: "member.removed",
-        subject_id: Some(member_id.get()),
-        details: json!({ "user_id": before.user_id.get(), "role": before.role.as_str() }),
-    };
+    let audited = Audited::new(acting.workspace_id, "member.removed")
+        .about(member_id.get())
+        .with(json!({ "user_id": before.user_id.get(), "role": before.role.as_str() }));
     user.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(StatusCode::NO_CONTENT)

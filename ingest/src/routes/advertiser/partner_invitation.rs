@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::invitations::{InvitationLink, invite};
 use super::partners::{stored, unknown};
-use crate::access::{Advertiser, Audited, archived};
+use crate::access::{Advertiser, archived};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::routes::answers::{Data, Ids, created};
@@ -56,13 +56,10 @@ pub async fn renew(
         program_id,
     };
     let (_, link) = invite(&app, &mut transaction, access.workspace_id, &email, &purpose).await?;
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "partner.invited",
-        subject_id: Some(membership.get()),
-        details: json!({ "again": true }),
-    };
+    let audited = access
+        .audited("partner.invited")
+        .about(membership.get())
+        .with(json!({ "again": true }));
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(created(link))

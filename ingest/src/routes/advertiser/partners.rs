@@ -17,7 +17,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use super::invitations::{InvitationLink, address, invite};
-use crate::access::{Advertiser, Audited, archived};
+use crate::access::{Advertiser, archived};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
@@ -242,13 +242,10 @@ pub async fn add(
         }
         _ => None,
     };
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "partner.invited",
-        subject_id: Some(membership.get()),
-        details: json!({ "status": status.as_str() }),
-    };
+    let audited = access
+        .audited("partner.invited")
+        .about(membership.get())
+        .with(json!({ "status": status.as_str() }));
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(created(InvitedPartner::new(partner, link)))
@@ -339,13 +336,7 @@ pub async fn update(
     let before = partners::lock(&mut transaction, program_id, membership)
         .await?
         .ok_or_else(unknown)?;
-    let audited = |action, details| Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action,
-        subject_id: Some(membership.get()),
-        details,
-    };
+    let audited = |action, details| access.audited(action).about(membership.get()).with(details);
     if let Some(status) = status.filter(|status| *status != before.status) {
         partners::set_status(&mut transaction, membership, status, app.clock.now()).await?;
         let action = match status {

@@ -15,7 +15,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use super::commissions::NamedPartner;
-use crate::access::{Advertiser, Audited};
+use crate::access::Advertiser;
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
@@ -183,16 +183,13 @@ pub async fn create(
     }
     let payout_id = payout::pay(&mut transaction, &order).await?;
     let paid = detail(&mut transaction, program_id, payout_id).await?;
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "payout.created",
-        subject_id: Some(payout_id.get()),
-        details: json!({
+    let audited = access
+        .audited("payout.created")
+        .about(payout_id.get())
+        .with(json!({
             "amount_cents": paid.payout.amount_cents, "currency": paid.payout.currency,
             "commission_count": paid.payout.commission_count, "reference": paid.payout.reference,
-        }),
-    };
+        }));
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(created(paid))

@@ -16,7 +16,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use super::connection_settings::{ConnectionChanges, ConnectionView, changed, seal, secret};
-use crate::access::{Advertiser, Audited, archived};
+use crate::access::{Advertiser, archived};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
@@ -87,13 +87,10 @@ pub async fn update(
     let bytes = body.bytes()?;
     let changes: ConnectionChanges = body::parse(&bytes)?;
     let (connection, details) = change(&app, &mut transaction, program_id, changes).await?;
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "processor_connection.updated",
-        subject_id: Some(program_id.get()),
-        details,
-    };
+    let audited = access
+        .audited("processor_connection.updated")
+        .about(program_id.get())
+        .with(details);
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(data(ConnectionView::new(&app, program_id, connection)))
@@ -123,13 +120,9 @@ pub async fn remove(
     if !processor_connections::remove(&mut transaction, program_id).await? {
         return Err(ApiError::NotFound(NO_CONNECTION));
     }
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "processor_connection.deleted",
-        subject_id: Some(program_id.get()),
-        details: json!({}),
-    };
+    let audited = access
+        .audited("processor_connection.deleted")
+        .about(program_id.get());
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(StatusCode::NO_CONTENT)
@@ -190,13 +183,10 @@ pub async fn rotate_secret(
         .filter(|_| !overlap.is_none())
         .map(|previous| (previous, now + overlap.duration()));
     processor_connections::save(&mut transaction, program_id, &connection, now).await?;
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "processor_connection.secret_rotated",
-        subject_id: Some(program_id.get()),
-        details: json!({ "previous_valid_hours": overlap.duration().num_hours() }),
-    };
+    let audited = access
+        .audited("processor_connection.secret_rotated")
+        .about(program_id.get())
+        .with(json!({ "previous_valid_hours": overlap.duration().num_hours() }));
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(data(ConnectionView::new(&app, program_id, connection)))

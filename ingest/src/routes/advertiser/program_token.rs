@@ -12,7 +12,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
-use crate::access::{Advertiser, Audited, archived};
+use crate::access::{Advertiser, archived};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
@@ -72,13 +72,10 @@ pub async fn regenerate(
         .for_change()?;
     let token = ProgramToken::generate(App::random());
     program_settings::replace_token(&mut transaction, program_id, &token).await?;
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "program_token.regenerated",
-        subject_id: Some(program_id.get()),
-        details: json!({ "api_token_masked": token.masked() }),
-    };
+    let audited = access
+        .audited("program_token.regenerated")
+        .about(program_id.get())
+        .with(json!({ "api_token_masked": token.masked() }));
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(data(NewToken {
@@ -125,13 +122,10 @@ pub async fn mark(
             .ok_or_else(required)?,
     };
     program_settings::mark_rotation(&mut transaction, program_id, Some(rotation)).await?;
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "program_token.marked_for_rotation",
-        subject_id: Some(program_id.get()),
-        details: json!({ "rotate_by": instant(rotation.rotate_by) }),
-    };
+    let audited = access
+        .audited("program_token.marked_for_rotation")
+        .about(program_id.get())
+        .with(json!({ "rotate_by": instant(rotation.rotate_by) }));
     advertiser.audit(&app, &mut transaction, audited).await?;
     let view = marked(&mut transaction, program_id).await?;
     transaction.commit().await?;
@@ -164,13 +158,7 @@ pub async fn unmark(
         .await?
         .for_change()?;
     program_settings::mark_rotation(&mut transaction, program_id, None).await?;
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "program_token.unmarked",
-        subject_id: Some(program_id.get()),
-        details: json!({}),
-    };
+    let audited = access.audited("program_token.unmarked").about(program_id.get());
     advertiser.audit(&app, &mut transaction, audited).await?;
     let view = marked(&mut transaction, program_id).await?;
     transaction.commit().await?;

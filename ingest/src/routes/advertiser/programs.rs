@@ -106,13 +106,10 @@ pub async fn create(
     let mut transaction = app.management.begin().await?;
     let workspace_id = advertiser.workspace_for_programs(&mut transaction, named).await?;
     let (program, token) = add(&app, &mut transaction, workspace_id, settings).await?;
-    let audited = Audited {
-        workspace_id,
-        program_id: Some(program.program_id),
-        action: "program.created",
-        subject_id: Some(program.program_id.get()),
-        details: json!({ "name": program.settings.name, "slug": program.settings.slug.as_str() }),
-    };
+    let audited = Audited::new(workspace_id, "program.created")
+        .in_program(program.program_id)
+        .about(program.program_id.get())
+        .with(json!({ "name": program.settings.name, "slug": program.settings.slug.as_str() }));
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(created(CreatedProgram {
@@ -204,13 +201,10 @@ pub async fn update(
     if program_settings::update(&mut transaction, program_id, &settings).await? == Updated::SlugTaken {
         return Err(slug_taken());
     }
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "program.updated",
-        subject_id: Some(program_id.get()),
-        details: changed(&before, &settings),
-    };
+    let audited = access
+        .audited("program.updated")
+        .about(program_id.get())
+        .with(changed(&before, &settings));
     advertiser.audit(&app, &mut transaction, audited).await?;
     let program = view(&app, &mut transaction, program_id).await?;
     transaction.commit().await?;
@@ -243,13 +237,7 @@ pub async fn publish(
         .await?
         .for_change()?;
     program_settings::publish(&mut transaction, program_id, app.clock.now()).await?;
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "program.published",
-        subject_id: Some(program_id.get()),
-        details: json!({}),
-    };
+    let audited = access.audited("program.published").about(program_id.get());
     advertiser.audit(&app, &mut transaction, audited).await?;
     let program = view(&app, &mut transaction, program_id).await?;
     transaction.commit().await?;
@@ -278,13 +266,7 @@ pub async fn archive(
         .program(&mut transaction, program_id, Permission::ProgramDelete)
         .await?;
     program_settings::archive(&mut transaction, program_id, app.clock.now()).await?;
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "program.archived",
-        subject_id: Some(program_id.get()),
-        details: json!({}),
-    };
+    let audited = access.audited("program.archived").about(program_id.get());
     advertiser.audit(&app, &mut transaction, audited).await?;
     let program = view(&app, &mut transaction, program_id).await?;
     transaction.commit().await?;

@@ -15,7 +15,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use super::partners::unknown as unknown_partner;
-use crate::access::{Advertiser, Audited, archived};
+use crate::access::{Advertiser, archived};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
@@ -184,13 +184,10 @@ pub async fn create(
     }
     let id = add(&app, &mut transaction, membership, code).await?;
     let link = stored(&mut transaction, program_id, id).await?;
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "referral_link.created",
-        subject_id: Some(id.get()),
-        details: json!({ "short_code": link.short_code, "partner_program_id": membership.get() }),
-    };
+    let audited = access
+        .audited("referral_link.created")
+        .about(id.get())
+        .with(json!({ "short_code": link.short_code, "partner_program_id": membership.get() }));
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(created(LinkView::new(link)))
@@ -258,13 +255,10 @@ pub async fn update(
     }
     let link = stored(&mut transaction, program_id, link_id).await?;
     let was = |link: &StoredLink| json!({ "short_code": link.short_code, "status": link.status.as_str() });
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "referral_link.updated",
-        subject_id: Some(link_id.get()),
-        details: json!({ "before": was(&before), "after": was(&link) }),
-    };
+    let audited = access
+        .audited("referral_link.updated")
+        .about(link_id.get())
+        .with(json!({ "before": was(&before), "after": was(&link) }));
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(data(LinkView::new(link)))

@@ -49,13 +49,9 @@ pub async fn update(
     let changes: WorkspaceChanges = body::parse(&bytes)?;
     let name = changes.name.required_text("name", "name is required")?;
     workspaces::rename(&mut transaction, workspace_id, &name).await?;
-    let audited = Audited {
-        workspace_id,
-        program_id: None,
-        action: "workspace.updated",
-        subject_id: Some(workspace_id.get()),
-        details: json!({ "name": { "before": before.workspace_name, "after": name } }),
-    };
+    let audited = Audited::new(workspace_id, "workspace.updated")
+        .about(workspace_id.get())
+        .with(json!({ "name": { "before": before.workspace_name, "after": name } }));
     user.audit(&app, &mut transaction, audited).await?;
     let after = user.workspace(&mut transaction, Some(workspace_id)).await?;
     transaction.commit().await?;

@@ -92,13 +92,7 @@ pub async fn confirm(
         workspace_id: workspace.workspace_id,
     };
     cli_logins::confirm(&mut transaction, state, &confirmed, now).await?;
-    let audited = Audited {
-        workspace_id: workspace.workspace_id,
-        program_id: None,
-        action: "cli_login.confirmed",
-        subject_id: Some(confirmed.user_id.get()),
-        details: json!({}),
-    };
+    let audited = Audited::new(workspace.workspace_id, "cli_login.confirmed").about(confirmed.user_id.get());
     user.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(data(ConfirmedLogin {

@@ -154,16 +154,13 @@ pub async fn accept(
         }
     };
     take_place(&mut transaction, &invitation, user.user_id).await?;
-    let audited = Audited {
-        workspace_id: invitation.workspace_id,
-        program_id: match invitation.purpose {
+    let audited = Audited::new(invitation.workspace_id, "invitation.accepted")
+        .in_program(match invitation.purpose {
             Purpose::Member { .. } => None,
             Purpose::Partner { program_id, .. } => Some(program_id),
-        },
-        action: "invitation.accepted",
-        subject_id: Some(invitation.invitation_id.get()),
-        details: json!({ "kind": user.kind.as_str() }),
-    };
+        })
+        .about(invitation.invitation_id.get())
+        .with(json!({ "kind": user.kind.as_str() }));
     let actor = AuditActor::User(user.user_id);
     source.audit(&app, &mut transaction, actor, audited).await?;
     let mut answer = open_session(&app, &mut transaction, &user).await?;

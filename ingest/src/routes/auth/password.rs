@@ -86,13 +86,7 @@ pub async fn change(
     users::set_password(&mut transaction, user_id, &hash).await?;
     sessions::revoke_all(&mut transaction, user_id, app.clock.now()).await?;
     for membership in workspaces::of_user(&mut transaction, user_id).await? {
-        let audited = Audited {
-            workspace_id: membership.workspace_id,
-            program_id: None,
-            action: "user.password_changed",
-            subject_id: Some(user_id.get()),
-            details: json!({}),
-        };
+        let audited = Audited::new(membership.workspace_id, "user.password_changed").about(user_id.get());
         let actor = AuditActor::User(user_id);
         signed_in
             .source

@@ -9,7 +9,6 @@ use common::storage::cli_logins::{self, Confirmed};
 use common::storage::sessions::{self, NewSession, SessionKind};
 use common::storage::users::{self, User};
 use serde::Serialize;
-use serde_json::json;
 use sqlx::PgConnection;
 use url::form_urlencoded;
 use utoipa::ToSchema;
@@ -120,13 +119,7 @@ async fn open_session(
         expires_at: now + SESSION_LASTS,
     };
     let session_id = sessions::open(connection, &session).await?;
-    let audited = Audited {
-        workspace_id: confirmed.workspace_id,
-        program_id: None,
-        action: "cli_session.opened",
-        subject_id: Some(session_id.get()),
-        details: json!({}),
-    };
+    let audited = Audited::new(confirmed.workspace_id, "cli_session.opened").about(session_id.get());
     let actor = AuditActor::User(confirmed.user_id);
     source.audit(app, connection, actor, audited).await?;
     Ok(token)

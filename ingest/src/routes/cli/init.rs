@@ -127,18 +127,15 @@ async fn make(
         created_at: now,
     };
     policies::create(&mut transaction, &policy).await?;
-    let audited = Audited {
-        workspace_id,
-        program_id: Some(program.program_id),
-        action: "program.created",
-        subject_id: Some(program.program_id.get()),
-        details: json!({
+    let audited = Audited::new(workspace_id, "program.created")
+        .in_program(program.program_id)
+        .about(program.program_id.get())
+        .with(json!({
             "name": program.settings.name,
             "slug": program.settings.slug.as_str(),
             "commission_type": commission_type.as_str(),
             "commission": commission_text(&rate),
-        }),
-    };
+        }));
     user.audit(app, &mut transaction, audited).await?;
     transaction.commit().await?;
     let domain = program.settings.domain.as_ref();

@@ -104,13 +104,10 @@ async fn keep(
     );
     let (connection, details) =
         processor_connection::change(app, &mut transaction, program_id, changes).await?;
-    let audited = Audited {
-        workspace_id: access.workspace_id,
-        program_id: Some(program_id),
-        action: "processor_connection.updated",
-        subject_id: Some(program_id.get()),
-        details,
-    };
+    let audited = access
+        .audited("processor_connection.updated")
+        .about(program_id.get())
+        .with(details);
     by.audit(app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(Json(StripeConnectAnswer {

@@ -126,13 +126,10 @@ pub async fn update(
         _ => return Err(neither()),
     };
     let link = partner_view::set_link_active(&mut transaction, link_id, active).await?;
-    let audited = Audited {
-        workspace_id: standing.workspace_id,
-        program_id: Some(standing.program_id),
-        action: "referral_link.updated",
-        subject_id: Some(link_id.get()),
-        details: json!({ "status": link.status }),
-    };
+    let audited = Audited::new(standing.workspace_id, "referral_link.updated")
+        .in_program(standing.program_id)
+        .about(link_id.get())
+        .with(json!({ "status": link.status }));
     partner.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(data(link.into()))

@@ -1,0 +1,207 @@
+//! What a load measured, and the figures that are told of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+/// A minute, in microseconds: more than anybody waits for an answer.
+const LONGEST: u64 = 60_000_000;
+
+/// Answers to requests that were due within one span of the load.
+#[derive(Debug, Clone)]
+pub(super) struct Span {
+    /// Microseconds from when a request was due to its whole answer, of answers 200 or 201.
+    latency: Histogram<u64>,
+    statuses: BTreeMap<u16, u64>,
+    /// Answers 503 that say when to come again.
+    pub(super) shed: u64,
+}
+
+impl Span {
+    #[expect(
+        clippy::expect_used,
+        reason = "the bounds are constants that the crate accepts"
+    )]
+    pub(super) fn new() -> Self {
+        Self {
+            latency: Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds are valid"),
+            statuses: BTreeMap::new(),
+            shed: 0,
+        }
+    }
+
+    pub(super) fn answered(&mut self, status: u16, took: Duration) {
+        *self.statuses.entry(status).or_default() += 1;
+        if is_ok(status) {
+            let micros = u64::try_from(took.as_micros()).unwrap_or(LONGEST);
+            self.latency.saturating_record(micros.max(1));
+        }
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        // Both have the same bounds.
+        let _ = self.latency.add(&other.latency);
+        for (status, count) in &other.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
+        self.shed += other.shed;
+    }
+
+    pub(super) fn ok(&self) -> u64 {
+        self.latency.len()
+    }
+
+    pub(super) fn refused(&self) -> u64 {
+        self.statuses.values().sum::<u64>() - self.ok()
+    }
+
+    /// `404: 3, 503: 12`, of all that is neither 200 nor 201.
+    pub(super) fn refusals(&self) -> String {
+        let refusals: Vec<String> = self
+            .statuses
+            .iter()
+            .filter(|(status, _)| !is_ok(**status))
+            .map(|(status, count)| format!("{status}: {count}"))
+            .collect();
+        refusals.join(", ")
+    }
+
+    pub(super) fn quantile(&self, quantile: f64) -> Duration {
+        Duration::from_micros(self.latency.value_at_quantile(quantile))
+    }
+
+    pub(super) fn slowest(&self) -> Duration {
+        Duration::from_micros(self.latency.max())
+    }
+}
+
+pub(super) const fn is_ok(status: u16) -> bool {
+    matches!(status, 200 | 201)
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|quantile| milliseconds(self.quantile(quantile)));
+        write!(f, "p50 {p50:7.3} ms   p99 {p99:7.3} ms   p99.9 {p999:7.3} ms")
+    }
+}
+
+/// Of one load.
+#[derive(Debug, Clone)]
+pub(super) struct Outcome {
+    /// By when a request was due; see [`super::load::Load::spans`].
+    pub(super) spans: Vec<Span>,
+    /// Due, but never sent: no connection was free in time.
+    pub(super) dropped: u64,
+    /// Sent, but the connection ended before the answer.
+    pub(super) broken: u64,
+    /// Not answered when all patience was at its end.
+    pub(super) late: u64,
+    /// What the first answer that was no success said.
+    pub(super) first_refusal: String,
+    pub(super) started: Instant,
+    /// From the first request to the last answer.
+    pub(super) lasted: Duration,
+    /// What the load itself took of the processors.
+    pub(super) driver_cpu: Duration,
+    /// Answers 200 in each millisecond since the start.
+    pub(super) ok_by_millisecond: Vec<u32>,
+}
+
+impl Outcome {
+    pub(super) fn all(&self) -> Span {
+        self.spans.iter().fold(Span::new(), |mut all, span| {
+            all.add(span);
+            all
+        })
+    }
+
+    pub(super) fn ok(&self) -> u64 {
+        self.spans.iter().map(Span::ok).sum()
+    }
+
+    /// Whatever did not get its 200.
+    pub(super) fn lost(&self) -> u64 {
+        self.spans.iter().map(Span::refused).sum::<u64>() + self.dropped + self.broken + self.late
+    }
+
+    /// Answers 200 a second.
+    pub(super) fn rate(&self) -> f64 {
+        per_second(self.ok(), self.lasted)
+    }
+
+    /// One line: refusals, drops and what broke.
+    pub(super) fn losses(&self) -> String {
+        let refusals = self.all().refusals();
+        let refusals = if refusals.is_empty() {
+            "none".to_owned()
+        } else {
+            format!("{refusals} ({})", self.first_refusal)
+        };
+        format!(
+            "refused {refusals}, dropped {}, broken {}, late {}",
+            self.dropped, self.broken, self.late
+        )
+    }
+}
+
+pub(super) fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
+
+pub(super) fn per_second(count: u64, time: Duration) -> f64 {
+    float(count) / time.as_secs_f64().max(f64::MIN_POSITIVE)
+}
+
+/// What is counted here is far below what a float holds exactly.
+#[expect(clippy::cast_precision_loss, reason = "see above")]
+pub(super) fn float(count: u64) -> f64 {
+    count as f64
+}
+
+/// The middle one; of an even number, the upper of the two. 0 of none.
+pub(super) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_is_a_time_that_so_many_do_not_exceed() {
+        let mut span = Span::new();
+        for micros in (1..=1000).rev() {
+            span.answered(200, Duration::from_micros(micros));
+        }
+        span.answered(503, Duration::from_secs(9));
+        let found = [0.5, 0.99, 1.0].map(|quantile| span.quantile(quantile).as_micros());
+        assert_eq!(found, [500, 990, 1000]);
+        assert_eq!(
+            (span.ok(), span.refused(), span.refusals().as_str()),
+            (1000, 1, "503: 1")
+        );
+    }
+
+    #[test]
+    fn spans_add_up() {
+        let mut one = Span::new();
+        one.answered(200, Duration::from_micros(10));
+        let mut other = Span::new();
+        other.answered(200, Duration::from_micros(30));
+        other.answered(404, Duration::from_micros(1));
+        one.add(&other);
+        assert_eq!((one.ok(), one.refused()), (2, 1));
+        assert_eq!(one.slowest().as_micros(), 30);
+    }
+
+    #[test]
+    fn a_median_ignores_one_odd_round() {
+        assert_eq!(median(&[3.0, 900.0, 2.0]).to_bits(), 3.0_f64.to_bits());
+        assert_eq!(median(&[]).to_bits(), 0.0_f64.to_bits());
+    }
+}

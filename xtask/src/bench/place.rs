@@ -1,0 +1,412 @@
+//! A place to measure: servers that answer, a migrated database with a market in it, services of the release build.
+//!
+//! The servers are as durable as in production: Postgres with `fsync` and `synchronous_commit` on, JetStream with
+//! `sync_interval: always`. Checkpoints are made apart from measurements, so that none falls into one and not into the other.
+
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use async_nats::jetstream;
+use common::messages::subject::Subject;
+use sqlx::postgres::PgPoolOptions;
+use sqlx::{AssertSqlSafe, PgPool};
+use tokio::runtime::Runtime;
+
+use super::load::{Load, Requests};
+use super::market::{Market, Size};
+use super::outcome::Outcome;
+use super::page::Facts;
+use super::requests::{Clicks, Target};
+use super::serve::What;
+use super::usage::Usage;
+use crate::area::{Area, Checkout};
+use crate::env_file::EnvFile;
+use crate::interrupt::Interrupt;
+use crate::keys;
+use crate::pids::StopSignal;
+use crate::ports::Ports;
+use crate::process::{self, Running, in_own_session};
+use crate::progress::{Step, note};
+use crate::servers::{Servers, provide};
+use crate::services::{Service, start_as, wait_until_ready};
+use crate::test::start_empty;
+
+/// Bytes a stream. NATS sets them aside on the disk before it makes one of the seven; it holds what the clicks of one
+/// measurement come to.
+const STREAM_MAX_BYTES: u64 = 1 << 30;
+const DRAIN_LIMIT: Duration = Duration::from_mins(5);
+/// A checkpoint in the middle of one measurement is noise; these keep it between them.
+const POSTGRES_SETTINGS: [&str; 3] = [
+    "max_wal_size = '8GB'",
+    "checkpoint_timeout = '30min'",
+    "autovacuum_naptime = '15s'",
+];
+
+pub(super) struct Place<'a> {
+    pub(super) checkout: Checkout,
+    pub(super) area: Area,
+    pub(super) running: Running,
+    pub(super) servers: Servers,
+    pub(super) env: EnvFile,
+    pub(super) runtime: Runtime,
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) pool: PgPool,
+    pub(super) market: Market,
+    ports: Ports,
+    /// Clients that earlier loads did not have.
+    fresh_clients: u64,
+    _lock: File,
+}
+
+/// Loads with their requests, which run at once.
+pub(super) type Group<'a> = Vec<(Load, Box<dyn Requests + Send + 'a>)>;
+
+/// No load comes from more clients.
+const CLIENTS_A_LOAD: u64 = 300_000;
+
+impl<'a> Place<'a> {
+    /// `checkout`: of this very binary, which is the release's.
+    pub(super) fn open(checkout: &Checkout, size: &Size, interrupt: &'a Interrupt) -> Result<Self> {
+        let area = checkout.bench_area();
+        let lock = area
+            .try_lock()?
+            .context("another `cargo xtask bench` is at work in this checkout")?;
+        start_empty(&area)?;
+        let mut running = Running::none(&area)?;
+        let servers = provide(checkout, &area, &mut running, interrupt)?;
+        let checkout = checkout.released();
+        let env = service_env(&area, &servers)?;
+        let runtime = Runtime::new()?;
+        let step = Step::start("Migrating, and setting up the market");
+        ctl(&checkout, &env, &["migrate"])?;
+        let (pool, market) = runtime.block_on(async {
+            let pool = connect(&servers.database_url).await?;
+            tune(&pool).await?;
+            let market = Market::create(&pool, size).await?;
+            anyhow::Ok((pool, market))
+        })?;
+        step.done("set up");
+        Ok(Self {
+            ports: Ports::of(&area)?,
+            checkout,
+            area,
+            running,
+            servers,
+            env,
+            runtime,
+            interrupt,
+            pool,
+            market,
+            fresh_clients: 0,
+            _lock: lock,
+        })
+    }
+
+    /// Runs the operator's command line.
+    pub(super) fn ctl(&self, args: &[&str]) -> Result<String> {
+        ctl(&self.checkout, &self.env, args)
+    }
+
+    /// Starts a program of the service under a name, and returns once it is ready.
+    pub(super) fn start(&mut self, name: &'static str, program: &str) -> Result<SocketAddr> {
+        let env = self.env.clone();
+        self.start_with(name, program, &env)
+    }
+
+    pub(super) fn start_with(
+        &mut self,
+        name: &'static str,
+        program: &str,
+        env: &EnvFile,
+    ) -> Result<SocketAddr> {
+        let service = start_as(
+            name,
+            program,
+            &self.checkout,
+            &self.area,
+            env,
+            &mut self.ports,
+            &mut self.running,
+        )?;
+        let port = service.port;
+        let services: [Service; 1] = [service];
+        wait_until_ready(&services, &self.area, &mut self.running, self.interrupt)?;
+        Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+    }
+
+    /// Starts one of those the service is held against, on a database of its own where it needs one.
+    pub(super) fn start_other(
+        &mut self,
+        name: &'static str,
+        what: What,
+        env: &[(&str, &str)],
+    ) -> Result<SocketAddr> {
+        let port = self.ports.choose(name, None)?;
+        let mut command = in_own_session(std::env::current_exe()?);
+        command
+            .args(["bench", "serve", what.name()])
+            .envs(env.iter().copied());
+        command.env("LISTEN", format!("127.0.0.1:{port}"));
+        self.running
+            .start(name, command, self.area.log(name), StopSignal::Term)?;
+        wait_until_ready(
+            &[Service { name, port }],
+            &self.area,
+            &mut self.running,
+            self.interrupt,
+        )?;
+        Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+    }
+
+    /// Another database on the same server, migrated, with a market as large.
+    pub(super) fn other_database(&self, name: &str) -> Result<(String, PgPool, Market)> {
+        let (server, _) = self
+            .servers
+            .database_url
+            .rsplit_once('/')
+            .context("the database has no name")?;
+        let url = format!("{server}/{name}");
+        self.runtime
+            .block_on(sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&self.pool))?;
+        let mut env = self.env.clone();
+        env.set("DATABASE_URL", &url);
+        ctl(&self.checkout, &env, &["migrate"])?;
+        let (pool, market) = self.runtime.block_on(async {
+            let pool = connect(&url).await?;
+            let market = Market::create(&pool, &self.market.size).await?;
+            anyhow::Ok((pool, market))
+        })?;
+        Ok((url, pool, market))
+    }
+
+    pub(super) fn stop(&mut self, name: &str) -> Result<()> {
+        self.running.stop(name)
+    }
+
+    pub(super) fn free_port(&mut self, name: &str) -> Result<u16> {
+        self.ports.choose(name, None)
+    }
+
+    /// Runs a load, and tells what it cost.
+    pub(super) fn run(&mut self, load: &Load, requests: &mut dyn Requests) -> Result<Measured> {
+        self.running.check()?;
+        let before = Usage::now(&self.running);
+        let outcome = load.run(requests, self.interrupt)?;
+        let after = Usage::now(&self.running);
+        self.running.check()?;
+        let costs = after.per_request(&before, outcome.ok(), outcome.driver_cpu);
+        Ok(Measured { outcome, costs })
+    }
+
+    /// Runs every load of every group at once, each on a thread of its own.
+    pub(super) fn together<const N: usize>(&mut self, groups: [Group<'_>; N]) -> Result<[Vec<Outcome>; N]> {
+        self.running.check()?;
+        let interrupt = self.interrupt;
+        let outcomes = std::thread::scope(|scope| {
+            let started = groups.map(|group| {
+                let threads = group
+                    .into_iter()
+                    .map(|(load, mut requests)| scope.spawn(move || load.run(&mut *requests, interrupt)));
+                threads.collect::<Vec<_>>()
+            });
+            started.map(|threads| {
+                let outcomes = threads.into_iter().map(|thread| match thread.join() {
+                    Ok(outcome) => outcome,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                });
+                outcomes.collect::<Result<Vec<_>>>()
+            })
+        });
+        self.running.check()?;
+        let mut all = [const { Vec::new() }; N];
+        for (place, group) in all.iter_mut().zip(outcomes) {
+            *place = group?;
+        }
+        Ok(all)
+    }
+
+    /// Clicks of clients that no earlier load had.
+    pub(super) fn clicks(&mut self, target: Target) -> Clicks {
+        self.fresh_clients += CLIENTS_A_LOAD;
+        Clicks::new(target, self.fresh_clients)
+    }
+
+    /// Returns once the workers have settled everything, with the streams emptied and everything on the disk.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        self.drain()?;
+        self.checkpoint()
+    }
+
+    pub(super) fn checkpoint(&self) -> Result<()> {
+        self.runtime
+            .block_on(sqlx::raw_sql("CHECKPOINT").execute(&self.pool))?;
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        let jetstream = self.jetstream()?;
+        let mut last = Backlog::default();
+        let empty = self.interrupt.wait_until(DRAIN_LIMIT, || {
+            self.running.check()?;
+            last = self.runtime.block_on(backlog(&jetstream))?;
+            Ok(last.messages == 0)
+        })?;
+        if !empty {
+            bail!("the workers still have {} messages before them", last.messages);
+        }
+        self.runtime.block_on(purge(&jetstream))
+    }
+
+    pub(super) fn jetstream(&self) -> Result<jetstream::Context> {
+        // The context starts a task of its own.
+        self.runtime.block_on(async {
+            let client = async_nats::connect(&self.servers.nats_url).await?;
+            Ok(jetstream::new(client))
+        })
+    }
+
+    /// Where and when figures of this place are measured.
+    pub(super) fn facts(&self) -> Result<Facts> {
+        let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let after = |text: &str, name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.map(|line| line.trim_start_matches([' ', '\t', ':']).to_owned())
+                .unwrap_or_default()
+        };
+        let first_line = |program: &str, args: &[&str]| {
+            let said = process::output(Command::new(program).current_dir(&self.checkout.root).args(args));
+            said.ok()
+                .and_then(|said| said.lines().next().map(str::to_owned))
+                .unwrap_or_default()
+        };
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let (date, postgres): (String, String) = self.runtime.block_on(
+            sqlx::query_as("SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI UTC'), current_setting('server_version')")
+                .fetch_one(&self.pool),
+        )?;
+        let nats = self
+            .runtime
+            .block_on(async_nats::connect(&self.servers.nats_url))?
+            .server_info()
+            .version;
+        let redis = self.servers.redis.as_ref().map_or_else(String::new, |redis| {
+            first_line(&redis.to_string_lossy(), &["--version"])
+                .split_whitespace()
+                .find_map(|word| word.strip_prefix("v=").map(str::to_owned))
+                .unwrap_or_default()
+        });
+        Ok(vec![
+            ("date", date),
+            (
+                "commit",
+                first_line("git", &["describe", "--always", "--dirty", "--abbrev=10"]),
+            ),
+            (
+                "processors",
+                format!("{cpus} × {}", after(&text("/proc/cpuinfo"), "model name")),
+            ),
+            ("memory", after(&text("/proc/meminfo"), "MemTotal")),
+            ("kernel", text("/proc/sys/kernel/osrelease").trim().to_owned()),
+            (
+                "servers",
+                format!("PostgreSQL {postgres}, NATS {nats}, Redis {redis}"),
+            ),
+            ("compiler", first_line("rustc", &["--version"])),
+        ])
+    }
+
+    /// What Postgres has counted, of all links together.
+    pub(super) fn stored_clicks(&self) -> Result<u64> {
+        self.count("SELECT coalesce(sum(clicks), 0)::bigint FROM referral_links")
+    }
+
+    pub(super) fn count(&self, sql: &'static str) -> Result<u64> {
+        let count: i64 = self
+            .runtime
+            .block_on(sqlx::query_scalar(sql).fetch_one(&self.pool))?;
+        Ok(u64::try_from(count)?)
+    }
+}
+
+/// A load, and CPU µs a request of each process.
+pub(super) struct Measured {
+    pub(super) outcome: Outcome,
+    pub(super) costs: Vec<(String, f64)>,
+}
+
+#[derive(Debug, Default)]
+struct Backlog {
+    messages: u64,
+}
+
+async fn backlog(jetstream: &jetstream::Context) -> Result<Backlog> {
+    let mut messages = 0;
+    for subject in Subject::ALL {
+        let stream = subject.stream_name("");
+        let consumer: jetstream::consumer::PullConsumer = jetstream
+            .get_consumer_from_stream(subject.consumer_name(), stream)
+            .await?;
+        let info = consumer.cached_info();
+        messages += info.num_pending + u64::try_from(info.num_ack_pending)?;
+    }
+    Ok(Backlog { messages })
+}
+
+/// Streams keep what was settled for a week; in a benchmark that is only a full disk.
+async fn purge(jetstream: &jetstream::Context) -> Result<()> {
+    for subject in Subject::ALL {
+        jetstream
+            .get_stream(subject.stream_name(""))
+            .await?
+            .purge()
+            .await?;
+    }
+    Ok(())
+}
+
+async fn connect(url: &str) -> Result<PgPool> {
+    Ok(PgPoolOptions::new().max_connections(4).connect(url).await?)
+}
+
+async fn tune(pool: &PgPool) -> Result<()> {
+    for setting in POSTGRES_SETTINGS {
+        sqlx::raw_sql(AssertSqlSafe(format!("ALTER SYSTEM SET {setting}")))
+            .execute(pool)
+            .await?;
+    }
+    sqlx::raw_sql("SELECT pg_reload_conf()").execute(pool).await?;
+    for durable in ["fsync", "synchronous_commit", "full_page_writes"] {
+        let setting: String = sqlx::query_scalar("SELECT current_setting($1)")
+            .bind(durable)
+            .fetch_one(pool)
+            .await?;
+        ensure!(
+            setting == "on",
+            "Postgres has {durable} = {setting}: no figure of it would mean anything"
+        );
+    }
+    Ok(())
+}
+
+fn service_env(area: &Area, servers: &Servers) -> Result<EnvFile> {
+    let mut env = keys::read_or_create(area)?;
+    env.set("DATABASE_URL", &servers.database_url);
+    env.set("NATS_URL", &servers.nats_url);
+    env.set("REDIS_URL", &servers.redis_url);
+    env.set("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string());
+    // Every sale of a measurement comes with one of a few dozen keys. The limiter counts as always, and lets them pass.
+    env.set("SALE_REFUND_LIMIT", u32::MAX.to_string());
+    if servers.nats.is_none() {
+        note("NATS is the environment's: whether it syncs every message is not known here");
+    }
+    Ok(env)
+}
+
+fn ctl(checkout: &Checkout, env: &EnvFile, args: &[&str]) -> Result<String> {
+    let mut ctl = Command::new(checkout.bin_dir.join("ctl"));
+    ctl.current_dir(&checkout.root).envs(env.iter()).args(args);
+    process::output(&mut ctl)
+}

@@ -1,0 +1,290 @@
+//! Figures, what they are held against, and whether they are good enough: as a table, and as `target/bench/report.json`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use super::outcome::median;
+
+/// One figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Row {
+    pub(super) name: String,
+    pub(super) value: f64,
+    pub(super) unit: String,
+    /// What it is held against, measured in the same minutes.
+    pub(super) against: Option<String>,
+    /// The value of that.
+    pub(super) ceiling: Option<f64>,
+    /// `value / ceiling`.
+    pub(super) ratio: Option<f64>,
+    pub(super) goal: Option<String>,
+    pub(super) met: Option<bool>,
+}
+
+/// What a figure, or its ratio, is to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Goal {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Goal {
+    fn is_met_by(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(bound) => value >= bound,
+            Self::AtMost(bound) => value <= bound,
+        }
+    }
+
+    fn shown(self, unit: &str) -> String {
+        match self {
+            Self::AtLeast(bound) => format!("≥ {}{unit}", compact(bound)),
+            Self::AtMost(bound) => format!("≤ {}{unit}", compact(bound)),
+        }
+    }
+}
+
+impl Row {
+    /// A figure by itself.
+    pub(super) fn of(name: impl Into<String>, value: f64, unit: &str) -> Self {
+        Self {
+            name: name.into(),
+            value,
+            unit: unit.to_owned(),
+            against: None,
+            ceiling: None,
+            ratio: None,
+            goal: None,
+            met: None,
+        }
+    }
+
+    /// With a goal for the figure itself.
+    pub(super) fn goal(mut self, goal: Goal) -> Self {
+        self.met = Some(goal.is_met_by(self.value));
+        self.goal = Some(goal.shown(&format!(" {}", self.unit)));
+        self
+    }
+
+    /// With a goal for its ratio to another figure that was measured in the same rounds: the median of their ratios counts.
+    pub(super) fn against_rounds(self, name: &str, values: &[f64], ceilings: &[f64], goal: Goal) -> Self {
+        let ratios: Vec<f64> = values
+            .iter()
+            .zip(ceilings)
+            .filter(|(_, ceiling)| **ceiling > 0.0)
+            .map(|(value, ceiling)| value / ceiling)
+            .collect();
+        let mut row = self.against(name, median(ceilings), goal);
+        row.ratio = (!ratios.is_empty()).then(|| median(&ratios));
+        row.met = Some(row.ratio.is_some_and(|ratio| goal.is_met_by(ratio)));
+        row
+    }
+
+    /// With a goal for its ratio to another figure.
+    pub(super) fn against(mut self, name: &str, ceiling: f64, goal: Goal) -> Self {
+        // Against nothing there is no ratio; a goal that cannot be judged is not met.
+        let ratio = (ceiling > 0.0).then(|| self.value / ceiling);
+        self.against = Some(name.to_owned());
+        self.ceiling = Some(ceiling);
+        self.ratio = ratio;
+        self.met = Some(ratio.is_some_and(|ratio| goal.is_met_by(ratio)));
+        self.goal = Some(goal.shown(&format!(" × {name}")));
+        self
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Report {
+    pub(super) rows: Vec<Row>,
+}
+
+impl Report {
+    /// A row of the same name takes the place of the one before.
+    pub(super) fn add(&mut self, row: Row) {
+        match self.rows.iter_mut().find(|known| known.name == row.name) {
+            Some(known) => *known = row,
+            None => self.rows.push(row),
+        }
+    }
+
+    /// What earlier runs of other scenarios have written stays.
+    pub(super) fn read(path: &Path) -> Self {
+        fs::read(path)
+            .ok()
+            .and_then(|text| serde_json::from_slice(&text).ok())
+            .unwrap_or_default()
+    }
+
+    pub(super) fn write(&self, path: &Path) -> Result<()> {
+        if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir)?;
+        }
+        fs::write(path, serde_json::to_vec_pretty(self)?)?;
+        Ok(())
+    }
+
+    /// For a terminal.
+    pub(super) fn table(&self) -> String {
+        let lines: Vec<[String; 5]> = std::iter::once(HEAD.map(str::to_owned))
+            .chain(self.rows.iter().map(cells))
+            .collect();
+        let width = |column: usize| {
+            let cells = lines.iter().filter_map(|line| line.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+        };
+        let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
+        let mut table = String::new();
+        for line in &lines {
+            for (index, (cell, width)) in line.iter().zip(&widths).enumerate() {
+                let pad = " ".repeat(width - cell.chars().count());
+                let _ = match index {
+                    // Words to the left, numbers to the right.
+                    0 | 3 | 4 => write!(table, "{cell}{pad}  "),
+                    _ => write!(table, "{pad}{cell}  "),
+                };
+            }
+            table.truncate(table.trim_end().len());
+            table.push('\n');
+        }
+        table
+    }
+
+    /// For a page.
+    pub(super) fn markdown(&self) -> String {
+        let mut table = "| what | value | ratio | goal | met |\n|---|--:|--:|---|---|\n".to_owned();
+        for row in &self.rows {
+            let [name, value, ratio, goal, met] = cells(row);
+            let _ = writeln!(table, "| {name} | {value} | {ratio} | {goal} | {met} |");
+        }
+        table
+    }
+}
+
+const HEAD: [&str; 5] = ["what", "value", "ratio", "goal", "met"];
+
+fn cells(row: &Row) -> [String; 5] {
+    [
+        row.name.clone(),
+        format!("{} {}", compact(row.value), row.unit),
+        match (&row.against, row.ratio, row.ceiling) {
+            (Some(against), Some(ratio), Some(ceiling)) => {
+                format!("{ratio:.2} × {against} ({})", compact(ceiling))
+            }
+            _ => String::new(),
+        },
+        row.goal.clone().unwrap_or_default(),
+        row.met
+            .map_or("", |met| if met { "yes" } else { "NO" })
+            .to_owned(),
+    ]
+}
+
+/// As many digits as mean something.
+pub(super) fn compact(value: f64) -> String {
+    let text = match value.abs() {
+        0.0 => return "0".to_owned(),
+        size if size >= 100.0 => return grouped(&format!("{value:.0}")),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 0.1 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    };
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// `12345` as `12,345`.
+fn grouped(digits: &str) -> String {
+    let (sign, digits) = digits
+        .strip_prefix('-')
+        .map_or(("", digits), |digits| ("-", digits));
+    let mut text = sign.to_owned();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        let mut report = Report::default();
+        report.add(Row::of("clicks", 46_000.0, "/s").against("H", 92_000.0, Goal::AtLeast(0.5)));
+        report.add(Row::of("p99", 31.5, "ms").goal(Goal::AtMost(25.0)));
+        report.add(Row::of("RSS", 40.0, "MiB"));
+        report
+    }
+
+    #[test]
+    fn a_goal_is_judged_by_the_ratio_or_by_the_figure() {
+        let met: Vec<_> = report().rows.iter().map(|row| row.met).collect();
+        assert_eq!(met, [Some(true), Some(false), None]);
+        let nothing = Row::of("x", 1.0, "/s").against("H", 0.0, Goal::AtLeast(0.5));
+        assert_eq!((nothing.ratio, nothing.met), (None, Some(false)));
+    }
+
+    #[test]
+    fn each_round_is_held_against_what_was_measured_with_it() {
+        let row = Row::of("x", 20.0, "/s").against_rounds(
+            "R",
+            &[10.0, 20.0, 90.0],
+            &[10.0, 10.0, 30.0],
+            Goal::AtLeast(2.0),
+        );
+        assert_eq!(
+            (row.ratio, row.ceiling, row.met),
+            (Some(2.0), Some(10.0), Some(true))
+        );
+    }
+
+    #[test]
+    fn the_table_says_it_in_line() {
+        let expected = "\
+what        value               ratio  goal       met
+clicks  46,000 /s  0.50 × H (92,000)  ≥ 0.5 × H  yes
+p99       31.5 ms                     ≤ 25 ms    NO
+RSS        40 MiB
+";
+        assert_eq!(
+            report().table().replace("  ratio", " ratio"),
+            expected.replace("  ratio", " ratio")
+        );
+    }
+
+    #[test]
+    fn the_file_has_the_agreed_fields() {
+        let json = serde_json::to_value(report()).unwrap();
+        let mut fields: Vec<_> = json["rows"][0].as_object().unwrap().keys().cloned().collect();
+        fields.sort();
+        assert_eq!(
+            fields,
+            [
+                "against", "ceiling", "goal", "met", "name", "ratio", "unit", "value"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_measured_again_is_replaced() {
+        let mut report = report();
+        report.add(Row::of("RSS", 50.0, "MiB"));
+        assert_eq!(report.rows.len(), 3);
+        assert_eq!(report.rows[2].value.to_bits(), 50.0_f64.to_bits());
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let shown = [0.0, 0.0123, 0.5, 3.25, 12.34, 100.4, 1_234_567.0, -1234.0].map(compact);
+        assert_eq!(
+            shown,
+            ["0", "0.012", "0.5", "3.25", "12.3", "100", "1,234,567", "-1,234"]
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! Clicks: how many are accepted, how many are settled as they come, how long one takes, what becomes of too many.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::contest::{Contest, FEW, MANY, add_costs};
+use crate::bench::load::Load;
+use crate::bench::outcome::{Outcome, float, median, milliseconds, per_second};
+use crate::bench::place::Place;
+use crate::bench::report::{Goal, Report, Row};
+use crate::bench::requests::Target;
+use crate::progress::{Step, note};
+
+const CONNECTIONS: [usize; 3] = [FEW, 256, MANY];
+/// A search that gets no further than this has found it.
+const TRIES: usize = 5;
+/// Seconds of load that may be on their way between the 200 and the tables.
+const UNDER_WAY: f64 = 0.5;
+
+/// Goals 1, 2 and 6. Returns the highest rate that is settled as it comes, in clicks a second.
+pub(super) fn measure(place: &mut Place<'_>, contest: &mut Contest, report: &mut Report) -> Result<f64> {
+    let (mut accepted, mut settled_rates) = (Vec::new(), Vec::new());
+    let (mut constant, mut rival) = (Vec::new(), Vec::new());
+    for round in 1..=contest.effort.rounds() {
+        let step = Step::start(format_args!("Clicks, round {round}"));
+        constant.push(best(place, contest, "(H) constant", contest.constant, None)?);
+        let mut clicks = place.clicks(Target::Spread);
+        let of_rival = contest.closed(place, "(R) rival", contest.rival, FEW, &mut clicks)?;
+        rival.push(of_rival.outcome.rate());
+        // Accepting alone; what it leaves is settled afterwards.
+        place.stop("worker")?;
+        accepted.push(best(
+            place,
+            contest,
+            "accepted",
+            contest.ingest,
+            Some(&mut *report),
+        )?);
+        place.start("worker", "worker")?;
+        settled_rates.push(settled(place, contest.ingest, Target::Spread, contest.length())?);
+        step.done("measured");
+    }
+    report.add(
+        Row::of("1 clicks accepted", median(&accepted), "/s").against_rounds(
+            "H",
+            &accepted,
+            &constant,
+            Goal::AtLeast(0.5),
+        ),
+    );
+    report.add(
+        Row::of("1 clicks accepted, to the rival", median(&accepted), "/s").against_rounds(
+            "R",
+            &accepted,
+            &rival,
+            Goal::AtLeast(10.0),
+        ),
+    );
+    report.add(
+        Row::of("2 clicks settled as they come", median(&settled_rates), "/s").against_rounds(
+            "H",
+            &settled_rates,
+            &constant,
+            Goal::AtLeast(0.33),
+        ),
+    );
+    latency(place, contest, report, median(&rival), median(&accepted))?;
+    Ok(median(&settled_rates))
+}
+
+/// The highest rate over the numbers of connections.
+fn best(
+    place: &mut Place<'_>,
+    contest: &Contest,
+    name: &str,
+    address: SocketAddr,
+    mut report: Option<&mut Report>,
+) -> Result<f64> {
+    let mut best = 0.0;
+    for connections in CONNECTIONS {
+        let mut clicks = place.clicks(Target::Spread);
+        let measured = contest.closed(place, name, address, connections, &mut clicks)?;
+        if measured.outcome.rate() > best {
+            best = measured.outcome.rate();
+            if let Some(report) = report.as_deref_mut() {
+                add_costs(report, "click accepted", &measured.costs);
+            }
+        }
+    }
+    Ok(best)
+}
+
+fn latency(
+    place: &mut Place<'_>,
+    contest: &Contest,
+    report: &mut Report,
+    rival: f64,
+    accepted: f64,
+) -> Result<()> {
+    let _step = Step::start("Latency of clicks");
+    let (mut ours, mut rivals) = (Vec::new(), Vec::new());
+    let (mut halves, mut tails) = (Vec::new(), Vec::new());
+    let p99 = |outcome: &Outcome| milliseconds(outcome.all().quantile(0.99));
+    for _ in 0..contest.effort.rounds() {
+        place.settle()?;
+        for (name, address, rate, all) in [
+            ("(R) rival", contest.rival, rival / 2.0, &mut rivals),
+            ("clicks", contest.ingest, rival / 2.0, &mut ours),
+        ] {
+            let mut clicks = place.clicks(Target::Spread);
+            all.push(p99(&contest.open_loop(
+                place,
+                name,
+                address,
+                rate,
+                &mut clicks,
+            )?));
+        }
+        let mut clicks = place.clicks(Target::Spread);
+        let half = contest.open_loop(place, "clicks", contest.ingest, accepted / 2.0, &mut clicks)?;
+        halves.push(p99(&half));
+        tails.push(milliseconds(half.all().quantile(0.999)));
+    }
+    report.add(
+        Row::of("6 click at half of R's rate: p99", median(&ours), "ms").against_rounds(
+            "R",
+            &ours,
+            &rivals,
+            Goal::AtMost(1.0),
+        ),
+    );
+    report.add(Row::of("6 click at half of our rate: p99", median(&halves), "ms").goal(Goal::AtMost(5.0)));
+    report.add(Row::of("6 click at half of our rate: p99.9", median(&tails), "ms").goal(Goal::AtMost(25.0)));
+    place.settle()
+}
+
+/// The highest rate at which clicks are in Postgres as fast as they are accepted, in clicks a second.
+pub(super) fn settled(
+    place: &mut Place<'_>,
+    ingest: SocketAddr,
+    target: Target,
+    length: Duration,
+) -> Result<f64> {
+    const AT_ONCE: usize = 256;
+    place.settle()?;
+    let before = place.stored_clicks()?;
+    let mut clicks = place.clicks(target);
+    let outcome = place
+        .run(&Load::closed(ingest, AT_ONCE, length), &mut clicks)?
+        .outcome;
+    let stored = per_second(place.stored_clicks()? - before, outcome.lasted);
+    let mut rate = stored.min(outcome.rate());
+    for _ in 0..TRIES {
+        place.settle()?;
+        let before = place.stored_clicks()?;
+        let mut clicks = place.clicks(target);
+        let load = Load::open(ingest, AT_ONCE, rate, length);
+        let outcome = place.run(&load, &mut clicks)?.outcome;
+        let behind = float((before + outcome.ok()).saturating_sub(place.stored_clicks()?));
+        note(format_args!(
+            "settling {rate:.0} clicks a second: {behind:.0} under way at the end; {}",
+            outcome.losses()
+        ));
+        if outcome.lost() == 0 && behind <= rate * UNDER_WAY {
+            return Ok(outcome.rate());
+        }
+        rate *= 0.9;
+    }
+    // Not shown to hold: no figure.
+    Ok(0.0)
+}
+
+/// Goal 9: memory of the edge and the worker at the highest rate that is settled.
+pub(super) fn memory(
+    place: &mut Place<'_>,
+    contest: &Contest,
+    report: &mut Report,
+    settled: f64,
+) -> Result<()> {
+    let step = Step::start("Memory under load");
+    let pieces = if contest.effort.quick { 3 } else { 20 };
+    let piece = Duration::from_secs(if contest.effort.quick { 5 } else { 30 });
+    let mut at_end = vec![Vec::new(); 2];
+    for _ in 0..pieces {
+        let mut clicks = place.clicks(Target::Spread);
+        place.run(&Load::open(contest.ingest, MANY, settled, piece), &mut clicks)?;
+        for (all, (_, now)) in at_end.iter_mut().zip(Contest::memory_now(place)) {
+            all.push(now);
+        }
+        // Only empties the streams: the workers are as far as the load.
+        place.settle()?;
+    }
+    for ((name, _), now) in Contest::memory(place).iter().zip(&at_end) {
+        let peak = now.iter().copied().fold(0.0, f64::max);
+        report.add(Row::of(format!("9 memory of {name}: peak"), peak, "MiB").goal(Goal::AtMost(96.0)));
+        let (Some(first), Some(last)) = (now.get(now.len() / 4), now.last()) else {
+            continue;
+        };
+        let minutes = f64::from(pieces) * piece.as_secs_f64() / 60.0;
+        report.add(
+            Row::of(
+                format!("9 memory of {name} after {minutes:.1} minutes"),
+                *last,
+                "MiB",
+            )
+            .against("its first quarter", *first, Goal::AtMost(1.1)),
+        );
+    }
+    step.done("measured");
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! The service and what it is held against, side by side on the same servers.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Result;
+use sqlx::PgPool;
+
+use super::Effort;
+use crate::bench::ceilings;
+use crate::bench::load::{Load, Requests};
+use crate::bench::market::Market;
+use crate::bench::outcome::{Outcome, median};
+use crate::bench::place::{Measured, Place};
+use crate::bench::report::{Report, Row};
+use crate::bench::serve::What;
+use crate::bench::usage::{resident, shown};
+use crate::progress::note;
+use crate::services::INGEST;
+
+/// Connections at once: the lesser and the greater number of the goals.
+pub(super) const FEW: usize = 64;
+pub(super) const MANY: usize = 1_000;
+/// The rival's pools, as they suit it best.
+const POOL_SPREAD: &str = "16";
+const POOL_HOT: &str = "4";
+
+pub(super) struct Contest {
+    pub(super) ingest: SocketAddr,
+    pub(super) constant: SocketAddr,
+    pub(super) rival: SocketAddr,
+    pub(super) rival_hot: SocketAddr,
+    ceiling: (PgPool, Market),
+    pub(super) effort: Effort,
+    /// Unlike for any other load.
+    runs: u32,
+}
+
+impl Contest {
+    pub(super) fn open(place: &mut Place<'_>, effort: Effort) -> Result<Self> {
+        let (url, ..) = place.other_database("rival")?;
+        let (_, pool, market) = place.other_database("ceiling")?;
+        let of_pool = |size| [("DATABASE_URL", url.as_str()), ("POOL", size)];
+        place.start("worker", "worker")?;
+        Ok(Self {
+            constant: place.start_other("constant", What::Constant, &[])?,
+            rival: place.start_other("rival", What::Rival, &of_pool(POOL_SPREAD))?,
+            rival_hot: place.start_other("rival-hot", What::Rival, &of_pool(POOL_HOT))?,
+            ingest: place.start(INGEST, INGEST)?,
+            ceiling: (pool, market),
+            effort,
+            runs: 0,
+        })
+    }
+
+    /// Of one load.
+    pub(super) fn length(&self) -> Duration {
+        Duration::from_secs(if self.effort.quick { 3 } else { 8 })
+    }
+
+    /// A name for the ids of one load.
+    pub(super) fn run_name(&mut self) -> String {
+        self.runs += 1;
+        format!("r{}", self.runs)
+    }
+
+    /// As fast as it goes, with so many connections.
+    pub(super) fn closed(
+        &self,
+        place: &mut Place<'_>,
+        name: &str,
+        address: SocketAddr,
+        connections: usize,
+        requests: &mut dyn Requests,
+    ) -> Result<Measured> {
+        let load = Load::closed(address, connections, self.length());
+        let measured = place.run(&load, requests)?;
+        let rate = measured.outcome.rate();
+        tell(&format!("{name}, {connections} at once: {rate:.0}/s"), &measured);
+        Ok(measured)
+    }
+
+    /// At a fixed rate.
+    pub(super) fn open_loop(
+        &self,
+        place: &mut Place<'_>,
+        name: &str,
+        address: SocketAddr,
+        rate: f64,
+        requests: &mut dyn Requests,
+    ) -> Result<Outcome> {
+        place.checkpoint()?;
+        let load = Load::open(address, 4 * FEW, rate, self.length());
+        let measured = place.run(&load, requests)?;
+        tell(
+            &format!("{name}, {rate:.0}/s: {}", measured.outcome.all()),
+            &measured,
+        );
+        Ok(measured.outcome)
+    }
+
+    /// (J), (C), (S) and (F), for the page: goals name only some of them.
+    pub(super) fn stages(&self, place: &mut Place<'_>, report: &mut Report) -> Result<()> {
+        let (pool, market) = &self.ceiling;
+        let context = place.jetstream()?;
+        let (mut jetstream, mut clicks, mut disk) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..self.effort.rounds() {
+            jetstream.push(
+                place
+                    .runtime
+                    .block_on(ceilings::jetstream(&context, self.length()))?,
+            );
+            clicks.push(
+                place
+                    .runtime
+                    .block_on(ceilings::clicks(pool, market, self.length()))?,
+            );
+            disk.push(ceilings::fdatasync(&place.area.dir, self.length() / 4)?);
+        }
+        report.add(Row::of("(J) JetStream, clicks packed", median(&jetstream), "/s"));
+        report.add(Row::of("(C) Postgres, clicks in batches", median(&clicks), "/s"));
+        report.add(Row::of("(F) one fdatasync", median(&disk), "ms"));
+        Ok(())
+    }
+
+    /// (S)
+    pub(super) fn sale_batches(&self, place: &Place<'_>) -> Result<f64> {
+        let (pool, market) = &self.ceiling;
+        place.checkpoint()?;
+        let rate = place
+            .runtime
+            .block_on(ceilings::sales(pool, market, self.length()))?;
+        note(format_args!("(S) sales in batches: {rate:.0}/s"));
+        Ok(rate)
+    }
+
+    /// MiB of the edge and the worker: peaks so far.
+    pub(super) fn memory(place: &Place<'_>) -> Vec<(&'static str, f64)> {
+        of_both(place, |(_, peak)| peak)
+    }
+
+    pub(super) fn memory_now(place: &Place<'_>) -> Vec<(&'static str, f64)> {
+        of_both(place, |(now, _)| now)
+    }
+}
+
+fn of_both(place: &Place<'_>, which: fn((f64, f64)) -> f64) -> Vec<(&'static str, f64)> {
+    ["ingest", "worker"]
+        .into_iter()
+        .filter_map(|name| Some((name, which(resident(&place.running.process(name)?)))))
+        .collect()
+}
+
+fn tell(what: &str, measured: &Measured) {
+    let losses = if measured.outcome.lost() > 0 {
+        format!("; {}", measured.outcome.losses())
+    } else {
+        String::new()
+    };
+    note(format_args!("{what}{losses}\n      {}", shown(&measured.costs)));
+}
+
+/// Costs of one kind of request, each process a row.
+pub(super) fn add_costs(report: &mut Report, what: &str, costs: &[(String, f64)]) {
+    for (process, micros) in costs {
+        report.add(Row::of(format!("CPU a {what}: {process}"), *micros, "µs"));
+    }
+}
