@@ -8,6 +8,7 @@ mod migrate;
 mod outbox;
 mod output;
 mod password;
+mod processor_events;
 mod program;
 mod progress;
 mod rollups;
@@ -37,6 +38,7 @@ Examples:
     ctl verify
     ctl dead-letters list
     ctl dead-letters replay --all
+    ctl processor-events list
 
 Every setting is also an environment variable; LOG=info tells more of what is done.";
 
@@ -76,6 +78,9 @@ enum Command {
     /// Records the pipeline gave up: list, show, replay
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
+    /// What payment processors reported: list, show, replay
+    #[command(subcommand)]
+    ProcessorEvents(processor_events::ProcessorEvents),
     /// What the dashboard reads instead of counting events: rebuild
     #[command(subcommand)]
     Rollups(rollups::Rollups),
@@ -106,6 +111,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Rollups(rollups) => output::lines(rollups.run(&pool).await?),
         Command::Outbox(outbox) => return outbox.run(&pool).await,
         Command::DeadLetters(letters) => return letters.run(&pool).await,
+        Command::ProcessorEvents(events) => return events.run(&pool).await,
     }
     Ok(ExitCode::SUCCESS)
 }

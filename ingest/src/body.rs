@@ -1,17 +1,12 @@
-//! Reading a request's body: bounded in size and in time, and looked at only when a route asks for it.
+//! A request's body: read within bounds, and looked at only when a route asks for it.
 
-use std::time::Duration;
-
-use axum::body::{Bytes, HttpBody};
+use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use axum::http::StatusCode;
+use common::runtime::body::read;
 use serde::Deserialize;
 
 use crate::app::App;
 use crate::error::ApiError;
-
-/// A body that takes longer than this is an attack or a lost cause.
-const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A body that has been read, or the reason why not. Routes look at it after the credential, because that is
 /// the order in which a caller expects to hear of mistakes.
@@ -29,23 +24,9 @@ impl FromRequest<App> for TrackingBody {
     type Rejection = std::convert::Infallible;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Self::Rejection> {
-        Ok(Self(read(request, app.body_limit_bytes).await))
+        let body = read(request, app.body_limit_bytes).await;
+        Ok(Self(body.map_err(ApiError::from)))
     }
-}
-
-/// The server enforces the same limit while it reads. A body that announces more is not waited for.
-async fn read(request: Request, limit_bytes: u64) -> Result<Bytes, ApiError> {
-    if request.body().size_hint().lower() > limit_bytes {
-        return Err(ApiError::BodyTooLarge);
-    }
-    tokio::time::timeout(READ_TIMEOUT, Bytes::from_request(request, &()))
-        .await
-        .map_err(|_| ApiError::BodyTooSlow)?
-        .map_err(|rejection| match rejection.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => ApiError::BodyTooLarge,
-            // Its framing is broken.
-            _ => ApiError::bad_request("Request body could not be read"),
-        })
 }
 
 /// Parses a JSON object. Whatever Content-Type says: beacons send JSON as plain text.

@@ -100,7 +100,7 @@ async fn claim_and_publish(
         }
     };
     crash_point("ingest.after_claim");
-    let reply_to = claims.first().map(|claim| claim.reply_to.as_str());
+    let reply_to = claims.first().and_then(|claim| claim.reply_to.as_deref());
     let to_publish: Vec<Box<RawValue>> = records
         .into_iter()
         .zip(&won)

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use common::runtime::body::BodyError;
+use common::runtime::platform_error::platform_error;
 use common::storage::StorageError;
 use serde_json::json;
 
@@ -129,25 +131,6 @@ impl ApiError {
         }
     }
 
-    fn name(&self) -> &'static str {
-        match self {
-            Self::BadRequest(_) | Self::BadParts { .. } => "BadRequestError",
-            Self::Unauthorized(_) | Self::KeyRetired | Self::InvalidKey => "UnauthorizedError",
-            Self::Forbidden(_) | Self::AccountBlocked => "ForbiddenError",
-            Self::NotFound(_) => "NotFoundError",
-            Self::MethodNotAllowed => "MethodNotAllowedError",
-            Self::Conflict(_) => "ConflictError",
-            Self::LinkDisabled | Self::Retired { .. } => "GoneError",
-            Self::RateLimited { .. } => "TooManyRequestsError",
-            Self::BodyTooLarge => "PayloadTooLargeError",
-            Self::BodyTooSlow => "RequestTimeoutError",
-            Self::Overloaded => "ServiceUnavailableError",
-            Self::Internal { .. } | Self::InternalQuoted { .. } | Self::ReadinessFailed(_) => {
-                "InternalServerError"
-            }
-        }
-    }
-
     /// A caller's mistake is the caller's business; ours is an error.
     pub fn log(&self) {
         match self {
@@ -197,15 +180,7 @@ impl ApiError {
                     "retry_after_seconds": READINESS_RETRY_AFTER_SECONDS,
                 },
             }),
-            _ => json!({
-                "data": null,
-                "error": {
-                    "status": self.status().as_u16(),
-                    "name": self.name(),
-                    "message": message,
-                    "details": self.details(),
-                },
-            }),
+            _ => platform_error(self.status(), &message, &self.details()),
         }
     }
 
@@ -215,6 +190,16 @@ impl ApiError {
             Self::AccountBlocked => json!({ "code": "ACCOUNT_BLOCKED" }),
             Self::BadParts { details, .. } => details.clone(),
             _ => json!({}),
+        }
+    }
+}
+
+impl From<BodyError> for ApiError {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge => Self::BodyTooLarge,
+            BodyError::TooSlow => Self::BodyTooSlow,
+            BodyError::Broken => Self::bad_request(error.to_string()),
         }
     }
 }

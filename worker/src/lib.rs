@@ -5,9 +5,9 @@
 
 pub mod config;
 mod customer_lookup;
-mod health;
 mod relay;
 mod rollups;
+mod room;
 mod steps;
 mod upkeep;
 mod visitor;
@@ -24,7 +24,7 @@ use common::bus::topology::Topology;
 use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
-use common::runtime::{http, postgres};
+use common::runtime::{health, http, postgres};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
@@ -34,6 +34,7 @@ use crate::steps::StepContext;
 use crate::steps::click::ClickStep;
 use crate::steps::lead::LeadStep;
 use crate::steps::notification::NotificationStep;
+use crate::steps::payment::PaymentStep;
 use crate::steps::refund::RefundStep;
 use crate::steps::sale::SaleStep;
 use crate::steps::test_chain::TestChainStep;
@@ -84,6 +85,11 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     lifecycle
         .tasks()
         .spawn(rollups::run(pool.clone(), lifecycle.clone()));
+    lifecycle.tasks().spawn(room::run(
+        nats.jetstream.clone(),
+        topology.clone(),
+        lifecycle.clone(),
+    ));
     let clicks = ClickStep {
         context: context.clone(),
         visitors: Arc::clone(&visitors),
@@ -96,6 +102,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     start(LeadStep(context.clone()), &nats, &topology, &lifecycle);
     start(SaleStep(context.clone()), &nats, &topology, &lifecycle);
     start(RefundStep(context.clone()), &nats, &topology, &lifecycle);
+    start(PaymentStep(context.clone()), &nats, &topology, &lifecycle);
     start(test_events, &nats, &topology, &lifecycle);
     start(TestChainStep::new(context.clone()), &nats, &topology, &lifecycle);
     start(NotificationStep(context), &nats, &topology, &lifecycle);

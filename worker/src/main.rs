@@ -4,9 +4,6 @@ use clap::Parser;
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let config = worker::config::Config::parse();
     lifecycle::run("worker", |lifecycle| {

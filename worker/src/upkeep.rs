@@ -5,7 +5,9 @@ use std::time::Duration;
 use chrono::{DateTime, Datelike, Months, NaiveDate, TimeDelta, Utc};
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
-use common::storage::{StorageResult, cli_logins, commissions, partitions, refused_events, sessions};
+use common::storage::{
+    StorageResult, cli_logins, commissions, partitions, processor_events, refused_events, sessions,
+};
 use sqlx::PgPool;
 
 const EVERY: Duration = Duration::from_mins(1);
@@ -17,6 +19,8 @@ const MONTHS_AHEAD: i32 = 3;
 const LOGINS_KEPT: TimeDelta = TimeDelta::days(1);
 /// The audit log names sessions by their ids: for so long somebody can look what they were.
 const ENDED_SESSIONS_KEPT: TimeDelta = TimeDelta::days(90);
+/// Longer than any processor repeats an event, and long enough to look what became of one.
+const PROCESSOR_EVENTS_KEPT: TimeDelta = TimeDelta::days(30);
 
 #[derive(Debug)]
 pub struct Upkeep {
@@ -75,6 +79,14 @@ async fn round(pool: &PgPool, now: DateTime<Utc>) {
     report(
         "ended sessions forgotten",
         sessions::forget(pool, now - ENDED_SESSIONS_KEPT, ROWS_A_ROUND).await,
+    );
+    report(
+        "processor events given up that waited for a sale",
+        processor_events::give_up_parked(pool, now - PROCESSOR_EVENTS_KEPT, ROWS_A_ROUND).await,
+    );
+    report(
+        "old processor events forgotten",
+        processor_events::forget(pool, now - PROCESSOR_EVENTS_KEPT, ROWS_A_ROUND).await,
     );
 }
 

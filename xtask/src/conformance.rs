@@ -13,14 +13,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::area::{Area, Checkout, remove};
+use crate::area::{Area, Checkout};
 use crate::env_file::EnvFile;
 use crate::interrupt::Interrupt;
 use crate::keys::{self, random_hex};
-use crate::process::{self, Running, find_all};
+use crate::process::{self, Running};
 use crate::progress::Step;
+use crate::python;
+use crate::servers::Servers;
 use crate::servers::postgres::Postgres;
-use crate::servers::{Servers, debian};
 use crate::services::{self, INGEST, Service};
 use crate::sqlx::with_database;
 
@@ -77,35 +78,12 @@ fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<PathBuf> {
     if marker.is_file() && runs() {
         return Ok(program);
     }
-    if python().is_none() {
-        debian::install(&["python3", "python3-venv"], interrupt)?;
-    }
-    let python = python().context(
-        "the API's description is checked with Schemathesis, which needs python3 with its venv module; it is not on \
-         this machine and could not be installed here (Debian: apt-get install python3-venv)",
-    )?;
     let step = Step::start(format_args!("Installing {SCHEMATHESIS}"));
-    remove(&environment)?;
-    process::run(
-        Command::new(python).args(["-m", "venv"]).arg(&environment),
-        interrupt,
-    )?;
-    let mut pip = Command::new(environment.join("bin/pip"));
-    process::run(
-        pip.args(["install", "--quiet", "--disable-pip-version-check", SCHEMATHESIS]),
-        interrupt,
-    )?;
+    python::make_environment(&environment, &[SCHEMATHESIS], interrupt)?;
     // An installation that was cut short has the program, but not all it needs.
     std::fs::write(marker, "")?;
     step.done("installed");
     Ok(program)
-}
-
-/// A Python that can make environments; on Debian that is a package of its own.
-fn python() -> Option<PathBuf> {
-    find_all("python3")
-        .into_iter()
-        .find(|python| process::output(Command::new(python).args(["-c", "import venv, ensurepip"])).is_ok())
 }
 
 fn service_env(area: &Area, servers: &Servers, database_url: &str, prefix: &str) -> Result<EnvFile> {

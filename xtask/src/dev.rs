@@ -27,7 +27,7 @@ use crate::{keys, walk};
 
 /// What the operator's command line prints for the shell starts with this.
 const DEMO_PREFIX: &str = "DEMO_";
-/// Bytes a stream, unless the environment says otherwise. NATS sets them aside on the disk before it makes a stream: seven
+/// Bytes a stream, unless the environment says otherwise. NATS sets them aside on the disk before it makes a stream: eight
 /// times the services' own default is more than a laptop may have free.
 const STREAM_MAX_BYTES: u64 = 256 << 20;
 

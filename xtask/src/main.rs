@@ -8,7 +8,10 @@
 )]
 
 mod area;
+#[cfg(any(test, feature = "bench"))]
 mod bench;
+#[cfg(not(any(test, feature = "bench")))]
+mod bench_release;
 mod cargo;
 mod ci;
 mod conformance;
@@ -18,10 +21,12 @@ mod documents;
 mod env_file;
 mod interrupt;
 mod keys;
+mod oracles;
 mod pids;
 mod ports;
 mod process;
 mod progress;
+mod python;
 mod servers;
 mod services;
 mod sqlx;
@@ -35,6 +40,8 @@ use anyhow::Result;
 use clap::Parser;
 
 use crate::area::Checkout;
+#[cfg(not(any(test, feature = "bench")))]
+use crate::bench_release as bench;
 use crate::interrupt::{Interrupt, Interrupted};
 
 #[derive(Parser)]

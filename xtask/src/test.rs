@@ -8,8 +8,9 @@ use crate::area::{Area, Checkout, remove};
 use crate::cargo::cargo;
 use crate::conformance;
 use crate::interrupt::Interrupt;
+use crate::oracles;
 use crate::process::{self, Running};
-use crate::progress::Step;
+use crate::progress::{Step, note};
 use crate::servers::{Servers, postgres, provide};
 use crate::stop::stop_area;
 
@@ -28,8 +29,21 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
     process::run(cargo(checkout).args(["build", "--workspace"]), interrupt)?;
     step.done("built");
 
+    let oracles = match oracles::provide(checkout, interrupt) {
+        // A filter means it for one test by name, and that is seldom the one that needs them: it fails without.
+        Err(error) if !args.is_empty() => {
+            interrupt.check()?;
+            note(format_args!("without Stripe's libraries: {error:#}"));
+            None
+        }
+        provided => Some(provided?),
+    };
+
     let step = Step::start("Testing");
     for mut runner in runners(checkout, args) {
+        if let Some(oracles) = &oracles {
+            oracles.export(&mut runner);
+        }
         let status = process::status(with_servers(&mut runner, checkout, &servers), interrupt)?;
         if !status.success() {
             step.done("failed");

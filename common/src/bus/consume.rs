@@ -4,7 +4,8 @@
 //!
 //! 1. *fetch*: a task pulls messages into a bounded buffer, without pause ([`fetch`]);
 //! 2. *merge*: everything that waits, up to `max_records`, becomes one batch, together with postponed records that
-//!    are due. This is what makes a worker fast: a transaction costs the same for one record as for hundreds;
+//!    are due. This is what makes a worker fast: a transaction costs the same for one record as for hundreds. Where nobody
+//!    waits for outcomes, small batches also keep a pace ([`Step::PACE`]);
 //! 3. *open*: envelopes are cut into records ([`intake`]); what cannot be read is buried with its text;
 //! 4. *run*: the step settles the batch in one transaction ([`settle`]: retry, bisection, burial);
 //! 5. *reply*: outcomes go to those who wait, packed;
@@ -52,6 +53,10 @@ use crate::runtime::retry::RetryPolicy;
 
 /// A newer worker takes over during a deployment, which takes minutes.
 const TOO_NEW_DELAY: Duration = Duration::from_secs(30);
+
+/// A batch of less than this part of the largest one is small: where nobody waits, the next one takes its time
+/// ([`Step::PACE`]). A larger one shows that more is coming than a pace would let through.
+const FEW: usize = 4;
 
 /// See the module's bounds.
 #[derive(Debug, Clone)]
@@ -150,13 +155,19 @@ impl<S: Step> Consumer<S> {
                 Gathered::Stopped => break,
                 Gathered::FetcherEnded => return Err(ConsumeError { subject: S::SUBJECT }),
             }
-            let batch = self.queue.take(Instant::now(), self.bounds.max_records);
+            let begun = Instant::now();
+            let batch = self.queue.take(begun, self.bounds.max_records);
             let Settlement { fates, replies } = self.settle(&batch).await;
             if let Err(error) = send_replies(&self.client, replies).await {
                 tracing::warn!(subject = self.subject, %error, "outcomes were not sent");
             }
             crash_point("worker.before_ack");
             self.apply(batch, &fates).await;
+            if fates.len() < self.bounds.max_records / FEW {
+                self.shutdown
+                    .run_until_cancelled(sleep_until(begun + S::PACE))
+                    .await;
+            }
         }
         self.hand_back().await;
         Ok(())

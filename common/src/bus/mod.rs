@@ -4,10 +4,12 @@
 //! - [`topology`]: the streams and durable consumers, written out and verified at start.
 //! - [`publish`]: records in, packed messages out, acknowledged before the caller hears `Ok`.
 //! - [`consume`]: the one loop that turns messages into transactions, answers and acks.
+//! - [`room`]: what is settled leaves a stream that fills.
 //! - [`reply`]: how an outcome finds the request that waits for it.
 
 pub mod connect;
 pub mod consume;
 pub mod publish;
 pub mod reply;
+pub mod room;
 pub mod topology;

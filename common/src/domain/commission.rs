@@ -144,13 +144,16 @@ pub enum NothingDue {
     NoPolicy,
     RecurringPeriodOver,
     OneTimeAlreadyPaid,
+    /// A renewal of a subscription that had ended by then.
+    SubscriptionEnded,
 }
 
 impl NothingDue {
-    const ALL: [Self; 3] = [
+    const ALL: [Self; 4] = [
         Self::NoPolicy,
         Self::RecurringPeriodOver,
         Self::OneTimeAlreadyPaid,
+        Self::SubscriptionEnded,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -158,6 +161,7 @@ impl NothingDue {
             Self::NoPolicy => "no_commission_policy",
             Self::RecurringPeriodOver => "recurring_period_over",
             Self::OneTimeAlreadyPaid => "one_time_already_paid",
+            Self::SubscriptionEnded => "subscription_ended",
         }
     }
 
@@ -171,6 +175,7 @@ impl NothingDue {
             Self::NoPolicy => "the program has no commission policy in force",
             Self::RecurringPeriodOver => "the recurring commission period is over",
             Self::OneTimeAlreadyPaid => "the program pays on a customer's first payment only",
+            Self::SubscriptionEnded => "the subscription had ended",
         }
     }
 }

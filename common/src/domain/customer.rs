@@ -48,6 +48,12 @@ impl CustomerStatus {
     pub const fn on_sale(self) -> Self {
         Self::Conversion
     }
+
+    /// The only sale was another customer's after all: back to where the customer was without it.
+    #[must_use]
+    pub const fn without_sale(signed_up: bool) -> Self {
+        if signed_up { Self::Lead } else { Self::Click }
+    }
 }
 
 impl fmt::Display for CustomerStatus {

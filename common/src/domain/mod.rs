@@ -17,6 +17,7 @@
 //! - [`test_chain`]: whether a synthetic click, lead and sale reached the right partner.
 //! - [`program`]: a program's settings and their ranges.
 //! - [`processor`], [`sealed`]: the payment processor of a program, and its secrets at rest.
+//! - [`payment`]: the names of a payment, and what its processor took back of it.
 //! - [`partner`]: a partner's place in a program, and referral links.
 //! - [`readiness`]: how far a program's set-up has come.
 //! - [`days`], [`performance`]: ranges of UTC days, and what they come to for the dashboard.
@@ -41,6 +42,7 @@ pub mod ledger;
 pub mod management_key;
 pub mod money;
 pub mod partner;
+pub mod payment;
 pub mod payout;
 pub mod performance;
 pub mod permission;

@@ -1,6 +1,7 @@
 //! A program's account at its payment processor, and what its webhooks are signed with.
 
 use std::fmt;
+use std::str::FromStr;
 
 use chrono::TimeDelta;
 
@@ -68,6 +69,14 @@ impl WebhookSecret {
     /// What a program's secret is [sealed](super::sealed) for.
     pub fn purpose(program_id: ProgramId) -> Vec<u8> {
         format!("webhook secret of program {program_id}").into_bytes()
+    }
+}
+
+impl FromStr for WebhookSecret {
+    type Err = WebhookSecretError;
+
+    fn from_str(text: &str) -> Result<Self, WebhookSecretError> {
+        Self::parse(text)
     }
 }
 

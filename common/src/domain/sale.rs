@@ -110,6 +110,8 @@ pub struct Subscription {
     /// The click that anchors the attribution window of every renewal.
     pub first_click_at: DateTime<Utc>,
     pub credited_links: Vec<ReferralLinkId>,
+    /// Ended at the processor.
+    pub ended_at: Option<DateTime<Utc>>,
 }
 
 /// Where a referral link leads the money.
@@ -127,7 +129,7 @@ pub struct Membership {
 }
 
 /// Everything a decision rests on.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct SaleFacts<'a> {
     pub program_id: ProgramId,
     pub terms: &'a ProgramTerms,
@@ -253,6 +255,10 @@ fn earning(
             .map(|subscription| subscription.first_payment_at),
         names_subscription: sale.subscription_id.is_some(),
     };
+    let ended_at = facts.subscription.and_then(|subscription| subscription.ended_at);
+    if sale.is_recurring && ended_at.is_some_and(|ended_at| at > ended_at) {
+        return Earning::Nothing(NothingDue::SubscriptionEnded);
+    }
     let policy = policy_in_force(
         &facts.terms.policies,
         sale.product_id.as_ref().map(ProductId::as_str),

@@ -14,6 +14,9 @@ pub struct SaleRecord {
     pub sold_at: DateTime<Utc>,
     pub program_id: ProgramId,
     pub sale: Sale,
+    /// Reported by the payment processor: `event_id` is its event's, in `processor_events`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_processor: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +36,8 @@ pub enum SaleOutcome {
         window_days: u16,
     },
     Refused(SaleRefusal),
+    /// The payment is recorded already, under another of its names.
+    Duplicate,
 }
 
 /// Why a recorded sale has no commission.

@@ -13,10 +13,12 @@ pub enum Subject {
     /// Clicks, leads and sales in test mode: away from the real ones.
     TestEvents,
     TestChains,
+    /// What payment processors tell beside the sale itself.
+    Payments,
 }
 
 impl Subject {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Clicks,
         Self::Leads,
         Self::Sales,
@@ -24,6 +26,7 @@ impl Subject {
         Self::Notifications,
         Self::TestEvents,
         Self::TestChains,
+        Self::Payments,
     ];
 
     /// The plural noun, lower-case: also the metric label and the last token of the subject.
@@ -36,6 +39,7 @@ impl Subject {
             Self::Notifications => "notifications",
             Self::TestEvents => "test_events",
             Self::TestChains => "test_chains",
+            Self::Payments => "payments",
         }
     }
 

@@ -2,6 +2,7 @@
 //! setting it does not use. Every field has an environment variable; durations are integer milliseconds.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
@@ -52,7 +53,7 @@ pub struct NatsConfig {
     /// Separates installations that share a server. Empty, or lower-case letters, digits, `_` and `-`.
     #[arg(long, env = "STREAM_PREFIX", default_value = "", value_parser = stream_prefix)]
     pub stream_prefix: String,
-    /// Bytes each stream may hold. Six streams: keep their sum well under the disk.
+    /// Bytes each stream may hold. Eight streams: keep their sum well under the disk.
     #[arg(long, env = "STREAM_MAX_BYTES", default_value_t = 4 << 30, value_parser = clap::value_parser!(i64).range(1..))]
     pub stream_max_bytes: i64,
     /// Copies of each message: 1 on a single server, 3 on a cluster.
@@ -101,11 +102,11 @@ pub struct KeysConfig {
         hide_env_values = true,
         value_delimiter = ',',
         required = true,
-        value_parser = SecretKeyParser
+        value_parser = SecretParser::<SecretKey>::new()
     )]
     pub click_id_keys: Vec<SecretKey>,
     /// 64 hex digits. Changing it makes stored email hashes incomparable.
-    #[arg(long, env = "EMAIL_HASH_KEY", hide_env_values = true, value_parser = SecretKeyParser)]
+    #[arg(long, env = "EMAIL_HASH_KEY", hide_env_values = true, value_parser = SecretParser::<SecretKey>::new())]
     pub email_hash_key: SecretKey,
 }
 
@@ -132,7 +133,7 @@ pub struct SecretsConfig {
         hide_env_values = true,
         value_delimiter = ',',
         required = true,
-        value_parser = SecretKeyParser
+        value_parser = SecretParser::<SecretKey>::new()
     )]
     pub secrets_keys: Vec<SecretKey>,
 }
@@ -221,27 +222,39 @@ fn hex_digit(digit: u8) -> Result<u8, SecretKeyError> {
     u8::try_from(value).map_err(|_| SecretKeyError)
 }
 
-/// Clap's own parsers quote the offending value in their message; a key with a typo is still a secret.
-#[derive(Debug, Clone, Copy)]
-struct SecretKeyParser;
+/// Clap's own parsers quote the offending value in their message; a secret with a typo is still a secret.
+#[derive(Debug, Clone)]
+pub struct SecretParser<T>(PhantomData<fn() -> T>);
 
-impl TypedValueParser for SecretKeyParser {
-    type Value = SecretKey;
+impl<T> SecretParser<T> {
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T> Default for SecretParser<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> TypedValueParser for SecretParser<T>
+where
+    T: FromStr<Err: fmt::Display> + Clone + Send + Sync + 'static,
+{
+    type Value = T;
 
     fn parse_ref(
         &self,
         command: &Command,
         arg: Option<&Arg>,
         value: &std::ffi::OsStr,
-    ) -> Result<SecretKey, clap::Error> {
-        value
-            .to_str()
-            .ok_or(SecretKeyError)
-            .and_then(str::parse)
-            .map_err(|error| {
-                let name = arg.map_or("key", |arg| arg.get_id().as_str());
-                clap::Error::raw(ErrorKind::ValueValidation, format!("{name}: {error}\n")).with_cmd(command)
-            })
+    ) -> Result<T, clap::Error> {
+        // What is not UTF-8 becomes characters no secret may have.
+        value.to_string_lossy().parse().map_err(|error: T::Err| {
+            let name = arg.map_or("secret", |arg| arg.get_id().as_str());
+            clap::Error::raw(ErrorKind::ValueValidation, format!("{name}: {error}\n")).with_cmd(command)
+        })
     }
 }
 

@@ -15,7 +15,8 @@ pub struct NewClaim {
     pub transaction_id: String,
     pub program_id: ProgramId,
     pub event_id: EventId,
-    pub reply_to: String,
+    /// Where the outcome is waited for, if it is.
+    pub reply_to: Option<String>,
     /// JSON text of the record, as it will be published.
     pub payload: String,
 }
@@ -36,7 +37,10 @@ pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> Storag
         .collect();
     let programs: Vec<i64> = first_of_id.iter().map(|claim| claim.program_id.get()).collect();
     let events: Vec<Uuid> = first_of_id.iter().map(|claim| claim.event_id.get()).collect();
-    let replies: Vec<&str> = first_of_id.iter().map(|claim| claim.reply_to.as_str()).collect();
+    let replies: Vec<Option<&str>> = first_of_id
+        .iter()
+        .map(|claim| claim.reply_to.as_deref())
+        .collect();
     let payloads: Vec<&str> = first_of_id.iter().map(|claim| claim.payload.as_str()).collect();
     let won = sqlx::query_scalar!(
         "INSERT INTO transaction_claims (transaction_id, program_id, event_id, reply_to, payload)
@@ -47,7 +51,7 @@ pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> Storag
         &transaction_ids as &[&str],
         &programs,
         &events,
-        &replies as &[&str],
+        &replies as &[Option<&str>],
         &payloads as &[&str],
     )
     .fetch_all(executor)

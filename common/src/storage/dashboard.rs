@@ -57,7 +57,7 @@ pub async fn figures(
                        AND e.click_timestamp > $2) AS "clicks!",
                   (SELECT count(*) FROM lead_events e WHERE e.program_id = p.id AND NOT e.is_test
                        AND e.lead_timestamp > $2) AS "leads!",
-                  (SELECT count(*) FROM sale_events e WHERE e.program_id = p.id AND NOT e.is_test
+                  (SELECT count(*) FROM sale_events e WHERE e.program_id = p.id AND NOT e.is_test AND e.duplicate_of IS NULL
                        AND e.sale_date > $2) AS "sales!",
                   (SELECT count(*) FROM partner_programs m WHERE m.program_id = p.id AND m.status = 'approved'
                        AND m.partner_id IS NOT NULL) AS "active_partners!",
@@ -114,7 +114,7 @@ async fn money(
                   sum(pending)::bigint AS "pending!", sum(approved)::bigint AS "approved!", sum(paid)::bigint AS "paid!"
            FROM (
              SELECT program_id, currency, amount_cents AS revenue, 0 AS pending, 0 AS approved, 0 AS paid
-             FROM sale_events WHERE program_id = ANY($1) AND NOT is_test AND sale_date > $2
+             FROM sale_events WHERE program_id = ANY($1) AND NOT is_test AND duplicate_of IS NULL AND sale_date > $2
              UNION ALL
              SELECT program_id, currency, 0, amount_cents - deducted_cents, 0, 0
              FROM commissions WHERE program_id = ANY($1) AND status = 'pending'

@@ -252,7 +252,7 @@ async fn conversions(connection: &mut PgConnection, read: &EventRead) -> Storage
                   e.processor_event_id AS "processor_event_id!", e.is_recurring AS "is_recurring!"
            FROM (
                (SELECT * FROM sale_events
-                WHERE program_id = $1 AND NOT is_test AND sale_date >= $2 AND sale_date <= $3
+                WHERE program_id = $1 AND NOT is_test AND duplicate_of IS NULL AND sale_date >= $2 AND sale_date <= $3
                   AND (sale_date < $3 OR id < $4)
                 ORDER BY sale_date DESC, id DESC LIMIT $5)
                UNION ALL

@@ -2,8 +2,8 @@
 //!
 //! Functions take a connection (the caller owns the transaction) and whole batches: arrays go in through
 //! `UNNEST`, rows come back through `RETURNING`. Rows that another transaction may want are locked in ascending
-//! key order, tables in the order the migrations state: transaction_claims, customers, sale_events, commissions,
-//! partner_program_balances, partner_balances.
+//! key order, tables in the order the migrations state: transaction_claims, processor_refs, customers, sale_events,
+//! commissions, partner_program_balances, partner_balances, processor_events.
 
 pub mod audit_log;
 pub mod claims;
@@ -16,6 +16,7 @@ pub mod customers;
 pub mod dashboard;
 pub mod dead_letters;
 pub mod directory;
+pub mod duplicate_sales;
 pub mod error;
 pub mod events;
 pub mod invitations;
@@ -33,6 +34,10 @@ pub mod payouts;
 pub mod pipeline_status;
 pub mod policies;
 pub mod processor_connections;
+pub mod processor_events;
+pub mod processor_inbox;
+pub mod processor_refs;
+pub mod processor_reversals;
 pub mod program_health;
 pub mod program_overview;
 pub mod program_settings;
@@ -42,6 +47,7 @@ pub mod refused_events;
 pub mod rollups;
 pub mod sales;
 pub mod sessions;
+pub mod subscription_ends;
 pub mod subscriptions;
 pub mod test_chains;
 pub mod test_events;

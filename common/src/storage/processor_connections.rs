@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::{StorageError, StorageResult};
-use crate::domain::ids::ProgramId;
+use crate::domain::ids::{EventId, ProgramId};
 use crate::domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use crate::domain::sealed::{SealError, SealingKeys};
 
@@ -20,6 +20,27 @@ pub struct Connection {
     pub secret: Option<SealedSecret>,
     /// The secret before, and until when it is accepted.
     pub previous: Option<(SealedSecret, DateTime<Utc>)>,
+}
+
+impl Connection {
+    /// What a webhook may be signed with at a moment: the secret, and the one before while that is accepted.
+    pub fn accepted_secrets(
+        &self,
+        keys: &SealingKeys,
+        program_id: ProgramId,
+        now: DateTime<Utc>,
+    ) -> StorageResult<Vec<WebhookSecret>> {
+        let previous = self
+            .previous
+            .as_ref()
+            .filter(|(_, until)| now < *until)
+            .map(|(secret, _)| secret);
+        self.secret
+            .iter()
+            .chain(previous)
+            .map(|secret| secret.open(keys, program_id))
+            .collect()
+    }
 }
 
 /// A webhook secret that only the installation's keys open, and only as its program's.
@@ -115,7 +136,9 @@ pub async fn save(
              connected_at = excluded.connected_at, webhook_secret_sealed = excluded.webhook_secret_sealed,
              previous_webhook_secret_sealed = excluded.previous_webhook_secret_sealed,
              previous_webhook_secret_until = excluded.previous_webhook_secret_until,
-             updated_at = excluded.updated_at",
+             updated_at = excluded.updated_at,
+             account_told_at = CASE WHEN processor_connections.account_id = excluded.account_id
+                                    THEN processor_connections.account_told_at END",
         program_id.get(),
         new.account_id.as_str(),
         new.webhook_endpoint_id.as_ref().map(ProcessorId::as_str),
@@ -144,6 +167,41 @@ pub async fn remove(connection: &mut PgConnection, program_id: ProgramId) -> Sto
     Ok(removed.rows_affected() > 0)
 }
 
+/// What the processor tells of a program's account.
+#[derive(Debug, Clone)]
+pub struct AccountTold {
+    /// The event that tells it.
+    pub event_id: EventId,
+    pub program_id: ProgramId,
+    pub told_at: DateTime<Utc>,
+    pub status: ConnectionStatus,
+    pub charges_enabled: bool,
+    pub payouts_enabled: bool,
+    pub details_submitted: bool,
+}
+
+/// Takes it over, unless something newer was told, or the program has another account by now.
+pub async fn tell(connection: &mut PgConnection, told: &AccountTold) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE processor_connections c
+         SET status = $3, charges_enabled = $4, payouts_enabled = $5, details_submitted = $6, account_told_at = $7,
+             connected_at = CASE WHEN $8 THEN coalesce(c.connected_at, $7) END
+         WHERE c.program_id = $1 AND (c.account_told_at IS NULL OR c.account_told_at < $7)
+           AND NOT EXISTS (SELECT 1 FROM processor_events e WHERE e.event_id = $2 AND e.account_id <> c.account_id)",
+        told.program_id.get(),
+        told.event_id.get(),
+        told.status.as_str(),
+        told.charges_enabled,
+        told.payouts_enabled,
+        told.details_submitted,
+        told.told_at,
+        told.status == ConnectionStatus::Connected,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// What a webhook of a program may be signed with at a moment: its secret, and the one before while that is accepted.
 /// Empty when the program has no connection, or one without a secret.
 pub async fn secrets(
@@ -152,17 +210,22 @@ pub async fn secrets(
     program_id: ProgramId,
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<WebhookSecret>> {
-    let Some(found) = find(connection, program_id).await? else {
-        return Ok(Vec::new());
-    };
-    let previous = found
-        .previous
-        .filter(|(_, until)| now < *until)
-        .map(|(secret, _)| secret);
-    found
-        .secret
-        .into_iter()
-        .chain(previous)
-        .map(|secret| secret.open(keys, program_id))
-        .collect()
+    match find(connection, program_id).await? {
+        Some(found) => found.accepted_secrets(keys, program_id, now),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The programs that are bound to an account of the processor, in ascending order.
+pub async fn programs_of(
+    connection: &mut PgConnection,
+    account_id: &ProcessorId,
+) -> StorageResult<Vec<ProgramId>> {
+    let programs = sqlx::query_scalar!(
+        "SELECT program_id FROM processor_connections WHERE account_id = $1 ORDER BY program_id",
+        account_id.as_str(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(programs.into_iter().map(ProgramId::new).collect())
 }

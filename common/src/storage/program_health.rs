@@ -44,7 +44,7 @@ pub async fn status(
                        AND e.click_timestamp > $2) AS "clicks!",
                   (SELECT count(*) FROM lead_events e WHERE e.program_id = p.id AND NOT e.is_test
                        AND e.lead_timestamp > $2) AS "leads!",
-                  (SELECT count(*) FROM sale_events e WHERE e.program_id = p.id AND NOT e.is_test
+                  (SELECT count(*) FROM sale_events e WHERE e.program_id = p.id AND NOT e.is_test AND e.duplicate_of IS NULL
                        AND e.sale_date > $2) AS "sales!",
                   (SELECT count(*) FROM partner_programs m WHERE m.program_id = p.id AND m.status = 'approved'
                        AND m.partner_id IS NOT NULL) AS "active_partners!",
@@ -107,7 +107,7 @@ pub async fn health(
                        AND e.click_timestamp > $3) AS "clicks!",
                   (SELECT count(*) FROM lead_events e WHERE e.program_id = p.id AND NOT e.is_test
                        AND e.lead_timestamp > $3) AS "leads!",
-                  (SELECT count(*) FROM sale_events e WHERE e.program_id = p.id AND NOT e.is_test
+                  (SELECT count(*) FROM sale_events e WHERE e.program_id = p.id AND NOT e.is_test AND e.duplicate_of IS NULL
                        AND e.sale_date > $3) AS "sales!"
            FROM programs p LEFT JOIN integration_verifications v ON v.program_id = p.id
            WHERE p.id = $1"#,

@@ -11,6 +11,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 
 use super::commissions::NewCommission;
 use super::customers::Milestone;
+use super::duplicate_sales::{CountedCommission, Recorded};
 use super::sales::NewSale;
 use super::{StorageError, StorageResult};
 use crate::domain::ids::{ProgramId, ReferralLinkId};
@@ -65,31 +66,44 @@ impl Deltas {
     /// A membership, on the day it is made.
     pub fn of_membership(program_id: ProgramId, created_at: DateTime<Utc>) -> Self {
         let mut deltas = Self::default();
-        deltas.on(program_id, None, created_at, None).partners += 1;
+        deltas
+            .on(program_id, None, created_at.date_naive(), None)
+            .partners += 1;
         deltas
     }
 
     /// A click that counts.
     pub fn click(&mut self, program_id: ProgramId, link: ReferralLinkId, clicked_at: DateTime<Utc>) {
-        self.on(program_id, Some(link), clicked_at, None).clicks += 1;
+        self.on(program_id, Some(link), clicked_at.date_naive(), None)
+            .clicks += 1;
     }
 
     /// A customer who becomes a lead.
     pub fn lead(&mut self, program_id: ProgramId, signup: Milestone) {
-        self.on(program_id, signup.referral_link_id, signup.at, None)
+        self.on(program_id, signup.referral_link_id, signup.at.date_naive(), None)
             .leads += 1;
     }
 
     /// A customer whose first purchase this is, as far as is known.
     pub fn conversion(&mut self, program_id: ProgramId, purchase: Milestone) {
-        self.on(program_id, purchase.referral_link_id, purchase.at, None)
-            .conversions += 1;
+        self.on(
+            program_id,
+            purchase.referral_link_id,
+            purchase.at.date_naive(),
+            None,
+        )
+        .conversions += 1;
     }
 
     /// It was not the first purchase after all.
     pub fn no_conversion(&mut self, program_id: ProgramId, purchase: Milestone) {
-        self.on(program_id, purchase.referral_link_id, purchase.at, None)
-            .conversions -= 1;
+        self.on(
+            program_id,
+            purchase.referral_link_id,
+            purchase.at.date_naive(),
+            None,
+        )
+        .conversions -= 1;
     }
 
     pub fn sale(&mut self, new: &NewSale<'_>) {
@@ -97,7 +111,7 @@ impl Deltas {
         let sums = self.on(
             record.program_id,
             new.referral_link_id,
-            record.sold_at,
+            record.sold_at.date_naive(),
             Some(sale.currency),
         );
         sums.sales += 1;
@@ -106,8 +120,31 @@ impl Deltas {
 
     pub fn commission(&mut self, new: &NewCommission<'_>) {
         let link = Some(new.credit.referral_link_id);
-        self.on(new.program_id, link, new.created_at, Some(new.currency))
-            .commission_cents += new.credit.amount.get();
+        self.on(
+            new.program_id,
+            link,
+            new.created_at.date_naive(),
+            Some(new.currency),
+        )
+        .commission_cents += new.credit.amount.get();
+    }
+
+    /// A sale that is undone: it counts no more.
+    pub fn no_sale(&mut self, undone: &Recorded) {
+        let sums = self.on(
+            undone.program_id,
+            undone.referral_link_id,
+            undone.sold_at.date_naive(),
+            Some(undone.currency),
+        );
+        sums.sales -= 1;
+        sums.revenue_cents -= undone.amount.get();
+    }
+
+    pub fn no_commission(&mut self, undone: &CountedCommission) {
+        let link = Some(undone.referral_link_id);
+        self.on(undone.program_id, link, undone.day, Some(undone.currency))
+            .commission_cents -= undone.amount_cents;
     }
 
     pub fn extend(&mut self, other: Self) {
@@ -120,13 +157,13 @@ impl Deltas {
         &mut self,
         program_id: ProgramId,
         referral_link_id: Option<ReferralLinkId>,
-        at: DateTime<Utc>,
+        day: NaiveDate,
         currency: Option<Currency>,
     ) -> &mut Sums {
         let key = RollupKey {
             program_id,
             referral_link_id,
-            day: at.date_naive(),
+            day,
             currency,
         };
         self.0.entry(key).or_default()

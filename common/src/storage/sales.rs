@@ -121,6 +121,8 @@ pub async fn insert(
 /// What an already recorded sale was answered with.
 #[derive(Debug)]
 pub struct RecordedSale {
+    /// The record it was made of.
+    pub event_id: EventId,
     pub program_id: ProgramId,
     pub no_commission: Option<NoCommission>,
     /// In the order they were created, which is the attribution model's.
@@ -132,7 +134,7 @@ pub async fn recorded(
     sales: &[i64],
 ) -> StorageResult<HashMap<SaleId, RecordedSale>> {
     let rows = sqlx::query!(
-        r#"SELECT s.id, s.program_id, s.no_commission_reason,
+        r#"SELECT s.id, s.event_id, s.program_id, s.no_commission_reason,
                   ARRAY(SELECT c.id FROM commissions c WHERE c.sale_id = s.id ORDER BY c.id) AS "commission_ids!"
            FROM sale_events s WHERE s.id = ANY($1)"#,
         sales,
@@ -149,6 +151,7 @@ pub async fn recorded(
                 })
                 .transpose()?;
             let recorded = RecordedSale {
+                event_id: EventId::new(row.event_id),
                 program_id: ProgramId::new(row.program_id),
                 no_commission,
                 commission_ids: row.commission_ids.into_iter().map(CommissionId::new).collect(),

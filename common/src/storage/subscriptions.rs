@@ -25,9 +25,11 @@ pub async fn find(
         .map(|(_, subscription_id)| subscription_id.as_str())
         .collect();
     let rows = sqlx::query!(
-        "SELECT s.program_id, s.subscription_id, s.first_payment_at, s.first_click_at, s.credited_link_ids
-         FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, subscription_id)
-         JOIN subscriptions s ON s.program_id = k.program_id AND s.subscription_id = k.subscription_id",
+        r#"SELECT s.program_id, s.subscription_id, s.first_payment_at, s.first_click_at, s.credited_link_ids,
+                  e.ended_at AS "ended_at?"
+           FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, subscription_id)
+           JOIN subscriptions s ON s.program_id = k.program_id AND s.subscription_id = k.subscription_id
+           LEFT JOIN subscription_ends e ON e.program_id = k.program_id AND e.subscription_id = k.subscription_id"#,
         &programs,
         &ids as &[&str],
     )
@@ -44,6 +46,7 @@ pub async fn find(
                     .into_iter()
                     .map(ReferralLinkId::new)
                     .collect(),
+                ended_at: row.ended_at,
             };
             (
                 (ProgramId::new(row.program_id), row.subscription_id),
@@ -98,6 +101,40 @@ pub async fn insert(connection: &mut PgConnection, subscriptions: &[NewSubscript
         &payments,
         &clicks,
         &links,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Starts subscriptions with a sale that was reported without naming them: the same payment was reported again, and does.
+/// One that is known stays as it is.
+pub async fn adopt(
+    connection: &mut PgConnection,
+    subscriptions: &[(SubscriptionKey, SaleId)],
+) -> StorageResult<()> {
+    if subscriptions.is_empty() {
+        return Ok(());
+    }
+    let programs: Vec<i64> = subscriptions
+        .iter()
+        .map(|((program_id, _), _)| program_id.get())
+        .collect();
+    let ids: Vec<&str> = subscriptions.iter().map(|((_, id), _)| id.as_str()).collect();
+    let sales: Vec<i64> = subscriptions.iter().map(|(_, sale_id)| sale_id.get()).collect();
+    sqlx::query!(
+        "INSERT INTO subscriptions (program_id, subscription_id, customer_id, first_sale_id, first_payment_at,
+             first_click_at, credited_link_ids)
+         SELECT n.program_id, n.subscription_id, s.customer_id, s.id, s.sale_date, c.first_click_at,
+                coalesce((SELECT array_agg(m.referral_link_id ORDER BY m.id) FROM commissions m WHERE m.sale_id = s.id),
+                         array_remove(ARRAY[s.referral_link_id], NULL))
+         FROM UNNEST($1::bigint[], $2::text[], $3::bigint[]) AS n (program_id, subscription_id, sale_id)
+         JOIN sale_events s ON s.id = n.sale_id JOIN customers c ON c.id = s.customer_id
+         ORDER BY n.program_id, n.subscription_id
+         ON CONFLICT (program_id, subscription_id) DO NOTHING",
+        &programs,
+        &ids as &[&str],
+        &sales,
     )
     .execute(connection)
     .await?;

@@ -29,7 +29,7 @@ pub const INVARIANTS: &[Invariant] = &[
         name: "one sale per transaction_id, held by its claim",
         query: "SELECT format('sale %s, transaction %s: claim %s', s.id, s.processor_event_id, coalesce(c.state, 'missing'))
                 FROM sale_events s LEFT JOIN transaction_claims c ON c.transaction_id = s.processor_event_id
-                WHERE NOT s.is_test AND c.sale_id IS DISTINCT FROM s.id
+                WHERE NOT s.is_test AND c.sale_id IS DISTINCT FROM coalesce(s.duplicate_of, s.id)
                 UNION ALL
                 SELECT format('claim %s names sale %s, which does not exist', c.transaction_id, c.sale_id)
                 FROM transaction_claims c LEFT JOIN sale_events s ON s.id = c.sale_id
@@ -260,7 +260,8 @@ pub const INVARIANTS: &[Invariant] = &[
                 UNION ALL
                 SELECT format('customer %s bought on %s, its first sale is of %s', c.id, c.first_purchase_date, s.first_sale)
                 FROM customers c
-                LEFT JOIN (SELECT customer_id, min(sale_date) AS first_sale FROM sale_events WHERE NOT is_test GROUP BY 1) s
+                LEFT JOIN (SELECT customer_id, min(sale_date) AS first_sale FROM sale_events
+                           WHERE NOT is_test AND duplicate_of IS NULL GROUP BY 1) s
                      ON s.customer_id = c.id
                 WHERE c.first_purchase_date IS DISTINCT FROM s.first_sale",
     },
@@ -272,6 +273,46 @@ pub const INVARIANTS: &[Invariant] = &[
                 WHERE created_at < now() - interval '1 minute'
                 UNION ALL SELECT format('refund %s parked since %s for %s', event_id, parked_at, transaction_id)
                 FROM parked_refunds WHERE parked_at < now() - interval '1 minute'",
+    },
+    Invariant {
+        name: "a payment is one sale, under however many names",
+        query: "SELECT format('payment %s of program %s is sales %s', payment, program_id, string_agg(sale_id::text, ', '))
+                FROM (SELECT DISTINCT r.program_id, r.payment, c.sale_id
+                      FROM processor_refs r JOIN transaction_claims c ON c.transaction_id = r.reference AND c.program_id = r.program_id
+                      WHERE c.state = 'recorded') d
+                -- That two names are one payment's is told a moment before its later sale is undone.
+                WHERE NOT EXISTS (SELECT 1 FROM processor_events e
+                                  WHERE e.program_id = d.program_id AND e.payment_pending AND e.state = 'open')
+                GROUP BY program_id, payment HAVING count(*) > 1",
+    },
+    Invariant {
+        name: "a duplicate is wholly reversed, and a sale that stands is one of its program",
+        query: "SELECT format('sale %s of %s is a duplicate of %s: %s refunded', d.id, d.amount_cents, d.duplicate_of,
+                              greatest(d.api_refunded_cents, d.processor_refunded_cents))
+                FROM sale_events d LEFT JOIN sale_events s ON s.id = d.duplicate_of
+                WHERE d.duplicate_of IS NOT NULL
+                  AND (greatest(d.api_refunded_cents, d.processor_refunded_cents) < d.amount_cents
+                       OR s.duplicate_of IS NOT NULL OR s.program_id IS DISTINCT FROM d.program_id OR d.duplicate_of >= d.id)",
+    },
+    Invariant {
+        name: "what a processor took back of a sale is counted on it, once",
+        query: "SELECT format('sale %s of %s: %s refunded by processor, %s by API, its reversals say %s', s.id, s.amount_cents,
+                              s.processor_refunded_cents, s.api_refunded_cents, coalesce(t.cents, 0))
+                FROM sale_events s
+                LEFT JOIN (SELECT sale_id, sum(cents) AS cents
+                           FROM (SELECT sale_id, kind, source, max(amount_cents) AS cents FROM processor_reversals
+                                 WHERE sale_id IS NOT NULL GROUP BY 1, 2, 3) k GROUP BY 1) t ON t.sale_id = s.id
+                -- What is wholly refunded already is not refunded again.
+                WHERE s.duplicate_of IS NULL AND s.processor_refunded_cents <> least(s.amount_cents, coalesce(t.cents, 0))
+                  AND NOT (s.api_refunded_cents = s.amount_cents AND s.processor_refunded_cents < coalesce(t.cents, 0))
+                UNION ALL
+                SELECT format('reversal %s is counted on sale %s, which is a duplicate', v.event_id, v.sale_id)
+                FROM processor_reversals v JOIN sale_events s ON s.id = v.sale_id WHERE s.duplicate_of IS NOT NULL",
+    },
+    Invariant {
+        name: "no processor event is open for over a minute past its turn",
+        query: "SELECT format('event %s (%s), open since %s', event_id, kind, received_at) FROM processor_events
+                WHERE state = 'open' AND (relay_after IS NULL OR relay_after < now() - interval '1 minute')",
     },
     Invariant {
         name: "click_ids are unique, and no event is without its customer",

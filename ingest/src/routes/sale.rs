@@ -166,6 +166,7 @@ pub async fn sale(
         sold_at: app.clock.now(),
         program_id,
         sale,
+        from_processor: false,
     };
     let encoded = encode(&record, FAILED)?;
     // Before claiming: the outcome may be faster than the answer to the claim.
@@ -174,7 +175,7 @@ pub async fn sale(
         transaction_id: record.sale.transaction_id.into(),
         program_id,
         event_id,
-        reply_to: app.pipeline.inbox.subject().to_owned(),
+        reply_to: Some(app.pipeline.inbox.subject().to_owned()),
         payload: encoded.get().to_owned(),
     };
     let claimed = app
@@ -326,6 +327,7 @@ fn answer(outcome: SaleOutcome) -> Result<SaleAnswer, ApiError> {
             commission_id: None,
         },
         SaleOutcome::Refused(reason) => return Err(refusal(reason)),
+        SaleOutcome::Duplicate => return Err(duplicate()),
     };
     Ok(answer)
 }

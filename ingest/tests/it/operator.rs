@@ -17,15 +17,15 @@ use crate::streams::Streams;
 
 /// What a command printed, and whether it succeeded.
 #[derive(Debug)]
-struct Ran {
-    ok: bool,
-    out: String,
-    err: String,
+pub struct Ran {
+    pub ok: bool,
+    pub out: String,
+    pub err: String,
 }
 
 impl Ran {
     /// The value of a `name: value` line.
-    fn fact(&self, name: &str) -> String {
+    pub fn fact(&self, name: &str) -> String {
         let line = self
             .out
             .lines()
@@ -34,7 +34,7 @@ impl Ran {
     }
 }
 
-async fn ctl(stack: &Stack, arguments: &[&str]) -> Ran {
+pub async fn ctl(stack: &Stack, arguments: &[&str]) -> Ran {
     ctl_reading(stack, arguments, "").await
 }
 
@@ -61,7 +61,7 @@ async fn ctl_reading(stack: &Stack, arguments: &[&str], input: &str) -> Ran {
     }
 }
 
-async fn succeeds(stack: &Stack, arguments: &[&str]) -> Ran {
+pub async fn succeeds(stack: &Stack, arguments: &[&str]) -> Ran {
     let ran = ctl(stack, arguments).await;
     assert!(ran.ok, "{arguments:?}: {ran:?}");
     ran

@@ -1,4 +1,5 @@
-//! A whole service for one test: its own database and streams, an ingest and a worker in this process.
+//! A whole service for one test: its own database and streams, an ingest, a worker and, where asked for, a webhook consumer in
+//! this process.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -183,6 +184,17 @@ impl Stack {
         let lifecycle = Lifecycle::new();
         let run = worker::run(config, self.clock.clone(), lifecycle.clone());
         self.workers.push((lifecycle, tokio::spawn(run)));
+        address
+    }
+
+    /// Starts a webhook consumer and returns its address.
+    pub fn start_webhook_consumer(&mut self) -> SocketAddr {
+        let address = free_address();
+        let flags = self.flags::<webhook_consumer::config::Config>(address);
+        let config = webhook_consumer::config::Config::parse_from(flags);
+        let lifecycle = Lifecycle::new();
+        let run = webhook_consumer::run(config, self.clock.clone(), lifecycle.clone());
+        self.services.push((lifecycle, tokio::spawn(run)));
         address
     }
 

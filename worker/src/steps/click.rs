@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use common::domain::attribution::Touch;
@@ -33,6 +34,8 @@ pub struct ClickStep {
 impl Step for ClickStep {
     type Record = ClickRecord;
     const SUBJECT: Subject = Subject::Clicks;
+    /// Far below what a lead or sale that quotes a click waits for its row.
+    const PACE: Duration = Duration::from_millis(20);
 
     async fn run(&self, batch: &[Delivered<ClickRecord>]) -> Result<Processed, StepError> {
         let clicks: Vec<&ClickRecord> = batch.iter().map(|delivered| &delivered.record).collect();

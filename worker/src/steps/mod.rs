@@ -3,6 +3,7 @@
 pub mod click;
 pub mod lead;
 pub mod notification;
+pub mod payment;
 pub mod refund;
 pub mod sale;
 pub mod test_chain;
@@ -15,10 +16,10 @@ use common::bus::reply::Reply;
 use common::domain::click_id::ClickIdCodec;
 use common::domain::ids::EventId;
 use common::runtime::clock::Clock;
-use common::storage::{StorageError, claims, dead_letters};
+use common::storage::{StorageError, StorageResult, claims, dead_letters, processor_events};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use tokio::sync::Notify;
 
 /// What every step works with.
@@ -32,26 +33,40 @@ pub struct StepContext {
 }
 
 impl StepContext {
-    /// Keeps a record no retry will fix. Its claim, if it has one, leaves the relay's sight with it.
+    /// Keeps a record no retry will fix. Its claim, if it has one, leaves the relay's sight with it; so does the processor's
+    /// event it was made of.
     pub async fn bury(&self, letter: &DeadLetter) -> Result<(), StepError> {
         let mut transaction = self.pool.begin().await.map_err(storage_failed)?;
-        let new = dead_letters::NewDeadLetter {
-            subject: &letter.subject,
-            event_id: letter.event_id,
-            payload: &letter.payload,
-            reason: &letter.reason,
-            deliveries: letter.deliveries,
-        };
-        dead_letters::bury(&mut transaction, &new)
-            .await
-            .map_err(storage_failed)?;
         if let Some(event_id) = letter.event_id {
             claims::mark_dead(&mut transaction, EventId::new(event_id))
                 .await
                 .map_err(storage_failed)?;
         }
+        keep(&mut transaction, letter).await.map_err(storage_failed)?;
         transaction.commit().await.map_err(storage_failed)
     }
+
+    /// The same for what is told of a payment: the claim of the same event is its sale's, and none of its business.
+    pub async fn bury_payment(&self, letter: &DeadLetter) -> Result<(), StepError> {
+        let mut transaction = self.pool.begin().await.map_err(storage_failed)?;
+        keep(&mut transaction, letter).await.map_err(storage_failed)?;
+        transaction.commit().await.map_err(storage_failed)
+    }
+}
+
+async fn keep(connection: &mut PgConnection, letter: &DeadLetter) -> StorageResult<()> {
+    let new = dead_letters::NewDeadLetter {
+        subject: &letter.subject,
+        event_id: letter.event_id,
+        payload: &letter.payload,
+        reason: &letter.reason,
+        deliveries: letter.deliveries,
+    };
+    dead_letters::bury(connection, &new).await?;
+    if let Some(event_id) = letter.event_id {
+        processor_events::bury(connection, EventId::new(event_id)).await?;
+    }
+    Ok(())
 }
 
 /// Retry or fail is the storage layer's knowledge; the loop only needs the verdict.

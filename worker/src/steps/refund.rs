@@ -1,14 +1,14 @@
 //! Refunds take back commissions.
 //!
-//! Phases: **repeats** (recorded or refused by an earlier delivery) → **claims**, locked: no sale can be recorded while
-//! we look → a refund of an unknown sale, or of another program's, is refused; one whose sale is claimed but not
+//! Phases: **repeats** (recorded or refused by an earlier delivery) → **claims**, locked, under every name of their payments:
+//! no sale can be recorded while we look → a refund of an unknown sale, or of another program's, is refused; one whose sale is claimed but not
 //! recorded is **parked**, and the sale's own transaction settles it; the others are **settled**.
 //!
 //! [`settle`] is shared with the sale step.
 
 mod settle;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
@@ -17,6 +17,7 @@ use common::domain::ids::EventId;
 use common::messages::refund::{RefundOutcome, RefundRecord};
 use common::messages::subject::Subject;
 use common::storage::claims::{self, Claim, ClaimState};
+use common::storage::processor_refs::{self, Reference};
 use common::storage::refunds::{self, ParkedRefund};
 use common::storage::{StorageError, StorageResult, refused_events};
 use sqlx::PgConnection;
@@ -88,26 +89,16 @@ impl RefundStep {
             .collect();
         fresh.sort_by_key(|delivered| delivered.record.event_id);
         fresh.dedup_by_key(|delivered| delivered.record.event_id);
-        let transaction_ids: Vec<&str> = fresh
-            .iter()
-            .map(|delivered| delivered.record.transaction_id.as_str())
-            .collect();
-        let claims: HashMap<String, Claim> = claims::lock(connection, &transaction_ids)
-            .await?
-            .into_iter()
-            .map(|claim| (claim.transaction_id.clone(), claim))
-            .collect();
+        let claims = Claims::lock(connection, &fresh).await?;
         let (mut settled, mut parked, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         for delivered in fresh {
             let record = &delivered.record;
-            // Another program's sale is as unknown as none at all.
-            let claim = claims
-                .get(record.transaction_id.as_str())
-                .filter(|claim| claim.program_id == record.program_id);
-            match claim.map(|claim| claim.state) {
+            match claims.of(record) {
                 None => refused.push(record.event_id),
-                Some(ClaimState::Recorded(sale_id)) => settled.push((sale_id, record)),
-                Some(ClaimState::Open | ClaimState::Dead) => parked.push(park(delivered)?),
+                Some(claim) => match claim.state {
+                    ClaimState::Recorded(sale_id) => settled.push((sale_id, record)),
+                    ClaimState::Open | ClaimState::Dead => parked.push(park(delivered, claim)?),
+                },
             }
         }
         refunds::park(connection, &parked).await?;
@@ -122,12 +113,65 @@ impl RefundStep {
     }
 }
 
-fn park(delivered: &Delivered<RefundRecord>) -> StorageResult<ParkedRefund> {
+/// The claims of the batch, under the names its refunds give and all other names of the same payments.
+struct Claims {
+    claims: HashMap<String, Claim>,
+    payments: BTreeMap<Reference, Reference>,
+}
+
+impl Claims {
+    async fn lock(
+        connection: &mut PgConnection,
+        refunds: &[&Delivered<RefundRecord>],
+    ) -> StorageResult<Self> {
+        let asked: Vec<Reference> = refunds
+            .iter()
+            .map(|delivered| reference(&delivered.record))
+            .collect();
+        let payments = processor_refs::groups(connection, &asked).await?;
+        let names: BTreeSet<&str> = asked
+            .iter()
+            .chain(payments.keys())
+            .map(|(_, name)| name.as_str())
+            .collect();
+        let claims = claims::lock(connection, &names.into_iter().collect::<Vec<_>>()).await?;
+        Ok(Self {
+            claims: claims
+                .into_iter()
+                .map(|claim| (claim.transaction_id.clone(), claim))
+                .collect(),
+            payments,
+        })
+    }
+
+    /// The claim of the refund's sale. Another program's sale is as unknown as none at all.
+    fn of(&self, record: &RefundRecord) -> Option<&Claim> {
+        let claim = |name: &str| {
+            self.claims
+                .get(name)
+                .filter(|claim| claim.program_id == record.program_id)
+        };
+        claim(record.transaction_id.as_str()).or_else(|| {
+            let payment = self.payments.get(&reference(record))?;
+            let names = self.payments.iter().filter(|(_, of)| *of == payment);
+            names
+                .filter_map(|((_, name), _)| claim(name))
+                .max_by_key(|claim| matches!(claim.state, ClaimState::Recorded(_)))
+        })
+    }
+}
+
+fn reference(record: &RefundRecord) -> Reference {
+    (record.program_id, record.transaction_id.to_string())
+}
+
+/// Until the sale of this claim is decided.
+fn park(delivered: &Delivered<RefundRecord>, claim: &Claim) -> StorageResult<ParkedRefund> {
     let record = &delivered.record;
     Ok(ParkedRefund {
         event_id: record.event_id,
         program_id: record.program_id,
-        transaction_id: record.transaction_id.to_string(),
+        transaction_id: claim.transaction_id.clone(),
         reply_to: delivered.reply_to.as_ref().map(ToString::to_string),
         payload: json(record)?,
     })

@@ -2,12 +2,18 @@
 //!
 //! Phases: **claims**, locked: only the record that holds the claim is processed, whatever copies of it or of earlier
 //! attempts arrive → **customers**, resolved and locked → **decisions**, record by record, each seeing what the ones
-//! before it did ([`desk`]) → **rows** ([`rows`]) → **parked refunds** of the sales just recorded, in the same transaction.
+//! before it did ([`desk`]) → **rows** ([`rows`]) → **parked refunds** and the processor's **reversals** of the sales just
+//! recorded, in the same transaction → the processor's **inbox** ([`inbox`]).
+//!
+//! A payment has many names at its processor, and is one sale: a record whose payment is recorded under another name is a
+//! duplicate ([`payments`]). Names that become known too late are the payment step's business.
 //!
 //! A refusal releases the claim, so that a corrected call can follow. A sale that was recorded by an earlier
 //! delivery gets the same outcome again, read back from its rows.
 
 mod desk;
+mod inbox;
+mod payments;
 mod rows;
 
 use std::collections::{HashMap, HashSet};
@@ -15,18 +21,22 @@ use std::sync::Arc;
 
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use common::domain::attribution::AttributionModel;
-use common::domain::ids::{EventId, SaleId};
-use common::domain::sale::SaleDecision;
+use common::domain::ids::{EventId, ProgramId, SaleId};
+use common::domain::sale::{Recording, SaleDecision};
 use common::messages::refund::{RefundOutcome, RefundRecord};
 use common::messages::sale::{SaleOutcome, SaleRecord};
 use common::messages::subject::Subject;
-use common::storage::claims::{self, ClaimState};
+use common::storage::claims::{self, Claim, ClaimState};
 use common::storage::refunds::{self, ParkedRefund};
 use common::storage::rollups::Deltas;
-use common::storage::{StorageResult, programs, sales};
+use common::storage::subscriptions::SubscriptionKey;
+use common::storage::{StorageResult, processor_events, programs, sales};
 use sqlx::PgConnection;
 
 use self::desk::{Desk, Judged};
+use self::inbox::{Inbox, first_payment_of};
+use self::payments::{Payments, Standing};
+use super::payment::reverse;
 use super::refund::{self, remember_refusals, settle};
 use super::{StepContext, reply, storage_failed};
 use crate::customer_lookup::{Reference, resolve};
@@ -42,6 +52,42 @@ pub(super) struct Batch {
     later: HashSet<EventId>,
     parked: Vec<(EventId, Option<Arc<str>>)>,
     refunds: refund::Outcomes,
+    /// Counted on the sales just recorded.
+    reversals: usize,
+}
+
+/// What the records of a batch came to, before anything is written.
+#[derive(Default)]
+struct Sorted<'a> {
+    kept: Vec<(&'a SaleRecord, Recording)>,
+    /// With the sale that stands for their payment.
+    duplicates: Vec<(&'a SaleRecord, SaleId)>,
+    /// Claims of theirs.
+    closed: Vec<(&'a str, SaleId)>,
+    /// transaction_ids that are free again.
+    released: Vec<&'a str>,
+}
+
+impl<'a> Sorted<'a> {
+    /// The outcome, unless a sale is to be recorded.
+    fn take(&mut self, record: &'a SaleRecord, decision: SaleDecision) -> Option<SaleOutcome> {
+        let outcome = match decision {
+            SaleDecision::Record(recording) => {
+                self.kept.push((record, recording));
+                return None;
+            }
+            SaleDecision::Refuse(reason) => SaleOutcome::Refused(reason),
+            SaleDecision::WindowExpired {
+                click_age_days,
+                window_days,
+            } => SaleOutcome::WindowExpired {
+                click_age_days,
+                window_days,
+            },
+        };
+        self.released.push(record.sale.transaction_id.as_str());
+        Some(outcome)
+    }
 }
 
 impl Step for SaleStep {
@@ -56,7 +102,7 @@ impl Step for SaleStep {
             .await
             .map_err(storage_failed)?;
         transaction.commit().await.map_err(storage_failed)?;
-        if !done.refunds.is_empty() {
+        if !done.refunds.is_empty() || done.reversals > 0 {
             self.0.outbox_filled.notify_one();
         }
         let mut processed = Processed::default();
@@ -92,73 +138,129 @@ impl SaleStep {
         connection: &mut PgConnection,
         records: &[&SaleRecord],
     ) -> StorageResult<Batch> {
-        let Claimed { mine, recorded } = claimed(connection, records).await?;
+        let now = self.0.clock.now();
+        let Claimed {
+            mine,
+            recorded,
+            known,
+        } = claimed(connection, records).await?;
+        let payments = Payments::open(connection, &mine).await?;
+        let mut inbox = Inbox::open(connection, records, now).await?;
         let mut batch = Batch {
             outcomes: repeated(connection, &recorded).await?,
             ..Batch::default()
         };
-        let references: Vec<Reference<'_>> = mine.iter().map(|record| reference(record)).collect();
+        let mut standings = payments.standings(&mine);
+        standings.extend(known.iter().map(|(_, sale_id)| Standing::Told(*sale_id)));
+        let told: Vec<&SaleRecord> = mine
+            .into_iter()
+            .chain(known.into_iter().map(|(record, _)| record))
+            .collect();
+        let references: Vec<Reference<'_>> = told.iter().map(|record| reference(record)).collect();
         let found = resolve(connection, &self.0.codec, &references).await?;
-        let mut desk = Desk::open(connection, &mine, &found).await?;
-        let (mut kept, mut refused) = (Vec::new(), Vec::new());
-        for (record, found) in mine.into_iter().zip(found) {
-            match desk.judge(record, found, self.0.clock.now()) {
-                Judged::NotYet => {
+        let mut desk = Desk::open(connection, &told, &found).await?;
+        let mut sorted = Sorted::default();
+        for ((record, found), standing) in told.into_iter().zip(found).zip(standings) {
+            match standing {
+                Standing::Later => {
                     batch.later.insert(record.event_id);
                 }
-                Judged::Decided(SaleDecision::Record(recording)) => kept.push((record, recording)),
-                Judged::Decided(SaleDecision::Refuse(reason)) => {
-                    refused.push(record.sale.transaction_id.as_str());
-                    batch
-                        .outcomes
-                        .insert(record.event_id, SaleOutcome::Refused(reason));
+                Standing::Recorded(sale_id) | Standing::Told(sale_id) => {
+                    desk.recognise(record, found);
+                    if matches!(standing, Standing::Recorded(_)) {
+                        sorted.closed.push((record.sale.transaction_id.as_str(), sale_id));
+                    }
+                    sorted.duplicates.push((record, sale_id));
+                    batch.outcomes.insert(record.event_id, SaleOutcome::Duplicate);
                 }
-                Judged::Decided(SaleDecision::WindowExpired {
-                    click_age_days,
-                    window_days,
-                }) => {
-                    refused.push(record.sale.transaction_id.as_str());
-                    let outcome = SaleOutcome::WindowExpired {
-                        click_age_days,
-                        window_days,
-                    };
-                    batch.outcomes.insert(record.event_id, outcome);
-                }
+                Standing::Fresh => match desk.judge(record, found, inbox.may_wait(record), now) {
+                    Judged::NotYet => {
+                        batch.later.insert(record.event_id);
+                    }
+                    Judged::FirstPaymentMissing => {
+                        sorted.released.push(record.sale.transaction_id.as_str());
+                        inbox.first_payment_missing(record);
+                    }
+                    Judged::Decided(decision) => {
+                        let refusal = sorted.take(record, decision);
+                        batch
+                            .outcomes
+                            .extend(refusal.map(|outcome| (record.event_id, outcome)));
+                    }
+                },
             }
         }
         let mut deltas = Deltas::default();
-        let now = self.0.clock.now();
-        let written = rows::write(connection, &kept, &desk, now, &mut deltas).await?;
+        let written = rows::write(connection, &sorted.kept, &desk, now, &mut deltas).await?;
+        claims::record(connection, &sorted.closed).await?;
+        rows::begin_subscriptions(connection, &sorted.duplicates).await?;
+        let mut started: Vec<_> = desk.started().map(|(key, ..)| first_payment(key)).collect();
+        started.extend(
+            sorted
+                .duplicates
+                .iter()
+                .filter_map(|(record, _)| desk::subscription_key(record))
+                .map(|key| first_payment(&key)),
+        );
         desk.close(connection, deltas).await?;
-        claims::release(connection, &refused).await?;
-        self.apply_parked_refunds(connection, &kept, &written, &refused, &mut batch)
+        claims::release(connection, &sorted.released).await?;
+        self.apply_refunds(connection, &sorted, &written, &payments, &mut batch)
             .await?;
         batch.outcomes.extend(
             written
                 .into_iter()
                 .map(|(event_id, sale)| (event_id, sale.outcome)),
         );
+        for record in records {
+            if let Some(outcome) = batch.outcomes.get(&record.event_id) {
+                inbox.decided(record, outcome);
+            }
+        }
+        inbox.close(connection).await?;
+        // After the batch's own events are parked: it may hold a renewal and what that waits for.
+        processor_events::wake(connection, &started).await?;
         Ok(batch)
+    }
+
+    /// What was taken back of these sales before they were recorded: by the refund endpoint, and by the processor.
+    async fn apply_refunds(
+        &self,
+        connection: &mut PgConnection,
+        sorted: &Sorted<'_>,
+        written: &HashMap<EventId, rows::Written>,
+        payments: &Payments,
+        batch: &mut Batch,
+    ) -> StorageResult<()> {
+        self.apply_parked_refunds(connection, sorted, written, batch)
+            .await?;
+        let paid: Vec<_> = sorted
+            .kept
+            .iter()
+            .filter_map(|(record, _)| {
+                let sale_id = written.get(&record.event_id)?.sale_id;
+                Some((payments.payment(record)?.clone(), sale_id))
+            })
+            .collect();
+        batch.reversals = reverse(connection, &paid, &self.0.clock).await?;
+        Ok(())
     }
 
     /// Refunds that came before their sale: settled if it is recorded now, refused if it was refused.
     async fn apply_parked_refunds(
         &self,
         connection: &mut PgConnection,
-        kept: &[(&SaleRecord, common::domain::sale::Recording)],
+        sorted: &Sorted<'_>,
         written: &HashMap<EventId, rows::Written>,
-        refused: &[&str],
         batch: &mut Batch,
     ) -> StorageResult<()> {
-        let sale_ids: HashMap<&str, SaleId> = kept
-            .iter()
-            .filter_map(|(record, _)| {
-                written
-                    .get(&record.event_id)
-                    .map(|sale| (record.sale.transaction_id.as_str(), sale.sale_id))
-            })
-            .collect();
-        let transaction_ids: Vec<&str> = sale_ids.keys().copied().chain(refused.iter().copied()).collect();
+        let recorded = sorted.kept.iter().filter_map(|(record, _)| {
+            written
+                .get(&record.event_id)
+                .map(|sale| (record.sale.transaction_id.as_str(), sale.sale_id))
+        });
+        let sale_ids: HashMap<&str, SaleId> = recorded.chain(sorted.closed.iter().copied()).collect();
+        let released = sorted.released.iter().copied();
+        let transaction_ids: Vec<&str> = sale_ids.keys().copied().chain(released).collect();
         let parked = refunds::take_parked(connection, &transaction_ids).await?;
         if parked.is_empty() {
             return Ok(());
@@ -168,8 +270,8 @@ impl SaleStep {
             .map(decode_parked)
             .collect::<StorageResult<Vec<RefundRecord>>>()?;
         let (mut to_settle, mut not_found) = (Vec::new(), Vec::new());
-        for record in &decoded {
-            match sale_ids.get(record.transaction_id.as_str()) {
+        for (record, parked) in decoded.iter().zip(&parked) {
+            match sale_ids.get(parked.transaction_id.as_str()) {
                 Some(sale_id) => to_settle.push((*sale_id, record)),
                 None => not_found.push(record.event_id),
             }
@@ -187,6 +289,10 @@ impl SaleStep {
             .collect();
         Ok(())
     }
+}
+
+fn first_payment((program_id, subscription_id): &SubscriptionKey) -> (ProgramId, String) {
+    (*program_id, first_payment_of(subscription_id))
 }
 
 fn decode_parked(parked: &ParkedRefund) -> StorageResult<RefundRecord> {
@@ -210,9 +316,12 @@ struct Claimed<'a> {
     mine: Vec<&'a SaleRecord>,
     /// Recorded by an earlier delivery of the same record.
     recorded: Vec<(EventId, SaleId)>,
+    /// The processor's reports of what somebody else reported before, under the same name.
+    known: Vec<(&'a SaleRecord, SaleId)>,
 }
 
-/// Locks the claims. A record whose claim is gone or held by another event is a stale copy: no effect, no reply.
+/// Locks the claims. A record whose claim is gone or held by another event is a stale copy: no effect, no reply. Unless it is
+/// the processor's: what it says of a recorded payment beside its amount is still worth knowing.
 async fn claimed<'a>(
     connection: &mut PgConnection,
     records: &[&'a SaleRecord],
@@ -224,20 +333,31 @@ async fn claimed<'a>(
         .iter()
         .map(|record| record.sale.transaction_id.as_str())
         .collect();
-    let holders: HashMap<EventId, ClaimState> = claims::lock(connection, &transaction_ids)
+    let holders: HashMap<String, Claim> = claims::lock(connection, &transaction_ids)
         .await?
         .into_iter()
-        .map(|claim| (claim.event_id, claim.state))
+        .map(|claim| (claim.transaction_id.clone(), claim))
         .collect();
     let mut sorted = Claimed {
         mine: Vec::new(),
         recorded: Vec::new(),
+        known: Vec::new(),
     };
     for record in unique {
-        match holders.get(&record.event_id) {
-            Some(ClaimState::Open) => sorted.mine.push(record),
-            Some(ClaimState::Recorded(sale_id)) => sorted.recorded.push((record.event_id, *sale_id)),
-            Some(ClaimState::Dead) | None => {}
+        let Some(claim) = holders.get(record.sale.transaction_id.as_str()) else {
+            continue;
+        };
+        match claim.state {
+            ClaimState::Open if claim.event_id == record.event_id => sorted.mine.push(record),
+            ClaimState::Recorded(sale_id) if claim.event_id == record.event_id => {
+                sorted.recorded.push((record.event_id, sale_id));
+            }
+            ClaimState::Recorded(sale_id)
+                if record.from_processor && claim.program_id == record.program_id =>
+            {
+                sorted.known.push((record, sale_id));
+            }
+            ClaimState::Open | ClaimState::Recorded(_) | ClaimState::Dead => {}
         }
     }
     Ok(sorted)
@@ -252,17 +372,20 @@ async fn repeated(
         return Ok(HashMap::new());
     }
     let ids: Vec<i64> = recorded.iter().map(|(_, sale_id)| sale_id.get()).collect();
-    let mut stored = sales::recorded(connection, &ids).await?;
+    let stored = sales::recorded(connection, &ids).await?;
     let program_ids: Vec<i64> = stored.values().map(|sale| sale.program_id.get()).collect();
     let programs = programs::find(connection, &program_ids).await?;
     let outcome = |(event_id, sale_id): &(EventId, SaleId)| {
-        let sale = stored.remove(sale_id)?;
+        let sale = stored.get(sale_id)?;
         let split = programs
             .get(&sale.program_id)
             .is_some_and(|program| program.terms.attribution_model == AttributionModel::Linear);
+        if sale.event_id != *event_id {
+            return Some((*event_id, SaleOutcome::Duplicate));
+        }
         let outcome = SaleOutcome::Recorded {
             sale_id: *sale_id,
-            commission_ids: sale.commission_ids,
+            commission_ids: sale.commission_ids.clone(),
             split,
             no_commission: sale.no_commission,
         };

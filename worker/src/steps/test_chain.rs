@@ -151,7 +151,9 @@ impl TestChainStep {
                     link.partner_id,
                     &test_chains::commission_partners(connection, *sale_id).await?,
                 ),
-                Some(SaleOutcome::WindowExpired { .. } | SaleOutcome::Refused(_)) => Verdict::Unattributed,
+                Some(
+                    SaleOutcome::WindowExpired { .. } | SaleOutcome::Refused(_) | SaleOutcome::Duplicate,
+                ) => Verdict::Unattributed,
                 None => Verdict::Pending,
             },
         })
@@ -233,6 +235,7 @@ impl Rehearsal {
                 event_id: EventId::new(clock.mint()),
                 sold_at: record.started_at,
                 program_id,
+                from_processor: false,
                 sale: Sale {
                     transaction_id: record.transaction_id.clone(),
                     amount: AMOUNT,
@@ -257,7 +260,7 @@ fn claim(sale: &SaleRecord) -> NewClaim {
         transaction_id: sale.sale.transaction_id.as_str().to_owned(),
         program_id: sale.program_id,
         event_id: sale.event_id,
-        reply_to: String::new(),
+        reply_to: None,
         payload: String::new(),
     }
 }

@@ -154,6 +154,16 @@ struct Sent {
 impl<'a> Run<'a> {
     fn open(load: &'a Load, requests: &'a mut dyn Requests) -> Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let mut connections = Vec::with_capacity(load.connections);
+        for index in 0..load.connections {
+            let stream = connect(load.address)?;
+            watch(&epoll, &stream, index)?;
+            connections.push(Connection {
+                stream,
+                sent: None,
+                received: Vec::new(),
+            });
+        }
         let milliseconds = usize::try_from((load.length + GRACE).as_millis())?;
         let now = Instant::now();
         Ok(Self {
@@ -161,8 +171,8 @@ impl<'a> Run<'a> {
             requests,
             epoll,
             events: Vec::with_capacity(256),
-            idle: VecDeque::new(),
-            connections: Vec::with_capacity(load.connections),
+            idle: (0..connections.len()).collect(),
+            connections,
             started: now,
             last_answer: now,
             next: 0,
@@ -192,25 +202,11 @@ impl<'a> Run<'a> {
                 self.next += 1;
                 continue;
             }
-            let index = match self.idle.pop_front() {
-                Some(index) => index,
-                None if self.connections.len() < self.load.connections => self.connect()?,
-                None => return Ok(()),
+            let Some(index) = self.idle.pop_front() else {
+                return Ok(());
             };
             self.send(index, due)?;
         }
-    }
-
-    /// One more connection. Made when it is needed: the service closes those that wait for seconds before their first request.
-    fn connect(&mut self) -> Result<usize> {
-        let (index, stream) = (self.connections.len(), connect(self.load.address)?);
-        watch(&self.epoll, &stream, index)?;
-        self.connections.push(Connection {
-            stream,
-            sent: None,
-            received: Vec::new(),
-        });
-        Ok(index)
     }
 
     fn send(&mut self, index: usize, due: Duration) -> Result<()> {
@@ -333,13 +329,9 @@ impl<'a> Run<'a> {
         (all_sent && self.waiting == 0) || now >= self.load.length + GRACE
     }
 
-    fn can_send(&self) -> bool {
-        !self.idle.is_empty() || self.connections.len() < self.load.connections
-    }
-
     fn nap(&self, now: Duration) -> Duration {
         match self.load.due(self.next) {
-            Some(due) if self.can_send() => due.saturating_sub(now).clamp(SHORTEST_NAP, LONGEST_NAP),
+            Some(due) if !self.idle.is_empty() => due.saturating_sub(now).clamp(SHORTEST_NAP, LONGEST_NAP),
             _ => LONGEST_NAP,
         }
     }

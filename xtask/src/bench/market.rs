@@ -13,12 +13,16 @@ pub(super) const LINKS: u64 = 16;
 /// Ids beyond any that the edge leases in our time.
 pub(super) const CUSTOMERS_FROM: i64 = 1 << 40;
 const HOT_FROM: i64 = 1 << 41;
+const VISITORS_FROM: i64 = 3 << 40;
 
 /// Customers to begin with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
+    /// Who buy.
     pub(super) customers: u64,
     pub(super) hot_customers: u64,
+    /// Who sign up, and have bought nothing.
+    pub(super) visitors: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -110,6 +114,7 @@ impl Market {
         for (from, count, letter, first_link, links) in [
             (CUSTOMERS_FROM, self.size.customers, "c", 0, links),
             (HOT_FROM, self.size.hot_customers, "h", links, 1),
+            (VISITORS_FROM, self.size.visitors, "v", 0, links),
         ] {
             sqlx::query(
                 "INSERT INTO customers (id, program_id, click_id, customer_key, first_click_at, first_referral_link_id,

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use super::facts::Facts;
 use super::plot::{Bar, bars};
 use super::report::{Report, Row};
 
@@ -14,9 +15,6 @@ const BEGIN: &str = "<!-- figures: written by `cargo xtask bench` -->";
 const END: &str = "<!-- end of figures -->";
 const NEW_PAGE: &str = "# Performance\n\n";
 const PLOTS: &str = "performance";
-
-/// What the figures were measured on: a name and what is so called, each.
-pub(super) type Facts = Vec<(&'static str, String)>;
 
 pub(super) fn write(docs: &Path, facts: &Facts, report: &Report) -> Result<()> {
     let dir = docs.join(PLOTS);

@@ -8,9 +8,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use async_nats::jetstream;
-use common::messages::subject::Subject;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, PgPool};
 use tokio::runtime::Runtime;
@@ -18,9 +17,9 @@ use tokio::runtime::Runtime;
 use super::load::{Load, Requests};
 use super::market::{Market, Size};
 use super::outcome::Outcome;
-use super::page::Facts;
 use super::requests::{Clicks, Target};
 use super::serve::What;
+use super::streams;
 use super::usage::Usage;
 use crate::area::{Area, Checkout};
 use crate::env_file::EnvFile;
@@ -36,14 +35,10 @@ use crate::test::start_empty;
 
 /// Bytes a stream. NATS sets them aside on the disk before it makes one of the seven; it holds what the clicks of one
 /// measurement come to.
-const STREAM_MAX_BYTES: u64 = 1 << 30;
+const STREAM_MAX_BYTES: u64 = 3 << 29;
 const DRAIN_LIMIT: Duration = Duration::from_mins(5);
 /// A checkpoint in the middle of one measurement is noise; these keep it between them.
-const POSTGRES_SETTINGS: [&str; 3] = [
-    "max_wal_size = '8GB'",
-    "checkpoint_timeout = '30min'",
-    "autovacuum_naptime = '15s'",
-];
+const POSTGRES_SETTINGS: [&str; 2] = ["max_wal_size = '8GB'", "checkpoint_timeout = '30min'"];
 
 pub(super) struct Place<'a> {
     pub(super) checkout: Checkout,
@@ -193,12 +188,27 @@ impl<'a> Place<'a> {
     /// Runs a load, and tells what it cost.
     pub(super) fn run(&mut self, load: &Load, requests: &mut dyn Requests) -> Result<Measured> {
         self.running.check()?;
+        let batches_before = self.batches()?;
         let before = Usage::now(&self.running);
         let outcome = load.run(requests, self.interrupt)?;
         let after = Usage::now(&self.running);
         self.running.check()?;
-        let costs = after.per_request(&before, outcome.ok(), outcome.driver_cpu);
-        Ok(Measured { outcome, costs })
+        let batches = self.batches()?;
+        Ok(Measured {
+            costs: after.per_request(&before, outcome.ok(), outcome.driver_cpu),
+            messages: batches.messages - batches_before.messages,
+            commits: batches.commits - batches_before.commits,
+            outcome,
+        })
+    }
+
+    fn batches(&self) -> Result<Batches> {
+        let context = self.jetstream()?;
+        Ok(Batches {
+            messages: self.runtime.block_on(streams::published(&context))?,
+            commits: self
+                .count("SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")?,
+        })
     }
 
     /// Runs every load of every group at once, each on a thread of its own.
@@ -247,17 +257,20 @@ impl<'a> Place<'a> {
     }
 
     fn drain(&mut self) -> Result<()> {
-        let jetstream = self.jetstream()?;
-        let mut last = Backlog::default();
+        let context = self.jetstream()?;
+        let mut left = 0;
         let empty = self.interrupt.wait_until(DRAIN_LIMIT, || {
             self.running.check()?;
-            last = self.runtime.block_on(backlog(&jetstream))?;
-            Ok(last.messages == 0)
+            // A claim that nobody has published yet is in no stream.
+            left = self.runtime.block_on(streams::backlog(&context))?
+                + self.count("SELECT count(*) FROM transaction_claims WHERE state = 'open'")?;
+            Ok(left == 0)
         })?;
-        if !empty {
-            bail!("the workers still have {} messages before them", last.messages);
-        }
-        self.runtime.block_on(purge(&jetstream))
+        ensure!(
+            empty,
+            "the workers still have {left} messages or claims before them"
+        );
+        self.runtime.block_on(streams::purge(&context))
     }
 
     pub(super) fn jetstream(&self) -> Result<jetstream::Context> {
@@ -266,56 +279,6 @@ impl<'a> Place<'a> {
             let client = async_nats::connect(&self.servers.nats_url).await?;
             Ok(jetstream::new(client))
         })
-    }
-
-    /// Where and when figures of this place are measured.
-    pub(super) fn facts(&self) -> Result<Facts> {
-        let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-        let after = |text: &str, name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name));
-            line.map(|line| line.trim_start_matches([' ', '\t', ':']).to_owned())
-                .unwrap_or_default()
-        };
-        let first_line = |program: &str, args: &[&str]| {
-            let said = process::output(Command::new(program).current_dir(&self.checkout.root).args(args));
-            said.ok()
-                .and_then(|said| said.lines().next().map(str::to_owned))
-                .unwrap_or_default()
-        };
-        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let (date, postgres): (String, String) = self.runtime.block_on(
-            sqlx::query_as("SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI UTC'), current_setting('server_version')")
-                .fetch_one(&self.pool),
-        )?;
-        let nats = self
-            .runtime
-            .block_on(async_nats::connect(&self.servers.nats_url))?
-            .server_info()
-            .version;
-        let redis = self.servers.redis.as_ref().map_or_else(String::new, |redis| {
-            first_line(&redis.to_string_lossy(), &["--version"])
-                .split_whitespace()
-                .find_map(|word| word.strip_prefix("v=").map(str::to_owned))
-                .unwrap_or_default()
-        });
-        Ok(vec![
-            ("date", date),
-            (
-                "commit",
-                first_line("git", &["describe", "--always", "--dirty", "--abbrev=10"]),
-            ),
-            (
-                "processors",
-                format!("{cpus} × {}", after(&text("/proc/cpuinfo"), "model name")),
-            ),
-            ("memory", after(&text("/proc/meminfo"), "MemTotal")),
-            ("kernel", text("/proc/sys/kernel/osrelease").trim().to_owned()),
-            (
-                "servers",
-                format!("PostgreSQL {postgres}, NATS {nats}, Redis {redis}"),
-            ),
-            ("compiler", first_line("rustc", &["--version"])),
-        ])
     }
 
     /// What Postgres has counted, of all links together.
@@ -331,40 +294,21 @@ impl<'a> Place<'a> {
     }
 }
 
-/// A load, and CPU µs a request of each process.
+/// A load, and what it took.
 pub(super) struct Measured {
     pub(super) outcome: Outcome,
+    /// CPU µs a request, of each process.
     pub(super) costs: Vec<(String, f64)>,
+    /// Packed ones, on the streams.
+    pub(super) messages: u64,
+    /// Of the service's database, so far as it has told.
+    pub(super) commits: u64,
 }
 
-#[derive(Debug, Default)]
-struct Backlog {
+/// Counted since the servers started.
+struct Batches {
     messages: u64,
-}
-
-async fn backlog(jetstream: &jetstream::Context) -> Result<Backlog> {
-    let mut messages = 0;
-    for subject in Subject::ALL {
-        let stream = subject.stream_name("");
-        let consumer: jetstream::consumer::PullConsumer = jetstream
-            .get_consumer_from_stream(subject.consumer_name(), stream)
-            .await?;
-        let info = consumer.cached_info();
-        messages += info.num_pending + u64::try_from(info.num_ack_pending)?;
-    }
-    Ok(Backlog { messages })
-}
-
-/// Streams keep what was settled for a week; in a benchmark that is only a full disk.
-async fn purge(jetstream: &jetstream::Context) -> Result<()> {
-    for subject in Subject::ALL {
-        jetstream
-            .get_stream(subject.stream_name(""))
-            .await?
-            .purge()
-            .await?;
-    }
-    Ok(())
+    commits: u64,
 }
 
 async fn connect(url: &str) -> Result<PgPool> {
@@ -399,6 +343,8 @@ fn service_env(area: &Area, servers: &Servers) -> Result<EnvFile> {
     env.set("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string());
     // Every sale of a measurement comes with one of a few dozen keys. The limiter counts as always, and lets them pass.
     env.set("SALE_REFUND_LIMIT", u32::MAX.to_string());
+    // Thousands of connections are opened before the first of them is used.
+    env.set("HEADER_READ_TIMEOUT_MS", "60000");
     if servers.nats.is_none() {
         note("NATS is the environment's: whether it syncs every message is not known here");
     }

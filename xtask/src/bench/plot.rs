@@ -21,8 +21,12 @@ pub(super) fn bars(title: &str, bars: &[Bar]) -> String {
     let longest = bars
         .iter()
         .flat_map(|bar| [bar.value, bar.mark.unwrap_or_default()])
-        .fold(f64::MIN_POSITIVE, f64::max);
-    let scale = (WIDTH - LABELS - NUMBERS) / longest;
+        .fold(0.0, f64::max);
+    let scale = if longest > 0.0 {
+        (WIDTH - LABELS - NUMBERS) / longest
+    } else {
+        0.0
+    };
     let lines = u32::try_from(bars.len()).unwrap_or(u32::MAX);
     let height = HEAD + LINE * f64::from(lines) + 8.0;
     let mut svg = format!(

@@ -112,7 +112,7 @@ impl Requests for Sales<'_> {
     }
 }
 
-/// A sign-up, each of another customer.
+/// A sign-up, each of another visitor.
 pub(super) struct Leads<'a> {
     template: Template,
     customer: Slot,
@@ -123,10 +123,10 @@ pub(super) struct Leads<'a> {
 }
 
 impl<'a> Leads<'a> {
-    /// `from`: the first customer, who and the next ones are no leads yet.
+    /// `from`: the first visitor, who and the next ones are no leads yet.
     pub(super) fn new(market: &'a Market, from: u64) -> Self {
         let token = market.token(PROGRAMS);
-        let body = format!(r#"{{"customer_key":"c{NUMBER}","event_name":"signup"}}"#);
+        let body = format!(r#"{{"customer_key":"v{NUMBER}","event_name":"signup"}}"#);
         let headers = format!("X-Forwarded-For: {CLIENT}\r\nAuthorization: Bearer {token}\r\n");
         let template = Template::post("/api/v1/track/lead", &headers, &body);
         Self {
@@ -142,7 +142,7 @@ impl<'a> Leads<'a> {
 
 impl Requests for Leads<'_> {
     fn bytes(&mut self, number: u64) -> &[u8] {
-        let customer = (self.from + number) % self.market.size.customers;
+        let customer = (self.from + number) % self.market.size.visitors;
         self.template.set_number(self.customer, customer);
         set_client(&mut self.template, self.client, customer % CLIENTS);
         let token = self.market.token(Market::program_of(customer));
@@ -186,6 +186,7 @@ mod tests {
             size: super::super::market::Size {
                 customers: 5000,
                 hot_customers: 10,
+                visitors: 100,
             },
             workspace_id: 1,
             program_ids: Vec::new(),
@@ -246,7 +247,7 @@ mod tests {
         let market = market();
         let request = text(Leads::new(&market, 40).bytes(2));
         assert!(
-            request.contains(r#"{"customer_key":"c00000042","#) && request.contains("aff_002"),
+            request.contains(r#"{"customer_key":"v00000042","#) && request.contains("aff_002"),
             "{request}"
         );
     }

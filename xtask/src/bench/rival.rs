@@ -2,7 +2,8 @@
 //! transaction a request, with as many connections as suit it best.
 //!
 //! It does less than the service: no limits, no windows, no models, no refusals but for what is not found; and it never claims
-//! a transaction_id apart, because its one transaction can rely on the unique index. Rows that everybody wants are written last.
+//! a transaction_id apart, because its one transaction can rely on the unique index. It makes few round trips: what one statement
+//! can do is one statement. Rows that everybody wants are written last.
 
 use std::env;
 use std::fmt;
@@ -66,24 +67,20 @@ async fn click(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> R
         .ok_or(Refused(StatusCode::BAD_REQUEST))?;
     let agent = headers.get("user-agent").and_then(|agent| agent.to_str().ok());
     let mut transaction = pool.begin().await?;
-    let link: Option<(i64, i64, i64)> = sqlx::query_as(
-        "SELECT id, program_id, partner_program_id FROM referral_links
-         WHERE short_code = $1 AND status = 'active' AND partner_program_id IS NOT NULL",
+    let customer: Option<(i64, i64, i64, i64, String)> = sqlx::query_as(
+        "INSERT INTO customers (id, program_id, click_id, first_click_at, first_referral_link_id, touched_link_ids, touched_at)
+         SELECT n.id, l.program_id, 'cust_' || n.id || '_' || (extract(epoch FROM now()) * 1000)::bigint, now(), l.id,
+                ARRAY[l.id], ARRAY[now()]
+         FROM referral_links l, nextval('rival_customers') AS n (id)
+         WHERE l.short_code = $1 AND l.status = 'active' AND l.partner_program_id IS NOT NULL
+         RETURNING id, program_id, first_referral_link_id,
+                   (SELECT partner_program_id FROM referral_links WHERE id = first_referral_link_id), click_id",
     )
     .bind(code)
     .fetch_optional(&mut *transaction)
     .await?;
-    let (link_id, program_id, membership_id) = link.ok_or(Refused(StatusCode::NOT_FOUND))?;
-    let (customer_id, click_id): (i64, String) = sqlx::query_as(
-        "INSERT INTO customers (id, program_id, click_id, first_click_at, first_referral_link_id, touched_link_ids, touched_at)
-         SELECT id, $1, 'cust_' || id || '_' || (extract(epoch FROM now()) * 1000)::bigint, now(), $2, ARRAY[$2], ARRAY[now()]
-         FROM nextval('rival_customers') AS n (id)
-         RETURNING id, click_id",
-    )
-    .bind(program_id)
-    .bind(link_id)
-    .fetch_one(&mut *transaction)
-    .await?;
+    let (customer_id, program_id, link_id, membership_id, click_id) =
+        customer.ok_or(Refused(StatusCode::NOT_FOUND))?;
     sqlx::query(
         "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id, session_id,
              page_url, page_title, referrer_url, user_agent, screen_resolution, viewport_size, language, timezone)
@@ -104,25 +101,20 @@ async fn click(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> R
     .bind(&click.timezone)
     .execute(&mut *transaction)
     .await?;
-    add_to_day(
-        &mut transaction,
-        program_id,
-        "",
-        Day {
-            clicks: 1,
-            ..Day::default()
-        },
+    sqlx::query(
+        "WITH day AS (
+             INSERT INTO program_days AS d VALUES ($1, (now() AT TIME ZONE 'UTC')::date, '', 1, 0, 0, 0, 0, 0, 0)
+             ON CONFLICT (program_id, day, currency) DO UPDATE SET clicks = d.clicks + 1
+         ), membership AS (
+             UPDATE partner_programs SET clicks = clicks + 1, last_clicked = now() WHERE id = $3
+         )
+         UPDATE referral_links SET clicks = clicks + 1, last_clicked = now() WHERE id = $2",
     )
+    .bind(program_id)
+    .bind(link_id)
+    .bind(membership_id)
+    .execute(&mut *transaction)
     .await?;
-    for (sql, id) in [
-        "UPDATE referral_links SET clicks = clicks + 1, last_clicked = now() WHERE id = $1",
-        "UPDATE partner_programs SET clicks = clicks + 1, last_clicked = now() WHERE id = $1",
-    ]
-    .into_iter()
-    .zip([link_id, membership_id])
-    {
-        sqlx::query(sql).bind(id).execute(&mut *transaction).await?;
-    }
     transaction.commit().await?;
     let answer = json!({ "success": true, "click_id": click_id, "message": "Click tracked successfully" });
     Ok(json(answer.to_string()))
@@ -136,16 +128,18 @@ struct Lead {
 
 async fn lead(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> Result<Response, Refused> {
     let lead: Lead = serde_json::from_slice(&body).map_err(|_| Refused(StatusCode::BAD_REQUEST))?;
+    let token = token_hash(&headers)?;
     let mut transaction = pool.begin().await?;
-    let program_id = program(&mut transaction, &headers).await?;
-    let customer: Option<(i64, String, bool)> = sqlx::query_as(
-        "SELECT id, click_id, signup_date IS NULL FROM customers WHERE customer_key = $1 AND program_id = $2 FOR UPDATE",
+    let customer: Option<(i64, i64, String, bool)> = sqlx::query_as(
+        "SELECT g.id, c.id, c.click_id, c.signup_date IS NULL
+         FROM programs g JOIN customers c ON c.program_id = g.id AND c.customer_key = $1
+         WHERE g.api_token_hash = $2 FOR UPDATE OF c",
     )
     .bind(&lead.customer_key)
-    .bind(program_id)
+    .bind(token)
     .fetch_optional(&mut *transaction)
     .await?;
-    let (customer_id, click_id, is_new) = customer.ok_or(Refused(StatusCode::NOT_FOUND))?;
+    let (program_id, customer_id, click_id, is_new) = customer.ok_or(Refused(StatusCode::NOT_FOUND))?;
     sqlx::query(
         "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id, customer_key, event_name)
          VALUES (gen_random_uuid(), $1, $2, now(), $3, $4, $5)",
@@ -165,15 +159,12 @@ async fn lead(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> Re
         .bind(customer_id)
         .execute(&mut *transaction)
         .await?;
-        add_to_day(
-            &mut transaction,
-            program_id,
-            "",
-            Day {
-                leads: 1,
-                ..Day::default()
-            },
+        sqlx::query(
+            "INSERT INTO program_days AS d VALUES ($1, (now() AT TIME ZONE 'UTC')::date, '', 0, 1, 0, 0, 0, 0, 0)
+             ON CONFLICT (program_id, day, currency) DO UPDATE SET leads = d.leads + 1",
         )
+        .bind(program_id)
+        .execute(&mut *transaction)
         .await?;
     }
     transaction.commit().await?;
@@ -191,6 +182,7 @@ struct Sale {
 /// Whom a sale is credited to, and by which policy.
 #[derive(Debug, sqlx::FromRow)]
 struct Credit {
+    program_id: i64,
     customer_id: i64,
     is_first: bool,
     link_id: i64,
@@ -203,19 +195,20 @@ struct Credit {
 
 async fn sale(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> Result<Response, Refused> {
     let sale: Sale = serde_json::from_slice(&body).map_err(|_| Refused(StatusCode::BAD_REQUEST))?;
+    let token = token_hash(&headers)?;
     let mut transaction = pool.begin().await?;
-    let program_id = program(&mut transaction, &headers).await?;
     let credit: Option<Credit> = sqlx::query_as(
-        "SELECT c.id AS customer_id, c.first_purchase_date IS NULL AS is_first, l.id AS link_id, m.id AS membership_id,
+        "SELECT g.id AS program_id, c.id AS customer_id, c.first_purchase_date IS NULL AS is_first, l.id AS link_id, m.id AS membership_id,
                 m.partner_id, p.id AS policy_id, p.commission_type, p.rate_bps
-         FROM customers c
+         FROM programs g
+         JOIN customers c ON c.program_id = g.id AND c.customer_key = $1
          JOIN referral_links l ON l.id = c.touched_link_ids[cardinality(c.touched_link_ids)]
          JOIN partner_programs m ON m.id = l.partner_program_id AND m.status = 'approved'
          JOIN commission_policies p ON p.program_id = c.program_id AND p.product_id IS NULL
-         WHERE c.customer_key = $1 AND c.program_id = $2",
+         WHERE g.api_token_hash = $2",
     )
     .bind(&sale.customer_key)
-    .bind(program_id)
+    .bind(token)
     .fetch_optional(&mut *transaction)
     .await?;
     let credit = credit.ok_or(Refused(StatusCode::BAD_REQUEST))?;
@@ -226,7 +219,7 @@ async fn sale(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> Re
          VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, 'payment', false, now(), $6)
          ON CONFLICT DO NOTHING RETURNING id, event_id",
     )
-    .bind(program_id)
+    .bind(credit.program_id)
     .bind(credit.customer_id)
     .bind(&sale.transaction_id)
     .bind(sale.amount_cents)
@@ -236,12 +229,20 @@ async fn sale(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> Re
     .await?;
     let (sale_id, event_id) = recorded.ok_or(Refused(StatusCode::CONFLICT))?;
     let commission_id: i64 = sqlx::query_scalar(
-        "INSERT INTO commissions (sale_id, program_id, customer_id, partner_program_id, partner_id, referral_link_id,
-             amount_cents, currency, policy_id, commission_type, rate_bps, hold_until)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now() + interval '15 days') RETURNING id",
+        "WITH earned AS (
+             INSERT INTO commissions (sale_id, program_id, customer_id, partner_program_id, partner_id, referral_link_id,
+                 amount_cents, currency, policy_id, commission_type, rate_bps, hold_until)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now() + interval '15 days') RETURNING id
+         ), entries AS (
+             INSERT INTO ledger_entries (entry_group, kind, account, program_id, partner_program_id, partner_id, commission_id,
+                 sale_id, currency, amount_cents, requested_cents)
+             SELECT $12, 'accrual', account, $2, $4, $5, id, $1, $8, sign * $7, $7
+             FROM earned, (VALUES ('partner', 1), ('program', -1)) AS a (account, sign)
+         )
+         SELECT id FROM earned",
     )
     .bind(sale_id)
-    .bind(program_id)
+    .bind(credit.program_id)
     .bind(credit.customer_id)
     .bind(credit.membership_id)
     .bind(credit.partner_id)
@@ -251,23 +252,8 @@ async fn sale(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> Re
     .bind(credit.policy_id)
     .bind(&credit.commission_type)
     .bind(credit.rate_bps)
-    .fetch_one(&mut *transaction)
-    .await?;
-    sqlx::query(
-        "INSERT INTO ledger_entries (entry_group, kind, account, program_id, partner_program_id, partner_id, commission_id,
-             sale_id, currency, amount_cents, requested_cents)
-         SELECT $1, 'accrual', account, $2, $3, $4, $5, $6, $7, sign * $8, $8
-         FROM (VALUES ('partner', 1), ('program', -1)) AS a (account, sign)",
-    )
     .bind(event_id)
-    .bind(program_id)
-    .bind(credit.membership_id)
-    .bind(credit.partner_id)
-    .bind(commission_id)
-    .bind(sale_id)
-    .bind(&sale.currency)
-    .bind(earned)
-    .execute(&mut *transaction)
+    .fetch_one(&mut *transaction)
     .await?;
     if credit.is_first {
         sqlx::query(
@@ -279,14 +265,7 @@ async fn sale(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> Re
         .execute(&mut *transaction)
         .await?;
     }
-    let day = Day {
-        sales: 1,
-        revenue_cents: sale.amount_cents,
-        commission_cents: earned,
-        ..Day::default()
-    };
-    add_to_day(&mut transaction, program_id, &sale.currency, day).await?;
-    add_to_balances(&mut transaction, &credit, &sale.currency, earned).await?;
+    add_sale(&mut transaction, &credit, &sale, earned).await?;
     transaction.commit().await?;
     let answer = json!({
         "success": true, "attributed": true, "sale_id": sale_id, "commission_id": commission_id,
@@ -295,75 +274,42 @@ async fn sale(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> Re
     Ok(json(answer.to_string()))
 }
 
-async fn add_to_balances(
+/// The rows that everybody wants.
+async fn add_sale(
     connection: &mut PgConnection,
     credit: &Credit,
-    currency: &str,
+    sale: &Sale,
     earned: i64,
 ) -> Result<(), sqlx::Error> {
-    for (sql, id) in [
-        "INSERT INTO partner_program_balances AS b VALUES ($1, $2, $3)
-         ON CONFLICT (partner_program_id, currency) DO UPDATE SET balance_cents = b.balance_cents + excluded.balance_cents",
-        "INSERT INTO partner_balances AS b VALUES ($1, $2, $3)
+    sqlx::query(
+        "WITH day AS (
+             INSERT INTO program_days AS d VALUES ($1, (now() AT TIME ZONE 'UTC')::date, $4, 0, 0, 0, 0, 1, $5, $6)
+             ON CONFLICT (program_id, day, currency) DO UPDATE SET sales = d.sales + 1,
+                 revenue_cents = d.revenue_cents + excluded.revenue_cents,
+                 commission_cents = d.commission_cents + excluded.commission_cents
+         ), of_membership AS (
+             INSERT INTO partner_program_balances AS b VALUES ($2, $4, $6)
+             ON CONFLICT (partner_program_id, currency) DO UPDATE SET balance_cents = b.balance_cents + excluded.balance_cents
+         )
+         INSERT INTO partner_balances AS b VALUES ($3, $4, $6)
          ON CONFLICT (partner_id, currency) DO UPDATE SET balance_cents = b.balance_cents + excluded.balance_cents",
-    ]
-    .into_iter()
-    .zip([credit.membership_id, credit.partner_id])
-    {
-        sqlx::query(sql)
-            .bind(id)
-            .bind(currency)
-            .bind(earned)
-            .execute(&mut *connection)
-            .await?;
-    }
+    )
+    .bind(credit.program_id)
+    .bind(credit.membership_id)
+    .bind(credit.partner_id)
+    .bind(&sale.currency)
+    .bind(sale.amount_cents)
+    .bind(earned)
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
-async fn program(connection: &mut PgConnection, headers: &HeaderMap) -> Result<i64, Refused> {
+fn token_hash(headers: &HeaderMap) -> Result<Vec<u8>, Refused> {
     let token = headers
         .get("authorization")
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.strip_prefix("Bearer "))
         .ok_or(Refused(StatusCode::UNAUTHORIZED))?;
-    let program_id: Option<i64> = sqlx::query_scalar("SELECT id FROM programs WHERE api_token_hash = $1")
-        .bind(Sha256::digest(token).to_vec())
-        .fetch_optional(connection)
-        .await?;
-    program_id.ok_or(Refused(StatusCode::UNAUTHORIZED))
-}
-
-/// What a request adds to its program's day.
-#[derive(Debug, Default)]
-struct Day {
-    clicks: i64,
-    leads: i64,
-    sales: i64,
-    revenue_cents: i64,
-    commission_cents: i64,
-}
-
-async fn add_to_day(
-    connection: &mut PgConnection,
-    program_id: i64,
-    currency: &str,
-    day: Day,
-) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "INSERT INTO program_days AS d VALUES ($1, (now() AT TIME ZONE 'UTC')::date, $2, $3, $4, 0, 0, $5, $6, $7)
-         ON CONFLICT (program_id, day, currency) DO UPDATE SET
-             clicks = d.clicks + excluded.clicks, leads = d.leads + excluded.leads, sales = d.sales + excluded.sales,
-             revenue_cents = d.revenue_cents + excluded.revenue_cents,
-             commission_cents = d.commission_cents + excluded.commission_cents",
-    )
-    .bind(program_id)
-    .bind(currency)
-    .bind(day.clicks)
-    .bind(day.leads)
-    .bind(day.sales)
-    .bind(day.revenue_cents)
-    .bind(day.commission_cents)
-    .execute(connection)
-    .await?;
-    Ok(())
+    Ok(Sha256::digest(token).to_vec())
 }

@@ -94,6 +94,8 @@ impl Postgres {
             format!("port={port}"),
             format!("unix_socket_directories={}", home.socket_dir()),
             "max_connections=200".to_owned(),
+            // With the default, whoever reads writes other people's pages out first.
+            "shared_buffers=512MB".to_owned(),
             "fsync=on".to_owned(),
             "timezone=UTC".to_owned(),
             "log_timezone=UTC".to_owned(),

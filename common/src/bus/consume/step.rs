@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -87,6 +88,10 @@ impl DeadLetter {
 pub trait Step: Send + Sync + 'static {
     type Record: DeserializeOwned + Clone + Send + Sync + 'static;
     const SUBJECT: Subject;
+
+    /// At least so long lies between the beginnings of two batches, while few records come. For nouns whose outcome nobody
+    /// waits for: a batch costs the same for one record as for many.
+    const PACE: Duration = Duration::ZERO;
 
     /// Settles the whole batch in one transaction, committed when this returns `Ok` and rolled back otherwise. Must
     /// be idempotent: any record may have been settled before.

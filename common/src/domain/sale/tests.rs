@@ -210,6 +210,7 @@ fn a_renewal_stays_with_the_first_sales_partner_and_click() {
         first_payment_at: start(),
         first_click_at: start() - TimeDelta::days(59),
         credited_links: vec![ADA],
+        ended_at: None,
     };
     let facts = SaleFacts {
         program_id: PROGRAM,
@@ -231,6 +232,26 @@ fn a_renewal_stays_with_the_first_sales_partner_and_click() {
         decide(&renewal, start() + TimeDelta::days(2), &facts),
         SaleDecision::WindowExpired { .. }
     ));
+    let ended = |after: TimeDelta| Subscription {
+        ended_at: Some(start() + after),
+        ..subscription.clone()
+    };
+    let (before, at) = (ended(TimeDelta::hours(19)), ended(TimeDelta::hours(20)));
+    let renewed_of = |subscription| {
+        let facts = SaleFacts {
+            subscription: Some(subscription),
+            ..facts
+        };
+        decide(&renewal, start() + TimeDelta::hours(20), &facts)
+    };
+    assert!(matches!(
+        renewed_of(&before),
+        SaleDecision::Record(Recording {
+            earning: Earning::Nothing(NothingDue::SubscriptionEnded),
+            ..
+        })
+    ));
+    assert_eq!(credits(&renewed_of(&at)), [(ADA, 1001)]);
     let unrelated = Sale {
         is_recurring: false,
         ..renewal

@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use common::domain::ids::ProgramId;
 use common::domain::permission::Permission;
-use common::storage::events::{self, Before, EventRead};
+use common::storage::events::{self, Before, EventRead, ListedEvent};
+use futures::future::try_join_all;
 
 use super::dates::{Span, reversed};
 use super::event_view::{EventView, event_types};
@@ -62,9 +63,7 @@ pub async fn list(
     drop(connection);
     let types = event_types(&query)?;
     let span = Span::of(&query)?;
-    let mut connection = app.reads.acquire().await?;
-    let mut merged = Vec::new();
-    for event_type in types {
+    let reads = types.into_iter().map(async |event_type| {
         let read = EventRead {
             program_id,
             event_type,
@@ -73,9 +72,10 @@ pub async fn list(
             with_tests: false,
             limit: PAGES_OF_A_TYPE * page.size(),
         };
-        merged.extend(events::newest(&mut connection, &read).await?);
-    }
-    drop(connection);
+        let mut connection = app.reads.acquire().await?;
+        Ok::<_, ApiError>(events::newest(&mut connection, &read).await?)
+    });
+    let mut merged: Vec<ListedEvent> = try_join_all(reads).await?.into_iter().flatten().collect();
     merged.sort_by_key(|event| std::cmp::Reverse(event.place()));
     let total = i64::try_from(merged.len()).unwrap_or(i64::MAX);
     let rows = page.window().of(merged).into_iter().map(EventView::new);

@@ -10,6 +10,7 @@ use common::domain::performance::{Performance, Totals, Trend};
 use common::storage::program_settings;
 use common::storage::rollups::{self, ProgramDay};
 use serde::Serialize;
+use tokio::try_join;
 use utoipa::ToSchema;
 
 use super::dates::{date_from, date_to, reversed};
@@ -216,13 +217,17 @@ pub async fn performance(
     Ids(program_id): Ids<ProgramId>,
     query: Query,
 ) -> Result<Json<PerformanceAnswer>, ApiError> {
-    let mut connection = app.management.acquire().await?;
-    user.member_of(&mut connection, program_id).await?;
+    let permitted = async {
+        let mut connection = app.management.acquire().await?;
+        user.member_of(&mut connection, program_id).await
+    };
+    let settings = async {
+        let mut connection = app.management.acquire().await?;
+        Ok::<_, ApiError>(program_settings::find_one(&mut connection, program_id).await?)
+    };
+    let (_, program) = try_join!(permitted, settings)?;
     let asked = Asked::of(&query)?;
-    let program = program_settings::find_one(&mut connection, program_id)
-        .await?
-        .ok_or(ApiError::NotFound("Program not found"))?;
-    drop(connection);
+    let program = program.ok_or(ApiError::NotFound("Program not found"))?;
     let range = asked.range(app.clock.now(), program.created_at)?;
     let mut connection = app.reads.acquire().await?;
     let days =

@@ -25,6 +25,8 @@ use crate::customer_lookup::{Found, KeyBindings, WAIT_FOR_CLICK};
 pub enum Judged {
     /// Its click may still be on its way.
     NotYet,
+    /// A renewal of a subscription whose first payment was not seen, and may still come.
+    FirstPaymentMissing,
     Decided(SaleDecision),
 }
 
@@ -90,7 +92,13 @@ impl Desk {
         })
     }
 
-    pub fn judge(&mut self, record: &SaleRecord, found: Found, now: DateTime<Utc>) -> Judged {
+    /// `may_wait`: for what the record refers to and is not there.
+    pub fn judge(&mut self, record: &SaleRecord, found: Found, may_wait: bool, now: DateTime<Utc>) -> Judged {
+        let first_payment_missing = record.sale.is_recurring
+            && subscription_key(record).is_some_and(|key| !self.subscriptions.contains_key(&key));
+        if may_wait && first_payment_missing {
+            return Judged::FirstPaymentMissing;
+        }
         let customer = match found {
             Found::NotYet if now - record.sold_at < WAIT_FOR_CLICK => return Judged::NotYet,
             Found::NotYet | Found::Missing => None,
@@ -119,6 +127,23 @@ impl Desk {
             self.follow(record, recording, &buyer);
         }
         Judged::Decided(decision)
+    }
+
+    /// A payment that is a sale already still tells whose key its customer's is.
+    pub fn recognise(&mut self, record: &SaleRecord, found: Found) {
+        let Found::Customer(customer_id) = found else {
+            return;
+        };
+        let key = record.sale.customer_key.as_ref();
+        let customer_id = self.keys.redirect(record.program_id, key, customer_id);
+        if let Some(customer) = self.customers.get_mut(&customer_id)
+            && customer.program_id == record.program_id
+            && customer.customer_key.is_none()
+            && key.is_some()
+        {
+            self.keys.bind(customer, key);
+            self.changed.insert(customer_id);
+        }
     }
 
     /// What the next record of the batch must see.
@@ -150,6 +175,7 @@ impl Desk {
                     first_payment_at: record.sold_at,
                     first_click_at: buyer.journey.first().clicked_at,
                     credited_links: recording.credited_links.clone(),
+                    ended_at: None,
                 },
             );
         }
@@ -198,7 +224,7 @@ fn sale_customer(customer: &Customer) -> SaleCustomer {
     }
 }
 
-fn subscription_key(record: &SaleRecord) -> Option<SubscriptionKey> {
+pub fn subscription_key(record: &SaleRecord) -> Option<SubscriptionKey> {
     let subscription_id: &SubscriptionId = record.sale.subscription_id.as_ref()?;
     Some((record.program_id, subscription_id.to_string()))
 }

@@ -16,7 +16,7 @@ use common::storage::subscriptions::{self, NewSubscription};
 use common::storage::{StorageError, StorageResult, claims};
 use sqlx::PgConnection;
 
-use super::desk::Desk;
+use super::desk::{Desk, subscription_key};
 
 /// A sale that now exists.
 pub struct Written {
@@ -60,6 +60,19 @@ pub async fn write(
             Ok((record.event_id, Written { sale_id, outcome }))
         })
         .collect()
+}
+
+/// A subscription that only the duplicate of its first sale names has begun all the same.
+pub async fn begin_subscriptions(
+    connection: &mut PgConnection,
+    duplicates: &[(&SaleRecord, SaleId)],
+) -> StorageResult<()> {
+    let begun: Vec<_> = duplicates
+        .iter()
+        .filter(|(record, _)| !record.sale.is_recurring)
+        .filter_map(|(record, sale_id)| Some((subscription_key(record)?, *sale_id)))
+        .collect();
+    subscriptions::adopt(connection, &begun).await
 }
 
 async fn write_sales(

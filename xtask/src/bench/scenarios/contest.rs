@@ -10,7 +10,7 @@ use super::Effort;
 use crate::bench::ceilings;
 use crate::bench::load::{Load, Requests};
 use crate::bench::market::Market;
-use crate::bench::outcome::{Outcome, median};
+use crate::bench::outcome::{Outcome, float, median};
 use crate::bench::place::{Measured, Place};
 use crate::bench::report::{Report, Row};
 use crate::bench::serve::What;
@@ -73,6 +73,7 @@ impl Contest {
         connections: usize,
         requests: &mut dyn Requests,
     ) -> Result<Measured> {
+        place.checkpoint()?;
         let load = Load::closed(address, connections, self.length());
         let measured = place.run(&load, requests)?;
         let rate = measured.outcome.rate();
@@ -152,17 +153,36 @@ fn of_both(place: &Place<'_>, which: fn((f64, f64)) -> f64) -> Vec<(&'static str
 }
 
 fn tell(what: &str, measured: &Measured) {
-    let losses = if measured.outcome.lost() > 0 {
-        format!("; {}", measured.outcome.losses())
+    let outcome = &measured.outcome;
+    let losses = if outcome.lost() > 0 {
+        format!("; {}", outcome.losses())
     } else {
         String::new()
     };
-    note(format_args!("{what}{losses}\n      {}", shown(&measured.costs)));
+    let batches = if measured.messages > 0 {
+        let [message, commit] = batch_sizes(measured);
+        format!("; {message:.1} requests a message, {commit:.1} a commit")
+    } else {
+        String::new()
+    };
+    note(format_args!(
+        "{what}{losses}\n      {}{batches}",
+        shown(&measured.costs)
+    ));
 }
 
-/// Costs of one kind of request, each process a row.
-pub(super) fn add_costs(report: &mut Report, what: &str, costs: &[(String, f64)]) {
-    for (process, micros) in costs {
+/// Requests a message, and a commit.
+fn batch_sizes(measured: &Measured) -> [f64; 2] {
+    let ok = float(measured.outcome.ok());
+    [measured.messages, measured.commits].map(|count| ok / float(count.max(1)))
+}
+
+/// What one kind of request takes: CPU time of each process, and how many share a message and a commit.
+pub(super) fn add_costs(report: &mut Report, what: &str, measured: &Measured) {
+    for (process, micros) in &measured.costs {
         report.add(Row::of(format!("CPU a {what}: {process}"), *micros, "µs"));
     }
+    let [message, commit] = batch_sizes(measured);
+    report.add(Row::of(format!("{what}s a message"), message, ""));
+    report.add(Row::of(format!("{what}s a commit"), commit, ""));
 }

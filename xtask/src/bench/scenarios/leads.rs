@@ -25,7 +25,7 @@ pub(super) fn measure(place: &mut Place<'_>, contest: &mut Contest, report: &mut
             let measured = contest.closed(place, name, address, connections, &mut leads)?;
             *from += measured.outcome.ok() + measured.outcome.lost();
             if address == contest.ingest {
-                add_costs(report, "lead", &measured.costs);
+                add_costs(report, "lead", &measured);
             }
             all.push(measured.outcome.rate());
         }

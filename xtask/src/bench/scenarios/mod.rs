@@ -11,6 +11,7 @@ mod stored;
 use anyhow::Result;
 
 use self::contest::Contest;
+use super::facts;
 use super::market::Size;
 use super::page;
 use super::place::Place;
@@ -71,10 +72,11 @@ impl Effort {
     }
 
     const fn size(self) -> Size {
-        // A lead needs a customer who was none before.
         Size {
-            customers: if self.quick { 150_000 } else { 600_000 },
+            customers: 100_000,
             hot_customers: 20_000,
+            // A lead needs a visitor who was none before.
+            visitors: if self.quick { 100_000 } else { 500_000 },
         }
     }
 }
@@ -90,17 +92,17 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
         Some(Scenario::Reads(reads)) => {
             let mut place = open()?;
             reads::measure(&mut place, reads, effort, &mut report)?;
-            place.facts()?
+            facts::of(&place)?
         }
         Some(Scenario::Stored(stored)) => {
             let mut place = open()?;
             stored::measure(&mut place, stored, effort, &mut report)?;
-            place.facts()?
+            facts::of(&place)?
         }
         Some(Scenario::Goals { only }) => {
             let mut place = open()?;
             goals(&mut place, only, effort, &mut report)?;
-            place.facts()?
+            facts::of(&place)?
         }
         None => {
             goals(&mut open()?, &[], effort, &mut report)?;
@@ -110,7 +112,7 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
             }
             let mut place = open()?;
             reads::measure(&mut place, &reads::Options::default(), effort, &mut report)?;
-            place.facts()?
+            facts::of(&place)?
         }
     };
     println!("\n{}", report.table());
@@ -130,20 +132,21 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
 fn goals(place: &mut Place<'_>, only: &[Noun], effort: Effort, report: &mut Report) -> Result<()> {
     let wanted = |noun| only.is_empty() || only.contains(&noun);
     let mut contest = Contest::open(place, effort)?;
-    let mut settled = None;
     if wanted(Noun::Clicks) {
         contest.stages(place, report)?;
-        settled = Some(clicks::measure(place, &mut contest, report)?);
+        let settled = clicks::measure(place, &mut contest, report)?;
+        clicks::memory(place, &contest, report, settled)?;
     }
+    let mut highest = None;
     if wanted(Noun::Sales) {
-        let highest = sales::measure(place, &mut contest, report)?;
-        sales::overload(place, &mut contest, report, highest)?;
+        highest = Some(sales::measure(place, &mut contest, report)?);
     }
     if wanted(Noun::Leads) {
         leads::measure(place, &mut contest, report)?;
     }
-    if let Some(settled) = settled {
-        clicks::memory(place, &contest, report, settled)?;
+    // What it leaves behind would be measured with what follows.
+    if let Some(highest) = highest {
+        sales::overload(place, &mut contest, report, highest)?;
     }
     Ok(())
 }

@@ -35,12 +35,11 @@ pub(super) fn measure(place: &mut Place<'_>, contest: &mut Contest, report: &mut
             ("sales", contest.ingest, FEW, Target::Spread, &mut few),
             ("sales, hot", contest.ingest, MANY, Target::Hot, &mut hot),
         ] {
-            place.checkpoint()?;
             let run = contest.run_name();
             let mut sales = Sales::new(&market, target, &run);
             let measured = contest.closed(place, name, address, connections, &mut sales)?;
             if name == "sales" && connections == MANY {
-                add_costs(report, "sale", &measured.costs);
+                add_costs(report, "sale", &measured);
             }
             all.push(measured.outcome.rate());
         }

@@ -1,0 +1,226 @@
+//! `ctl processor-events`: what payment processors reported and is not settled yet, and another chance for it.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+use clap::{Args, Subcommand, ValueEnum};
+use common::storage::processor_inbox::{self, KeptEvent};
+use serde_json::Value;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::output;
+
+/// Of a reason in a list.
+const SHOWN_CHARACTERS: usize = 160;
+
+const ABOUT: &str = "\
+The webhook consumer takes them up within a second. What is recognised as done already changes nothing, and what cannot
+be settled still is parked or stuck again.
+
+Examples:
+    ctl processor-events replay 0199c1f2-7f5e-7c3a-9d5e-3f1f7a6b2c10
+    ctl processor-events replay --state stuck";
+
+#[derive(Debug, Subcommand)]
+pub enum ProcessorEvents {
+    /// List them, oldest first, a line each: id, time, program, state, kind, reason
+    List(List),
+    /// Show what is known of one
+    Show(Show),
+    /// Take them up again, after what they missed is there
+    Replay(Replay),
+}
+
+/// What became of an event so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum State {
+    /// On its way through the pipeline
+    Open,
+    /// Waits for its other half
+    Parked,
+    Done,
+    /// Nothing of it concerns a program
+    Ignored,
+    /// A person must look
+    Review,
+    /// Could not be translated, or was given up
+    Stuck,
+}
+
+impl State {
+    const UNFINISHED: [Self; 4] = [Self::Open, Self::Parked, Self::Review, Self::Stuck];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Parked => "parked",
+            Self::Done => "done",
+            Self::Ignored => "ignored",
+            Self::Review => "review",
+            Self::Stuck => "stuck",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct List {
+    /// Only those in this state; without it, all that are not done or ignored
+    #[arg(long)]
+    state: Option<State>,
+    /// Only this program's
+    #[arg(long, value_name = "PROGRAM_ID")]
+    program: Option<i64>,
+    /// So many at most
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..=10_000))]
+    limit: i64,
+}
+
+#[derive(Debug, Args)]
+pub struct Show {
+    /// As the list shows it
+    id: Uuid,
+    /// The event as it came, too; it holds personal data
+    #[arg(long)]
+    payload: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = ABOUT)]
+pub struct Replay {
+    /// One event, as the list shows it
+    #[arg(required_unless_present = "state", conflicts_with = "state")]
+    id: Option<Uuid>,
+    /// All in this state, oldest first
+    #[arg(long)]
+    state: Option<State>,
+}
+
+impl ProcessorEvents {
+    pub async fn run(self, pool: &PgPool) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::List(list) => list.run(pool).await?,
+            Self::Show(show) => show.run(pool).await?,
+            Self::Replay(replay) => return replay.run(pool).await,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl List {
+    async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        let states: Vec<&str> = match &self.state {
+            Some(state) => vec![state.as_str()],
+            None => State::UNFINISHED.map(State::as_str).to_vec(),
+        };
+        let mut connection = pool.acquire().await?;
+        let events = processor_inbox::list(&mut connection, &states, self.program, self.limit).await?;
+        if events.is_empty() {
+            output::lines(["no processor events"]);
+        }
+        output::lines(events.iter().map(line));
+        Ok(())
+    }
+}
+
+fn line(event: &KeptEvent) -> String {
+    let reason: String = output::plain(event.reason.as_deref().unwrap_or_default())
+        .chars()
+        .take(SHOWN_CHARACTERS)
+        .collect();
+    let line = format!(
+        "{}  {}  {:>6}  {:<7}  {}  {reason}",
+        event.event_id,
+        output::instant(event.received_at),
+        program(event),
+        event.state,
+        output::plain(&event.kind),
+    );
+    line.trim_end().to_owned()
+}
+
+fn program(event: &KeptEvent) -> String {
+    event
+        .program_id
+        .map_or_else(|| "none".to_owned(), |id| id.to_string())
+}
+
+impl Show {
+    async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        let mut connection = pool.acquire().await?;
+        let event = processor_inbox::find(&mut connection, self.id)
+            .await?
+            .with_context(|| format!("there is no processor event {}", self.id))?;
+        let mut facts = vec![
+            ("id", event.event_id.to_string()),
+            ("program_id", program(&event)),
+            ("processor_event_id", output::plain(&event.processor_event_id)),
+            ("kind", output::plain(&event.kind)),
+            ("occurred_at", output::instant(event.occurred_at)),
+            ("received_at", output::instant(event.received_at)),
+            ("state", event.state),
+            ("sale_pending", event.sale_pending.to_string()),
+            ("payment_pending", event.payment_pending.to_string()),
+        ];
+        let plain = |name, text: Option<String>| text.map(|text| (name, output::plain(&text)));
+        facts.extend(plain("account_id", event.account_id));
+        facts.extend(plain("reason", event.reason));
+        facts.extend(plain("waits_for", event.waits_for));
+        facts.extend(event.relay_after.map(|at| ("relay_after", output::instant(at))));
+        output::facts(facts);
+        if self.payload {
+            let payload = processor_inbox::payload(&mut connection, self.id).await?;
+            let payload = payload.context("its payload is gone: it is done, or concerned nobody")?;
+            output::lines([String::new(), readable(&payload)]);
+        }
+        Ok(())
+    }
+}
+
+fn readable(payload: &str) -> String {
+    match serde_json::from_str::<Value>(payload) {
+        Ok(event) => format!("{event:#}"),
+        Err(_) => payload.escape_debug().to_string(),
+    }
+}
+
+impl Replay {
+    async fn run(self, pool: &PgPool) -> anyhow::Result<ExitCode> {
+        let mut connection = pool.acquire().await?;
+        let ids: Vec<Uuid> = match (self.id, self.state) {
+            (Some(id), _) => vec![id],
+            (None, Some(state)) => {
+                ensure!(
+                    State::UNFINISHED.contains(&state),
+                    "an event that is {} is finished",
+                    state.as_str()
+                );
+                let events =
+                    processor_inbox::list(&mut connection, &[state.as_str()], None, i64::MAX).await?;
+                events.into_iter().map(|event| event.event_id).collect()
+            }
+            (None, None) => Vec::new(),
+        };
+        if ids.is_empty() {
+            output::lines(["no processor events"]);
+        }
+        let mut all_went = true;
+        for id in ids {
+            let replayed = processor_inbox::replay(&mut connection, id)
+                .await
+                .with_context(|| format!("replaying processor event {id}"))?;
+            all_went &= replayed;
+            let outcome = if replayed {
+                "open again; the webhook consumer takes it up"
+            } else {
+                "left: it is not there, finished, or no single program's"
+            };
+            output::lines([format!("{id}: {outcome}")]);
+        }
+        Ok(if all_went {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+}

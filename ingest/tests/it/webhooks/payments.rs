@@ -1,0 +1,134 @@
+//! What an event is to the pipeline: a sale like any other.
+
+use chrono::TimeDelta;
+use common::runtime::clock::Clock;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use super::{Hooks, accepted, connected, event, inbox, settled};
+use crate::rows::{commission, sale};
+use crate::stack::{Stack, noon};
+
+#[tokio::test]
+async fn a_session_paid_is_a_sale_of_the_moment_it_was_paid() {
+    let clock = Clock::manual(noon());
+    let mut stack = Stack::start_with(clock.clone()).await;
+    let hooks = Hooks::start(&mut stack).await;
+    let program = connected(&stack).await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let event = event(
+        &stack,
+        "checkout.session.completed.with_invoice.acacia",
+        &program,
+        "user-1",
+    );
+    clock.advance(TimeDelta::hours(3));
+    accepted(&hooks.deliver(&stack, &program, &event).await);
+    settled(&stack, &["done"]).await;
+    let sale = sale(&stack, "in_1OneOff").await;
+    assert_eq!(
+        (&sale["amount_cents"], &sale["currency"], &sale["sale_type"]),
+        (&json!(4900), &json!("EUR"), &json!("payment"))
+    );
+    assert_eq!(sale["sale_date"], "2026-03-01T12:00:00+00:00");
+    assert_eq!(commission(&stack, "in_1OneOff").await["amount_cents"], 980);
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn an_alias_is_read_like_our_own_prefix() {
+    let mut stack = Stack::start().await;
+    stack.set("METADATA_ALIASES", "aff-,partner_");
+    let hooks = Hooks::start(&mut stack).await;
+    let program = connected(&stack).await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let mut event = event(&stack, "checkout.session.completed.basil", &program, "user-1");
+    event["data"]["object"]["metadata"] = json!({ "partner_customer_key": "user-1" });
+    accepted(&hooks.deliver(&stack, &program, &event).await);
+    settled(&stack, &["done"]).await;
+    assert_eq!(sale(&stack, "pi_3Lamp0001").await["amount_cents"], 4900);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn both_events_of_an_invoice_are_one_sale() {
+    let mut stack = Stack::start().await;
+    let hooks = Hooks::start(&mut stack).await;
+    let program = connected(&stack).await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    for name in ["invoice.payment_succeeded.acacia", "invoice.paid.acacia"] {
+        accepted(
+            &hooks
+                .deliver(&stack, &program, &event(&stack, name, &program, "user-1"))
+                .await,
+        );
+    }
+    settled(&stack, &["done"]).await;
+    let reasons: Vec<Value> = inbox(&stack)
+        .await
+        .iter()
+        .map(|row| row["reason"].clone())
+        .collect();
+    assert_eq!(
+        reasons
+            .iter()
+            .filter(|reason| **reason == json!("duplicate"))
+            .count(),
+        1,
+        "{reasons:?}"
+    );
+    let sale = sale(&stack, "in_1First01").await;
+    assert_eq!(
+        (&sale["sale_type"], &sale["currency"]),
+        (&json!("subscription"), &json!("USD"))
+    );
+    assert_eq!(stack.balance(program.ada.membership).await, 380);
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_payment_the_api_reported_is_not_recorded_again() {
+    let mut stack = Stack::start().await;
+    let hooks = Hooks::start(&mut stack).await;
+    let program = connected(&stack).await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let body = json!({ "transaction_id": "pi_3Lamp0001", "amount_cents": 4900, "customer_key": "user-1" });
+    assert_eq!(stack.sale(&program, body).await.status, StatusCode::OK);
+    let event = event(&stack, "checkout.session.completed.basil", &program, "user-1");
+    accepted(&hooks.deliver(&stack, &program, &event).await);
+    settled(&stack, &["done"]).await;
+    assert_eq!(inbox(&stack).await[0]["reason"], "duplicate");
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_paid_is_no_sale() {
+    let mut stack = Stack::start().await;
+    let hooks = Hooks::start(&mut stack).await;
+    let program = connected(&stack).await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    accepted(
+        &hooks
+            .deliver(
+                &stack,
+                &program,
+                &event(&stack, "invoice.paid.trial.acacia", &program, "user-1"),
+            )
+            .await,
+    );
+    let kept = inbox(&stack).await;
+    assert_eq!((kept.len(), &kept[0]["state"]), (1, &json!("ignored")));
+    assert_eq!(
+        stack
+            .value::<i64>("SELECT count(*) FROM transaction_claims")
+            .await,
+        0
+    );
+    let payload: Option<String> = stack.value("SELECT payload FROM processor_events").await;
+    assert_eq!(payload, None);
+    stack.stop().await;
+}

@@ -1,0 +1,27 @@
+//! What both endpoints share.
+
+use std::sync::Arc;
+
+use common::domain::processor::WebhookSecret;
+use common::domain::sealed::SealingKeys;
+use common::runtime::clock::Clock;
+use sqlx::PgPool;
+use tokio_util::task::TaskTracker;
+
+use crate::inbox::Inbox;
+use crate::stripe::metadata::MetadataKeys;
+
+#[derive(Debug, Clone)]
+pub struct App {
+    pub clock: Clock,
+    /// For the connection an event comes by.
+    pub pool: PgPool,
+    pub tasks: TaskTracker,
+    pub sealing_keys: Arc<SealingKeys>,
+    /// What the endpoint for connected accounts is signed with.
+    pub distributor_secrets: Arc<[WebhookSecret]>,
+    pub metadata_keys: Arc<MetadataKeys>,
+    pub inbox: Inbox,
+    /// Of one request.
+    pub body_limit_bytes: u64,
+}

@@ -1,0 +1,87 @@
+//! Settings of the webhook consumer, one section a concern; each is a flag and an environment variable.
+
+use clap::{Args, Parser};
+use common::domain::processor::WebhookSecret;
+use common::runtime::config::{HttpConfig, NatsConfig, PostgresConfig, SecretParser, SecretsConfig};
+
+use crate::stripe::metadata::MetadataPrefix;
+
+/// Takes in what payment processors report, and turns it into the pipeline's messages.
+///
+/// Events are larger than other requests, and come from few senders: a body may have 1 MiB, and fewer connections together
+/// bound the memory that strangers can make us use.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    version,
+    mut_arg("body_limit_bytes", |arg| arg.default_value("1048576")),
+    mut_arg("max_connections", |arg| arg.default_value("512"))
+)]
+pub struct Config {
+    #[command(flatten)]
+    pub http: HttpConfig,
+    #[command(flatten)]
+    pub postgres: PostgresConfig,
+    #[command(flatten)]
+    pub nats: NatsConfig,
+    #[command(flatten)]
+    pub secrets: SecretsConfig,
+    #[command(flatten)]
+    pub stripe: StripeConfig,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct StripeConfig {
+    /// Secrets of the platform's endpoint for connected accounts, comma-separated: several while they are replaced. Without
+    /// one, that endpoint accepts nothing. (Programs keep the secrets of their own endpoints with their connection.)
+    #[arg(
+        long,
+        env = "STRIPE_DISTRIBUTOR_SECRETS",
+        hide_env_values = true,
+        value_delimiter = ',',
+        value_parser = SecretParser::<WebhookSecret>::new()
+    )]
+    pub stripe_distributor_secrets: Vec<WebhookSecret>,
+    /// Prefixes of metadata keys that are read like `tracker_`, comma-separated: an integration that wrote its own keys goes on
+    /// as it is.
+    #[arg(long, env = "METADATA_ALIASES", value_delimiter = ',')]
+    pub metadata_aliases: Vec<MetadataPrefix>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(more: &[&str]) -> Result<Config, clap::Error> {
+        let key = format!("--secrets-keys={}", "0f".repeat(32));
+        let required = [
+            "test",
+            "--database-url=postgres://h/d",
+            "--nats-url=nats://h",
+            &key,
+        ];
+        Config::try_parse_from(required.iter().chain(more))
+    }
+
+    #[test]
+    fn events_have_bounds_of_their_own() {
+        let config = parse(&[]).unwrap();
+        assert_eq!(config.http.body_limit_bytes, 1 << 20);
+        assert_eq!(config.http.max_connections, 512);
+        assert!(config.stripe.stripe_distributor_secrets.is_empty());
+        let set = parse(&["--body-limit-bytes=10", "--metadata-aliases=a_,b_"]).unwrap();
+        assert_eq!(set.http.body_limit_bytes, 10);
+        assert_eq!(set.stripe.metadata_aliases.len(), 2);
+    }
+
+    #[test]
+    fn a_mistyped_secret_is_not_quoted() {
+        let error = parse(&["--stripe-distributor-secrets=whsec_of_the_platform,whsec_short"]);
+        let message = error.unwrap_err().to_string();
+        assert!(
+            message.contains("visible ASCII") && !message.contains("whsec_"),
+            "{message}"
+        );
+        let config = parse(&["--stripe-distributor-secrets=whsec_of_the_platform"]).unwrap();
+        assert!(!format!("{config:?}").contains("whsec_"));
+    }
+}

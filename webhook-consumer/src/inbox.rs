@@ -1,0 +1,115 @@
+//! Storing events, together with whoever arrives at the same moment.
+//!
+//! Phases of one batch: **store** (one transaction: the inbox rows, of which only the new ones go on, and the claims of the
+//! sales they report; each row carries its whole event, so from here on the relay can finish it whatever dies) → **publish**
+//! what is new, packed → **answer**. A batch is whatever arrived while the one before was on its way, within the bounds below.
+//! All of it runs in a task of its own: a sender that hangs up cancels nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::runtime::batch::{Batcher, Bounds, SubmitError};
+use common::runtime::crash_point::crash_point;
+use common::runtime::lifecycle::Lifecycle;
+use common::runtime::retry::{RetryPolicy, retry};
+use common::storage::processor_events::{self, NewProcessorEvent};
+use common::storage::{StorageError, StorageResult};
+use sqlx::PgPool;
+
+use crate::claim::claim;
+use crate::records::{Outgoing, Records, Streams};
+
+const MAX_REQUESTS: usize = 256;
+const MAX_BYTES: usize = 4 << 20;
+const QUEUE: usize = 1024;
+/// One batch commits while another is published.
+const IN_FLIGHT: usize = 3;
+/// A database that restarts or fails over closes every pooled connection, and a deadlock takes a second to be noticed; storing
+/// may be repeated, so its senders need not notice. Well within the time they wait for the answer.
+pub const RETRY: RetryPolicy = RetryPolicy {
+    first_delay: Duration::from_millis(20),
+    max_delay: Duration::from_millis(200),
+    max_attempts: 20,
+    max_elapsed: Some(Duration::from_secs(4)),
+};
+
+/// An event for one program, as it is stored and what is made of it.
+#[derive(Debug)]
+pub struct Arrival {
+    pub event: NewProcessorEvent,
+    pub records: Records,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ReceiveError {
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// A statement failed; whether all of it committed is unknown.
+    #[error("storing events failed: {0}")]
+    Storage(Arc<StorageError>),
+}
+
+#[derive(Debug, Clone)]
+pub struct Inbox(Batcher<Vec<Arrival>, Result<(), ReceiveError>>);
+
+impl Inbox {
+    pub fn start(pool: PgPool, streams: Streams, lifecycle: &Lifecycle) -> Self {
+        let bounds = Bounds {
+            name: "processor events",
+            queue: QUEUE,
+            max_records: MAX_REQUESTS,
+            max_weight: MAX_BYTES,
+            in_flight: IN_FLIGHT,
+        };
+        let weigh =
+            |arrivals: &Vec<Arrival>| arrivals.iter().map(|arrival| arrival.event.payload.len()).sum();
+        Self(Batcher::spawn(
+            lifecycle.tasks(),
+            bounds,
+            weigh,
+            move |requests| store_and_publish(pool.clone(), streams.clone(), requests),
+        ))
+    }
+
+    /// Returns once what one request brought is durable, all of it or nothing.
+    pub async fn receive(&self, arrivals: Vec<Arrival>) -> Result<(), ReceiveError> {
+        self.0.submit(arrivals).await?
+    }
+}
+
+async fn store_and_publish(
+    pool: PgPool,
+    streams: Streams,
+    requests: Vec<Vec<Arrival>>,
+) -> Vec<Result<(), ReceiveError>> {
+    let answers = requests.len();
+    let (events, records): (Vec<NewProcessorEvent>, Vec<Records>) = requests
+        .into_iter()
+        .flatten()
+        .map(|arrival| (arrival.event, arrival.records))
+        .unzip();
+    let attempt = || store(&pool, &events, &records);
+    match retry(&RETRY, attempt, StorageError::is_transient).await {
+        Ok(outgoing) => {
+            crash_point("webhook-consumer.after_commit");
+            streams.publish(&outgoing).await;
+            crash_point("webhook-consumer.before_answer");
+            vec![Ok(()); answers]
+        }
+        Err(error) => vec![Err(ReceiveError::Storage(Arc::new(error))); answers],
+    }
+}
+
+async fn store(pool: &PgPool, events: &[NewProcessorEvent], records: &[Records]) -> StorageResult<Outgoing> {
+    let mut transaction = pool.begin().await?;
+    let new = processor_events::receive(&mut transaction, events).await?;
+    let fresh = records
+        .iter()
+        .zip(new)
+        .filter(|(_, new)| *new)
+        .map(|(records, _)| records.clone())
+        .collect();
+    let outgoing = claim(&mut transaction, fresh, |_| false).await?;
+    transaction.commit().await?;
+    Ok(outgoing)
+}

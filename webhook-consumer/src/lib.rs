@@ -1,0 +1,86 @@
+//! Takes in what payment processors report, and turns it into the messages the API makes.
+//!
+//! An event travels `stripe/handler.rs` (is it theirs?) → `stripe/translate/<family>.rs` (what does it mean?) →
+//! `stripe/recipients.rs` (for which program?) → `inbox.rs` (durable, once) → `common::messages::{sale, payment}` → the
+//! worker's steps. `relay.rs` finishes what a process that died left behind.
+
+mod app;
+mod claim;
+pub mod config;
+mod error;
+mod inbox;
+mod records;
+mod relay;
+pub mod stripe;
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use axum::Router;
+use axum::routing::post;
+use common::bus;
+use common::bus::publish::Publisher;
+use common::bus::topology::Topology;
+use common::messages::subject::Subject;
+use common::runtime::clock::Clock;
+use common::runtime::lifecycle::Lifecycle;
+use common::runtime::{health, http, postgres};
+use tokio::net::TcpListener;
+
+use crate::app::App;
+use crate::config::Config;
+use crate::error::Refusal;
+use crate::inbox::Inbox;
+use crate::records::Streams;
+use crate::relay::Relay;
+use crate::stripe::handler;
+use crate::stripe::metadata::MetadataKeys;
+
+/// Serves until shutdown.
+pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(config.http.listen)
+        .await
+        .context("binding the listen address")?;
+    let pool = postgres::connect(&config.postgres, "webhook-consumer").await?;
+    let nats = bus::connect::connect(&config.nats, "webhook-consumer").await?;
+    let topology = Topology::from(&config.nats);
+    topology.ensure(&nats.jetstream).await?;
+    let publisher = |subject| {
+        let jetstream = nats.jetstream.clone();
+        Publisher::spawn(lifecycle.tasks(), jetstream, &topology, subject, None)
+    };
+    let streams = Streams {
+        sales: publisher(Subject::Sales),
+        payments: publisher(Subject::Payments),
+    };
+    let metadata_keys = Arc::new(MetadataKeys::new(&config.stripe.metadata_aliases));
+    let relay = Relay {
+        pool: pool.clone(),
+        streams: streams.clone(),
+        keys: Arc::clone(&metadata_keys),
+        clock: clock.clone(),
+    };
+    lifecycle.tasks().spawn(relay.run(lifecycle.clone()));
+    let health = health::router(pool.clone(), streams.payments.clone());
+    let app = App {
+        clock,
+        tasks: lifecycle.tasks().clone(),
+        sealing_keys: Arc::new(config.secrets.sealing_keys()),
+        distributor_secrets: config.stripe.stripe_distributor_secrets.into(),
+        metadata_keys,
+        inbox: Inbox::start(pool.clone(), streams, &lifecycle),
+        body_limit_bytes: config.http.body_limit_bytes as u64,
+        pool,
+    };
+    tracing::info!(listen = %listener.local_addr()?, "webhook-consumer is ready");
+    Ok(http::serve(listener, router(app).merge(health), &config.http, &lifecycle).await?)
+}
+
+fn router(app: App) -> Router {
+    Router::new()
+        .route("/webhooks/stripe/{program_id}", post(handler::program))
+        .route("/api/webhook-distributor/stripe", post(handler::distributor))
+        .fallback(async || Refusal::NotFound)
+        .method_not_allowed_fallback(async || Refusal::MethodNotAllowed)
+        .with_state(app)
+}

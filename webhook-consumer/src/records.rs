@@ -1,0 +1,102 @@
+//! What an event is to the pipeline: the same claim and the same messages as if the API had been called.
+
+use chrono::{DateTime, Utc};
+use common::bus::publish::Publisher;
+use common::domain::ids::{EventId, ProgramId};
+use common::domain::sale::Sale;
+use common::messages::payment::PaymentRecord;
+use common::messages::sale::SaleRecord;
+use common::storage::claims::NewClaim;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::stripe::recipients::Payment;
+
+/// What is claimed and published for an event of one program. Made anew from the same event it is the same, so that
+/// publishing it again does no harm.
+#[derive(Debug, Clone, Default)]
+pub struct Records {
+    pub sale: Option<ClaimedSale>,
+    pub payment: Option<Box<RawValue>>,
+}
+
+#[derive(Debug, Clone)]
+pub struct ClaimedSale {
+    pub claim: NewClaim,
+    pub record: Box<RawValue>,
+}
+
+impl Records {
+    /// `occurred_at` is when it was paid, by the processor's clock: the order in which events arrive changes nothing.
+    pub fn new(
+        event_id: EventId,
+        program_id: ProgramId,
+        occurred_at: DateTime<Utc>,
+        sale: Option<Sale>,
+        payment: Option<Payment>,
+    ) -> serde_json::Result<Self> {
+        let sale = sale.map(|sale| {
+            let transaction_id = sale.transaction_id.clone();
+            let record = to_raw_value(&SaleRecord {
+                event_id,
+                sold_at: occurred_at,
+                program_id,
+                sale,
+                from_processor: true,
+            })?;
+            let claim = NewClaim {
+                transaction_id: transaction_id.into(),
+                program_id,
+                event_id,
+                reply_to: None,
+                payload: record.get().to_owned(),
+            };
+            Ok(ClaimedSale { claim, record })
+        });
+        let payment = payment.map(|payment| {
+            to_raw_value(&PaymentRecord {
+                event_id,
+                occurred_at,
+                program_id,
+                references: payment.references,
+                fact: payment.fact,
+            })
+        });
+        Ok(Self {
+            sale: sale.transpose()?,
+            payment: payment.transpose()?,
+        })
+    }
+}
+
+/// Records on their way out.
+#[derive(Debug, Default)]
+pub struct Outgoing {
+    pub sales: Vec<Box<RawValue>>,
+    pub payments: Vec<Box<RawValue>>,
+}
+
+/// The streams events go to.
+#[derive(Debug, Clone)]
+pub struct Streams {
+    pub sales: Publisher,
+    pub payments: Publisher,
+}
+
+impl Streams {
+    /// What cannot be published now is published by a relay: its claim or its event is open still.
+    pub async fn publish(&self, outgoing: &Outgoing) {
+        tokio::join!(
+            publish(&self.sales, "sales", &outgoing.sales),
+            publish(&self.payments, "payments", &outgoing.payments),
+        );
+    }
+}
+
+async fn publish(publisher: &Publisher, noun: &'static str, records: &[Box<RawValue>]) {
+    if records.is_empty() {
+        return;
+    }
+    if let Err(error) = publisher.publish_packed(records, None).await {
+        tracing::warn!(%error, noun, records = records.len(), "publishing failed; the relay takes over");
+    }
+}

@@ -1,0 +1,150 @@
+//! Takes up events that nobody finished: those whose process died or whose publication failed, and those that were parked
+//! and are due again.
+//!
+//! Each is translated anew from its stored payload, with the identity it got on arrival, so everything made of it is
+//! recognised as what was made before. Its next turn is pushed back as it is taken, from five seconds up to six hours, so a
+//! round that fails is repeated by that turn. Several consumers share the work (`FOR UPDATE SKIP LOCKED`).
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use common::domain::ids::{EventId, ProgramId};
+use common::domain::processor::ProcessorId;
+use common::runtime::clock::Clock;
+use common::runtime::lifecycle::Lifecycle;
+use common::runtime::retry::{RetryPolicy, delays};
+use common::storage::StorageResult;
+use common::storage::processor_connections;
+use common::storage::processor_events::{self, Disposition, DueEvent};
+use sqlx::{PgConnection, PgPool};
+
+use crate::claim::claim;
+use crate::records::{Records, Streams};
+use crate::stripe::event::Event;
+use crate::stripe::metadata::MetadataKeys;
+use crate::stripe::recipients::{Share, own_share};
+use crate::stripe::translate::{Untold, translate};
+
+/// Events are due five seconds after they arrived; looking more often keeps the delay near that.
+const EVERY: Duration = Duration::from_secs(1);
+const BATCH: i64 = 64;
+/// First pause between two turns of one event; it doubles.
+const EVENT_PAUSE: Duration = Duration::from_secs(5);
+/// After a round that failed, so that consumers that failed together do not come back together.
+const FAILED: RetryPolicy = RetryPolicy::until_shutdown(EVERY, Duration::from_secs(30));
+/// A transaction_id that is held so long without being recorded will not be decided by itself.
+const GIVEN_UP_AFTER: TimeDelta = TimeDelta::days(3);
+
+#[derive(Debug)]
+pub struct Relay {
+    pub pool: PgPool,
+    pub streams: Streams,
+    pub keys: Arc<MetadataKeys>,
+    pub clock: Clock,
+}
+
+impl Relay {
+    /// Runs until shutdown.
+    pub async fn run(self, lifecycle: Lifecycle) {
+        let mut failed = delays(&FAILED);
+        let mut pause = EVERY;
+        while let Some(()) = lifecycle
+            .soft()
+            .run_until_cancelled(tokio::time::sleep(pause))
+            .await
+        {
+            pause = match self.round().await {
+                Ok(()) => {
+                    failed = delays(&FAILED);
+                    EVERY
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "relay of processor events failed");
+                    failed.next().unwrap_or(EVERY)
+                }
+            };
+        }
+    }
+
+    async fn round(&self) -> StorageResult<()> {
+        loop {
+            let due = processor_events::take_due(&self.pool, BATCH, EVENT_PAUSE).await?;
+            let taken = due.len();
+            if taken > 0 {
+                self.take_up(due).await?;
+                tracing::info!(events = taken, "relayed processor events");
+            }
+            if taken < usize::try_from(BATCH).unwrap_or(usize::MAX) {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn take_up(&self, mut due: Vec<DueEvent>) -> StorageResult<()> {
+        due.sort_by_key(|event| event.event_id);
+        let given_up_before = self.clock.now() - GIVEN_UP_AFTER;
+        let late: HashSet<EventId> = due
+            .iter()
+            .filter(|event| event.received_at < given_up_before)
+            .map(|event| event.event_id)
+            .collect();
+        let mut transaction = self.pool.begin().await?;
+        let accounts = accounts(&mut transaction, &due).await?;
+        let (mut records, mut dispositions) = (Vec::new(), Vec::new());
+        for event in &due {
+            let (made, disposition) = self.translate(event, accounts.get(&event.program_id));
+            records.push(made);
+            dispositions.extend(disposition.map(|disposition| (event.event_id, disposition)));
+        }
+        let outgoing = claim(&mut transaction, records, |event_id| late.contains(&event_id)).await?;
+        for (event_id, disposition) in &dispositions {
+            processor_events::dispose(&mut transaction, *event_id, disposition).await?;
+        }
+        transaction.commit().await?;
+        self.streams.publish(&outgoing).await;
+        Ok(())
+    }
+
+    /// What is to be done for the halves that are pending, and what became of the event, should that be another than it was.
+    /// `account_id` is that of its program's connection.
+    fn translate(&self, due: &DueEvent, account_id: Option<&ProcessorId>) -> (Records, Option<Disposition>) {
+        let unreadable = || {
+            let reason = "its stored payload cannot be read".to_owned();
+            (Records::default(), Some(Disposition::Stuck(reason)))
+        };
+        let Ok(event) = Event::parse(due.payload.as_bytes()) else {
+            return unreadable();
+        };
+        let told = translate(&event, &self.keys).unwrap_or(Err(Untold::Ignored("of a type nobody knows")));
+        let Share {
+            disposition,
+            sale,
+            payment,
+            ..
+        } = own_share(told, event.account.as_ref(), due.program_id, account_id);
+        let is_as_before = matches!(disposition, Disposition::Open { sale, payment }
+            if (sale || !due.sale_pending) && (payment || !due.payment_pending));
+        let sale = sale.filter(|_| due.sale_pending);
+        let payment = payment.filter(|_| due.payment_pending);
+        match Records::new(due.event_id, due.program_id, event.created, sale, payment) {
+            Ok(records) => (records, (!is_as_before).then_some(disposition)),
+            Err(_) => unreadable(),
+        }
+    }
+}
+
+/// Of the connections of these events' programs.
+async fn accounts(
+    connection: &mut PgConnection,
+    due: &[DueEvent],
+) -> StorageResult<HashMap<ProgramId, ProcessorId>> {
+    let programs: BTreeSet<ProgramId> = due.iter().map(|event| event.program_id).collect();
+    let mut accounts = HashMap::new();
+    for program_id in programs {
+        let found = processor_connections::find(connection, program_id).await?;
+        accounts.extend(found.map(|found| (program_id, found.account_id)));
+    }
+    Ok(accounts)
+}

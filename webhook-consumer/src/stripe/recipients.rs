@@ -1,0 +1,153 @@
+//! For which programs an event is, and what each of them is told. Pure.
+//!
+//! At a program's own endpoint that is the program. At the endpoint for connected accounts it is every program bound to the
+//! event's account, unless the event names one of them: what a payment is called and what was taken back harms nobody where
+//! the payment is unknown, but a sale goes to one program, or to none while it is not clear to which.
+
+use common::domain::ids::ProgramId;
+use common::domain::processor::ProcessorId;
+use common::domain::sale::Sale;
+use common::messages::payment::PaymentFact;
+use common::storage::processor_events::Disposition;
+
+use super::translate::{Told, Untold};
+
+/// Where an event came in, its signature verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endpoint {
+    Program {
+        program_id: ProgramId,
+        /// Of its connection.
+        account_id: ProcessorId,
+    },
+    /// The programs bound to the event's account, in ascending order.
+    Distributor(Vec<ProgramId>),
+}
+
+/// What one program is told of an event; `None` is nobody.
+#[derive(Debug, Clone)]
+pub struct Share {
+    pub program_id: Option<ProgramId>,
+    pub disposition: Disposition,
+    pub sale: Option<Sale>,
+    pub payment: Option<Payment>,
+}
+
+/// What an event tells of a payment, a subscription or an account, beside the sale.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payment {
+    pub references: Vec<ProcessorId>,
+    pub fact: Option<PaymentFact>,
+}
+
+/// What becomes of an event, program by program. Never empty: what is for nobody is kept, too.
+pub fn shares(told: Result<Told, Untold>, account: Option<&ProcessorId>, endpoint: &Endpoint) -> Vec<Share> {
+    match endpoint {
+        Endpoint::Program {
+            program_id,
+            account_id,
+        } => vec![own_share(told, account, *program_id, Some(account_id))],
+        Endpoint::Distributor(programs) => distributed(told, programs),
+    }
+}
+
+/// What a program is told of an event that came by its own endpoint, or that was found to be its before. `account` is the one
+/// the event is of, `account_id` that of the program's connection.
+pub fn own_share(
+    told: Result<Told, Untold>,
+    account: Option<&ProcessorId>,
+    program_id: ProgramId,
+    account_id: Option<&ProcessorId>,
+) -> Share {
+    let about = told.as_ref().ok().and_then(|told| told.account.as_ref());
+    if account
+        .into_iter()
+        .chain(about)
+        .any(|named| Some(named) != account_id)
+    {
+        return Share::stuck(Some(program_id), "it is of another account than the program's");
+    }
+    match told {
+        Ok(told) if told.sale.is_some() && told.program.is_some_and(|named| named != program_id) => {
+            Share::stuck(Some(program_id), "it names another program")
+        }
+        Ok(told) => Share::told(program_id, told),
+        Err(untold) => Share::untold(Some(program_id), untold),
+    }
+}
+
+fn distributed(told: Result<Told, Untold>, programs: &[ProgramId]) -> Vec<Share> {
+    if programs.is_empty() {
+        return vec![match told {
+            Err(untold @ Untold::Ignored(_)) => Share::untold(None, untold),
+            _ => Share::stuck(None, "unknown account"),
+        }];
+    }
+    let mut told = match told {
+        Ok(told) => told,
+        Err(untold) => {
+            let share = |program_id: &ProgramId| Share::untold(Some(*program_id), untold);
+            return programs.iter().map(share).collect();
+        }
+    };
+    let named = told.program.filter(|named| programs.contains(named));
+    let only = named.or(match programs {
+        [only] => Some(*only),
+        _ => None,
+    });
+    if let Some(only) = only
+        && (told.sale.is_none() || told.program.is_none_or(|named| named == only))
+    {
+        return vec![Share::told(only, told)];
+    }
+    // A sale that is nobody's so far; the rest goes to everybody.
+    let unclear = told.sale.take().map(|_| match told.program {
+        Some(_) => Share::stuck(None, "it names a program that is not its account's"),
+        None => Share::stuck(None, "it names no program, and its account has several"),
+    });
+    programs
+        .iter()
+        .filter(|_| told.is_of_use())
+        .map(|program_id| Share::told(*program_id, told.clone()))
+        .chain(unclear)
+        .collect()
+}
+
+impl Share {
+    fn told(program_id: ProgramId, told: Told) -> Self {
+        let payment = told.is_of_use().then(|| Payment {
+            references: told.references.clone(),
+            fact: told.fact.clone(),
+        });
+        Self {
+            program_id: Some(program_id),
+            disposition: Disposition::Open {
+                sale: told.sale.is_some(),
+                payment: payment.is_some(),
+            },
+            sale: told.sale,
+            payment,
+        }
+    }
+
+    fn stuck(program_id: Option<ProgramId>, reason: &'static str) -> Self {
+        Self::untold(program_id, Untold::Stuck(reason))
+    }
+
+    fn untold(program_id: Option<ProgramId>, untold: Untold) -> Self {
+        let disposition = match untold {
+            Untold::Ignored(reason) => Disposition::Ignored(reason),
+            Untold::Review(reason) => Disposition::Review(reason),
+            Untold::Stuck(reason) => Disposition::Stuck(reason.to_owned()),
+        };
+        Self {
+            program_id,
+            disposition,
+            sale: None,
+            payment: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+use common::domain::money::{AmountCents, Currency};
+use common::domain::sale::SaleType;
+use common::domain::text::{CustomerKey, SubscriptionId};
+use proptest::prelude::*;
+
+use super::*;
+
+fn id(text: &str) -> ProcessorId {
+    ProcessorId::parse(text).unwrap()
+}
+
+fn program(number: i64) -> ProgramId {
+    ProgramId::new(number)
+}
+
+fn own() -> Endpoint {
+    Endpoint::Program {
+        program_id: program(1),
+        account_id: id("acct_1"),
+    }
+}
+
+fn sale() -> Sale {
+    Sale {
+        transaction_id: id("pi_1"),
+        amount: AmountCents::new(500).unwrap(),
+        currency: Currency::USD,
+        customer_key: Some(CustomerKey::parse("user-1").unwrap()),
+        click_id: None,
+        sale_type: SaleType::Payment,
+        is_recurring: false,
+        subscription_id: None,
+        subscription_interval: None,
+        product_id: None,
+        line_items: None,
+    }
+}
+
+fn told(sale: Option<Sale>, program: Option<ProgramId>) -> Told {
+    Told {
+        sale,
+        program,
+        references: vec![id("cs_1"), id("pi_1")],
+        ..Told::default()
+    }
+}
+
+/// Program, state and whether a sale and something of a payment go there.
+fn shown(shares: &[Share]) -> Vec<(Option<i64>, &'static str, bool, bool)> {
+    let state = |disposition: &Disposition| match disposition {
+        Disposition::Open { .. } => "open",
+        Disposition::Ignored(_) => "ignored",
+        Disposition::Review(_) => "review",
+        Disposition::Stuck(_) => "stuck",
+    };
+    let show = |share: &Share| {
+        (
+            share.program_id.map(ProgramId::get),
+            state(&share.disposition),
+            share.sale.is_some(),
+            share.payment.is_some(),
+        )
+    };
+    shares.iter().map(show).collect()
+}
+
+#[test]
+fn at_a_programs_own_endpoint_everything_is_the_programs() {
+    let account = id("acct_1");
+    for (sale, named) in [
+        (Some(sale()), None),
+        (Some(sale()), Some(program(1))),
+        (None, Some(program(2))),
+    ] {
+        let has_sale = sale.is_some();
+        let shares = shares(Ok(told(sale, named)), Some(&account), &own());
+        assert_eq!(shown(&shares), [(Some(1), "open", has_sale, true)]);
+    }
+}
+
+#[test]
+fn a_sale_for_another_program_is_kept_back() {
+    let shares = shares(Ok(told(Some(sale()), Some(program(2)))), None, &own());
+    assert_eq!(shown(&shares), [(Some(1), "stuck", false, false)]);
+}
+
+#[test]
+fn an_event_of_another_account_is_kept_back() {
+    let foreign = id("acct_2");
+    let by_envelope = shares(Ok(told(None, None)), Some(&foreign), &own());
+    assert_eq!(shown(&by_envelope), [(Some(1), "stuck", false, false)]);
+    let about = Told {
+        account: Some(foreign),
+        ..told(None, None)
+    };
+    assert_eq!(
+        shown(&shares(Ok(about), None, &own())),
+        [(Some(1), "stuck", false, false)]
+    );
+}
+
+#[test]
+fn what_is_for_nobody_is_kept_until_its_account_is_known() {
+    let nobody = Endpoint::Distributor(Vec::new());
+    let kept = shares(Ok(told(Some(sale()), None)), None, &nobody);
+    assert_eq!(shown(&kept), [(None, "stuck", false, false)]);
+    let ignored = shares(Err(Untold::Ignored("nothing")), None, &nobody);
+    assert_eq!(shown(&ignored), [(None, "ignored", false, false)]);
+}
+
+#[test]
+fn an_account_of_several_programs_tells_all_of_them_but_sells_to_the_one_it_names() {
+    let several = Endpoint::Distributor(vec![program(1), program(2)]);
+    let named = shares(Ok(told(Some(sale()), Some(program(2)))), None, &several);
+    assert_eq!(shown(&named), [(Some(2), "open", true, true)]);
+    for named in [None, Some(program(3))] {
+        let unclear = shares(Ok(told(Some(sale()), named)), None, &several);
+        assert_eq!(
+            shown(&unclear),
+            [
+                (Some(1), "open", false, true),
+                (Some(2), "open", false, true),
+                (None, "stuck", false, false)
+            ]
+        );
+        let facts = shares(Ok(told(None, named)), None, &several);
+        assert_eq!(
+            shown(&facts),
+            [(Some(1), "open", false, true), (Some(2), "open", false, true)]
+        );
+    }
+    let review = shares(Err(Untold::Review("look")), None, &several);
+    assert_eq!(
+        shown(&review),
+        [
+            (Some(1), "review", false, false),
+            (Some(2), "review", false, false)
+        ]
+    );
+}
+
+#[test]
+fn an_account_of_one_program_names_it() {
+    let one = Endpoint::Distributor(vec![program(1)]);
+    for named in [None, Some(program(1))] {
+        let shares = shares(Ok(told(Some(sale()), named)), None, &one);
+        assert_eq!(shown(&shares), [(Some(1), "open", true, true)]);
+    }
+    let foreign = shares(Ok(told(Some(sale()), Some(program(2)))), None, &one);
+    assert_eq!(
+        shown(&foreign),
+        [(Some(1), "open", false, true), (None, "stuck", false, false)]
+    );
+}
+
+#[test]
+fn one_name_alone_is_nothing_to_tell_of_a_payment() {
+    let alone = Told {
+        references: vec![id("in_1")],
+        ..told(Some(sale()), None)
+    };
+    assert_eq!(
+        shown(&shares(Ok(alone), None, &own())),
+        [(Some(1), "open", true, false)]
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_sale_goes_to_two_programs_and_no_event_is_lost(
+        bound in prop::collection::btree_set(1i64..6, 0..4), named in prop::option::of(1i64..8), has_sale: bool, has_fact: bool,
+    ) {
+        let fact = has_fact.then(|| PaymentFact::SubscriptionEnded {
+            subscription_id: SubscriptionId::parse("sub_1").unwrap(),
+        });
+        let told = Told { fact, ..told(has_sale.then(sale), named.map(program)) };
+        let endpoint = Endpoint::Distributor(bound.iter().copied().map(program).collect());
+        let shares = shares(Ok(told), None, &endpoint);
+        prop_assert!(!shares.is_empty());
+        let sold: Vec<_> = shares.iter().filter(|share| share.sale.is_some()).collect();
+        prop_assert!(sold.len() <= 1);
+        for share in &sold {
+            let program_id = share.program_id.unwrap().get();
+            prop_assert!(bound.contains(&program_id));
+            prop_assert!(named.is_none_or(|named| named == program_id));
+        }
+        let stuck = shares.iter().filter(|share| matches!(share.disposition, Disposition::Stuck(_))).count();
+        prop_assert_eq!(stuck, usize::from(bound.is_empty() || has_sale && sold.is_empty()));
+    }
+}

@@ -1,0 +1,53 @@
+//! `account.updated` and `account.application.deauthorized`: what a connected account may do, and that it left.
+
+use common::domain::processor::ProcessorId;
+use common::messages::payment::PaymentFact;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Told, Untold};
+use crate::stripe::event::Event;
+
+#[derive(Deserialize)]
+struct Account {
+    id: ProcessorId,
+    charges_enabled: bool,
+    payouts_enabled: bool,
+    details_submitted: bool,
+}
+
+pub fn updated(event: &Event<'_>) -> Result<Told, Untold> {
+    let account: Account = event.object()?;
+    if event.account.as_ref().is_some_and(|of| *of != account.id) {
+        return Err(Untold::Stuck("it is about another account than it is of"));
+    }
+    let fact = PaymentFact::Account {
+        connected: true,
+        charges_enabled: account.charges_enabled,
+        payouts_enabled: account.payouts_enabled,
+        details_submitted: account.details_submitted,
+    };
+    Ok(told(account.id, fact))
+}
+
+/// The object is the application that was thrown out; the account is the envelope's.
+pub fn deauthorized(event: &Event<'_>) -> Result<Told, Untold> {
+    event.object::<Value>()?;
+    let account = event.account.clone();
+    let account = account.ok_or(Untold::Stuck("it does not say which account left"))?;
+    let fact = PaymentFact::Account {
+        connected: false,
+        charges_enabled: false,
+        payouts_enabled: false,
+        details_submitted: false,
+    };
+    Ok(told(account, fact))
+}
+
+fn told(account: ProcessorId, fact: PaymentFact) -> Told {
+    Told {
+        account: Some(account),
+        fact: Some(fact),
+        ..Told::default()
+    }
+}

@@ -1,0 +1,85 @@
+//! `checkout.session.completed` and `checkout.session.async_payment_succeeded`: somebody paid once.
+//!
+//! A session that starts a subscription is told again by its first invoice, which is the sale then.
+
+use common::domain::money::AmountCents;
+use common::domain::processor::ProcessorId;
+use common::domain::sale::{Sale, SaleType};
+use serde::Deserialize;
+
+use super::{Told, Untold, named_program};
+use crate::stripe::event::{Event, Reference, Untranslatable, amount, currency, ids};
+use crate::stripe::metadata::{Metadata, MetadataKeys, Payer};
+
+const NO_PAYMENT: &str = "no payment of a customer of ours";
+
+#[derive(Deserialize)]
+struct Session {
+    id: ProcessorId,
+    mode: String,
+    payment_status: String,
+    payment_intent: Option<Reference>,
+    invoice: Option<Reference>,
+    amount_total: Option<i64>,
+    currency: Option<String>,
+    metadata: Option<Metadata>,
+}
+
+/// Paid at once, or not yet.
+pub fn completed(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+    let session: Session = event.object()?;
+    let is_paid = session.payment_status == "paid";
+    session.meaning(is_paid, keys)
+}
+
+/// Paid by a method that takes days.
+pub fn paid_later(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+    event.object::<Session>()?.meaning(true, keys)
+}
+
+impl Session {
+    fn meaning(self, is_paid: bool, keys: &MetadataKeys) -> Result<Told, Untold> {
+        let sources: Vec<&Metadata> = self.metadata.iter().collect();
+        let paid = match self.amount_total {
+            Some(cents) if is_paid && self.mode == "payment" => amount(cents)?,
+            _ => None,
+        };
+        let sale = match paid {
+            Some(paid) => keys
+                .payer(&sources)?
+                .map(|payer| self.sale(paid, payer))
+                .transpose()?,
+            None => None,
+        };
+        let told = Told {
+            program: named_program(sale.as_ref(), keys, &sources)?,
+            references: std::iter::once(self.id.clone())
+                .chain(ids([self.invoice.as_ref(), self.payment_intent.as_ref()]))
+                .collect(),
+            sale,
+            ..Told::default()
+        };
+        told.or_ignored(NO_PAYMENT)
+    }
+
+    /// An invoice, where there is one, is told by its own events too.
+    fn sale(&self, paid: AmountCents, payer: Payer) -> Result<Sale, Untranslatable> {
+        let transaction_id = ids([self.invoice.as_ref(), self.payment_intent.as_ref()])
+            .next()
+            .unwrap_or_else(|| self.id.clone());
+        let code = self.currency.as_deref().unwrap_or_default();
+        Ok(Sale {
+            transaction_id,
+            amount: paid,
+            currency: currency(code)?,
+            customer_key: payer.customer_key,
+            click_id: payer.click_id,
+            sale_type: SaleType::Payment,
+            is_recurring: false,
+            subscription_id: None,
+            subscription_interval: None,
+            product_id: None,
+            line_items: None,
+        })
+    }
+}

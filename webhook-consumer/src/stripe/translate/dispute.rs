@@ -1,0 +1,57 @@
+//! `charge.dispute.funds_withdrawn`: the customer's bank took the money back. `charge.dispute.funds_reinstated`: it came
+//! again, and a person decides what that means for the partner.
+
+use common::domain::processor::ProcessorId;
+use common::messages::payment::PaymentFact;
+use serde::Deserialize;
+
+use super::{Told, Untold};
+use crate::stripe::event::{Event, Reference, amount, currency, ids};
+
+#[derive(Deserialize)]
+struct Dispute {
+    id: ProcessorId,
+    amount: i64,
+    currency: String,
+    status: String,
+    charge: Option<Reference>,
+    payment_intent: Option<Reference>,
+}
+
+impl Dispute {
+    /// An inquiry is no dispute yet, and nothing is withdrawn for it.
+    fn is_inquiry(&self) -> bool {
+        self.status.starts_with("warning_")
+    }
+}
+
+pub fn withdrawn(event: &Event<'_>) -> Result<Told, Untold> {
+    let dispute: Dispute = event.object()?;
+    let references: Vec<ProcessorId> =
+        ids([dispute.charge.as_ref(), dispute.payment_intent.as_ref()]).collect();
+    let Some(withdrawn) = amount(dispute.amount)?.filter(|_| !dispute.is_inquiry()) else {
+        let told = Told {
+            references,
+            ..Told::default()
+        };
+        return told.or_ignored("nothing was withdrawn");
+    };
+    if references.is_empty() {
+        return Err(Untold::Stuck("it names no charge and no payment intent"));
+    }
+    let told = Told {
+        references,
+        fact: Some(PaymentFact::Disputed {
+            currency: currency(&dispute.currency)?,
+            dispute: dispute.id,
+            withdrawn,
+        }),
+        ..Told::default()
+    };
+    Ok(told)
+}
+
+pub fn reinstated(event: &Event<'_>) -> Result<Told, Untold> {
+    event.object::<Dispute>()?;
+    Err(Untold::Review("disputed money was reinstated"))
+}

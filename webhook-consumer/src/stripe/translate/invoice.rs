@@ -1,0 +1,158 @@
+//! `invoice.paid` and `invoice.payment_succeeded`: a subscription's payment, first or renewal. Both are sent for one payment,
+//! and the invoice's id makes them one sale.
+//!
+//! Up to API version 2025-02 ("acacia") an invoice names its subscription, payment intent and charge itself; since 2025-03-31
+//! ("basil") the subscription is its parent, and payments are told by `invoice_payment.paid`.
+
+use common::domain::money::AmountCents;
+use common::domain::processor::ProcessorId;
+use common::domain::sale::{Sale, SaleType};
+use serde::Deserialize;
+
+use super::{Told, Untold, named_program};
+use crate::stripe::event::{Event, Reference, Untranslatable, amount, currency, ids};
+use crate::stripe::metadata::{Metadata, MetadataKeys, Payer};
+
+const NO_PAYMENT: &str = "no payment of a customer of ours";
+const FIRST: &str = "subscription_create";
+
+#[derive(Deserialize)]
+struct Invoice {
+    id: ProcessorId,
+    amount_paid: i64,
+    currency: String,
+    billing_reason: Option<String>,
+    metadata: Option<Metadata>,
+    lines: Option<Lines>,
+    // acacia
+    subscription: Option<Reference>,
+    subscription_details: Option<SubscriptionDetails>,
+    payment_intent: Option<Reference>,
+    charge: Option<Reference>,
+    // basil
+    parent: Option<Parent>,
+}
+
+#[derive(Deserialize)]
+struct Parent {
+    subscription_details: Option<SubscriptionDetails>,
+}
+
+#[derive(Deserialize)]
+struct SubscriptionDetails {
+    metadata: Option<Metadata>,
+    /// basil
+    subscription: Option<Reference>,
+}
+
+#[derive(Deserialize)]
+struct Lines {
+    #[serde(default)]
+    data: Vec<Line>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    metadata: Option<Metadata>,
+    /// acacia
+    price: Option<Price>,
+    /// basil
+    pricing: Option<Pricing>,
+}
+
+#[derive(Deserialize)]
+struct Price {
+    product: Option<Reference>,
+}
+
+#[derive(Deserialize)]
+struct Pricing {
+    price_details: Option<Price>,
+}
+
+pub fn paid(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+    let invoice: Invoice = event.object()?;
+    let sources = invoice.metadata();
+    let paid = amount(invoice.amount_paid)?;
+    let sale = match paid {
+        Some(paid) => keys
+            .payer(&sources)?
+            .map(|payer| invoice.sale(paid, payer))
+            .transpose()?,
+        None => None,
+    };
+    let told = Told {
+        program: named_program(sale.as_ref(), keys, &sources)?,
+        references: std::iter::once(invoice.id.clone())
+            .chain(ids([invoice.payment_intent.as_ref(), invoice.charge.as_ref()]))
+            .collect(),
+        sale,
+        ..Told::default()
+    };
+    told.or_ignored(NO_PAYMENT)
+}
+
+impl Invoice {
+    fn parent_details(&self) -> Option<&SubscriptionDetails> {
+        self.parent.as_ref()?.subscription_details.as_ref()
+    }
+
+    fn subscription(&self) -> Option<&Reference> {
+        self.parent_details()
+            .and_then(|details| details.subscription.as_ref())
+            .or(self.subscription.as_ref())
+    }
+
+    fn lines(&self) -> &[Line] {
+        self.lines.as_ref().map_or(&[], |lines| &lines.data)
+    }
+
+    /// Where the customer may be named, nearest first. Without a subscription only the invoice's own word counts.
+    fn metadata(&self) -> Vec<&Metadata> {
+        let own = self.metadata.as_ref();
+        if self.subscription().is_none() {
+            return own.into_iter().collect();
+        }
+        let parent = self
+            .parent_details()
+            .and_then(|details| details.metadata.as_ref());
+        let details = self
+            .subscription_details
+            .as_ref()
+            .and_then(|details| details.metadata.as_ref());
+        let line = self.lines().first().and_then(|line| line.metadata.as_ref());
+        [parent, details, line, own].into_iter().flatten().collect()
+    }
+
+    fn product(&self) -> Option<&Reference> {
+        self.lines().iter().find_map(|line| {
+            let price = line
+                .pricing
+                .as_ref()
+                .and_then(|pricing| pricing.price_details.as_ref());
+            price.or(line.price.as_ref())?.product.as_ref()
+        })
+    }
+
+    fn sale(&self, paid: AmountCents, payer: Payer) -> Result<Sale, Untranslatable> {
+        let subscription = self.subscription();
+        let is_first = self.billing_reason.as_deref() == Some(FIRST);
+        Ok(Sale {
+            transaction_id: self.id.clone(),
+            amount: paid,
+            currency: currency(&self.currency)?,
+            customer_key: payer.customer_key,
+            click_id: payer.click_id,
+            sale_type: if subscription.is_some() {
+                SaleType::Subscription
+            } else {
+                SaleType::Payment
+            },
+            is_recurring: subscription.is_some() && !is_first,
+            subscription_id: subscription.map(|subscription| subscription.0.clone()),
+            subscription_interval: None,
+            product_id: self.product().map(|product| product.0.clone()),
+            line_items: None,
+        })
+    }
+}

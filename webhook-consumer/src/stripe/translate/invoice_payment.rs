@@ -1,0 +1,34 @@
+//! `invoice_payment.paid`: which payment intent paid an invoice. Since 2025-03-31 ("basil") nothing else says so.
+
+use serde::Deserialize;
+
+use super::{Told, Untold};
+use crate::stripe::event::{Event, Reference, ids};
+
+#[derive(Deserialize)]
+struct InvoicePayment {
+    invoice: Option<Reference>,
+    payment: Option<Payment>,
+}
+
+/// One of these, by its type.
+#[derive(Deserialize)]
+struct Payment {
+    payment_intent: Option<Reference>,
+    charge: Option<Reference>,
+}
+
+pub fn paid(event: &Event<'_>) -> Result<Told, Untold> {
+    let paid: InvoicePayment = event.object()?;
+    let payment = paid.payment.as_ref();
+    let references = ids([
+        paid.invoice.as_ref(),
+        payment.and_then(|payment| payment.payment_intent.as_ref()),
+        payment.and_then(|payment| payment.charge.as_ref()),
+    ]);
+    let told = Told {
+        references: references.collect(),
+        ..Told::default()
+    };
+    told.or_ignored("paid outside of Stripe")
+}

@@ -1,0 +1,444 @@
+//! Every event as both API shapes write it, and what it means. The fixtures are our own, after the shapes.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// The versions after which the shapes are called; what an event means may depend on what its version tells.
+const ACACIA: &str = "acacia";
+const BASIL: &str = "basil";
+
+fn fixtures() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+fn fixture(name: &str, shape: &str) -> Value {
+    let path = fixtures().join(format!("{name}.{shape}.json"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap()
+}
+
+fn keys() -> MetadataKeys {
+    MetadataKeys::new(&[])
+}
+
+fn meaning(event: &Value) -> Value {
+    let body = event.to_string();
+    let event = Event::parse(body.as_bytes()).unwrap();
+    match translate(&event, &keys()) {
+        None => json!("unknown"),
+        Some(Err(Untold::Ignored(reason))) => json!({ "ignored": reason }),
+        Some(Err(Untold::Review(reason))) => json!({ "review": reason }),
+        Some(Err(Untold::Stuck(reason))) => json!({ "stuck": reason }),
+        Some(Ok(told)) => {
+            let mut shown = json!({ "references": told.references });
+            for (name, value) in [
+                ("sale", json!(told.sale)),
+                ("program", json!(told.program)),
+                ("account", json!(told.account)),
+                ("fact", json!(told.fact)),
+            ] {
+                if !value.is_null() {
+                    shown[name] = value;
+                }
+            }
+            shown
+        }
+    }
+}
+
+fn means(name: &str, expected: &Value) {
+    for shape in [ACACIA, BASIL] {
+        assert_eq!(meaning(&fixture(name, shape)), *expected, "{name}.{shape}");
+    }
+}
+
+/// Of a sale of the customer all fixtures name.
+fn sale(transaction_id: &str, more: Value) -> Value {
+    let mut sale = json!({
+        "transaction_id": transaction_id,
+        "amount": 4900,
+        "currency": "EUR",
+        "click_id": "cust_4503599627370_1789990000000",
+        "customer_key": "user-42",
+        "sale_type": "payment",
+        "is_recurring": false,
+    });
+    let Value::Object(more) = more else { panic!() };
+    sale.as_object_mut().unwrap().extend(more);
+    sale
+}
+
+fn subscription_sale(transaction_id: &str, is_recurring: bool) -> Value {
+    sale(
+        transaction_id,
+        json!({
+            "amount": 1900,
+            "currency": "USD",
+            "sale_type": "subscription",
+            "is_recurring": is_recurring,
+            "subscription_id": "sub_1Starter",
+            "product_id": "prod_Starter",
+        }),
+    )
+}
+
+#[test]
+fn a_paid_session_is_a_sale_named_by_its_payment() {
+    let paid = json!({
+        "sale": sale("pi_3Lamp0001", json!({})),
+        "program": 1,
+        "references": ["cs_live_a1Lamp", "pi_3Lamp0001"],
+    });
+    means("checkout.session.completed", &paid);
+    means("checkout.session.async_payment_succeeded", &paid);
+    let with_invoice = json!({
+        "sale": sale("in_1OneOff", json!({})),
+        "program": 1,
+        "references": ["cs_live_a1Lamp", "in_1OneOff", "pi_3OneOff"],
+    });
+    means("checkout.session.completed.with_invoice", &with_invoice);
+    let mut free_of_both = fixture("checkout.session.completed", BASIL);
+    free_of_both["data"]["object"]["payment_intent"] = Value::Null;
+    assert_eq!(meaning(&free_of_both)["sale"]["transaction_id"], "cs_live_a1Lamp");
+}
+
+#[test]
+fn a_session_that_is_not_paid_or_starts_a_subscription_is_no_sale() {
+    means(
+        "checkout.session.completed.unpaid",
+        &json!({ "program": 1, "references": ["cs_live_a1Lamp", "pi_3Lamp0001"] }),
+    );
+    means(
+        "checkout.session.completed.subscription",
+        &json!({ "program": 1, "references": ["cs_live_b2Starter", "in_1First01"] }),
+    );
+    let mut setup = fixture("checkout.session.completed", ACACIA);
+    setup["data"]["object"]["mode"] = json!("setup");
+    setup["data"]["object"]["payment_intent"] = Value::Null;
+    assert!(meaning(&setup)["ignored"].is_string());
+}
+
+#[test]
+fn an_invoice_is_a_sale_and_knows_the_more_of_its_payment_the_older_its_shape() {
+    for (name, transaction_id, is_recurring, others) in [
+        (
+            "invoice.paid",
+            "in_1First01",
+            false,
+            ["pi_3First01", "ch_3First01"],
+        ),
+        (
+            "invoice.payment_succeeded",
+            "in_1First01",
+            false,
+            ["pi_3First01", "ch_3First01"],
+        ),
+        (
+            "invoice.paid.renewal",
+            "in_1Renewal02",
+            true,
+            ["pi_3Renewal02", "ch_3Renewal02"],
+        ),
+    ] {
+        let mut expected = json!({
+            "sale": subscription_sale(transaction_id, is_recurring),
+            "program": 1,
+            "references": [transaction_id],
+        });
+        assert_eq!(meaning(&fixture(name, BASIL)), expected, "{name}");
+        expected["references"] = json!([transaction_id, others[0], others[1]]);
+        assert_eq!(meaning(&fixture(name, ACACIA)), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_trial_is_no_sale() {
+    means(
+        "invoice.paid.trial",
+        &json!({ "ignored": "no payment of a customer of ours" }),
+    );
+    for (name, field) in [
+        ("invoice.paid", "amount_paid"),
+        ("checkout.session.completed", "amount_total"),
+    ] {
+        let mut event = fixture(name, ACACIA);
+        for cents in [0, -100] {
+            event["data"]["object"][field] = json!(cents);
+            assert!(meaning(&event).get("sale").is_none(), "{name} {cents}");
+        }
+    }
+}
+
+/// The metadata of an invoice, nearest first; each place is emptied in turn.
+#[test]
+fn an_invoice_reads_its_metadata_from_the_nearest_place_that_has_it() {
+    let named = |key: &str| json!({ "tracker_customer_key": key });
+    for (shape, details) in [
+        (BASIL, "/data/object/parent/subscription_details"),
+        (ACACIA, "/data/object/subscription_details"),
+    ] {
+        let mut event = fixture("invoice.paid", shape);
+        let places = [details, "/data/object/lines/data/0", "/data/object"];
+        for place in places {
+            event.pointer_mut(place).unwrap()["metadata"] = named(place);
+        }
+        for place in places {
+            assert_eq!(meaning(&event)["sale"]["customer_key"], place, "{shape}");
+            event.pointer_mut(place).unwrap()["metadata"] = json!({});
+        }
+        assert!(meaning(&event).get("sale").is_none(), "{shape}");
+    }
+}
+
+#[test]
+fn an_invoice_without_subscription_is_a_sale_by_its_own_metadata_only() {
+    for (shape, of_subscription) in [
+        (ACACIA, ["subscription", "subscription_details"].as_slice()),
+        (BASIL, ["parent"].as_slice()),
+    ] {
+        let mut event = fixture("invoice.paid", shape);
+        for field in of_subscription {
+            event["data"]["object"][*field] = Value::Null;
+        }
+        event["data"]["object"]["billing_reason"] = json!("manual");
+        assert!(meaning(&event).get("sale").is_none(), "{shape}");
+        event["data"]["object"]["metadata"] = json!({ "tracker_customer_key": "user-42" });
+        let sale = &meaning(&event)["sale"];
+        assert_eq!(
+            (&sale["sale_type"], &sale["is_recurring"]),
+            (&json!("payment"), &json!(false))
+        );
+        assert!(sale.get("subscription_id").is_none());
+    }
+}
+
+#[test]
+fn a_payment_without_our_metadata_is_no_sale_but_its_names_count() {
+    for (name, shape, others) in [
+        ("checkout.session.completed", BASIL, true),
+        ("invoice.paid", ACACIA, true),
+        ("invoice.paid", BASIL, false),
+    ] {
+        let mut event = fixture(name, shape);
+        let object = event["data"]["object"]
+            .to_string()
+            .replace("tracker_", "foreign_");
+        event["data"]["object"] = serde_json::from_str(&object).unwrap();
+        let meaning = meaning(&event);
+        assert!(meaning.get("sale").is_none(), "{meaning}");
+        assert_eq!(meaning.get("references").is_some(), others, "{meaning}");
+    }
+}
+
+#[test]
+fn a_program_id_that_is_no_number_keeps_a_sale_back_and_nothing_else() {
+    let mut event = fixture("checkout.session.completed", BASIL);
+    event["data"]["object"]["metadata"]["program_id"] = json!("shop");
+    assert_eq!(meaning(&event)["stuck"], "its program_id is no number");
+    event["data"]["object"]["payment_status"] = json!("unpaid");
+    assert!(meaning(&event)["references"].is_array());
+}
+
+#[test]
+fn the_names_of_a_payment_are_told_by_charges_and_invoice_payments() {
+    means(
+        "charge.succeeded",
+        &json!({ "references": ["ch_3Lamp0001", "pi_3Lamp0001"] }),
+    );
+    let of_invoice = fixture("charge.succeeded.invoice", ACACIA);
+    assert_eq!(
+        meaning(&of_invoice)["references"],
+        json!(["ch_3First01", "pi_3First01", "in_1First01"])
+    );
+    let without = fixture("charge.succeeded.invoice", BASIL);
+    assert_eq!(
+        meaning(&without)["references"],
+        json!(["ch_3First01", "pi_3First01"])
+    );
+    assert_eq!(
+        meaning(&fixture("invoice_payment.paid", BASIL)),
+        json!({ "references": ["in_1First01", "pi_3First01"] })
+    );
+}
+
+#[test]
+fn a_refund_tells_all_that_went_back_of_its_charge_so_far() {
+    let refunded = json!({ "charge": "ch_3Lamp0001", "refunded": 1000, "currency": "EUR" });
+    means(
+        "charge.refunded",
+        &json!({ "references": ["ch_3Lamp0001", "pi_3Lamp0001"], "fact": { "refunded": refunded } }),
+    );
+    let failed = json!({ "review": "a refund failed after it was told" });
+    means("refund.failed", &failed);
+    means("charge.refund.updated", &failed);
+    let mut pending = fixture("charge.refund.updated", BASIL);
+    pending["data"]["object"]["status"] = json!("pending");
+    assert!(meaning(&pending)["ignored"].is_string());
+}
+
+#[test]
+fn a_dispute_takes_its_amount_and_an_inquiry_nothing() {
+    let references = json!(["ch_3Lamp0001", "pi_3Lamp0001"]);
+    let disputed = json!({ "dispute": "dp_1Lamp", "withdrawn": 4900, "currency": "EUR" });
+    means(
+        "charge.dispute.funds_withdrawn",
+        &json!({ "references": references, "fact": { "disputed": disputed } }),
+    );
+    means(
+        "charge.dispute.funds_withdrawn.inquiry",
+        &json!({ "references": references }),
+    );
+    means(
+        "charge.dispute.funds_reinstated",
+        &json!({ "review": "disputed money was reinstated" }),
+    );
+    let mut nameless = fixture("charge.dispute.funds_withdrawn", BASIL);
+    for field in ["charge", "payment_intent"] {
+        nameless["data"]["object"][field] = Value::Null;
+    }
+    assert!(meaning(&nameless)["stuck"].is_string());
+}
+
+#[test]
+fn a_subscription_ends_and_an_account_changes() {
+    let ended = json!({ "subscription_ended": { "subscription_id": "sub_1Starter" } });
+    means(
+        "customer.subscription.deleted",
+        &json!({ "references": [], "program": 1, "fact": ended }),
+    );
+    let account = |connected: bool, charges: bool, details: bool| {
+        let account = json!({ "connected": connected, "charges_enabled": charges, "payouts_enabled": false,
+                              "details_submitted": details });
+        json!({ "references": [], "account": "acct_1Shop", "fact": { "account": account } })
+    };
+    means("account.updated", &account(true, true, true));
+    means("account.application.deauthorized", &account(false, false, false));
+    let mut foreign = fixture("account.updated", BASIL);
+    foreign["account"] = json!("acct_1Other");
+    assert!(meaning(&foreign)["stuck"].is_string());
+}
+
+#[test]
+fn amounts_are_taken_as_they_come_and_currencies_are_written_large() {
+    let mut event = fixture("checkout.session.completed", BASIL);
+    event["data"]["object"]["currency"] = json!("jpy");
+    let told = meaning(&event);
+    assert_eq!(
+        (&told["sale"]["amount"], &told["sale"]["currency"]),
+        (&json!(4900), &json!("JPY"))
+    );
+    for currency in [json!("euro"), json!(""), Value::Null] {
+        event["data"]["object"]["currency"] = currency;
+        assert!(meaning(&event)["stuck"].is_string());
+    }
+}
+
+#[test]
+fn types_nobody_knows_are_told_apart() {
+    let mut event = fixture("charge.succeeded", BASIL);
+    for kind in [
+        "charge.updated",
+        "payment_intent.succeeded",
+        "",
+        "Charge.Succeeded",
+    ] {
+        event["type"] = json!(kind);
+        assert_eq!(meaning(&event), "unknown", "{kind}");
+    }
+}
+
+/// Names of fixtures, without their shape.
+fn names() -> BTreeSet<String> {
+    let files = std::fs::read_dir(fixtures()).unwrap();
+    files
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .map(|file| file.trim_end_matches(".json").to_owned())
+        .map(|file| {
+            let shape = [ACACIA, BASIL].into_iter().find(|shape| file.ends_with(shape));
+            file.trim_end_matches(shape.unwrap())
+                .trim_end_matches('.')
+                .to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn every_event_is_there_in_both_shapes() {
+    let names = names();
+    assert_eq!(names.len(), 21);
+    for name in names {
+        let body = fixture(&name, BASIL);
+        assert_ne!(meaning(&body), "unknown", "{name}");
+        assert!(body["api_version"].as_str().unwrap().ends_with(BASIL));
+        // What it tells came with the later shape.
+        if name != "invoice_payment.paid" {
+            assert!(
+                fixture(&name, ACACIA)["api_version"]
+                    .as_str()
+                    .unwrap()
+                    .ends_with(ACACIA)
+            );
+        }
+    }
+}
+
+/// Paths of everything inside an event's object.
+fn paths(at: &Value, path: &str, found: &mut Vec<String>) {
+    let inside: Vec<(String, &Value)> = match at {
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value)).collect(),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(at, item)| (at.to_string(), item))
+            .collect(),
+        _ => Vec::new(),
+    };
+    for (name, value) in inside {
+        let path = format!("{path}/{name}");
+        paths(value, &path, found);
+        found.push(path);
+    }
+}
+
+#[test]
+fn another_type_in_any_field_is_understood_or_stuck_and_never_a_panic() {
+    let odd = [
+        Value::Null,
+        json!(true),
+        json!(-7),
+        json!(1.5),
+        json!(1e300),
+        json!("odd"),
+        json!([[]]),
+        json!({ "id": {} }),
+    ];
+    for name in names() {
+        let event = fixture(&name, BASIL);
+        let mut found = Vec::new();
+        paths(&event["data"]["object"], "/data/object", &mut found);
+        for path in found {
+            for odd in &odd {
+                let mut event = event.clone();
+                *event.pointer_mut(&path).unwrap() = odd.clone();
+                assert_ne!(meaning(&event), "unknown", "{name} {path}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_object_panics(kind in 0..13usize, object in ".{0,60}", inner in any::<i64>()) {
+        let kinds = ["checkout.session.completed", "invoice.paid", "charge.refunded", "account.updated", "refund.failed",
+                     "charge.succeeded", "invoice_payment.paid", "charge.dispute.funds_withdrawn", "charge.refund.updated",
+                     "customer.subscription.deleted", "account.application.deauthorized", "charge.dispute.funds_reinstated",
+                     "checkout.session.async_payment_succeeded"];
+        for object in [json!(object), json!({ "id": object, "amount": inner }), json!([object])] {
+            let _ = meaning(&json!({ "id": "evt_1", "type": kinds[kind], "created": 1, "livemode": true, "data": { "object": object } }));
+        }
+    }
+}

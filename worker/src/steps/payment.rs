@@ -1,0 +1,227 @@
+//! What processors tell of payments beside the sale itself.
+//!
+//! Two transactions, because each closes a gap the other would leave. **Tell** stores what was told: names that are one
+//! payment's, reversals, ends of subscriptions, accounts. **Settle** then locks the claims of all names of these payments. A
+//! sale step that holds one of them looked for the payment's names before or after *tell* committed: if before, *settle* waits
+//! for it and finds its sale; if after, it found the names, and settles itself ([`reverse`]).
+//!
+//! A payment with one sale has its reversals counted on it; one with two was reported under two names before anybody could
+//! know, and the later sale is undone ([`duplicates`]); without one, its reversals wait. Everything told twice changes
+//! nothing, so that a second delivery repeats both transactions.
+
+mod duplicates;
+mod reversals;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use common::domain::ids::SaleId;
+use common::domain::money::{AmountCents, Currency};
+use common::domain::payment::ReversalKind;
+use common::domain::processor::{ConnectionStatus, ProcessorId};
+use common::messages::payment::{PaymentFact, PaymentRecord};
+use common::messages::subject::Subject;
+use common::storage::claims::{self, ClaimState};
+use common::storage::duplicate_sales::Duplicate;
+use common::storage::processor_connections::{self, AccountTold};
+use common::storage::processor_events::{self, Ending, Part, Reason};
+use common::storage::processor_refs::{self, Reference};
+use common::storage::processor_reversals::{self, NewReversal};
+use common::storage::subscriptions::SubscriptionKey;
+use common::storage::{StorageResult, subscription_ends};
+use sqlx::PgConnection;
+
+pub use self::reversals::reverse;
+use super::{StepContext, storage_failed};
+
+#[derive(Debug)]
+pub struct PaymentStep(pub StepContext);
+
+impl Step for PaymentStep {
+    type Record = PaymentRecord;
+    const SUBJECT: Subject = Subject::Payments;
+
+    async fn run(&self, batch: &[Delivered<PaymentRecord>]) -> Result<Processed, StepError> {
+        let records: Vec<&PaymentRecord> = batch.iter().map(|delivered| &delivered.record).collect();
+        let mut telling = self.0.pool.begin().await.map_err(storage_failed)?;
+        tell(&mut telling, &records).await.map_err(storage_failed)?;
+        telling.commit().await.map_err(storage_failed)?;
+        let mut settling = self.0.pool.begin().await.map_err(storage_failed)?;
+        self.settle(&mut settling, &records)
+            .await
+            .map_err(storage_failed)?;
+        settling.commit().await.map_err(storage_failed)?;
+        self.0.outbox_filled.notify_one();
+        Ok(Processed {
+            verdicts: vec![Verdict::Done; batch.len()],
+            replies: Vec::new(),
+        })
+    }
+
+    async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
+        self.0.bury_payment(&letter).await
+    }
+}
+
+async fn tell(connection: &mut PgConnection, records: &[&PaymentRecord]) -> StorageResult<()> {
+    let named: Vec<Vec<Reference>> = records
+        .iter()
+        .map(|record| names(record))
+        .filter(|names| !names.is_empty())
+        .collect();
+    if !named.is_empty() {
+        processor_refs::join(connection, &named).await?;
+    }
+    let reversals: Vec<NewReversal<'_>> = records.iter().filter_map(|record| reversal(record)).collect();
+    processor_reversals::insert(connection, &reversals).await?;
+    let mut ends: BTreeMap<SubscriptionKey, DateTime<Utc>> = BTreeMap::new();
+    let mut accounts = Vec::new();
+    for record in records {
+        match &record.fact {
+            Some(PaymentFact::SubscriptionEnded { subscription_id }) => {
+                let key = (record.program_id, subscription_id.to_string());
+                let ended_at = ends.entry(key).or_insert(record.occurred_at);
+                *ended_at = record.occurred_at.max(*ended_at);
+            }
+            Some(PaymentFact::Account {
+                connected,
+                charges_enabled,
+                payouts_enabled,
+                details_submitted,
+            }) => accounts.push(AccountTold {
+                event_id: record.event_id,
+                program_id: record.program_id,
+                told_at: record.occurred_at,
+                status: if *connected {
+                    ConnectionStatus::Connected
+                } else {
+                    ConnectionStatus::Disconnected
+                },
+                charges_enabled: *charges_enabled,
+                payouts_enabled: *payouts_enabled,
+                details_submitted: *details_submitted,
+            }),
+            Some(PaymentFact::Refunded { .. } | PaymentFact::Disputed { .. }) | None => {}
+        }
+    }
+    subscription_ends::tell(connection, &ends).await?;
+    accounts.sort_by_key(|told| (told.program_id, told.told_at));
+    for told in &accounts {
+        processor_connections::tell(connection, told).await?;
+    }
+    Ok(())
+}
+
+impl PaymentStep {
+    async fn settle(&self, connection: &mut PgConnection, records: &[&PaymentRecord]) -> StorageResult<()> {
+        let told: Vec<Reference> = records.iter().flat_map(|record| names(record)).collect();
+        let payments = processor_refs::groups(connection, &told).await?;
+        let sales = sales(connection, &payments).await?;
+        let duplicates: Vec<Duplicate> = sales.values().flat_map(later_ones).collect();
+        if !duplicates.is_empty() {
+            let names: Vec<&str> = payments.keys().map(|(_, name)| name.as_str()).collect();
+            duplicates::undo(connection, &duplicates, &names, &self.0.clock).await?;
+        }
+        let standing: Vec<(Reference, SaleId)> = sales
+            .iter()
+            .filter_map(|(payment, sales)| sales.first().map(|sale_id| (payment.clone(), *sale_id)))
+            .collect();
+        reverse(connection, &standing, &self.0.clock).await?;
+        let endings: Vec<_> = records
+            .iter()
+            .filter_map(|record| {
+                let payment = names(record)
+                    .first()
+                    .and_then(|reference| payments.get(reference).cloned());
+                let has_sale = payment.is_some_and(|payment| sales.contains_key(&payment));
+                match reversal(record) {
+                    // It ended with all reversals of its payment.
+                    Some(_) if has_sale => None,
+                    Some(_) => Some((record.event_id, SALE_MISSING)),
+                    None => Some((record.event_id, Ending::Done(None))),
+                }
+            })
+            .collect();
+        processor_events::end(connection, Part::Payment, &endings).await
+    }
+}
+
+/// Until the sale comes, or the event that says under which name it came.
+const SALE_MISSING: Ending = Ending::Parked {
+    reason: Reason::SaleMissing,
+    waits_for: None,
+    retry: None,
+};
+
+/// Locks the claims of all names of these payments, and returns the sales recorded under them by payment, ascending.
+async fn sales(
+    connection: &mut PgConnection,
+    payments: &BTreeMap<Reference, Reference>,
+) -> StorageResult<BTreeMap<Reference, BTreeSet<SaleId>>> {
+    let names: BTreeSet<&str> = payments.keys().map(|(_, name)| name.as_str()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    let mut sales: BTreeMap<Reference, BTreeSet<SaleId>> = BTreeMap::new();
+    for claim in claims::lock(connection, &names).await? {
+        let ClaimState::Recorded(sale_id) = claim.state else {
+            continue;
+        };
+        // Another program may use the same transaction_id for something else.
+        if let Some(payment) = payments.get(&(claim.program_id, claim.transaction_id)) {
+            sales.entry(payment.clone()).or_default().insert(sale_id);
+        }
+    }
+    Ok(sales)
+}
+
+fn later_ones(sales: &BTreeSet<SaleId>) -> Vec<Duplicate> {
+    let mut sales = sales.iter().copied();
+    let Some(duplicate_of) = sales.next() else {
+        return Vec::new();
+    };
+    sales
+        .map(|sale_id| Duplicate {
+            sale_id,
+            duplicate_of,
+        })
+        .collect()
+}
+
+/// The payment's names. A reversal that names no payment is one of its charge's, or of the dispute alone.
+fn names(record: &PaymentRecord) -> Vec<Reference> {
+    let reference = |id: &ProcessorId| (record.program_id, id.to_string());
+    let mut names: Vec<Reference> = record.references.iter().map(reference).collect();
+    match &record.fact {
+        Some(PaymentFact::Refunded { charge, .. }) => names.push(reference(charge)),
+        Some(PaymentFact::Disputed { dispute, .. }) if names.is_empty() => names.push(reference(dispute)),
+        _ => {}
+    }
+    names
+}
+
+fn reversal(record: &PaymentRecord) -> Option<NewReversal<'_>> {
+    let (kind, source, amount, currency): (ReversalKind, &ProcessorId, AmountCents, Currency) =
+        match record.fact.as_ref()? {
+            PaymentFact::Refunded {
+                charge,
+                refunded,
+                currency,
+            } => (ReversalKind::Refund, charge, *refunded, *currency),
+            PaymentFact::Disputed {
+                dispute,
+                withdrawn,
+                currency,
+            } => (ReversalKind::Dispute, dispute, *withdrawn, *currency),
+            PaymentFact::SubscriptionEnded { .. } | PaymentFact::Account { .. } => return None,
+        };
+    Some(NewReversal {
+        event_id: record.event_id,
+        program_id: record.program_id,
+        reference: record.references.first().unwrap_or(source).as_str(),
+        kind,
+        source: source.as_str(),
+        amount,
+        currency,
+        occurred_at: record.occurred_at,
+    })
+}

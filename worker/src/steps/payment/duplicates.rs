@@ -1,0 +1,141 @@
+//! Undoing a sale whose payment an earlier sale stands for.
+//!
+//! The books only grow: the later sale stays, wholly reversed and marked, and what was refunded of it is refunded of the one
+//! that stands. Counters and the customer forget it: they end as if its payment had been recognised in time.
+//!
+//! Locks: the caller's claims → customers → sales, commissions and balances ([`settle`]).
+
+use std::collections::HashMap;
+
+use common::domain::customer::CustomerStatus;
+use common::domain::ids::{EventId, SaleId};
+use common::domain::money::AmountCents;
+use common::domain::refund::{RefundKey, RefundRequest};
+use common::domain::text::{RefundReason, TransactionId};
+use common::messages::refund::RefundRecord;
+use common::runtime::clock::Clock;
+use common::storage::customers::{self, Customer};
+use common::storage::duplicate_sales::{self, Duplicate, Recorded, ReportedRefund};
+use common::storage::rollups::Deltas;
+use common::storage::{StorageError, StorageResult};
+use sqlx::PgConnection;
+
+use super::super::refund::settle;
+
+/// Undoes these sales. `names`: all names of their payments.
+pub async fn undo(
+    connection: &mut PgConnection,
+    duplicates: &[Duplicate],
+    names: &[&str],
+    clock: &Clock,
+) -> StorageResult<()> {
+    let ids: Vec<i64> = duplicates
+        .iter()
+        .map(|duplicate| duplicate.sale_id.get())
+        .collect();
+    let standing: HashMap<SaleId, SaleId> = duplicates
+        .iter()
+        .map(|duplicate| (duplicate.sale_id, duplicate.duplicate_of))
+        .collect();
+    let undone = duplicate_sales::find(connection, &ids).await?;
+    let customer_ids: Vec<i64> = undone.iter().map(|sale| sale.customer_id.get()).collect();
+    let customers = customers::lock(connection, &customer_ids).await?;
+    let mut refunds = Vec::new();
+    for sale in &undone {
+        if let Some(standing) = standing.get(&sale.sale_id) {
+            refunds.push((sale.sale_id, whole_refund(sale, *standing, clock)?));
+        }
+    }
+    for refund in duplicate_sales::reported_refunds(connection, &ids).await? {
+        let of = undone.iter().find(|sale| sale.sale_id == refund.sale_id);
+        if let (Some(standing), Some(sale)) = (standing.get(&refund.sale_id), of) {
+            refunds.push((*standing, carried_over(&refund, sale, clock)?));
+        }
+    }
+    let to_settle: Vec<(SaleId, &RefundRecord)> = refunds
+        .iter()
+        .map(|(sale_id, refund)| (*sale_id, refund))
+        .collect();
+    settle(connection, &to_settle, clock).await?;
+    duplicate_sales::mark(connection, duplicates, names).await?;
+    let mut deltas = Deltas::default();
+    for sale in &undone {
+        deltas.no_sale(sale);
+    }
+    for commission in duplicate_sales::commissions(connection, &ids).await? {
+        deltas.no_commission(&commission);
+    }
+    forget_purchases(connection, customers, &undone, &mut deltas).await?;
+    deltas.append(connection).await
+}
+
+fn whole_refund(sale: &Recorded, standing: SaleId, clock: &Clock) -> StorageResult<RefundRecord> {
+    let reason = format!("the payment is sale {standing} already");
+    Ok(RefundRecord {
+        event_id: EventId::new(clock.mint()),
+        refunded_at: clock.now(),
+        program_id: sale.program_id,
+        transaction_id: transaction_id(sale)?,
+        request: RefundRequest::ProcessorCumulative {
+            key: RefundKey::processor(&format!("duplicate of sale {standing}")),
+            amount: sale.amount,
+        },
+        refund_reason: RefundReason::parse(&reason).ok(),
+    })
+}
+
+/// Under the same key: a refund that was reported under both names counts once.
+fn carried_over(refund: &ReportedRefund, sale: &Recorded, clock: &Clock) -> StorageResult<RefundRecord> {
+    let corrupt = |column| StorageError::corrupt("refunds", column, sale.sale_id.get());
+    Ok(RefundRecord {
+        event_id: EventId::new(clock.mint()),
+        refunded_at: refund.refunded_at,
+        program_id: sale.program_id,
+        transaction_id: transaction_id(sale)?,
+        request: RefundRequest::Delta {
+            key: RefundKey::parse(&refund.refund_key).ok_or_else(|| corrupt("refund_key"))?,
+            amount: refund.requested_cents.and_then(AmountCents::new),
+        },
+        refund_reason: refund
+            .refund_reason
+            .as_deref()
+            .and_then(|reason| RefundReason::parse(reason).ok()),
+    })
+}
+
+fn transaction_id(sale: &Recorded) -> StorageResult<TransactionId> {
+    TransactionId::parse(&sale.transaction_id)
+        .map_err(|_| StorageError::corrupt("sale_events", "processor_event_id", sale.sale_id.get()))
+}
+
+/// A customer's first purchase is the first of those that stand; without one, the customer has not bought.
+async fn forget_purchases(
+    connection: &mut PgConnection,
+    customers: Vec<Customer>,
+    undone: &[Recorded],
+    deltas: &mut Deltas,
+) -> StorageResult<()> {
+    let mut changed = Vec::new();
+    for mut customer in customers {
+        let Some(known) = customer.first_purchase else {
+            continue;
+        };
+        let was_first = undone
+            .iter()
+            .any(|sale| sale.customer_id == customer.customer_id && sale.sold_at <= known.at);
+        if !was_first {
+            continue;
+        }
+        let first =
+            duplicate_sales::first_standing(connection, customer.program_id, customer.customer_id, known.at)
+                .await?;
+        deltas.no_conversion(customer.program_id, known);
+        match first {
+            Some(first) => deltas.conversion(customer.program_id, first),
+            None => customer.status = CustomerStatus::without_sale(customer.signup.is_some()),
+        }
+        customer.first_purchase = first;
+        changed.push(customer);
+    }
+    customers::save(connection, &changed.iter().collect::<Vec<_>>()).await
+}

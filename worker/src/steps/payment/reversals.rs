@@ -1,0 +1,94 @@
+//! What processors took back, counted on the sales of its payments.
+
+use std::collections::HashMap;
+
+use common::domain::ids::{EventId, SaleId};
+use common::domain::payment::{ReversalKind, RunningTotal};
+use common::domain::refund::{RefundKey, RefundRequest};
+use common::domain::text::{RefundReason, TransactionId};
+use common::messages::refund::RefundRecord;
+use common::runtime::clock::Clock;
+use common::storage::processor_events::{self, Ending, Part, Reason};
+use common::storage::processor_refs::Reference;
+use common::storage::processor_reversals::{self, Reversal};
+use common::storage::{StorageError, StorageResult};
+use sqlx::PgConnection;
+
+use super::super::refund::settle;
+
+/// Counts every reversal of these payments that was not counted yet on their sales, and says of all of them how their events
+/// ended. Returns how many there were. The caller holds the claims of the sales.
+///
+/// Each is one report of the total taken back so far, so that the last one says it all, whatever came before it.
+pub async fn reverse(
+    connection: &mut PgConnection,
+    payments: &[(Reference, SaleId)],
+    clock: &Clock,
+) -> StorageResult<usize> {
+    let reversals = processor_reversals::of_payments(connection, payments).await?;
+    if reversals.is_empty() {
+        return Ok(0);
+    }
+    let mut totals: HashMap<SaleId, RunningTotal> = HashMap::new();
+    for counted in reversals.iter().filter(|reversal| reversal.counted) {
+        tell(&mut totals, counted);
+    }
+    let (mut refunds, mut counted, mut endings) = (Vec::new(), Vec::new(), Vec::new());
+    for reversal in &reversals {
+        if reversal.currency != reversal.sale_currency {
+            endings.push((reversal.event_id, Ending::Stuck(Reason::CurrencyDiffers)));
+            continue;
+        }
+        endings.push((reversal.event_id, Ending::Done(None)));
+        if !reversal.counted {
+            counted.push((reversal.event_id, reversal.sale_id));
+            refunds.push((reversal.sale_id, refund(reversal, &mut totals, clock)?));
+        }
+    }
+    let to_settle: Vec<(SaleId, &RefundRecord)> = refunds
+        .iter()
+        .map(|(sale_id, refund)| (*sale_id, refund))
+        .collect();
+    settle(connection, &to_settle, clock).await?;
+    processor_reversals::count(connection, &counted).await?;
+    processor_events::end(connection, Part::Payment, &endings).await?;
+    Ok(refunds.len())
+}
+
+fn tell(
+    totals: &mut HashMap<SaleId, RunningTotal>,
+    reversal: &Reversal,
+) -> common::domain::money::AmountCents {
+    totals
+        .entry(reversal.sale_id)
+        .or_default()
+        .tell(reversal.kind, &reversal.source, reversal.amount)
+}
+
+fn refund(
+    reversal: &Reversal,
+    totals: &mut HashMap<SaleId, RunningTotal>,
+    clock: &Clock,
+) -> StorageResult<RefundRecord> {
+    let reason = match reversal.kind {
+        ReversalKind::Refund => None,
+        ReversalKind::Dispute => RefundReason::parse("disputed").ok(),
+    };
+    Ok(RefundRecord {
+        event_id: if reversal.moved {
+            EventId::new(clock.mint())
+        } else {
+            reversal.event_id
+        },
+        refunded_at: reversal.occurred_at,
+        program_id: reversal.program_id,
+        transaction_id: TransactionId::parse(&reversal.transaction_id).map_err(|_| {
+            StorageError::corrupt("sale_events", "processor_event_id", reversal.sale_id.get())
+        })?,
+        request: RefundRequest::ProcessorCumulative {
+            key: RefundKey::processor(&reversal.event_id.to_string()),
+            amount: tell(totals, reversal),
+        },
+        refund_reason: reason,
+    })
+}

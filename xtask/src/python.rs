@@ -1,0 +1,43 @@
+//! Python environments of our own, so that nothing is installed into the machine's.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::area::remove;
+use crate::interrupt::Interrupt;
+use crate::process::{self, find_all};
+use crate::servers::debian;
+
+/// Makes an environment anew with what `pip install` makes of `packages`. The caller knows when one is complete.
+pub(crate) fn make_environment<S: AsRef<OsStr>>(
+    environment: &Path,
+    packages: &[S],
+    interrupt: &Interrupt,
+) -> Result<()> {
+    if python().is_none() {
+        debian::install(&["python3", "python3-venv"], interrupt)?;
+    }
+    let python = python().context(
+        "this needs python3 with its venv module, which is not on this machine and could not be installed here (Debian: \
+         apt-get install python3-venv)",
+    )?;
+    remove(environment)?;
+    process::run(
+        Command::new(python).args(["-m", "venv"]).arg(environment),
+        interrupt,
+    )?;
+    let mut pip = Command::new(environment.join("bin/pip"));
+    pip.args(["install", "--quiet", "--disable-pip-version-check"])
+        .args(packages);
+    process::run(&mut pip, interrupt)
+}
+
+/// A Python that can make environments; on Debian that is a package of its own.
+fn python() -> Option<PathBuf> {
+    find_all("python3")
+        .into_iter()
+        .find(|python| process::output(Command::new(python).args(["-c", "import venv, ensurepip"])).is_ok())
+}
