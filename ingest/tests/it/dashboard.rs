@@ -26,7 +26,7 @@ async fn the_summary_adds_up_what_is_within_reach_without_tests() {
     stack.customer(&second, &second.bruno.code, "user-1").await;
     stack.customer(&rival, &rival.ada.code, "user-1").await;
     stack
-        .execute(&format!(
+        .execute_on_links(&format!(
             "UPDATE partner_programs SET status = 'suspended' WHERE id = {}",
             second.ada.membership
         ))

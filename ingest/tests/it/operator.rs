@@ -266,7 +266,7 @@ async fn a_program_and_a_link_made_at_the_command_line_take_clicks_and_sales() {
             .contains("another link has the code ada")
     );
     stack
-        .execute("UPDATE partner_programs SET status = 'suspended'")
+        .execute_on_links("UPDATE partner_programs SET status = 'suspended'")
         .await;
     assert!(link(&[]).await.err.contains("is not approved"));
     stack

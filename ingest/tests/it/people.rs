@@ -152,4 +152,12 @@ impl Stack {
             .await
             .unwrap();
     }
+    /// A statement about links or memberships while clicks may be being counted. The links are locked before anything
+    /// else, by ascending id, as the product does; in another order the statement and the count may wait for each other.
+    pub async fn execute_on_links(&self, statement: &str) {
+        self.execute(&format!(
+            "SELECT FROM referral_links ORDER BY id FOR NO KEY UPDATE; {statement}"
+        ))
+        .await;
+    }
 }

@@ -125,14 +125,11 @@ async fn without_a_usable_link_nothing_is_attributed() {
     let stack = Stack::start().await;
     let program = stack.program().await;
     for (link, membership) in [("inactive", "approved"), ("active", "suspended")] {
-        sqlx::query(
-            "WITH links AS (UPDATE referral_links SET status = $1) UPDATE partner_programs SET status = $2",
-        )
-        .bind(link)
-        .bind(membership)
-        .execute(stack.pool())
-        .await
-        .unwrap();
+        stack
+            .execute_on_links(&format!(
+                "UPDATE referral_links SET status = '{link}'; UPDATE partner_programs SET status = '{membership}'"
+            ))
+            .await;
         let answer = chain(&stack, &program).await;
         assert_eq!(answer.status, StatusCode::OK);
         let data = &answer.body["data"];

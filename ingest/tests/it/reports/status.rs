@@ -36,7 +36,7 @@ async fn status_follows_test_events_the_processor_and_partners() {
     let id = program.program_id;
     let path = format!("/api/tracking/status/{id}");
     stack
-        .execute("UPDATE partner_programs SET status = 'pending'")
+        .execute_on_links("UPDATE partner_programs SET status = 'pending'")
         .await;
     let fresh = stack.get(&path, &own.token).await;
     assert_eq!(fresh.status, StatusCode::OK, "{:?}", fresh.body);
@@ -46,7 +46,7 @@ async fn status_follows_test_events_the_processor_and_partners() {
     assert_eq!(data, of_nothing(id));
 
     stack
-        .execute(&format!(
+        .execute_on_links(&format!(
             "UPDATE partner_programs SET status = 'approved' WHERE id = {};
              INSERT INTO processor_connections (program_id, account_id, status, charges_enabled, connected_at)
              VALUES ({id}, 'acct_1', 'connected', true, '2026-01-02T03:04:05Z')",
