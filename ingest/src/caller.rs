@@ -5,15 +5,13 @@
 
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use common::domain::ids::ProgramId;
+use common::domain::key_rotation::KeyRotation;
 
 use crate::app::App;
 use crate::credential::Credential;
-use crate::directory::{ProgramKey, Unavailable};
+use crate::directory::Unavailable;
 use crate::error::ApiError;
-use crate::rotation;
 
 /// What the [`Credential`] came to.
 #[derive(Debug, Clone)]
@@ -28,33 +26,27 @@ pub enum Caller {
     Undecided(Unavailable),
 }
 
-/// Finds the caller and leaves it with the request.
-pub async fn identify(app: &App, mut request: Request, next: Next) -> Response {
-    let caller = match Credential::left_with(&request) {
-        Credential::MissingOrMalformed => Caller::Anonymous,
-        Credential::EmptyToken => Caller::EmptyToken,
-        Credential::Unusable | Credential::Management(_) | Credential::Session(_) => Caller::Unknown,
+/// Finds the caller and leaves it with the request. What is returned is the rotation of its key, if one is due; a key
+/// that was to be replaced by now is refused.
+pub async fn identify(app: &App, request: &mut Request) -> Result<Option<KeyRotation>, ApiError> {
+    let (caller, rotation) = match Credential::left_with(request) {
+        Credential::MissingOrMalformed => (Caller::Anonymous, None),
+        Credential::EmptyToken => (Caller::EmptyToken, None),
+        Credential::Unusable | Credential::Management(_) | Credential::Session(_) => (Caller::Unknown, None),
         Credential::Program(hash) => match app.directory.program_of_token(hash).await {
-            Ok(None) => Caller::Unknown,
-            Ok(Some(ProgramKey {
-                program_id,
-                rotation: None,
-            })) => Caller::Program(program_id),
-            Ok(Some(ProgramKey {
-                program_id,
-                rotation: Some(rotation),
-            })) => {
-                if rotation.is_over(app.clock.now()) {
-                    return ApiError::KeyRetired.into_response();
-                }
-                request.extensions_mut().insert(Caller::Program(program_id));
-                return rotation::announce(&rotation, next.run(request).await).await;
-            }
-            Err(unavailable) => Caller::Undecided(unavailable),
+            Ok(None) => (Caller::Unknown, None),
+            Ok(Some(key)) => (Caller::Program(key.program_id), key.rotation),
+            Err(unavailable) => (Caller::Undecided(unavailable), None),
         },
     };
+    if rotation
+        .as_ref()
+        .is_some_and(|rotation| rotation.is_over(app.clock.now()))
+    {
+        return Err(ApiError::KeyRetired);
+    }
     request.extensions_mut().insert(caller);
-    next.run(request).await
+    Ok(rotation)
 }
 
 impl Caller {

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use common::domain::processor::WebhookSecret;
-use common::domain::sealed::SealingKeys;
 use common::runtime::clock::Clock;
 use sqlx::PgPool;
 use tokio_util::task::TaskTracker;
 
+use crate::endpoints::Endpoints;
 use crate::inbox::Inbox;
 use crate::stripe::metadata::MetadataKeys;
 
 #[derive(Debug, Clone)]
 pub struct App {
     pub clock: Clock,
-    /// For the connection an event comes by.
+    /// For the programs behind an account.
     pub pool: PgPool,
     pub tasks: TaskTracker,
-    pub sealing_keys: Arc<SealingKeys>,
+    pub endpoints: Endpoints,
     /// What the endpoint for connected accounts is signed with.
     pub distributor_secrets: Arc<[WebhookSecret]>,
     pub metadata_keys: Arc<MetadataKeys>,

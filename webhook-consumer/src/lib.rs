@@ -7,6 +7,7 @@
 mod app;
 mod claim;
 pub mod config;
+mod endpoints;
 mod error;
 mod inbox;
 mod records;
@@ -29,6 +30,7 @@ use tokio::net::TcpListener;
 
 use crate::app::App;
 use crate::config::Config;
+use crate::endpoints::Endpoints;
 use crate::error::Refusal;
 use crate::inbox::Inbox;
 use crate::records::Streams;
@@ -62,10 +64,11 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     };
     lifecycle.tasks().spawn(relay.run(lifecycle.clone()));
     let health = health::router(pool.clone(), streams.payments.clone());
+    let sealing_keys = Arc::new(config.secrets.sealing_keys());
     let app = App {
+        endpoints: Endpoints::start(pool.clone(), sealing_keys, clock.clone(), &lifecycle),
         clock,
         tasks: lifecycle.tasks().clone(),
-        sealing_keys: Arc::new(config.secrets.sealing_keys()),
         distributor_secrets: config.stripe.stripe_distributor_secrets.into(),
         metadata_keys,
         inbox: Inbox::start(pool.clone(), streams, &lifecycle),

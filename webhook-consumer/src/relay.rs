@@ -141,10 +141,10 @@ async fn accounts(
     due: &[DueEvent],
 ) -> StorageResult<HashMap<ProgramId, ProcessorId>> {
     let programs: BTreeSet<ProgramId> = due.iter().map(|event| event.program_id).collect();
-    let mut accounts = HashMap::new();
-    for program_id in programs {
-        let found = processor_connections::find(connection, program_id).await?;
-        accounts.extend(found.map(|found| (program_id, found.account_id)));
-    }
-    Ok(accounts)
+    let programs: Vec<ProgramId> = programs.into_iter().collect();
+    let found = processor_connections::find_all(connection, &programs).await?;
+    found
+        .into_iter()
+        .map(|(program_id, connection)| Ok((program_id, connection?.account_id)))
+        .collect()
 }

@@ -26,7 +26,10 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
     let step = Step::start("Building the release");
     let mut build = cargo(checkout);
     build.args(["build", "--release", "--bins", "--features=xtask/bench"]);
-    build.args(["ingest", "worker", "ctl", "xtask"].map(|package| format!("--package={package}")));
+    build.args(
+        ["ingest", "worker", "webhook-consumer", "ctl", "xtask"]
+            .map(|package| format!("--package={package}")),
+    );
     process::run(&mut build, interrupt)?;
     step.done("built");
     let program = checkout.released().bin_dir.join("xtask");

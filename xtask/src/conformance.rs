@@ -88,9 +88,8 @@ fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<PathBuf> {
 
 fn service_env(area: &Area, servers: &Servers, database_url: &str, prefix: &str) -> Result<EnvFile> {
     let mut env = keys::read_or_create(area)?;
+    env.set_all(servers.urls());
     env.set("DATABASE_URL", database_url);
-    env.set("NATS_URL", &servers.nats_url);
-    env.set("REDIS_URL", &servers.redis_url);
     env.set("STREAM_PREFIX", prefix);
     env.set("STREAM_MAX_BYTES", (64 << 20).to_string());
     for limit in [

@@ -129,9 +129,7 @@ fn build(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
 /// What every process of ours is started with.
 fn service_env(area: &Area, servers: &Servers) -> Result<EnvFile> {
     let mut env = keys::read_or_create(area)?;
-    env.set("DATABASE_URL", &servers.database_url);
-    env.set("NATS_URL", &servers.nats_url);
-    env.set("REDIS_URL", &servers.redis_url);
+    env.set_all(servers.urls());
     if env::var_os("STREAM_MAX_BYTES").is_none() {
         env.set("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string());
     }
@@ -153,13 +151,8 @@ fn prepare_database(
     let step = Step::start("Seeding the demo program");
     let printed = EnvFile::parse(&process::output(ctl(checkout, env, before).arg("seed-demo"))?);
     let mut demo = EnvFile::default();
-    for (name, value) in before
-        .iter()
-        .chain(printed.iter())
-        .filter(|(name, _)| name.starts_with(DEMO_PREFIX))
-    {
-        demo.set(name, value);
-    }
+    let known = before.iter().chain(printed.iter());
+    demo.set_all(known.filter(|(name, _)| name.starts_with(DEMO_PREFIX)));
     if demo.get("DEMO_API_KEY").is_none() {
         note("the demo program's key was shown to somebody else; `cargo xtask dev --reset` makes a new one");
     }
@@ -196,12 +189,8 @@ fn shell_env(servers: &Servers, services: &[Service], demo: &EnvFile) -> Result<
     let mut env = EnvFile::default();
     env.set("BASE_URL", url(INGEST)?);
     env.set("WEBHOOK_URL", url(WEBHOOK_CONSUMER)?);
-    env.set("DATABASE_URL", &servers.database_url);
-    env.set("NATS_URL", &servers.nats_url);
-    env.set("REDIS_URL", &servers.redis_url);
-    for (name, value) in demo.iter() {
-        env.set(name, value);
-    }
+    env.set_all(servers.urls());
+    env.set_all(demo.iter());
     Ok(env)
 }
 

@@ -84,6 +84,12 @@ impl EnvFile {
         }
     }
 
+    pub(crate) fn set_all<'a>(&mut self, entries: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        for (name, value) in entries {
+            self.set(name, value);
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries
             .iter()

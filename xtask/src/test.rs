@@ -86,11 +86,7 @@ fn runners(checkout: &Checkout, args: &[String]) -> Vec<Command> {
 }
 
 fn with_servers<'a>(runner: &'a mut Command, checkout: &Checkout, servers: &Servers) -> &'a mut Command {
-    runner
-        .env("DATABASE_URL", &servers.database_url)
-        .env("NATS_URL", &servers.nats_url)
-        .env("REDIS_URL", &servers.redis_url)
-        .env("RT_BIN_DIR", &checkout.bin_dir);
+    runner.envs(servers.urls()).env("RT_BIN_DIR", &checkout.bin_dir);
     // Some tests stop a server under load; they start one for themselves.
     if let Some(postgres) = &servers.postgres {
         runner.env("RT_POSTGRES_BIN", &postgres.bin_dir);

@@ -5,6 +5,9 @@
 //! so at low load a batch is one request and costs no extra delay, and at high load batches grow until the cost per
 //! request is small.
 //!
+//! A batch that is smaller than the one that left before it goes on collecting until it is as large, or one that runs
+//! ends. Otherwise every large batch would be followed by one of the single request that came next, at the same cost.
+//!
 //! Bounds: `queue` requests wait, `max_records` and `max_weight` limit a batch, `in_flight` batches run. A request
 //! heavier than `max_weight` travels alone.
 //!
@@ -16,9 +19,10 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
 /// See the module's bounds.
@@ -119,12 +123,21 @@ async fn dispatch<Req, Res, F>(
     Res: Send + 'static,
     F: Future<Output = Vec<Res>> + Send + 'static,
 {
-    let running = Arc::new(Semaphore::new(collector.bounds.in_flight.max(1)));
+    let slots = Arc::new(Semaphore::new(collector.bounds.in_flight.max(1)));
+    let others = Arc::new(Others::default());
+    let mut size_before = 0;
     while let Some(first) = collector.first().await {
-        let Ok(permit) = Arc::clone(&running).acquire_owned().await else {
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
             return;
         };
-        let (requests, answers) = collector.collect(first);
+        let mut batch = Forming::new(first, collector.weigh);
+        collector.collect(&mut batch);
+        collector.collect_until(size_before, &mut batch, &others).await;
+        size_before = batch.requests.len();
+        let running = others.one_more(slot);
+        let Forming {
+            requests, answers, ..
+        } = batch;
         tracing::trace!(batcher = collector.bounds.name, records = requests.len(), "batch");
         let expected = answers.len();
         let name = collector.bounds.name;
@@ -132,7 +145,7 @@ async fn dispatch<Req, Res, F>(
         tasks.spawn(async move {
             let results = batch.await;
             // The next batch may leave while these submitters are woken.
-            drop(permit);
+            drop(running);
             if results.len() != expected {
                 tracing::error!(
                     batcher = name,
@@ -147,6 +160,56 @@ async fn dispatch<Req, Res, F>(
                 let _ = answer.send(result);
             }
         });
+    }
+}
+
+/// Batches that run, and how many have ended.
+#[derive(Default)]
+struct Others {
+    running: AtomicUsize,
+    ended: AtomicUsize,
+    end: Notify,
+}
+
+/// Ends with the batch, however it ends.
+struct Running {
+    others: Arc<Others>,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Others {
+    fn one_more(self: &Arc<Self>, slot: OwnedSemaphorePermit) -> Running {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        Running {
+            others: Arc::clone(self),
+            _slot: slot,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.others.running.fetch_sub(1, Ordering::Relaxed);
+        self.others.ended.fetch_add(1, Ordering::Relaxed);
+        // Wakes after both have changed, and is kept when nobody waits yet.
+        self.others.end.notify_one();
+    }
+}
+
+/// A batch that has not left yet.
+struct Forming<Req, Res> {
+    requests: Vec<Req>,
+    answers: Vec<oneshot::Sender<Res>>,
+    weight: usize,
+}
+
+impl<Req, Res> Forming<Req, Res> {
+    fn new(first: Queued<Req, Res>, weigh: fn(&Req) -> usize) -> Self {
+        Self {
+            weight: weigh(&first.request),
+            requests: vec![first.request],
+            answers: vec![first.answer],
+        }
     }
 }
 
@@ -166,23 +229,48 @@ impl<Req, Res> Collector<Req, Res> {
         }
     }
 
-    fn collect(&mut self, first: Queued<Req, Res>) -> (Vec<Req>, Vec<oneshot::Sender<Res>>) {
-        let expected = (self.waiting.len() + 1).min(self.bounds.max_records);
-        let (mut requests, mut answers) = (Vec::with_capacity(expected), Vec::with_capacity(expected));
-        let mut weight = (self.weigh)(&first.request);
-        requests.push(first.request);
-        answers.push(first.answer);
-        while requests.len() < self.bounds.max_records {
+    /// Takes in what is queued.
+    fn collect(&mut self, batch: &mut Forming<Req, Res>) {
+        let expected = self.waiting.len().min(self.bounds.max_records);
+        batch.requests.reserve(expected);
+        batch.answers.reserve(expected);
+        while self.has_room(batch) {
             let Ok(next) = self.waiting.try_recv() else { break };
-            weight = weight.saturating_add((self.weigh)(&next.request));
-            if weight > self.bounds.max_weight {
-                self.overflow = Some(next);
-                break;
-            }
-            requests.push(next.request);
-            answers.push(next.answer);
+            self.add(batch, next);
         }
-        (requests, answers)
+    }
+
+    /// Goes on collecting while the batch is smaller than `size` and all batches go on running that ran when this began.
+    async fn collect_until(&mut self, size: usize, batch: &mut Forming<Req, Res>, others: &Others) {
+        let ended = others.ended.load(Ordering::Relaxed);
+        while batch.requests.len() < size
+            && self.has_room(batch)
+            && others.running.load(Ordering::Relaxed) > 0
+            && others.ended.load(Ordering::Relaxed) == ended
+        {
+            tokio::select! {
+                () = others.end.notified() => {}
+                next = self.waiting.recv() => match next {
+                    Some(next) => self.add(batch, next),
+                    None => break,
+                },
+            }
+        }
+    }
+
+    const fn has_room(&self, batch: &Forming<Req, Res>) -> bool {
+        self.overflow.is_none() && batch.requests.len() < self.bounds.max_records
+    }
+
+    fn add(&mut self, batch: &mut Forming<Req, Res>, next: Queued<Req, Res>) {
+        let weight = batch.weight.saturating_add((self.weigh)(&next.request));
+        if weight > self.bounds.max_weight {
+            self.overflow = Some(next);
+            return;
+        }
+        batch.weight = weight;
+        batch.requests.push(next.request);
+        batch.answers.push(next.answer);
     }
 }
 
@@ -285,6 +373,54 @@ mod tests {
             batches.extend(batch);
         }
         assert_eq!(batches, [4, 5, 6, 50, 1, 1, 1, 1]);
+    }
+
+    #[tokio::test]
+    async fn a_batch_waits_until_it_is_as_large_as_the_one_before() {
+        let bounds = Bounds {
+            in_flight: 2,
+            ..BOUNDS
+        };
+        let mut stage = stage(bounds);
+        let mut all = vec![submit(&stage, 0)];
+        assert_eq!(stage.batches.recv().await.unwrap(), [0]);
+        all.extend((1..=3).map(|n| submit(&stage, n)));
+        assert_eq!(stage.batches.recv().await.unwrap(), [1, 2, 3]);
+        // Both run. Of the next one's requests the first two wait for the slot, and then for company.
+        all.extend((4..=5).map(|n| submit(&stage, n)));
+        stage.gate.add_permits(1);
+        settle().await;
+        assert!(stage.batches.try_recv().is_err(), "smaller than the one before");
+        all.push(submit(&stage, 6));
+        settle().await;
+        assert_eq!(stage.batches.try_recv().unwrap(), [4, 5, 6]);
+        stage.gate.add_permits(2);
+        for handle in all {
+            handle.await.unwrap().unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_small_batch_leaves_when_another_ends() {
+        let bounds = Bounds {
+            in_flight: 3,
+            ..BOUNDS
+        };
+        let mut stage = stage(bounds);
+        let mut all = vec![submit(&stage, 0)];
+        assert_eq!(stage.batches.recv().await.unwrap(), [0]);
+        all.extend((1..=3).map(|n| submit(&stage, n)));
+        assert_eq!(stage.batches.recv().await.unwrap(), [1, 2, 3]);
+        all.push(submit(&stage, 4));
+        settle().await;
+        assert!(stage.batches.try_recv().is_err(), "smaller than the one before");
+        stage.gate.add_permits(1);
+        settle().await;
+        assert_eq!(stage.batches.try_recv().unwrap(), [4]);
+        stage.gate.add_permits(2);
+        for handle in all {
+            handle.await.unwrap().unwrap();
+        }
     }
 
     #[tokio::test]

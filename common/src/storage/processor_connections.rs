@@ -71,35 +71,66 @@ impl SealedSecret {
     }
 }
 
-pub async fn find(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<Option<Connection>> {
-    let row = sqlx::query!(
-        "SELECT account_id, webhook_endpoint_id, status, charges_enabled, payouts_enabled, connected_at,
-                webhook_secret_sealed, previous_webhook_secret_sealed, previous_webhook_secret_until
-         FROM processor_connections WHERE program_id = $1",
-        program_id.get(),
-    )
-    .fetch_optional(connection)
-    .await?;
-    row.map(|row| {
-        let corrupt = |column| StorageError::corrupt("processor_connections", column, program_id.get());
+/// One row, as it stands there.
+struct Row {
+    program_id: i64,
+    account_id: String,
+    webhook_endpoint_id: Option<String>,
+    status: String,
+    charges_enabled: bool,
+    payouts_enabled: bool,
+    connected_at: Option<DateTime<Utc>>,
+    webhook_secret_sealed: Option<Vec<u8>>,
+    previous_webhook_secret_sealed: Option<Vec<u8>>,
+    previous_webhook_secret_until: Option<DateTime<Utc>>,
+}
+
+impl Row {
+    fn connection(self) -> StorageResult<Connection> {
+        let corrupt = |column| StorageError::corrupt("processor_connections", column, self.program_id);
         Ok(Connection {
-            account_id: ProcessorId::parse(&row.account_id).map_err(|_| corrupt("account_id"))?,
-            webhook_endpoint_id: row
+            account_id: ProcessorId::parse(&self.account_id).map_err(|_| corrupt("account_id"))?,
+            webhook_endpoint_id: self
                 .webhook_endpoint_id
                 .map(|id| ProcessorId::parse(&id).map_err(|_| corrupt("webhook_endpoint_id")))
                 .transpose()?,
-            status: ConnectionStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
-            charges_enabled: row.charges_enabled,
-            payouts_enabled: row.payouts_enabled,
-            connected_at: row.connected_at,
-            secret: row.webhook_secret_sealed.map(SealedSecret),
-            previous: row
+            status: ConnectionStatus::parse(&self.status).ok_or_else(|| corrupt("status"))?,
+            charges_enabled: self.charges_enabled,
+            payouts_enabled: self.payouts_enabled,
+            connected_at: self.connected_at,
+            secret: self.webhook_secret_sealed.map(SealedSecret),
+            previous: self
                 .previous_webhook_secret_sealed
                 .map(SealedSecret)
-                .zip(row.previous_webhook_secret_until),
+                .zip(self.previous_webhook_secret_until),
         })
-    })
-    .transpose()
+    }
+}
+
+pub async fn find(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<Option<Connection>> {
+    let mut found = find_all(connection, &[program_id]).await?;
+    found.pop().map(|(_, connection)| connection).transpose()
+}
+
+/// Those of these programs that have one. A row that cannot be read is an error of its own program alone.
+pub async fn find_all(
+    connection: &mut PgConnection,
+    program_ids: &[ProgramId],
+) -> StorageResult<Vec<(ProgramId, StorageResult<Connection>)>> {
+    let ids: Vec<i64> = program_ids.iter().map(|program_id| program_id.get()).collect();
+    let rows = sqlx::query_as!(
+        Row,
+        "SELECT program_id, account_id, webhook_endpoint_id, status, charges_enabled, payouts_enabled, connected_at,
+                webhook_secret_sealed, previous_webhook_secret_sealed, previous_webhook_secret_until
+         FROM processor_connections WHERE program_id = ANY($1)",
+        &ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (ProgramId::new(row.program_id), row.connection()))
+        .collect())
 }
 
 /// Lets one change of a program's connection at a time through, whether there is a connection yet or not: of two that

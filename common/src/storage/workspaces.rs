@@ -1,10 +1,12 @@
 //! `workspaces`, their members and what those may do.
 
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::window::Window;
 use super::{StorageError, StorageResult};
 use crate::domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
+use crate::domain::money::Currency;
 use crate::domain::permission::{Permission, ProgramPermissions, ProgramScope, Role};
 use crate::domain::program::ProgramStatus;
 use crate::domain::text::Text;
@@ -124,6 +126,9 @@ pub async fn add_member(
 pub struct ProgramStanding {
     pub workspace_id: WorkspaceId,
     pub status: ProgramStatus,
+    /// What its totals are in.
+    pub currency: Currency,
+    pub created_at: DateTime<Utc>,
     /// The user's role in the program's workspace; `None` for a stranger, and when nobody was asked about.
     pub role: Option<Role>,
     /// What they were given for this program.
@@ -137,7 +142,7 @@ pub async fn program_standing(
     user_id: Option<UserId>,
 ) -> StorageResult<Option<ProgramStanding>> {
     let row = sqlx::query!(
-        r#"SELECT p.workspace_id, p.status, m.role AS "role?", g.permissions AS "permissions?"
+        r#"SELECT p.workspace_id, p.status, p.currency, p.created_at, m.role AS "role?", g.permissions AS "permissions?"
            FROM programs p
            LEFT JOIN workspace_members m ON m.workspace_id = p.workspace_id AND m.user_id = $2
            LEFT JOIN member_permissions g ON g.member_id = m.id AND g.program_id = p.id
@@ -153,6 +158,8 @@ pub async fn program_standing(
         Ok(ProgramStanding {
             workspace_id: WorkspaceId::new(row.workspace_id),
             status: ProgramStatus::parse(&row.status).ok_or_else(|| corrupt("programs", "status"))?,
+            currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("programs", "currency"))?,
+            created_at: row.created_at,
             role: row
                 .role
                 .map(|role| Role::parse(&role).ok_or_else(|| corrupt("workspace_members", "role")))

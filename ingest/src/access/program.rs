@@ -1,6 +1,8 @@
 //! Rights over one program.
 
+use chrono::{DateTime, Utc};
 use common::domain::ids::{ProgramId, WorkspaceId};
+use common::domain::money::Currency;
 use common::domain::permission::Permission;
 use common::domain::program::ProgramStatus;
 use common::storage::workspaces::{self, ProgramStanding};
@@ -22,6 +24,9 @@ pub const fn archived() -> ApiError {
 pub struct ProgramAccess {
     pub program_id: ProgramId,
     pub workspace_id: WorkspaceId,
+    /// What the program's totals are in.
+    pub currency: Currency,
+    pub created_at: DateTime<Utc>,
     status: ProgramStatus,
 }
 
@@ -30,6 +35,8 @@ impl ProgramAccess {
         Self {
             program_id,
             workspace_id: standing.workspace_id,
+            currency: standing.currency,
+            created_at: standing.created_at,
             status: standing.status,
         }
     }

@@ -3,21 +3,26 @@
 //! task of its own; where requests are counted, whose program key it is.
 //!
 //! A route has any of them, always in this order: what is refused further in was counted further out. They are functions
-//! that call each other, in two layers around CORS and not one each: a layer costs every request copies of all that it
-//! surrounds.
+//! that call each other, in one layer and not one each: a layer costs every request a copy of all that it surrounds, and
+//! of those the router itself makes it again for each one around it.
 //!
 //! Each stands here twice: as it is put around a route ([`Layers::around`]), and as the route's description tells
 //! of it ([`Layers::describe`]).
 
 pub mod described;
 
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::MethodRouter;
+use axum::routing::{MethodRouter, Route};
+use futures::future::BoxFuture;
+use tower::layer::layer_fn;
+use tower::{Layer, Service, service_fn};
 use tower_http::cors::{Any, CorsLayer};
 use tracing::Instrument;
 
@@ -28,7 +33,7 @@ use crate::error::ApiError;
 use crate::limits::Budget;
 use crate::request_id::X_REQUEST_ID;
 use crate::routes::method_not_allowed;
-use crate::{access, caller, client_address, limits, request_id};
+use crate::{access, caller, client_address, limits, request_id, rotation};
 
 /// Which answers carry the id of their request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,11 +57,33 @@ pub struct Layers {
 }
 
 /// What the layers work with.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Surroundings {
     layers: Layers,
     app: App,
     proxies: TrustedProxies,
+    cors: Option<CorsLayer>,
+    route: Route,
+}
+
+/// A route with all that surrounds it.
+#[derive(Debug, Clone)]
+struct Surrounded(Arc<Surroundings>);
+
+impl Service<Request> for Surrounded {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // As routes are, always.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let around = Arc::clone(&self.0);
+        Box::pin(async move { Ok(receive(around, request).await) })
+    }
 }
 
 impl Layers {
@@ -66,53 +93,65 @@ impl Layers {
         app: &App,
         proxies: &TrustedProxies,
     ) -> MethodRouter<App> {
-        let surroundings = Surroundings {
-            layers: self,
-            app: app.clone(),
-            proxies: proxies.clone(),
-        };
         if self.budget.is_some() || self.managed {
             // A method that is none of the route's is inside the layers too: answers, preflights among them, are whole.
-            route = route
-                .fallback(method_not_allowed)
-                .layer(from_fn_with_state(surroundings.clone(), admit));
+            route = route.fallback(method_not_allowed);
         }
-        if self.browsers {
-            route = route.layer(browsers());
-        }
-        route.layer(from_fn_with_state(surroundings, receive))
+        let (app, proxies) = (app.clone(), proxies.clone());
+        route.layer(layer_fn(move |route| {
+            Surrounded(Arc::new(Surroundings {
+                layers: self,
+                app: app.clone(),
+                proxies: proxies.clone(),
+                cors: self.browsers.then(browsers),
+                route,
+            }))
+        }))
     }
 }
 
 /// Whose request it is and what it is called, in logs and in the answer.
-async fn receive(State(around): State<Surroundings>, mut request: Request, next: Next) -> Response {
+async fn receive(around: Arc<Surroundings>, mut request: Request) -> Response {
     client_address::leave_with(&mut request, &around.proxies);
-    if around.layers.identified == Identified::Never {
-        return next.run(request).await;
+    let identified = around.layers.identified;
+    if identified == Identified::Never {
+        return share(around, request).await;
     }
     let id = request_id::leave_with(&mut request, &around.app.clock);
     let span = tracing::info_span!("request", request_id = id.to_str().unwrap_or_default());
-    let mut response = next.run(request).instrument(span).await;
+    let mut response = share(around, request).instrument(span).await;
     let failed = response.status() == StatusCode::INTERNAL_SERVER_ERROR;
-    if around.layers.identified == Identified::Always || failed {
+    if identified == Identified::Always || failed {
         response.headers_mut().insert(X_REQUEST_ID, id);
     }
     response
 }
 
+/// Lets pages of other sites read the answer, where they may call.
+async fn share(around: Arc<Surroundings>, request: Request) -> Response {
+    let Some(cors) = around.cors.clone() else {
+        return admit(around, request).await;
+    };
+    let admit = service_fn(move |request| {
+        let around = Arc::clone(&around);
+        async move { Ok::<_, Infallible>(admit(around, request).await) }
+    });
+    let Ok(response) = cors.layer(admit).call(request).await;
+    response
+}
+
 /// Counts the request, answers 429 if it is too many, and gives every answer the limit's headers.
-async fn admit(State(around): State<Surroundings>, mut request: Request, next: Next) -> Response {
-    let Surroundings { layers, app, .. } = around;
-    let Some(budget) = layers.budget else {
-        return permit(layers, app, request, next).await;
+async fn admit(around: Arc<Surroundings>, mut request: Request) -> Response {
+    let Some(budget) = around.layers.budget else {
+        return permit(around, request).await;
     };
     let credential = Credential::of(request.headers());
     request.extensions_mut().insert(credential);
     let client = request.extensions().get::<ClientAddress>().copied();
-    let counted = limits::count_request(&app, budget, credential, client).await;
+    let counted = limits::count_request(&around.app, budget, credential, client).await;
     let mut response = match counted.refusal() {
         Some(refusal) => refusal.into_response(),
-        None => permit(layers, app, request, next).await,
+        None => permit(around, request).await,
     };
     counted.announce(response.headers_mut());
     response
@@ -120,14 +159,14 @@ async fn admit(State(around): State<Surroundings>, mut request: Request, next: N
 
 /// A management route works in a task of its own: somebody who hangs up must not leave a transaction half done. What it
 /// answers is nobody else's to keep.
-async fn permit(layers: Layers, app: App, request: Request, next: Next) -> Response {
-    if !layers.managed {
-        return call(layers, app, request, next).await;
+async fn permit(around: Arc<Surroundings>, request: Request) -> Response {
+    if !around.layers.managed {
+        return identify(around, request).await;
     }
-    if let Err(refusal) = access::same_origin(&app, &request) {
+    if let Err(refusal) = access::same_origin(&around.app, &request) {
         return refusal.into_response();
     }
-    let work = tokio::spawn(call(layers, app, request, next).in_current_span());
+    let work = tokio::spawn(identify(around, request).in_current_span());
     let mut response = work
         .await
         .unwrap_or_else(|error| ApiError::unexpected(error).into_response());
@@ -137,11 +176,22 @@ async fn permit(layers: Layers, app: App, request: Request, next: Next) -> Respo
     response
 }
 
-async fn call(layers: Layers, app: App, request: Request, next: Next) -> Response {
-    if layers.budget.is_none() {
-        return next.run(request).await;
+/// Finds out whose key a request carries, where requests are counted. A key that is due for rotation is announced in the
+/// answer; one whose time is over is refused.
+async fn identify(around: Arc<Surroundings>, mut request: Request) -> Response {
+    if around.layers.budget.is_none() {
+        return answer(&around, request).await;
     }
-    caller::identify(&app, request, next).await
+    match caller::identify(&around.app, &mut request).await {
+        Ok(None) => answer(&around, request).await,
+        Ok(Some(rotation)) => rotation::announce(&rotation, answer(&around, request).await).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+async fn answer(around: &Surroundings, request: Request) -> Response {
+    let Ok(response) = around.route.clone().call(request).await;
+    response
 }
 
 /// Any site may send clicks and leads from its pages. Preflights are answered here, before the limits count.

@@ -9,21 +9,21 @@ use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderName};
 use common::domain::ids::{EventId, ProgramId};
-use common::domain::processor::{ProcessorId, WebhookSecret};
+use common::domain::processor::ProcessorId;
 use common::runtime::batch::SubmitError;
 use common::runtime::body;
 use common::runtime::retry::retry;
+use common::storage::StorageError;
 use common::storage::processor_connections;
 use common::storage::processor_events::NewProcessorEvent;
-use common::storage::{StorageError, StorageResult};
 use serde_json::{Value, json};
-use sqlx::PgPool;
 
 use super::event::Event;
 use super::recipients::{Endpoint, Share, shares};
 use super::signature::{SignatureError, SignatureHeader};
 use super::translate::translate;
 use crate::app::App;
+use crate::endpoints::{LookupError, OwnEndpoint};
 use crate::error::Refusal;
 use crate::inbox::{Arrival, RETRY, ReceiveError};
 use crate::records::Records;
@@ -32,31 +32,23 @@ const STRIPE_SIGNATURE: HeaderName = HeaderName::from_static("stripe-signature")
 
 type Answer = Result<Json<Value>, Refusal>;
 
-/// What a program's own endpoint is known by.
-#[derive(Debug, Default)]
-struct OwnEndpoint {
-    account_id: Option<ProcessorId>,
-    secrets: Vec<WebhookSecret>,
-}
-
 /// A program that is not there or has no secret answers as a wrong signature does: nobody learns which programs there are.
 pub async fn program(State(app): State<App>, Path(program_id): Path<String>, request: Request) -> Answer {
     let (headers, body) = read(&app, request).await?;
     let signature = recent_signature(&app, &headers)?;
-    let program_id = program_id.parse().map(ProgramId::new).ok();
-    let endpoint = match program_id {
-        Some(program_id) => own_endpoint(&app, program_id).await?,
-        None => OwnEndpoint::default(),
+    let own = match program_id.parse().map(ProgramId::new) {
+        Ok(program_id) => own_endpoint(&app, program_id).await?.map(|own| (program_id, own)),
+        Err(_) => None,
     };
-    signature.verify(&body, &endpoint.secrets, app.clock.now())?;
+    // As much work without an endpoint as with one.
+    let secrets = own.as_ref().map_or(&[][..], |(_, own)| &own.secrets);
+    signature.verify(&body, secrets, app.clock.now())?;
     let event = Event::parse(&body)?;
-    let (Some(program_id), Some(account_id)) = (program_id, endpoint.account_id) else {
-        return Err(SignatureError::Mismatch.into());
-    };
+    let (program_id, own) = own.ok_or(SignatureError::Mismatch)?;
     let endpoint = async || {
         Ok(Endpoint::Program {
             program_id,
-            account_id,
+            account_id: own.account_id,
         })
     };
     take_in(&app, &body, &event, endpoint).await
@@ -92,45 +84,23 @@ fn recent_signature<'h>(app: &App, headers: &'h HeaderMap) -> Result<SignatureHe
     Ok(signature)
 }
 
-async fn own_endpoint(app: &App, program_id: ProgramId) -> Result<OwnEndpoint, Refusal> {
-    let (keys, now) = (app.sealing_keys.clone(), app.clock.now());
-    looked_up(app, move |pool| {
-        let keys = keys.clone();
-        async move {
-            let mut connection = pool.acquire().await?;
-            let Some(found) = processor_connections::find(&mut connection, program_id).await? else {
-                return Ok(OwnEndpoint::default());
-            };
-            Ok(OwnEndpoint {
-                secrets: found.accepted_secrets(&keys, program_id, now)?,
-                account_id: Some(found.account_id),
-            })
-        }
+async fn own_endpoint(app: &App, program_id: ProgramId) -> Result<Option<OwnEndpoint>, Refusal> {
+    app.endpoints.of(program_id).await.map_err(|error| match error {
+        LookupError::Submit(SubmitError::Overloaded) => Refusal::Overloaded,
+        error => Refusal::unavailable(error),
     })
-    .await
-}
-
-async fn bound_programs(app: &App, account_id: ProcessorId) -> Result<Vec<ProgramId>, Refusal> {
-    looked_up(app, move |pool| {
-        let account_id = account_id.clone();
-        async move {
-            let mut connection = pool.acquire().await?;
-            processor_connections::programs_of(&mut connection, &account_id).await
-        }
-    })
-    .await
 }
 
 /// In a task of its own: a sender that hangs up leaves no connection in the middle of something.
-async fn looked_up<T, F>(app: &App, look: impl Fn(PgPool) -> F + Send + Sync + 'static) -> Result<T, Refusal>
-where
-    T: Send + 'static,
-    F: Future<Output = StorageResult<T>> + Send + 'static,
-{
+async fn bound_programs(app: &App, account_id: ProcessorId) -> Result<Vec<ProgramId>, Refusal> {
     let pool = app.pool.clone();
-    let looking = async move { retry(&RETRY, || look(pool.clone()), StorageError::is_transient).await };
-    let done = app.tasks.spawn(looking).await;
-    done.map_err(Refusal::unavailable)?.map_err(Refusal::unavailable)
+    let look = async move {
+        let look =
+            async || processor_connections::programs_of(&mut *pool.acquire().await?, &account_id).await;
+        retry(&RETRY, look, StorageError::is_transient).await
+    };
+    let found = app.tasks.spawn(look).await;
+    found.map_err(Refusal::unavailable)?.map_err(Refusal::unavailable)
 }
 
 /// Stores what is of use, and answers once that is durable.

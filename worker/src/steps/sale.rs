@@ -30,6 +30,7 @@ use common::storage::claims::{self, Claim, ClaimState};
 use common::storage::refunds::{self, ParkedRefund};
 use common::storage::rollups::Deltas;
 use common::storage::subscriptions::SubscriptionKey;
+use common::storage::transaction::begin;
 use common::storage::{StorageResult, processor_events, programs, sales};
 use sqlx::PgConnection;
 
@@ -96,7 +97,7 @@ impl Step for SaleStep {
 
     async fn run(&self, batch: &[Delivered<SaleRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&SaleRecord> = batch.iter().map(|delivered| &delivered.record).collect();
-        let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
+        let mut transaction = begin(&self.0.pool, records.len()).await.map_err(storage_failed)?;
         let done = self
             .record(&mut transaction, &records)
             .await

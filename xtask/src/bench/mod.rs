@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: a release build under load, on servers of its own that start empty.
 //!
 //! Built with the feature `bench` and for unit tests only: the everyday command has `bench_release.rs` in its place. Parts: the
-//! load ([`load`], with requests made ahead by [`template`] and [`requests`]), what it measured ([`outcome`], [`usage`]), the
+//! load ([`load`], with requests made ahead by [`template`], [`requests`] and
+//! [`payments`]), what it measured ([`outcome`], [`usage`]), the
 //! place it goes to ([`place`], with programs and customers from [`market`]), what it is compared with ([`ceilings`],
 //! [`rival`]), what is told of it ([`report`], [`page`]), and one module a scenario. Load, service and servers share this
 //! machine, so figures compare with each other, not with those of another machine.
@@ -15,6 +16,7 @@ mod load;
 mod market;
 mod outcome;
 mod page;
+mod payments;
 mod place;
 mod plot;
 mod report;

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use async_nats::jetstream;
+use common::domain::sealed::SealingKeys;
+use common::runtime::config::SecretKey;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, PgPool};
 use tokio::runtime::Runtime;
@@ -105,6 +107,13 @@ impl<'a> Place<'a> {
         ctl(&self.checkout, &self.env, args)
     }
 
+    /// What the services seal secrets with.
+    pub(super) fn sealing_keys(&self) -> Result<SealingKeys> {
+        let key = self.env.get("SECRETS_KEYS").context("there is no SECRETS_KEYS")?;
+        let key: SecretKey = key.parse()?;
+        Ok(SealingKeys::new(key.expose(), &[]))
+    }
+
     /// Starts a program of the service under a name, and returns once it is ready.
     pub(super) fn start(&mut self, name: &'static str, program: &str) -> Result<SocketAddr> {
         let env = self.env.clone();
@@ -196,16 +205,31 @@ impl<'a> Place<'a> {
         let batches = self.batches()?;
         Ok(Measured {
             costs: after.per_request(&before, outcome.ok(), outcome.driver_cpu),
-            messages: batches.messages - batches_before.messages,
+            records_a_message: self.packing(&batches_before, &batches)?,
             commits: batches.commits - batches_before.commits,
             outcome,
         })
     }
 
+    /// Of the stream that got the most.
+    fn packing(&self, before: &Batches, after: &Batches) -> Result<Vec<usize>> {
+        let grown = streams::FUNNEL
+            .into_iter()
+            .zip(before.last_messages.into_iter().zip(after.last_messages));
+        match grown.max_by_key(|(_, (before, after))| after - before) {
+            Some((subject, (before, after))) if after > before => {
+                let context = self.jetstream()?;
+                self.runtime
+                    .block_on(streams::records_a_message(&context, subject, before, after))
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
     fn batches(&self) -> Result<Batches> {
         let context = self.jetstream()?;
         Ok(Batches {
-            messages: self.runtime.block_on(streams::published(&context))?,
+            last_messages: self.runtime.block_on(streams::last_messages(&context))?,
             commits: self
                 .count("SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")?,
         })
@@ -299,15 +323,15 @@ pub(super) struct Measured {
     pub(super) outcome: Outcome,
     /// CPU µs a request, of each process.
     pub(super) costs: Vec<(String, f64)>,
-    /// Packed ones, on the streams.
-    pub(super) messages: u64,
+    /// Of a sample of the stream's messages, in ascending order; empty where nothing went to a stream.
+    pub(super) records_a_message: Vec<usize>,
     /// Of the service's database, so far as it has told.
     pub(super) commits: u64,
 }
 
 /// Counted since the servers started.
 struct Batches {
-    messages: u64,
+    last_messages: [u64; streams::FUNNEL.len()],
     commits: u64,
 }
 
@@ -337,9 +361,7 @@ async fn tune(pool: &PgPool) -> Result<()> {
 
 fn service_env(area: &Area, servers: &Servers) -> Result<EnvFile> {
     let mut env = keys::read_or_create(area)?;
-    env.set("DATABASE_URL", &servers.database_url);
-    env.set("NATS_URL", &servers.nats_url);
-    env.set("REDIS_URL", &servers.redis_url);
+    env.set_all(servers.urls());
     env.set("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string());
     // Every sale of a measurement comes with one of a few dozen keys. The limiter counts as always, and lets them pass.
     env.set("SALE_REFUND_LIMIT", u32::MAX.to_string());

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::PullConsumer;
+use common::messages::envelope;
 use common::messages::subject::Subject;
 
 /// Messages that the workers have not settled yet.
@@ -26,12 +27,36 @@ pub(super) async fn purge(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Messages of the funnel since the streams were made.
-pub(super) async fn published(context: &Context) -> Result<u64> {
-    let mut messages = 0;
-    for subject in [Subject::Clicks, Subject::Leads, Subject::Sales] {
+/// What one kind of request makes.
+pub(super) const FUNNEL: [Subject; 3] = [Subject::Clicks, Subject::Leads, Subject::Sales];
+/// Messages that are looked into.
+const SAMPLE: u64 = 400;
+
+/// The last message of each stream of the [`FUNNEL`].
+pub(super) async fn last_messages(context: &Context) -> Result<[u64; FUNNEL.len()]> {
+    let mut last = [0; FUNNEL.len()];
+    for (last, subject) in last.iter_mut().zip(FUNNEL) {
         let stream = context.get_stream(subject.stream_name("")).await?;
-        messages += stream.cached_info().state.last_sequence;
+        *last = stream.cached_info().state.last_sequence;
     }
-    Ok(messages)
+    Ok(last)
+}
+
+/// How many records share a message, of messages that lie evenly between two; in ascending order.
+pub(super) async fn records_a_message(
+    context: &Context,
+    subject: Subject,
+    after: u64,
+    last: u64,
+) -> Result<Vec<usize>> {
+    let stream = context.get_stream(subject.stream_name("")).await?;
+    let count = last - after;
+    let mut sizes = Vec::new();
+    for number in 0..count.min(SAMPLE) {
+        let sequence = after + 1 + number * count / count.min(SAMPLE);
+        let message = stream.get_raw_message(sequence).await?;
+        sizes.push(envelope::decode(&message.payload)?.records.len());
+    }
+    sizes.sort_unstable();
+    Ok(sizes)
 }

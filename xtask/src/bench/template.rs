@@ -50,6 +50,11 @@ impl Template {
         }
     }
 
+    /// What stands in a place.
+    pub(super) fn at(&self, slot: Slot) -> &[u8] {
+        self.bytes.get(slot.at..slot.at + slot.length).unwrap_or_default()
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }

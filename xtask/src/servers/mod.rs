@@ -34,6 +34,17 @@ pub(crate) struct Servers {
     pub(crate) redis: Option<PathBuf>,
 }
 
+impl Servers {
+    /// By the variables that the services read.
+    pub(crate) fn urls(&self) -> [(&'static str, &str); 3] {
+        [
+            ("DATABASE_URL", &self.database_url),
+            ("NATS_URL", &self.nats_url),
+            ("REDIS_URL", &self.redis_url),
+        ]
+    }
+}
+
 /// Addresses the environment gives, by which a server elsewhere is used.
 pub(crate) struct External {
     pub(crate) database: Option<String>,

@@ -7,10 +7,8 @@ use common::domain::days::{DayRange, DayRangeError};
 use common::domain::ids::ProgramId;
 use common::domain::money::{Cents, Currency};
 use common::domain::performance::{Performance, Totals, Trend};
-use common::storage::program_settings;
 use common::storage::rollups::{self, ProgramDay};
 use serde::Serialize;
-use tokio::try_join;
 use utoipa::ToSchema;
 
 use super::dates::{date_from, date_to, reversed};
@@ -217,24 +215,16 @@ pub async fn performance(
     Ids(program_id): Ids<ProgramId>,
     query: Query,
 ) -> Result<Json<PerformanceAnswer>, ApiError> {
-    let permitted = async {
+    let program = {
         let mut connection = app.management.acquire().await?;
-        user.member_of(&mut connection, program_id).await
+        user.member_of(&mut connection, program_id).await?
     };
-    let settings = async {
-        let mut connection = app.management.acquire().await?;
-        Ok::<_, ApiError>(program_settings::find_one(&mut connection, program_id).await?)
-    };
-    let (_, program) = try_join!(permitted, settings)?;
     let asked = Asked::of(&query)?;
-    let program = program.ok_or(ApiError::NotFound("Program not found"))?;
     let range = asked.range(app.clock.now(), program.created_at)?;
     let mut connection = app.reads.acquire().await?;
     let days =
         rollups::program_days(&mut connection, program_id, range.previous_first(), range.last()).await?;
-    let known = days
-        .iter()
-        .map(|day| (day.day, totals(day, program.settings.currency)));
+    let known = days.iter().map(|day| (day.day, totals(day, program.currency)));
     let performance = Performance::of(&range, known);
     Ok(Json(PerformanceAnswer::new(&performance, &range, asked.period)))
 }

@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use common::runtime::clock::Clock;
+use futures::future::join_all;
 use serde_json::json;
 
 use super::{
@@ -180,6 +181,32 @@ async fn the_platforms_endpoint_has_several_secrets_or_accepts_nothing() {
     crate::edge::Edge::at(with.address).ready(&stack).await;
     for header in [&first, &second] {
         accepted(&with.send(DISTRIBUTOR, &[header], body.clone()).await);
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_secret_nobody_can_open_keeps_back_its_own_program_alone() {
+    let mut stack = Stack::start().await;
+    let hooks = Hooks::start(&mut stack).await;
+    let (broken, sound) = (connected(&stack).await, stack.program().await);
+    connect(&stack, sound.program_id, "acct_sound", Some(SECRET)).await;
+    stack
+        .execute(&format!(
+            "UPDATE processor_connections SET webhook_secret_sealed = '\\x00' WHERE program_id = {}",
+            broken.program_id
+        ))
+        .await;
+    let deliveries = (0..16).map(async |number| {
+        let program = if number % 2 == 0 { &sound } else { &broken };
+        let mut event = event(&stack, "checkout.session.completed.basil", program, "user-1");
+        event["id"] = json!(format!("evt_{number}"));
+        (number, hooks.deliver(&stack, program, &event).await.status)
+    });
+    // Together, so that they are looked up together.
+    for (number, status) in join_all(deliveries).await {
+        let expected = if number % 2 == 0 { 200 } else { 503 };
+        assert_eq!(status, expected, "delivery {number}");
     }
     stack.stop().await;
 }

@@ -159,11 +159,12 @@ fn tell(what: &str, measured: &Measured) {
     } else {
         String::new()
     };
-    let batches = if measured.messages > 0 {
-        let [message, commit] = batch_sizes(measured);
-        format!("; {message:.1} requests a message, {commit:.1} a commit")
-    } else {
-        String::new()
+    let batches = match packing(measured) {
+        Some([few, half, many]) => format!(
+            "; {few} to {many} a message, half of them with {half} or more; {:.1} a commit",
+            requests_a_commit(measured)
+        ),
+        None => String::new(),
     };
     note(format_args!(
         "{what}{losses}\n      {}{batches}",
@@ -171,10 +172,17 @@ fn tell(what: &str, measured: &Measured) {
     ));
 }
 
-/// Requests a message, and a commit.
-fn batch_sizes(measured: &Measured) -> [f64; 2] {
-    let ok = float(measured.outcome.ok());
-    [measured.messages, measured.commits].map(|count| ok / float(count.max(1)))
+/// How many requests share a message: a tenth of the messages have at most the first, half at most the second, and all but
+/// a hundredth the third. `None` for what makes no message.
+fn packing(measured: &Measured) -> Option<[usize; 3]> {
+    let sizes = &measured.records_a_message;
+    let last = sizes.len().checked_sub(1)?;
+    let at = |percent: usize| sizes.get(last * percent / 100).copied();
+    Some([at(10)?, at(50)?, at(99)?])
+}
+
+fn requests_a_commit(measured: &Measured) -> f64 {
+    float(measured.outcome.ok()) / float(measured.commits.max(1))
 }
 
 /// What one kind of request takes: CPU time of each process, and how many share a message and a commit.
@@ -182,7 +190,17 @@ pub(super) fn add_costs(report: &mut Report, what: &str, measured: &Measured) {
     for (process, micros) in &measured.costs {
         report.add(Row::of(format!("CPU a {what}: {process}"), *micros, "µs"));
     }
-    let [message, commit] = batch_sizes(measured);
-    report.add(Row::of(format!("{what}s a message"), message, ""));
+    for (quantile, size) in ["p10", "p50", "p99"]
+        .iter()
+        .zip(packing(measured).into_iter().flatten())
+    {
+        let size = u32::try_from(size).unwrap_or(u32::MAX);
+        report.add(Row::of(
+            format!("{what}s a message: {quantile}"),
+            f64::from(size),
+            "",
+        ));
+    }
+    let commit = requests_a_commit(measured);
     report.add(Row::of(format!("{what}s a commit"), commit, ""));
 }

@@ -7,6 +7,7 @@ mod limiter;
 mod reads;
 mod sales;
 mod stored;
+mod webhooks;
 
 use anyhow::Result;
 
@@ -39,7 +40,7 @@ enum Scenario {
     Limiter(limiter::Options),
     /// The dashboard with 10^5, 10^6 and 10^7 clicks behind it, and how soon it shows a new one.
     Reads(reads::Options),
-    /// Clicks, sales, leads: against what the machine allows, and against the ordinary design.
+    /// Clicks, sales, leads, webhooks: against what the machine allows, and against the ordinary design.
     Goals {
         /// Only these.
         #[arg(value_enum)]
@@ -57,6 +58,7 @@ enum Noun {
     Clicks,
     Sales,
     Leads,
+    Webhooks,
 }
 
 /// How long and how often.
@@ -143,6 +145,9 @@ fn goals(place: &mut Place<'_>, only: &[Noun], effort: Effort, report: &mut Repo
     }
     if wanted(Noun::Leads) {
         leads::measure(place, &mut contest, report)?;
+    }
+    if wanted(Noun::Webhooks) {
+        webhooks::measure(place, &mut contest, report)?;
     }
     // What it leaves behind would be measured with what follows.
     if let Some(highest) = highest {

@@ -1,0 +1,112 @@
+//! The connection behind a program's own endpoint, looked up together with whoever asks at the same moment.
+//!
+//! Asked for with every delivery and never remembered: a secret that was replaced or taken back stops being believed at
+//! once. What keeps that cheap is that deliveries which wait while one look-up is on its way share the next.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use common::domain::ids::ProgramId;
+use common::domain::processor::{ProcessorId, WebhookSecret};
+use common::domain::sealed::SealingKeys;
+use common::runtime::batch::{Batcher, Bounds, SubmitError};
+use common::runtime::clock::Clock;
+use common::runtime::lifecycle::Lifecycle;
+use common::runtime::retry::retry;
+use common::storage::processor_connections::{self, Connection};
+use common::storage::{StorageError, StorageResult};
+use sqlx::PgPool;
+
+use crate::inbox::RETRY;
+
+const MAX_PROGRAMS: usize = 256;
+const QUEUE: usize = 1024;
+const IN_FLIGHT: usize = 2;
+
+/// What a program's own endpoint is known by.
+#[derive(Debug, Clone)]
+pub struct OwnEndpoint {
+    pub account_id: ProcessorId,
+    /// Any of them signs a delivery.
+    pub secrets: Arc<[WebhookSecret]>,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum LookupError {
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    #[error("looking up a connection failed: {0}")]
+    Storage(Arc<StorageError>),
+}
+
+impl From<StorageError> for LookupError {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(Arc::new(error))
+    }
+}
+
+type Found = Result<Option<OwnEndpoint>, LookupError>;
+
+#[derive(Debug, Clone)]
+pub struct Endpoints(Batcher<ProgramId, Found>);
+
+impl Endpoints {
+    pub fn start(pool: PgPool, keys: Arc<SealingKeys>, clock: Clock, lifecycle: &Lifecycle) -> Self {
+        let bounds = Bounds {
+            name: "processor connections",
+            queue: QUEUE,
+            max_records: MAX_PROGRAMS,
+            max_weight: MAX_PROGRAMS,
+            in_flight: IN_FLIGHT,
+        };
+        Self(Batcher::spawn(
+            lifecycle.tasks(),
+            bounds,
+            |_| 1,
+            move |programs| look_up(pool.clone(), Arc::clone(&keys), clock.clone(), programs),
+        ))
+    }
+
+    /// `None`: no such program, or nothing is connected to it.
+    pub async fn of(&self, program_id: ProgramId) -> Found {
+        self.0.submit(program_id).await?
+    }
+}
+
+async fn look_up(pool: PgPool, keys: Arc<SealingKeys>, clock: Clock, asked: Vec<ProgramId>) -> Vec<Found> {
+    let programs: Vec<ProgramId> = asked
+        .iter()
+        .copied()
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    let look = async || {
+        let mut connection = pool.acquire().await?;
+        processor_connections::find_all(&mut connection, &programs).await
+    };
+    let found = match retry(&RETRY, look, StorageError::is_transient).await {
+        Ok(found) => found,
+        Err(error) => return vec![Err(error.into()); asked.len()],
+    };
+    let endpoints: BTreeMap<ProgramId, Found> = found
+        .into_iter()
+        .map(|(program_id, connection)| {
+            let endpoint = connection.and_then(|connection| open(connection, &keys, program_id, &clock));
+            (program_id, endpoint.map(Some).map_err(LookupError::from))
+        })
+        .collect();
+    let of = |program_id| endpoints.get(program_id).cloned().unwrap_or(Ok(None));
+    asked.iter().map(of).collect()
+}
+
+fn open(
+    connection: Connection,
+    keys: &SealingKeys,
+    program_id: ProgramId,
+    clock: &Clock,
+) -> StorageResult<OwnEndpoint> {
+    Ok(OwnEndpoint {
+        secrets: connection.accepted_secrets(keys, program_id, clock.now())?.into(),
+        account_id: connection.account_id,
+    })
+}
