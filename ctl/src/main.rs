@@ -1,6 +1,7 @@
 //! The operator's command line: one command a file, results on standard output, everything else on standard error.
 
 mod audit;
+mod customer;
 mod dead_letters;
 mod key;
 mod link;
@@ -40,6 +41,10 @@ Examples:
     ctl dead-letters replay --all
     ctl processor-events list
 
+  What is stored about a customer, and no more:
+    ctl customer export --program-id 1 --customer-key user-42
+    ctl customer erase --program-id 1 --email jane@customer.example
+
 Every setting is also an environment variable; LOG=info tells more of what is done.";
 
 /// Operates a referral-tracker installation.
@@ -70,6 +75,9 @@ enum Command {
     /// Program keys: mark for rotation
     #[command(subcommand)]
     Key(key::Key),
+    /// What is stored about one customer: export, erase
+    #[command(subcommand)]
+    Customer(customer::Customer),
     /// Check the books and the pipeline; fails if anything is broken
     Verify,
     /// What waits between an answer and the books
@@ -107,6 +115,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Program(program) => program.run(&pool).await?,
         Command::Link(link) => link.run(&pool).await?,
         Command::Key(key) => key.run(&pool).await?,
+        Command::Customer(customer) => customer.run(&pool).await?,
         Command::Verify => verify::run(&pool).await?,
         Command::Rollups(rollups) => output::lines(rollups.run(&pool).await?),
         Command::Outbox(outbox) => return outbox.run(&pool).await,

@@ -3,15 +3,16 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use common::domain::email::EmailHasher;
 use common::domain::sealed::SealingKeys;
 use common::runtime::clock::Clock;
+use common::runtime::health::Probe;
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::customer_ids::CustomerIds;
 use crate::directory::Directory;
-use crate::email::EmailHasher;
 use crate::existing_clicks::ExistingClicks;
 use crate::limits::Limits;
 use crate::origin::OriginConfig;
@@ -42,6 +43,7 @@ pub struct Parts {
     pub existing_clicks: ExistingClicks,
     pub email_hasher: EmailHasher,
     pub pipeline: Pipeline,
+    pub probe: Probe,
     pub limits: Limits,
     pub origin: OriginConfig,
     /// Of one request.

@@ -1,8 +1,8 @@
 //! Claiming a transaction_id, together with whoever claims at the same moment.
 //!
 //! Phases of one batch: **claim** (one INSERT, one commit; each row carries its whole record, so from here on the
-//! relay can finish the sale whatever dies) → **publish** what was won, packed → **answer** each caller whether its
-//! claim was won. A batch is whatever arrived while the one before was on its way, at most [`MAX_RECORDS`].
+//! relay can finish the sale whatever dies) → **publish** what was won, packed, and see which of the others another
+//! program holds → **answer** each caller whether its claim was won. A batch is whatever arrived while the one before was on its way, at most [`MAX_RECORDS`].
 //! All of it runs in a task of its own: a caller that hangs up cancels nothing.
 
 use std::sync::Arc;
@@ -107,12 +107,37 @@ async fn claim_and_publish(
         .filter(|(_, won)| **won)
         .map(|(record, _)| record)
         .collect();
-    if !to_publish.is_empty()
-        && let Err(error) = sales.publish_packed(&to_publish, reply_to).await
-    {
-        tracing::warn!(%error, sales = to_publish.len(), "publishing claimed sales failed; the relay takes over");
-    }
+    let lost: Vec<&NewClaim> = claims
+        .iter()
+        .zip(&won)
+        .filter(|(_, won)| !**won)
+        .map(|(claim, _)| claim)
+        .collect();
+    tokio::join!(
+        publish(&sales, &to_publish, reply_to),
+        watch_conflicts(&pool, &lost)
+    );
+    crash_point("ingest.after_publish");
     won.into_iter()
         .map(|won| Ok(if won { Claimed::Won } else { Claimed::Taken }))
         .collect()
+}
+
+async fn publish(sales: &Publisher, records: &[Box<RawValue>], reply_to: Option<&str>) {
+    if !records.is_empty()
+        && let Err(error) = sales.publish_packed(records, reply_to).await
+    {
+        tracing::warn!(%error, sales = records.len(), "publishing claimed sales failed; the relay takes over");
+    }
+}
+
+/// A transaction_id is unique over all programs, so one program can take another's. Its callers hear 409 as for any repeat;
+/// whoever runs the service must hear more.
+async fn watch_conflicts(pool: &PgPool, lost: &[&NewClaim]) {
+    match claims::conflicts(pool, lost).await {
+        Ok(conflicts) => conflicts.into_iter().for_each(claims::Conflicts::report),
+        Err(error) => {
+            tracing::warn!(%error, "who holds the transaction_ids that were taken could not be seen");
+        }
+    }
 }

@@ -49,4 +49,8 @@ pub struct Config {
     /// Milliseconds a caller waits for the outcome of a lead, sale or refund before it is told 500 (unknown).
     #[arg(long, env = "ANSWER_WITHIN_MS", default_value_t = 5000)]
     pub answer_within_ms: u64,
+    /// Callers that may wait for the pipeline at once, for each of clicks, leads, sales, refunds and test events; the next
+    /// one is answered 503. At most as many as are answered in half of ANSWER_WITHIN_MS.
+    #[arg(long, env = "MAX_WAITING", default_value_t = 2048)]
+    pub max_waiting: usize,
 }

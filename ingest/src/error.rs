@@ -101,6 +101,7 @@ impl ApiError {
     }
 
     /// A failure of ours, told with the id of its request; other errors stay as they are.
+    #[must_use]
     pub fn quoting(self, request_id: &RequestId) -> Self {
         match self {
             Self::Internal { message, cause } => Self::InternalQuoted {
@@ -139,7 +140,6 @@ impl ApiError {
             | Self::ReadinessFailed(cause) => {
                 tracing::error!(error = format!("{cause:#}"), "{self}");
             }
-            Self::Overloaded => tracing::warn!("request shed: queues are full"),
             other => tracing::debug!(status = other.status().as_u16(), "{other}"),
         }
     }

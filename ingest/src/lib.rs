@@ -13,7 +13,6 @@ pub mod config;
 mod credential;
 mod customer_ids;
 mod directory;
-mod email;
 mod error;
 mod existing_clicks;
 mod field;
@@ -24,10 +23,14 @@ mod passwords;
 mod payout;
 mod pipeline;
 mod query;
+#[cfg(feature = "testing")]
+pub mod reading;
 mod reads;
 mod request_id;
 mod rotation;
 mod routes;
+mod shared_places;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,9 +40,11 @@ use common::bus;
 use common::bus::publish::Publisher;
 use common::bus::reply::ReplyInbox;
 use common::bus::topology::Topology;
+use common::domain::email::EmailHasher;
 use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
 use common::runtime::config::PostgresConfig;
+use common::runtime::health::Probe;
 use common::runtime::lifecycle::Lifecycle;
 use common::runtime::{http, postgres};
 use tokio::net::TcpListener;
@@ -50,12 +55,12 @@ use crate::client_address::TrustedProxies;
 use crate::config::Config;
 use crate::customer_ids::CustomerIds;
 use crate::directory::Directory;
-use crate::email::EmailHasher;
 use crate::existing_clicks::ExistingClicks;
 use crate::limits::Limits;
 use crate::passwords::Passwords;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Lane, Pipeline};
 use crate::reads::Reads;
+use crate::waiting::Places;
 
 /// Serves until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
@@ -88,9 +93,16 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             Some(inbox.subject().to_owned()),
         )
     };
+    let places = |noun| Places::new(noun, config.max_waiting);
+    let lane = |subject: Subject| Lane {
+        publisher: publisher(subject),
+        places: places(subject.noun()),
+    };
+    let clicks = lane(Subject::Clicks);
     let codec = Arc::new(config.keys.click_id_codec());
     let management = postgres::connect_lazily(&management, "ingest management")?;
     Ok(App::new(Parts {
+        probe: Probe::start(lifecycle.tasks(), pool.clone(), clicks.publisher.clone()),
         reads: Reads::connect(config, management.clone())?,
         management,
         passwords: Passwords::new(App::random())?,
@@ -101,11 +113,12 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         existing_clicks: ExistingClicks::start(pool.clone(), codec, lifecycle),
         email_hasher: EmailHasher::new(config.keys.email_hash_key.expose()),
         pipeline: Pipeline {
-            clicks: publisher(Subject::Clicks),
-            leads: publisher(Subject::Leads),
-            refunds: publisher(Subject::Refunds),
-            test_events: publisher(Subject::TestEvents),
-            test_chains: publisher(Subject::TestChains),
+            clicks,
+            leads: lane(Subject::Leads),
+            refunds: lane(Subject::Refunds),
+            test_events: lane(Subject::TestEvents),
+            test_chains: lane(Subject::TestChains),
+            sales: places(Subject::Sales.noun()),
             claims: Claims::start(pool.clone(), publisher(Subject::Sales), lifecycle),
             inbox,
             answer_within: Duration::from_millis(config.answer_within_ms),

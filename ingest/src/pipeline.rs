@@ -1,4 +1,4 @@
-//! The edge's way into the pipeline and back: publish a record, wait for its outcome.
+//! The edge's way into the pipeline and back: find a place, publish a record, wait for its outcome.
 
 use std::time::Duration;
 
@@ -6,27 +6,37 @@ use common::bus::publish::{PublishError, Publisher};
 use common::bus::reply::{ReplyInbox, Waiter};
 use common::domain::ids::EventId;
 use common::runtime::batch::SubmitError;
+use common::runtime::crash_point::crash_point;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
-use crate::claims::{ClaimError, Claims};
+use crate::claims::{ClaimError, ClaimRequest, Claimed, Claims};
 use crate::error::ApiError;
+use crate::waiting::Places;
 
 /// Everything a route needs of the bus.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
-    pub clicks: Publisher,
-    pub leads: Publisher,
-    pub refunds: Publisher,
-    pub test_events: Publisher,
-    pub test_chains: Publisher,
+    pub clicks: Lane,
+    pub leads: Lane,
+    pub refunds: Lane,
+    pub test_events: Lane,
+    pub test_chains: Lane,
     /// Sales are claimed before they are published.
     pub claims: Claims,
+    pub sales: Places,
     pub inbox: ReplyInbox,
     /// How long a caller waits for the outcome before it is told that it is unknown.
     pub answer_within: Duration,
+}
+
+/// A noun's publisher, and the places of those who wait for it.
+#[derive(Debug, Clone)]
+pub struct Lane {
+    pub publisher: Publisher,
+    pub places: Places,
 }
 
 /// Encodes a record once; every later hop only concatenates it.
@@ -35,48 +45,90 @@ pub fn encode(record: &impl Serialize, failed: &'static str) -> Result<Box<RawVa
 }
 
 impl Pipeline {
+    /// Publishes a record that has no outcome.
+    pub async fn tell(
+        &self,
+        lane: &Lane,
+        record: Box<RawValue>,
+        failed: &'static str,
+    ) -> Result<(), ApiError> {
+        let _place = lane.places.take()?;
+        publish(lane, record, Instant::now() + self.answer_within, failed).await
+    }
+
     /// Publishes a record and waits for what a worker makes of it.
     pub async fn ask<O: DeserializeOwned>(
         &self,
-        publisher: &Publisher,
+        lane: &Lane,
         event_id: EventId,
         record: Box<RawValue>,
         failed: &'static str,
     ) -> Result<O, ApiError> {
+        let _place = lane.places.take()?;
         let deadline = Instant::now() + self.answer_within;
         // Before publishing: the outcome may be faster than the acknowledgement.
         let waiter = self.inbox.expect(event_id.get());
-        publisher
-            .publish(record)
-            .await
-            .map_err(|error| not_published(error, failed))?;
+        publish(lane, record, deadline, failed).await?;
         outcome(waiter, deadline, failed).await
+    }
+
+    /// Claims a sale and waits for its outcome; `None` when its transaction_id is taken.
+    pub async fn sell<O: DeserializeOwned>(
+        &self,
+        sale: ClaimRequest,
+        failed: &'static str,
+    ) -> Result<Option<O>, ApiError> {
+        let _place = self.sales.take()?;
+        let deadline = Instant::now() + self.answer_within;
+        // Before claiming: the outcome may be faster than the answer to the claim.
+        let waiter = self.inbox.expect(sale.claim.event_id.get());
+        let claimed = timeout_at(deadline, self.claims.claim(sale))
+            .await
+            .map_err(|_| too_late(failed))?;
+        match claimed.map_err(|error| not_claimed(error, failed))? {
+            Claimed::Won => outcome(waiter, deadline, failed).await.map(Some),
+            Claimed::Taken => Ok(None),
+        }
     }
 }
 
+async fn publish(
+    lane: &Lane,
+    record: Box<RawValue>,
+    deadline: Instant,
+    failed: &'static str,
+) -> Result<(), ApiError> {
+    timeout_at(deadline, lane.publisher.publish(record))
+        .await
+        .map_err(|_| too_late(failed))?
+        .map_err(|error| not_published(error, failed))
+}
+
 /// Waits for an outcome. Without one the work goes on and the caller is told that the answer is unknown.
-pub async fn outcome<O: DeserializeOwned>(
+async fn outcome<O: DeserializeOwned>(
     waiter: Waiter,
     deadline: Instant,
     failed: &'static str,
 ) -> Result<O, ApiError> {
     let left = deadline.saturating_duration_since(Instant::now());
-    let raw = waiter
-        .wait(left)
-        .await
-        .ok_or_else(|| ApiError::internal(failed, anyhow::anyhow!("no outcome before the deadline")))?;
+    let raw = waiter.wait(left).await.ok_or_else(|| too_late(failed))?;
+    crash_point("ingest.before_answer");
     serde_json::from_str(raw.get()).map_err(|error| ApiError::internal(failed, error))
 }
 
+fn too_late(failed: &'static str) -> ApiError {
+    ApiError::internal(failed, anyhow::anyhow!("no outcome before the deadline"))
+}
+
 /// Nothing was accepted when a queue was full; otherwise it is unknown.
-pub fn not_published(error: PublishError, failed: &'static str) -> ApiError {
+fn not_published(error: PublishError, failed: &'static str) -> ApiError {
     match error {
         PublishError::Overloaded => ApiError::Overloaded,
         error => ApiError::internal(failed, error),
     }
 }
 
-pub fn not_claimed(error: ClaimError, failed: &'static str) -> ApiError {
+fn not_claimed(error: ClaimError, failed: &'static str) -> ApiError {
     match error {
         ClaimError::Submit(SubmitError::Overloaded) => ApiError::Overloaded,
         error => ApiError::internal(failed, error),

@@ -2,31 +2,31 @@
 //!
 //! Rights are never read here: they must be what they are now, and a replica lags.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use common::domain::ids::WorkspaceId;
 use common::runtime::config::PostgresConfig;
 use common::runtime::postgres;
 use sqlx::pool::PoolConnection;
 use sqlx::{Connection, PgPool, Postgres};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Config;
 use crate::error::ApiError;
+use crate::shared_places::{SharedPlace, SharedPlaces};
 
 /// A replica that does not give a connection in this time counts as gone: those who wait still get their answer.
 const REPLICA_PATIENCE: Duration = Duration::from_millis(500);
-/// Live streams and exports that may run at once; further ones are shed.
-const LIVE_STREAMS: usize = 32;
-const EXPORTS: usize = 4;
+/// Live streams and exports that may run at once, in all and for one workspace; further ones are shed.
+const LIVE_STREAMS: (usize, usize) = (32, 8);
+const EXPORTS: (usize, usize) = (4, 2);
 
 #[derive(Debug, Clone)]
 pub struct Reads {
     pool: PgPool,
     /// Where to read while the replica cannot be reached; `None` when `pool` is the database's own.
     primary: Option<PgPool>,
-    live_streams: Arc<Semaphore>,
-    exports: Arc<Semaphore>,
+    live_streams: SharedPlaces,
+    exports: SharedPlaces,
 }
 
 impl Reads {
@@ -41,8 +41,8 @@ impl Reads {
         Ok(Self {
             pool: postgres::connect_for_reads(&settings, "ingest reads")?,
             primary: has_replica.then_some(primary),
-            live_streams: Arc::new(Semaphore::new(LIVE_STREAMS)),
-            exports: Arc::new(Semaphore::new(EXPORTS)),
+            live_streams: SharedPlaces::new(LIVE_STREAMS.0, LIVE_STREAMS.1),
+            exports: SharedPlaces::new(EXPORTS.0, EXPORTS.1),
         })
     }
 
@@ -59,19 +59,13 @@ impl Reads {
     }
 
     /// The place of a stream without end, for as long as it is held.
-    pub fn live_stream(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        place(&self.live_streams)
+    pub fn live_stream(&self, workspace_id: WorkspaceId) -> Result<SharedPlace, ApiError> {
+        self.live_streams.take(workspace_id)
     }
 
-    pub fn export(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        place(&self.exports)
+    pub fn export(&self, workspace_id: WorkspaceId) -> Result<SharedPlace, ApiError> {
+        self.exports.take(workspace_id)
     }
-}
-
-fn place(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiError> {
-    Arc::clone(places)
-        .try_acquire_owned()
-        .map_err(|_| ApiError::Overloaded)
 }
 
 /// A connection that is more than a memory of one.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use common::domain::ids::EventId;
 use common::storage::StorageResult;
-use common::storage::claims::{self, Claim, ClaimState, NewClaim};
+use common::storage::claims::{self, Claim, ClaimState, Conflicts, NewClaim};
 use common::storage::processor_events::{self, Ending, Part, Reason};
 use sqlx::PgConnection;
 
@@ -43,6 +43,8 @@ pub async fn claim(
         .filter(|(_, won)| !**won)
         .map(|(claim, _)| claim)
         .collect();
+    let conflicts = claims::conflicts(&mut *connection, &lost).await?;
+    conflicts.into_iter().for_each(Conflicts::report);
     let recorded = end_lost(connection, &lost, is_late).await?;
     let records = encoded.into_iter().zip(&wanted).zip(won);
     outgoing.sales = records

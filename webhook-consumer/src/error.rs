@@ -4,7 +4,7 @@
 //! the sender's (4xx), and an event that is believed is never refused: what it means is found out behind the answer.
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use common::runtime::body::BodyError;
 use common::runtime::platform_error::platform_error;
@@ -12,6 +12,9 @@ use serde_json::json;
 
 use crate::stripe::event::NotAnEvent;
 use crate::stripe::signature::SignatureError;
+
+/// When to send an event again that could not be taken.
+const RETRY_AFTER_SECONDS: &str = "5";
 
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
@@ -51,7 +54,7 @@ impl Refusal {
     fn log(&self) {
         match self {
             Self::Unavailable(cause) => tracing::error!(error = format!("{cause:#}"), "{self}"),
-            Self::Overloaded => tracing::warn!("event shed: queues are full"),
+            Self::Overloaded => tracing::debug!("event shed"),
             // Anybody can make these; a secret that went wrong shows at the sender, too.
             other => tracing::debug!(status = other.status().as_u16(), "{other}"),
         }
@@ -62,11 +65,11 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         self.log();
         let status = self.status();
-        (
-            status,
-            Json(platform_error(status, &self.to_string(), &json!({}))),
-        )
-            .into_response()
+        let body = Json(platform_error(status, &self.to_string(), &json!({})));
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            return (status, [(header::RETRY_AFTER, RETRY_AFTER_SECONDS)], body).into_response();
+        }
+        (status, body).into_response()
     }
 }
 

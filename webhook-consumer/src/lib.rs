@@ -24,8 +24,9 @@ use common::bus::publish::Publisher;
 use common::bus::topology::Topology;
 use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
+use common::runtime::health::{self, Probe};
 use common::runtime::lifecycle::Lifecycle;
-use common::runtime::{health, http, postgres};
+use common::runtime::{http, postgres};
 use tokio::net::TcpListener;
 
 use crate::app::App;
@@ -63,7 +64,8 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
         clock: clock.clone(),
     };
     lifecycle.tasks().spawn(relay.run(lifecycle.clone()));
-    let health = health::router(pool.clone(), streams.payments.clone());
+    let probe = Probe::start(lifecycle.tasks(), pool.clone(), streams.payments.clone());
+    let health = health::router(probe);
     let sealing_keys = Arc::new(config.secrets.sealing_keys());
     let app = App {
         endpoints: Endpoints::start(pool.clone(), sealing_keys, clock.clone(), &lifecycle),

@@ -22,6 +22,9 @@ pub struct Config {
     /// with SEND_CLIENT_IP.
     #[arg(long, env = "GEOIP_DB_PATH")]
     pub geoip_db_path: Option<PathBuf>,
+    /// A sale that follows its customer's first click sooner than this many seconds is shown as odd (`fast_sale`).
+    #[arg(long, env = "FAST_SALE_SECONDS", default_value_t = 10)]
+    pub fast_sale_seconds: u32,
     /// Whole months for which single clicks and leads are kept, besides the current one; for ever if not set. What they
     /// add up to stays, and so do customers, sales and commissions.
     #[arg(long, env = "EVENT_RETENTION_MONTHS", value_parser = clap::value_parser!(u32).range(1..=1_200))]

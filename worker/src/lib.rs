@@ -15,16 +15,19 @@ mod visitor;
 use std::sync::Arc;
 
 use anyhow::Context;
-use chrono::Months;
+use chrono::{Months, TimeDelta};
 use common::bus;
 use common::bus::connect::Bus;
 use common::bus::consume::{ConsumeBounds, Step, consume};
 use common::bus::publish::Publisher;
 use common::bus::topology::Topology;
+use common::domain::email::EmailHasher;
+use common::domain::signal::SignalRules;
 use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
+use common::runtime::health::{self, Probe};
 use common::runtime::lifecycle::Lifecycle;
-use common::runtime::{health, http, postgres};
+use common::runtime::{http, postgres};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
@@ -56,6 +59,10 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
         pool: pool.clone(),
         codec: Arc::new(config.keys.click_id_codec()),
         clock: clock.clone(),
+        signal_rules: Arc::new(SignalRules {
+            hasher: EmailHasher::new(config.keys.email_hash_key.expose()),
+            fast_sale: TimeDelta::seconds(config.fast_sale_seconds.into()),
+        }),
         outbox_filled: Arc::new(Notify::new()),
     };
     let publisher = |subject| {
@@ -109,7 +116,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     tracing::info!(listen = %listener.local_addr()?, "worker is ready");
     Ok(http::serve(
         listener,
-        health::router(pool, notifications),
+        health::router(Probe::start(lifecycle.tasks(), pool, notifications)),
         &config.http,
         &lifecycle,
     )

@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::Context;
 use common::bus::publish::Publisher;
 use common::messages::subject::Subject;
+use common::runtime::crash_point::crash_point;
 use common::runtime::lifecycle::Lifecycle;
 use common::storage::{claims, outbox};
 use serde_json::value::RawValue;
@@ -61,6 +62,7 @@ impl Relay {
                 self.sales.publish_packed(&records, reply_to.as_deref()).await?;
             }
             if taken > 0 {
+                crash_point("worker.after_relay");
                 tracing::info!(claims = taken, "relayed open claims");
             }
             if taken < usize::try_from(BATCH).unwrap_or(usize::MAX) {
@@ -83,6 +85,7 @@ impl Relay {
                 .collect::<Result<Vec<_>, _>>()
                 .context("an outbox row is not JSON")?;
             self.notifications.publish_packed(&records, None).await?;
+            crash_point("worker.after_outbox_publish");
             outbox::remove(&mut transaction, &ids).await?;
             transaction.commit().await?;
         }

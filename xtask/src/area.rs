@@ -56,6 +56,14 @@ impl Checkout {
         }
     }
 
+    /// Servers and services of `cargo xtask chaos`; the data starts empty each time.
+    #[cfg(any(test, feature = "chaos"))]
+    pub(crate) fn chaos_area(&self) -> Area {
+        Area {
+            dir: self.root.join(".dev/chaos"),
+        }
+    }
+
     /// The same checkout with its release binaries.
     pub(crate) fn released(&self) -> Self {
         Self {

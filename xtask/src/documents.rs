@@ -1,9 +1,10 @@
 //! What the documents name must be there: `docs/contract.md` names an entry of the contract's table or a test for each
-//! rule, and no entry is left out; `docs/architecture.md` names the files a sale walks through.
+//! rule, and no entry is left out; `docs/architecture.md` names the files a sale walks through; `docs/security.md` and
+//! `docs/privacy.md` name a defence's file and the test that guards it.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// `file.rs::test`, as the table writes it.
 fn named_tests(table: &str) -> Vec<(&str, &str)> {
@@ -13,21 +14,84 @@ fn named_tests(table: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-#[test]
-fn every_test_the_contract_table_names_exists() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let table = fs::read_to_string(root.join("docs/contract.md")).unwrap();
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Those of a document's tests that are not there. A file is named below `ingest/tests/it`, or by its path from the root.
+fn missing_tests(document: &str) -> Vec<String> {
+    let table = fs::read_to_string(root().join(document)).unwrap();
     let named = named_tests(&table);
-    assert!(!named.is_empty());
-    let missing: Vec<_> = named
-        .iter()
-        .filter(|(file, test)| {
-            let path = root.join(format!("ingest/tests/it/{file}.rs"));
-            let source = fs::read_to_string(path).unwrap_or_default();
-            !source.contains(&format!("fn {test}()"))
+    assert!(!named.is_empty(), "{document}");
+    let exists = |file: &str, test: &str| {
+        let paths = [format!("ingest/tests/it/{file}.rs"), format!("{file}.rs")];
+        let mut sources = paths
+            .iter()
+            .filter_map(|path| fs::read_to_string(root().join(path)).ok());
+        sources.any(|source| source.contains(&format!("fn {test}()")))
+    };
+    let missing = named.into_iter().filter(|(file, test)| !exists(file, test));
+    missing.map(|(file, test)| format!("{file}.rs::{test}")).collect()
+}
+
+#[test]
+fn every_test_a_document_names_exists() {
+    for document in ["docs/contract.md", "docs/security.md", "docs/privacy.md"] {
+        let missing = missing_tests(document);
+        assert!(
+            missing.is_empty(),
+            "{document} names what is not there: {missing:#?}"
+        );
+    }
+}
+
+/// Each row of a table of threats ends with a test: a defence that nothing guards is a hope.
+#[test]
+fn every_threat_is_guarded_by_a_test() {
+    let text = fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let threats: Vec<&str> = text
+        .lines()
+        .filter(|line| {
+            line.starts_with("| ") && line.split(" | ").count() == 4 && !line.starts_with("| threat")
         })
         .collect();
-    assert!(missing.is_empty(), "named, but not there: {missing:?}");
+    assert!(threats.len() > 30, "{}", threats.len());
+    let unguarded: Vec<_> = threats
+        .iter()
+        .filter(|row| {
+            !row.rsplit(" | ")
+                .next()
+                .is_some_and(|guards| guards.contains(".rs::"))
+        })
+        .collect();
+    assert!(unguarded.is_empty(), "{unguarded:#?}");
+}
+
+/// What calls nobody cannot be made to call somebody. Tests may.
+#[test]
+fn no_process_has_an_http_client() {
+    for package in ["common", "ingest", "worker", "webhook-consumer", "ctl"] {
+        let manifest = fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap();
+        let (_, dependencies) = manifest.split_once("[dependencies]").unwrap();
+        let dependencies = dependencies.split("\n[").next().unwrap();
+        for line in dependencies.lines() {
+            let is_client = ["reqwest", "ureq", "isahc", "awc", "surf", "curl"]
+                .iter()
+                .any(|client| line.starts_with(client));
+            assert!(
+                !is_client || line.contains("optional = true"),
+                "{package}: {line}"
+            );
+        }
+    }
+    let ours = fs::read_to_string(root().join("common/Cargo.toml")).unwrap();
+    assert!(ours.contains("testing = [\"dep:reqwest\"]"), "{ours}");
+    let workspace = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let (_, hyper_util) = workspace.split_once("hyper-util").unwrap();
+    assert!(
+        !hyper_util.lines().next().unwrap().contains("client"),
+        "{hyper_util}"
+    );
 }
 
 #[test]
@@ -57,10 +121,9 @@ fn entries(file: &str, text: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_contract_table_names_every_entry_and_no_other() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let named = named_entries(&fs::read_to_string(root.join("docs/contract.md")).unwrap());
+    let named = named_entries(&fs::read_to_string(root().join("docs/contract.md")).unwrap());
     let mut there = BTreeSet::new();
-    for file in fs::read_dir(root.join("ingest/tests/contract")).unwrap() {
+    for file in fs::read_dir(root().join("ingest/tests/contract")).unwrap() {
         let path = file.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         there.extend(entries(&name, &fs::read_to_string(path).unwrap()));
@@ -97,10 +160,24 @@ fn named_paths(text: &str) -> Vec<&str> {
 
 #[test]
 fn every_file_the_architecture_names_is_where_it_says() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let text = fs::read_to_string(root.join("docs/architecture.md")).unwrap();
+    let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     let named = named_paths(&text);
     assert!(named.len() > 20, "{named:?}");
-    let missing: Vec<_> = named.iter().filter(|path| !root.join(path).exists()).collect();
+    let missing: Vec<_> = named.iter().filter(|path| !root().join(path).exists()).collect();
+    assert!(missing.is_empty(), "named, but not there: {missing:?}");
+}
+
+#[test]
+fn every_file_of_a_defence_is_where_it_says() {
+    let text = fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let is_test = |code: &&str| code.contains(".rs::");
+    let named: Vec<&str> = text
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|code| !is_test(code) && Path::new(code).extension().is_some_and(|end| end == "rs"))
+        .collect();
+    assert!(named.len() > 20, "{named:?}");
+    let missing: Vec<_> = named.iter().filter(|path| !root().join(path).exists()).collect();
     assert!(missing.is_empty(), "named, but not there: {missing:?}");
 }

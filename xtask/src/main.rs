@@ -13,12 +13,17 @@ mod bench;
 #[cfg(not(any(test, feature = "bench")))]
 mod bench_release;
 mod cargo;
+#[cfg(any(test, feature = "chaos"))]
+mod chaos;
+#[cfg(not(any(test, feature = "chaos")))]
+mod chaos_build;
 mod ci;
 mod conformance;
 mod dev;
 #[cfg(test)]
 mod documents;
 mod env_file;
+mod fuzz;
 mod interrupt;
 mod keys;
 mod oracles;
@@ -42,6 +47,8 @@ use clap::Parser;
 use crate::area::Checkout;
 #[cfg(not(any(test, feature = "bench")))]
 use crate::bench_release as bench;
+#[cfg(not(any(test, feature = "chaos")))]
+use crate::chaos_build as chaos;
 use crate::interrupt::{Interrupt, Interrupted};
 
 #[derive(Parser)]
@@ -65,8 +72,12 @@ enum Command {
     },
     /// Everything the continuous integration runs, in its order.
     Ci,
+    /// Throw things at parsers, decoders and refund arithmetic. Needs a nightly toolchain.
+    Fuzz(fuzz::Options),
     /// Measure the release build on this machine.
     Bench(bench::Options),
+    /// Break servers, services and the network under load, and check that nothing is lost and nothing counted twice.
+    Chaos(chaos::Options),
 }
 
 fn main() -> ExitCode {
@@ -92,6 +103,8 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test { args } => test::test(&checkout, &args, &interrupt),
         Command::Sqlx { check } => sqlx::sqlx(&checkout, check, &interrupt).map(|()| ExitCode::SUCCESS),
         Command::Ci => ci::ci(&checkout, &interrupt),
+        Command::Fuzz(options) => fuzz::fuzz(&checkout, &options, &interrupt).map(|()| ExitCode::SUCCESS),
+        Command::Chaos(options) => chaos::chaos(&checkout, &options, &interrupt),
         Command::Bench(options) => bench::bench(&checkout, &options, &interrupt).map(|()| ExitCode::SUCCESS),
     }
 }

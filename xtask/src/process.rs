@@ -96,13 +96,57 @@ impl Running {
     }
 
     /// What was started under this name.
-    #[cfg(any(test, feature = "bench"))]
+    #[cfg(any(test, feature = "bench", feature = "chaos"))]
     pub(crate) fn process(&self, name: &str) -> Option<Recorded> {
         self.pids
             .entries
             .iter()
             .find(|process| process.name == name)
             .cloned()
+    }
+
+    /// Ends one of them at once, as a power cut does.
+    #[cfg(any(test, feature = "chaos"))]
+    pub(crate) fn kill(&mut self, name: &str) -> Result<()> {
+        for background in self
+            .children
+            .iter_mut()
+            .filter(|background| background.name == name)
+        {
+            background.child.kill()?;
+        }
+        self.collect(name).map(drop)
+    }
+
+    /// Asks one of them to leave.
+    #[cfg(any(test, feature = "chaos"))]
+    pub(crate) fn ask_to_leave(&self, name: &str) {
+        for process in self.pids.entries.iter().filter(|process| process.name == name) {
+            process.send(process.signal);
+        }
+    }
+
+    /// How one of them has ended; `None` while it runs. It is forgotten then.
+    #[cfg(any(test, feature = "chaos"))]
+    pub(crate) fn ended(&mut self, name: &str) -> Result<Option<ExitStatus>> {
+        let found = self
+            .children
+            .iter_mut()
+            .find(|background| background.name == name);
+        match found.map(|background| background.child.try_wait()).transpose()? {
+            Some(Some(_)) => self.collect(name),
+            _ => Ok(None),
+        }
+    }
+
+    #[cfg(any(test, feature = "chaos"))]
+    fn collect(&mut self, name: &str) -> Result<Option<ExitStatus>> {
+        let mut status = None;
+        for mut background in self.children.extract_if(.., |background| background.name == name) {
+            status = Some(background.child.wait()?);
+        }
+        self.pids.retain(|process| process.name != name)?;
+        Ok(status)
     }
 
     /// Lets everything run on without this command.

@@ -54,8 +54,18 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
     // A filter means it for one test by name.
     if args.is_empty() {
         conformance::check(checkout, &area, &servers, &mut running, interrupt)?;
+        drop(running);
+        return few_rounds_of_chaos(checkout, interrupt);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// On servers of their own. The command builds itself anew, with what breaks things.
+fn few_rounds_of_chaos(checkout: &Checkout, interrupt: &Interrupt) -> Result<ExitCode> {
+    let step = Step::start("Breaking things");
+    let status = process::status(cargo(checkout).args(["xtask", "chaos", "--few"]), interrupt)?;
+    step.done(if status.success() { "passed" } else { "failed" });
+    Ok(exit_code(status))
 }
 
 /// Ends what a killed run left, and deletes its data.

@@ -45,7 +45,7 @@ use self::queue::{Batch, Item, Origin, Queue};
 use self::settle::{Attempts, Fate, Settlement};
 pub use self::step::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use super::reply::send_replies;
-use super::topology::{ACK_WAIT, Topology};
+use super::topology::Topology;
 use crate::messages::subject::Subject;
 use crate::runtime::crash_point::crash_point;
 use crate::runtime::lifecycle::Lifecycle;
@@ -109,7 +109,7 @@ pub async fn consume<S: Step>(
     let _stop_fetching = fetching.clone().drop_guard();
     lifecycle.tasks().spawn(fetcher.run(fetching));
 
-    let mut keep_alive = interval(ACK_WAIT / 3);
+    let mut keep_alive = interval(topology.ack_wait / 3);
     keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let consumer = Consumer {
         step,

@@ -29,9 +29,6 @@ use crate::messages::subject::Subject;
 use crate::runtime::config::NatsConfig;
 use crate::runtime::retry::{RetryPolicy, retry};
 
-/// A message neither acknowledged nor reported in progress for this long is delivered to another worker.
-pub const ACK_WAIT: Duration = Duration::from_secs(10);
-
 /// Messages in the hands of all workers of a noun together.
 pub const MAX_ACK_PENDING: i64 = 2_000;
 
@@ -56,6 +53,8 @@ pub struct Topology {
     /// Bytes a stream.
     pub max_bytes: i64,
     pub replicas: usize,
+    /// A message neither acknowledged nor reported in progress for this long is delivered to another worker.
+    pub ack_wait: Duration,
 }
 
 /// Which stream or consumer could not be made to fit.
@@ -82,6 +81,7 @@ impl From<&NatsConfig> for Topology {
             prefix: config.stream_prefix.clone(),
             max_bytes: config.stream_max_bytes,
             replicas: config.stream_replicas,
+            ack_wait: Duration::from_millis(config.ack_wait_ms),
         }
     }
 }
@@ -197,7 +197,7 @@ impl Topology {
             deliver_policy: DeliverPolicy::All,
             replay_policy: ReplayPolicy::Instant,
             ack_policy: AckPolicy::Explicit,
-            ack_wait: ACK_WAIT,
+            ack_wait: self.ack_wait,
             max_deliver: -1,
             max_ack_pending: MAX_ACK_PENDING,
             ..base
@@ -270,6 +270,7 @@ mod tests {
             prefix: "t1".to_owned(),
             max_bytes: 1_000_000,
             replicas: 1,
+            ack_wait: Duration::from_secs(10),
         }
     }
 

@@ -59,6 +59,9 @@ pub struct NatsConfig {
     /// Copies of each message: 1 on a single server, 3 on a cluster.
     #[arg(long, env = "STREAM_REPLICAS", default_value_t = 1)]
     pub stream_replicas: usize,
+    /// Milliseconds after which a message that a worker neither settled nor reported in progress goes to another one.
+    #[arg(long, env = "ACK_WAIT_MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(300..))]
+    pub ack_wait_ms: u64,
 }
 
 /// The rate limiter's store.
@@ -78,10 +81,13 @@ pub struct HttpConfig {
     /// Time a client has to send a complete request head, also the next one on an idle connection.
     #[arg(long, env = "HEADER_READ_TIMEOUT_MS", default_value_t = 5_000)]
     pub header_read_timeout_ms: u64,
+    /// Time a client may take nothing at all of an answer that waits for it.
+    #[arg(long, env = "WRITE_TIMEOUT_MS", default_value_t = 30_000)]
+    pub write_timeout_ms: u64,
     /// Largest request body.
     #[arg(long, env = "BODY_LIMIT_BYTES", default_value_t = 65_536)]
     pub body_limit_bytes: usize,
-    /// Open connections; further ones wait in the kernel's backlog.
+    /// Open connections; further ones are answered 503 and closed.
     #[arg(long, env = "MAX_CONNECTIONS", default_value_t = 20_000)]
     pub max_connections: usize,
 }
@@ -89,6 +95,10 @@ pub struct HttpConfig {
 impl HttpConfig {
     pub const fn header_read_timeout(&self) -> Duration {
         Duration::from_millis(self.header_read_timeout_ms)
+    }
+
+    pub const fn write_timeout(&self) -> Duration {
+        Duration::from_millis(self.write_timeout_ms)
     }
 }
 
@@ -310,6 +320,7 @@ mod tests {
         assert_eq!(config.postgres.acquire_timeout(), Duration::from_millis(1_500));
         assert_eq!(config.nats.stream_prefix, "t_1");
         assert_eq!(config.nats.stream_max_bytes, 4_294_967_296);
+        assert_eq!(config.nats.ack_wait_ms, 10_000);
         assert_eq!(config.http.header_read_timeout(), Duration::from_secs(5));
         assert_eq!(config.redis.redis_url.expose(), "redis://:hunter2@h");
         assert_eq!(

@@ -1,16 +1,29 @@
 //! Places where a test may kill the process, to prove that dying there loses nothing.
 
-/// Aborts the process when the environment variable `CRASH_AT` equals `name`. No destructor runs and nothing is
-/// flushed, as in a power cut. Release builds compile this to nothing.
+/// Aborts the process when the environment variable `CRASH_AT` equals `name`, or `name@n` and this is the n-th time that
+/// the point is reached. No destructor runs and nothing is flushed, as in a power cut. Release builds compile this to
+/// nothing.
 #[cfg(debug_assertions)]
 pub fn crash_point(name: &str) {
     use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
-    static CRASH_AT: OnceLock<Option<String>> = OnceLock::new();
-    let armed = CRASH_AT.get_or_init(|| std::env::var("CRASH_AT").ok());
-    if armed.as_deref() == Some(name) {
+    static CRASH_AT: OnceLock<Option<(String, u32)>> = OnceLock::new();
+    static REACHED: AtomicU32 = AtomicU32::new(0);
+    let armed = CRASH_AT.get_or_init(|| std::env::var("CRASH_AT").ok().map(|text| armed(&text)));
+    let Some((point, time)) = armed else { return };
+    if point == name && REACHED.fetch_add(1, Ordering::SeqCst) + 1 == *time {
         tracing::error!(crash_point = name, "aborting on request");
         std::process::abort();
+    }
+}
+
+/// The point, and which time that it is reached.
+#[cfg(debug_assertions)]
+fn armed(text: &str) -> (String, u32) {
+    match text.split_once('@') {
+        Some((point, time)) => (point.to_owned(), time.parse().unwrap_or(1)),
+        None => (text.to_owned(), 1),
     }
 }
 
@@ -19,3 +32,14 @@ pub fn crash_point(name: &str) {
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "an empty call in the hot loop must vanish")]
 pub fn crash_point(_name: &str) {}
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::armed;
+
+    #[test]
+    fn a_point_is_armed_for_its_first_time_unless_told_otherwise() {
+        assert_eq!(armed("worker.before_ack"), ("worker.before_ack".to_owned(), 1));
+        assert_eq!(armed("worker.before_ack@7"), ("worker.before_ack".to_owned(), 7));
+    }
+}

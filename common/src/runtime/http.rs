@@ -1,8 +1,12 @@
 //! Serving HTTP/1.1 with the limits that `axum::serve` leaves open.
 //!
 //! A client that sends its head slowly is cut off (the same limit closes idle keep-alive connections, since waiting
-//! for the next head is reading one), connections are counted, and shutdown does not wait for idle connections. How
-//! long a handler may take is the router's business.
+//! for the next head is reading one), and so is one that takes nothing of its answer. Heads have a size, connections are
+//! counted and those beyond the count are told to come again, and shutdown does not wait for idle connections. How long
+//! a body may take is the router's business ([`super::body`]), and so is how long a handler may.
+
+mod stalled;
+mod turned_away;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -11,6 +15,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{ConnectInfo, DefaultBodyLimit};
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -22,11 +27,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tower::Service;
 
+use self::stalled::Stalled;
+use self::turned_away::TurnedAway;
 use super::config::HttpConfig;
 use super::lifecycle::Lifecycle;
 
 /// Pause after a failed `accept`: running out of file descriptors fails in a tight loop otherwise.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Largest request head, and the most that is read ahead: what a connection without a complete head can make us keep.
+const HEAD_LIMIT_BYTES: usize = 96 * 1024;
 
 /// Serves `router` until a soft cancel, then finishes what is in flight; a hard cancel drops it.
 ///
@@ -42,20 +52,17 @@ pub async fn serve(
     let router = router.layer(DefaultBodyLimit::max(config.body_limit_bytes));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
-        .header_read_timeout(config.header_read_timeout());
+        .header_read_timeout(config.header_read_timeout())
+        .max_buf_size(HEAD_LIMIT_BYTES);
     let slots = Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS)));
     let graceful = GracefulShutdown::new();
 
-    while let Some(slot) = lifecycle
-        .soft()
-        .run_until_cancelled(Arc::clone(&slots).acquire_owned())
-        .await
-    {
-        let Some(accepted) = lifecycle.soft().run_until_cancelled(listener.accept()).await else {
-            break;
-        };
-        match accepted {
-            Ok((stream, peer)) => {
+    let mut turned_away = TurnedAway::new(lifecycle);
+
+    while let Some(accepted) = lifecycle.soft().run_until_cancelled(listener.accept()).await {
+        match (accepted, Arc::clone(&slots).try_acquire_owned()) {
+            (Ok((stream, peer)), Ok(slot)) => {
+                let stream = Stalled::after(config.write_timeout(), nodelay(stream));
                 let connection = connection(&http, stream, peer, router.clone(), graceful.watcher());
                 let hard = lifecycle.hard().clone();
                 lifecycle.tasks().spawn(async move {
@@ -63,7 +70,8 @@ pub async fn serve(
                     drop(slot);
                 });
             }
-            Err(error) => {
+            (Ok((stream, _)), Err(_)) => turned_away.tell(stream),
+            (Err(error), _) => {
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
@@ -76,29 +84,42 @@ pub async fn serve(
     Ok(())
 }
 
+/// Answers are small and complete; waiting to coalesce them only adds latency.
+fn nodelay(stream: TcpStream) -> TcpStream {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
+    }
+    stream
+}
+
 fn connection(
     http: &http1::Builder,
-    stream: TcpStream,
+    stream: Stalled,
     peer: SocketAddr,
     router: Router,
     watcher: Watcher,
 ) -> impl Future<Output = ()> + use<> {
-    // Answers are small and complete; waiting to coalesce them only adds latency.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, %peer, "cannot set TCP_NODELAY");
-    }
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
         let answer: <Router as Service<Request<Incoming>>>::Future = router.clone().call(request);
-        async move { answer.await as Result<Response, Infallible> }
+        async move { answer.await.map(unsniffed) as Result<Response, Infallible> }
     });
     let served = watcher.watch(http.serve_connection(TokioIo::new(stream), service));
     async move {
         if let Err(error) = served.await {
-            // Clients that vanish or stall are everyday events.
-            tracing::debug!(%error, %peer, "connection ended early");
+            // Clients that vanish or stall are everyday events. Whose address it was is not the log's business.
+            tracing::debug!(%error, "connection ended early");
         }
     }
+}
+
+/// What an answer says it is, it is: a text that a stranger chose must not become a page because it looks like one.
+fn unsniffed(mut answer: Response) -> Response {
+    answer.headers_mut().insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    answer
 }
 
 #[cfg(test)]
@@ -112,6 +133,7 @@ mod tests {
         HttpConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             header_read_timeout_ms: 60_000,
+            write_timeout_ms: 60_000,
             body_limit_bytes: 8,
             max_connections: 16,
         }
@@ -175,6 +197,74 @@ mod tests {
         stream.write_all(b"GET / HTTP/1.1\r\nhost:").await.unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_nothing_of_its_answer_is_cut_off() {
+        let config = HttpConfig {
+            write_timeout_ms: 20,
+            ..config()
+        };
+        // More than the sockets between the two hold.
+        let large = get(|| async { vec![b'x'; 64 << 20] });
+        let (address, lifecycle, server) = start(Router::new().route("/", large), config).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n")
+            .await
+            .unwrap();
+        // It never reads; the server ends the connection by itself, or the tracker would wait for it for ever.
+        stream.readable().await.unwrap();
+        lifecycle.tasks().close();
+        lifecycle.tasks().wait().await;
+        lifecycle.shut_down();
+        server.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_head_beyond_the_limit_is_refused_and_not_kept() {
+        let (address, _lifecycle, _server) = start(Router::new(), config()).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!("GET / HTTP/1.1\r\nx: {}", "x".repeat(HEAD_LIMIT_BYTES));
+        assert!(exchange(&mut stream, &head).await.starts_with("HTTP/1.1 431"));
+    }
+
+    #[tokio::test]
+    async fn connections_beyond_the_cap_are_told_to_come_again_and_are_served_when_there_is_room() {
+        let config = HttpConfig {
+            max_connections: 1,
+            ..config()
+        };
+        let router = Router::new().route("/", get(|| async { "served" }));
+        let (address, _lifecycle, _server) = start(router, config).await;
+        let request = "GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+        let mut first = TcpStream::connect(address).await.unwrap();
+        // Answered, so it is accepted; kept alive, so it stays.
+        first
+            .write_all(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n")
+            .await
+            .unwrap();
+        first.readable().await.unwrap();
+        for _ in 0..20 {
+            let mut beyond = TcpStream::connect(address).await.unwrap();
+            let answer = exchange(&mut beyond, request).await.to_lowercase();
+            assert!(answer.starts_with("http/1.1 503"), "{answer}");
+            for header in [
+                "retry-after: 1",
+                "connection: close",
+                "x-content-type-options: nosniff",
+            ] {
+                assert!(answer.contains(header), "{answer}");
+            }
+            assert!(answer.contains("\"serviceunavailableerror\""), "{answer}");
+        }
+        drop(first);
+        loop {
+            let mut next = TcpStream::connect(address).await.unwrap();
+            if exchange(&mut next, request).await.ends_with("served") {
+                break;
+            }
+        }
     }
 
     #[tokio::test]

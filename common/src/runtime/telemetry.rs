@@ -9,6 +9,9 @@ use tracing_subscriber::filter::ParseError;
 /// The NATS client repeats at info level each event that the bus logs with its own words.
 const DEFAULT_FILTER: &str = "info,async_nats=warn";
 
+/// What must not be logged whatever `LOG` asks for: messages as they were read, with all that customers told.
+const NEVER: &str = "async_nats::connection=off";
+
 /// Why logging could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
@@ -32,7 +35,8 @@ pub fn init_quietly(command: &'static str) -> Result<(), TelemetryError> {
 }
 
 fn init_with(service: &'static str, default_filter: &str) -> Result<(), TelemetryError> {
-    let filter = EnvFilter::try_new(env::var("LOG").unwrap_or_else(|_| default_filter.to_owned()))?;
+    let filter = EnvFilter::try_new(env::var("LOG").unwrap_or_else(|_| default_filter.to_owned()))?
+        .add_directive(NEVER.parse()?);
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(stderr);

@@ -1,5 +1,6 @@
 //! `transaction_claims`: who was first with a transaction_id, and what still has to be done about it.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use sqlx::{PgConnection, PgExecutor, PgPool};
@@ -60,6 +61,60 @@ pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> Storag
     Ok(claims
         .iter()
         .map(|claim| won.contains(&claim.event_id.get()))
+        .collect())
+}
+
+/// Claims that were lost to another program's: an accident of ids, or somebody who takes another's transaction_ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Conflicts {
+    /// Whose claims were lost.
+    pub program_id: ProgramId,
+    /// Who holds their transaction_ids.
+    pub held_by: ProgramId,
+    pub claims: i64,
+}
+
+impl Conflicts {
+    /// For whoever runs the service: both programs, how many claims, and how many this process has seen in all.
+    pub fn report(self) {
+        static SEEN: AtomicI64 = AtomicI64::new(0);
+        let seen = SEEN.fetch_add(self.claims, Ordering::Relaxed) + self.claims;
+        tracing::warn!(
+            program_id = self.program_id.get(),
+            held_by = self.held_by.get(),
+            claims = self.claims,
+            seen,
+            "transaction_ids of a program are held by another program"
+        );
+    }
+}
+
+/// Which of these lost claims another program holds.
+pub async fn conflicts(executor: impl PgExecutor<'_>, lost: &[&NewClaim]) -> StorageResult<Vec<Conflicts>> {
+    if lost.is_empty() {
+        return Ok(Vec::new());
+    }
+    let transaction_ids: Vec<&str> = lost.iter().map(|claim| claim.transaction_id.as_str()).collect();
+    let programs: Vec<i64> = lost.iter().map(|claim| claim.program_id.get()).collect();
+    let rows = sqlx::query!(
+        r#"SELECT lost.program_id AS "program_id!", held.program_id AS held_by, count(*) AS "claims!"
+           FROM UNNEST($1::text[], $2::bigint[]) AS lost (transaction_id, program_id)
+           JOIN transaction_claims held USING (transaction_id)
+           WHERE held.program_id <> lost.program_id
+           GROUP BY 1, 2
+           ORDER BY 1, 2"#,
+        &transaction_ids as &[&str],
+        &programs,
+    )
+    .fetch_all(executor)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| Conflicts {
+            program_id: ProgramId::new(row.program_id),
+            held_by: ProgramId::new(row.held_by),
+            claims: row.claims,
+        })
         .collect())
 }
 

@@ -7,6 +7,7 @@ use super::StorageResult;
 use super::window::Window;
 use crate::domain::commission::CommissionStatus;
 use crate::domain::ids::{PartnerId, PartnerProgramId, ProgramId};
+use crate::domain::signal::Signal;
 
 /// A commission with what it is about.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub struct ListedCommission {
     pub paid_at: Option<DateTime<Utc>>,
     pub payout_id: Option<i64>,
     pub created_at: DateTime<Utc>,
+    /// Names of signals.
+    pub signals: Vec<String>,
 }
 
 /// Which of a program's commissions.
@@ -35,6 +38,8 @@ pub struct ListedCommission {
 pub struct Filter {
     pub status: Option<CommissionStatus>,
     pub partner_program_id: Option<PartnerProgramId>,
+    /// Those with any of these; none of them is as good as not asked for.
+    pub signals: &'static [Signal],
     /// The membership's partner, for the index by partner; without it the program's own is walked.
     partner_id: Option<PartnerId>,
 }
@@ -46,9 +51,11 @@ impl Filter {
         program_id: ProgramId,
         status: Option<CommissionStatus>,
         partner_program_id: Option<PartnerProgramId>,
+        signals: &'static [Signal],
     ) -> StorageResult<Option<Self>> {
         let unfiltered = Self {
             status,
+            signals,
             ..Self::default()
         };
         let Some(membership) = partner_program_id else {
@@ -69,6 +76,13 @@ impl Filter {
     }
 }
 
+impl Filter {
+    fn signal_names(self) -> Option<Vec<&'static str>> {
+        let names = || self.signals.iter().map(|signal| signal.as_str()).collect();
+        (!self.signals.is_empty()).then(names)
+    }
+}
+
 /// Newest first, and how many there are. The count walks the program's part of an index, so it grows with the program.
 pub async fn page(
     connection: &mut PgConnection,
@@ -79,14 +93,16 @@ pub async fn page(
     let status = filter.status.map(CommissionStatus::as_str);
     let membership = filter.partner_program_id.map(PartnerProgramId::get);
     let partner = filter.partner_id.map(PartnerId::get);
+    let signals = filter.signal_names();
     let rows = sqlx::query_as!(
         ListedCommission,
         r#"SELECT c.id, c.sale_id, s.processor_event_id AS transaction_id, c.partner_program_id, c.partner_id,
                   p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status, c.refund_reason,
-                  c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at
+                  c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals
            FROM commissions c JOIN sale_events s ON s.id = c.sale_id LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
+             AND ($7::text[] IS NULL OR c.signals && $7)
            ORDER BY c.id DESC OFFSET $5 LIMIT $6"#,
         program_id.get(),
         status,
@@ -94,17 +110,20 @@ pub async fn page(
         partner,
         window.offset,
         window.limit,
+        signals.as_deref() as Option<&[&str]>,
     )
     .fetch_all(&mut *connection)
     .await?;
     let total = sqlx::query_scalar!(
         r#"SELECT count(*) AS "count!" FROM commissions c
            WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
-             AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)"#,
+             AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
+             AND ($5::text[] IS NULL OR c.signals && $5)"#,
         program_id.get(),
         status,
         membership,
         partner,
+        signals.as_deref() as Option<&[&str]>,
     )
     .fetch_one(connection)
     .await?;
@@ -119,14 +138,16 @@ pub async fn following(
     after: i64,
     limit: i64,
 ) -> StorageResult<Vec<ListedCommission>> {
+    let signals = filter.signal_names();
     let rows = sqlx::query_as!(
         ListedCommission,
         r#"SELECT c.id, c.sale_id, s.processor_event_id AS transaction_id, c.partner_program_id, c.partner_id,
                   p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status, c.refund_reason,
-                  c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at
+                  c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals
            FROM commissions c JOIN sale_events s ON s.id = c.sale_id LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.program_id = $1 AND c.id > $5 AND ($2::text IS NULL OR c.status = $2)
              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
+             AND ($7::text[] IS NULL OR c.signals && $7)
            ORDER BY c.id LIMIT $6"#,
         program_id.get(),
         filter.status.map(CommissionStatus::as_str),
@@ -134,6 +155,7 @@ pub async fn following(
         filter.partner_id.map(PartnerId::get),
         after,
         limit,
+        signals.as_deref() as Option<&[&str]>,
     )
     .fetch_all(connection)
     .await?;

@@ -6,11 +6,12 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
 use super::error::expect_rows;
-use super::{StorageError, StorageResult};
+use super::{StorageError, StorageResult, array_literal};
 use crate::domain::commission::{CommissionStatus, Policy, Rate};
 use crate::domain::ids::{CommissionId, CustomerId, PartnerId, PartnerProgramId, ProgramId, SaleId};
 use crate::domain::money::{Cents, Currency};
 use crate::domain::sale::Credit;
+use crate::domain::signal::Signal;
 
 #[derive(Debug)]
 pub struct NewCommission<'a> {
@@ -21,6 +22,7 @@ pub struct NewCommission<'a> {
     pub currency: Currency,
     /// Copied into the row, so that later versions of it do not reach back.
     pub policy: &'a Policy,
+    pub signals: Vec<Signal>,
     pub hold_until: DateTime<Utc>,
     pub created_at: DateTime<Utc>,
 }
@@ -63,19 +65,23 @@ pub async fn insert(
         .iter()
         .map(|new| rate_columns(&new.policy.rate))
         .unzip();
+    let signals: Vec<String> = commissions
+        .iter()
+        .map(|new| array_literal(new.signals.iter().map(|signal| signal.as_str())))
+        .collect();
     let holds: Vec<DateTime<Utc>> = commissions.iter().map(|new| new.hold_until).collect();
     let created_at: Vec<DateTime<Utc>> = commissions.iter().map(|new| new.created_at).collect();
     let rows = sqlx::query!(
         "INSERT INTO commissions (sale_id, program_id, customer_id, partner_program_id, partner_id,
              referral_link_id, amount_cents, currency, policy_id, commission_type, default_duration_months,
-             rate_bps, fixed_cents, hold_until, created_at)
+             rate_bps, fixed_cents, hold_until, created_at, signals)
          SELECT sale_id, program_id, customer_id, partner_program_id, partner_id, link_id, amount, currency,
-                policy_id, commission_type, months, rate, fixed, hold_until, created_at
+                policy_id, commission_type, months, rate, fixed, hold_until, created_at, signals::text[]
          FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
                      $7::bigint[], $8::text[], $9::bigint[], $10::text[], $11::int[], $12::int[], $13::bigint[],
-                     $14::timestamptz[], $15::timestamptz[]) WITH ORDINALITY
+                     $14::timestamptz[], $15::timestamptz[], $16::text[]) WITH ORDINALITY
               AS c (sale_id, program_id, customer_id, partner_program_id, partner_id, link_id, amount, currency,
-                    policy_id, commission_type, months, rate, fixed, hold_until, created_at, position)
+                    policy_id, commission_type, months, rate, fixed, hold_until, created_at, signals, position)
          ORDER BY position
          RETURNING id, sale_id, partner_program_id",
         &sales,
@@ -93,6 +99,7 @@ pub async fn insert(
         &fixed as &[Option<i64>],
         &holds,
         &created_at,
+        &signals,
     )
     .fetch_all(connection)
     .await?;

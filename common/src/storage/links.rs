@@ -10,35 +10,47 @@ use super::{StorageError, StorageResult};
 use crate::domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use crate::domain::partner::{LinkStatus, ShortCode};
 use crate::domain::sale::{LinkOwner, Membership};
+use crate::domain::signal::PartnerAddresses;
 
-pub async fn owners(
-    connection: &mut PgConnection,
-    links: &[i64],
-) -> StorageResult<HashMap<ReferralLinkId, LinkOwner>> {
+#[derive(Debug, Default)]
+pub struct Owners {
+    pub links: HashMap<ReferralLinkId, LinkOwner>,
+    /// Of the partners who earn by these links.
+    pub addresses: PartnerAddresses,
+}
+
+pub async fn owners(connection: &mut PgConnection, links: &[i64]) -> StorageResult<Owners> {
     let rows = sqlx::query!(
-        r#"SELECT l.id AS "id!", l.program_id, p.id AS "partner_program_id?", p.partner_id
+        r#"SELECT l.id AS "id!", l.program_id, p.id AS "partner_program_id?", p.partner_id AS "partner_id?",
+                  r.email AS "record_address?", u.email AS "account_address?"
            FROM referral_links l
            -- A membership that is not approved, or no longer, earns nothing.
            LEFT JOIN partner_programs p ON p.id = l.partner_program_id AND p.status = 'approved'
+           LEFT JOIN partners r ON r.id = p.partner_id
+           LEFT JOIN users u ON u.id = r.user_id
            WHERE l.id = ANY($1)"#,
         links,
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| {
-            let membership = row.partner_program_id.map(|id| Membership {
-                partner_program_id: PartnerProgramId::new(id),
-                partner_id: row.partner_id.map(PartnerId::new),
-            });
-            let owner = LinkOwner {
-                program_id: row.program_id.map(ProgramId::new),
-                membership,
-            };
-            (ReferralLinkId::new(row.id), owner)
-        })
-        .collect())
+    let mut owners = Owners::default();
+    for row in rows {
+        let partner_id = row.partner_id.map(PartnerId::new);
+        let membership = row.partner_program_id.map(|id| Membership {
+            partner_program_id: PartnerProgramId::new(id),
+            partner_id,
+        });
+        let owner = LinkOwner {
+            program_id: row.program_id.map(ProgramId::new),
+            membership,
+        };
+        owners.links.insert(ReferralLinkId::new(row.id), owner);
+        if let Some(partner_id) = partner_id {
+            let addresses = row.record_address.into_iter().chain(row.account_address);
+            owners.addresses.insert(partner_id, addresses.collect());
+        }
+    }
+    Ok(owners)
 }
 
 /// Makes a link of a membership, turned on. `None` when another link has the code, of whichever program.

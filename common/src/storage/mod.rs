@@ -31,6 +31,7 @@ pub mod partitions;
 pub mod partner_view;
 pub mod partners;
 pub mod payouts;
+pub mod personal_data;
 pub mod pipeline_status;
 pub mod policies;
 pub mod processor_connections;

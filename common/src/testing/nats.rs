@@ -45,6 +45,23 @@ impl OwnNats {
         }
     }
 
+    /// It keeps its connections and does nothing any more, until it is told to go on.
+    pub fn pause(&self) {
+        self.signal("STOP");
+    }
+
+    pub fn go_on(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let process = self.process.as_ref().unwrap();
+        let status = Command::new("kill")
+            .args(["-s", name, &process.id().to_string()])
+            .status();
+        assert!(status.unwrap().success(), "{name}");
+    }
+
     /// Starts it on the same data and port.
     pub fn start_again(&mut self) {
         // `cargo xtask test` knows which server it provides; elsewhere the one on the path will do.

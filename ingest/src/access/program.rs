@@ -177,4 +177,19 @@ impl AdvertiserUser {
             None => Err(forbidden()),
         }
     }
+
+    /// The program, for those who run its workspace: 404 when there is none, 403 for everybody else.
+    pub async fn who_runs(
+        &self,
+        connection: &mut PgConnection,
+        program_id: ProgramId,
+    ) -> Result<ProgramAccess, ApiError> {
+        let standing = workspaces::program_standing(connection, program_id, Some(self.user.user_id))
+            .await?
+            .ok_or(ApiError::NotFound(UNKNOWN))?;
+        match standing.role {
+            Some(role) if role.runs_the_workspace() => Ok(ProgramAccess::new(program_id, &standing)),
+            Some(_) | None => Err(forbidden()),
+        }
+    }
 }

@@ -24,7 +24,7 @@ use crate::client_address::ClientAddress;
 use crate::directory::Link;
 use crate::error::ApiError;
 use crate::field::Field;
-use crate::pipeline::{encode, not_published};
+use crate::pipeline::encode;
 use crate::routes::openapi::envelopes::{LinkDisabled, PlatformError};
 use crate::routes::openapi::examples::Examples;
 use crate::routes::test_mode::{
@@ -186,11 +186,7 @@ pub async fn click(
         country_hint: app.origin.country(client, &headers),
     };
     let encoded = encode(&record, FAILED)?;
-    app.pipeline
-        .clicks
-        .publish(encoded)
-        .await
-        .map_err(|error| not_published(error, FAILED))?;
+    app.pipeline.tell(&app.pipeline.clicks, encoded, FAILED).await?;
     Ok(Json(ClickAnswer::Tracked {
         success: true,
         click_id: record.click_id,
@@ -294,6 +290,13 @@ impl ClickRequest {
             test: is_test.then_some(additional.program_id),
         })
     }
+}
+
+/// The partner's code a body asks for, the click_id it brings, and what it tells of the visit.
+#[cfg(feature = "testing")]
+pub fn read(body: &[u8]) -> Result<(String, Option<Label>, Visit), ApiError> {
+    let click = parse::<ClickRequest>(body)?.validate(&HeaderMap::new())?;
+    Ok((click.partner_code, click.existing_click_id, click.visit))
 }
 
 fn link_not_found() -> ApiError {

@@ -44,19 +44,13 @@ pub async fn livez() -> StatusCode {
     )
 )]
 pub async fn readyz(State(app): State<App>) -> Response {
-    let query = sqlx::query_scalar::<_, i32>("SELECT 1").fetch_one(&app.pool);
-    let (postgres, jetstream) = tokio::join!(query, app.pipeline.clicks.probe());
+    let answering = app.probe.answering().await;
     let readiness = Readiness {
-        ready: postgres.is_ok() && jetstream.is_ok(),
-        postgres: postgres.is_ok(),
-        jetstream: jetstream.is_ok(),
+        ready: answering.all(),
+        postgres: answering.postgres,
+        jetstream: answering.jetstream,
     };
-    let status = if readiness.ready {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
-    };
-    (status, Json(readiness)).into_response()
+    (answering.status(), Json(readiness)).into_response()
 }
 
 pub fn examples() -> Examples {

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use common::domain::click_id::ClickId;
 use common::domain::customer::CustomerStatus;
+use common::domain::email::EmailHasher;
 use common::domain::ids::{EventId, ProgramId};
 use common::domain::lead::{Lead, LeadMode, LeadRefusal};
 use common::domain::text::{CustomerKey, Label, Text};
@@ -16,7 +17,6 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
-use crate::email::EmailHasher;
 use crate::error::ApiError;
 use crate::field::{Field, refused};
 use crate::pipeline::encode;
@@ -186,6 +186,18 @@ impl LeadRequest {
             event_name: names.event_name,
         })
     }
+}
+
+/// The lead a body asks for; `None` in test mode.
+#[cfg(feature = "testing")]
+pub fn read(body: &[u8], mode: LeadMode, email_hash_key: &[u8; 32]) -> Result<Option<Lead>, ApiError> {
+    let request: LeadRequest = parse(body)?;
+    if request.additional_data.asks_for_test_mode() {
+        return request.names().map(|_| None);
+    }
+    request
+        .validate(mode, &EmailHasher::new(email_hash_key))
+        .map(Some)
 }
 
 fn answer(outcome: LeadOutcome) -> Result<LeadAnswer, ApiError> {

@@ -37,6 +37,14 @@ use crate::error::ApiError;
 use crate::limits::Budget;
 use crate::routes::endpoint::Endpoint;
 
+#[cfg(feature = "testing")]
+pub mod reading {
+    pub use super::click::read as click;
+    pub use super::lead::read as lead;
+    pub use super::refund::read as refund;
+    pub use super::sale::read as sale;
+}
+
 /// Everything a caller can ask for, in the order in which it is described.
 fn endpoints() -> Vec<Endpoint> {
     let mut endpoints = tracking();

@@ -37,6 +37,7 @@ use crate::routes::layers::described::headers;
                                               shown once."),
         (name = "workspaces", description = "Who works in a workspace, and what was done there."),
         (name = "payouts", description = "What commissions came to: approving them, paying them, and what was paid."),
+        (name = "privacy", description = "What is stored about one customer, for when they ask."),
         (name = "partner accounts", description = "A partner's own view, over all programs they take part in."),
         (name = "older paths", description = "For scripts that were installed long ago. New ones use `/api/v1`."),
         (name = "health", description = "For load balancers and operators.")

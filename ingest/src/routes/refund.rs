@@ -144,6 +144,13 @@ impl RefundBody {
     }
 }
 
+/// The refund a body asks for, and of which sale.
+#[cfg(feature = "testing")]
+pub fn read(body: &[u8]) -> Result<(TransactionId, RefundRequest), ApiError> {
+    let refund = parse::<RefundBody>(body)?.validate()?;
+    Ok((refund.transaction_id, refund.request))
+}
+
 fn sale_not_found() -> ApiError {
     ApiError::NotFound("Sale not found for transaction_id")
 }

@@ -17,17 +17,16 @@ use common::storage::claims::NewClaim;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::time::Instant;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
-use crate::claims::{ClaimRequest, Claimed};
+use crate::claims::ClaimRequest;
 use crate::error::ApiError;
 use crate::field::{Field, free_form, refused};
-use crate::pipeline::{encode, not_claimed, outcome};
+use crate::pipeline::encode;
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
 use crate::routes::test_mode::{
@@ -149,7 +148,6 @@ pub async fn sale(
     caller: Caller,
     body: TrackingBody,
 ) -> Result<Json<SaleAnswer>, ApiError> {
-    let deadline = Instant::now() + app.pipeline.answer_within;
     let program_id = caller.program("Missing API token", FAILED)?;
     let bytes = body.bytes()?;
     let mut request = parse::<SaleRequest<'_>>(&bytes)?;
@@ -169,8 +167,6 @@ pub async fn sale(
         from_processor: false,
     };
     let encoded = encode(&record, FAILED)?;
-    // Before claiming: the outcome may be faster than the answer to the claim.
-    let waiter = app.pipeline.inbox.expect(event_id.get());
     let claim = NewClaim {
         transaction_id: record.sale.transaction_id.into(),
         program_id,
@@ -178,18 +174,12 @@ pub async fn sale(
         reply_to: Some(app.pipeline.inbox.subject().to_owned()),
         payload: encoded.get().to_owned(),
     };
-    let claimed = app
-        .pipeline
-        .claims
-        .claim(ClaimRequest {
-            claim,
-            record: encoded,
-        })
-        .await;
-    match claimed.map_err(|error| not_claimed(error, FAILED))? {
-        Claimed::Won => answer(outcome(waiter, deadline, FAILED).await?).map(Json),
-        Claimed::Taken => Err(duplicate()),
-    }
+    let request = ClaimRequest {
+        claim,
+        record: encoded,
+    };
+    let outcome = app.pipeline.sell(request, FAILED).await?;
+    answer(outcome.ok_or_else(duplicate)?).map(Json)
 }
 
 impl SaleRequest<'_> {
@@ -265,6 +255,16 @@ impl SaleRequest<'_> {
             line_items: free_form(self.line_items, "line_items", MAX_LINE_ITEMS_BYTES)?,
         })
     }
+}
+
+/// The sale a body asks for; `None` in test mode.
+#[cfg(feature = "testing")]
+pub fn read(body: &[u8], now: DateTime<Utc>) -> Result<Option<Sale>, ApiError> {
+    let mut request = parse::<SaleRequest<'_>>(body)?;
+    if std::mem::take(&mut request.additional_data).fields()?.is_test()? {
+        return request.validate_test(now).map(|_| None);
+    }
+    request.validate().map(Some)
 }
 
 fn transaction_id(field: Field<String>) -> Result<TransactionId, ApiError> {

@@ -122,3 +122,25 @@ pub async fn counts(stack: &Stack) -> BTreeMap<String, i64> {
     }
     counts
 }
+
+/// Every row of every table, each column as text.
+pub async fn text_of_all_rows(stack: &Stack) -> String {
+    let tables: Vec<String> = sqlx::query_scalar(
+        "SELECT quote_ident(relname) FROM pg_class
+         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition",
+    )
+    .fetch_all(stack.pool())
+    .await
+    .unwrap();
+    let mut rows = String::new();
+    for table in tables {
+        let dump = format!("SELECT coalesce(string_agg(t::text, E'\\n'), '') FROM {table} t");
+        let dump: String = sqlx::query_scalar(sqlx::AssertSqlSafe(dump))
+            .fetch_one(stack.pool())
+            .await
+            .unwrap();
+        rows.push_str(&dump);
+        rows.push('\n');
+    }
+    rows
+}

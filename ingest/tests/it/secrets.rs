@@ -2,16 +2,15 @@
 //! column, in no error and in no later answer.
 
 use std::fmt::Write;
-use std::fs::File;
-use std::path::PathBuf;
 
 use common::runtime::clock::Clock;
-use common::testing::{Process, free_address, unique_name};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::people::{PASSWORD, Workspace};
+use crate::rows::text_of_all_rows;
 use crate::stack::{Answer, Stack};
+use crate::talkative::Talkative;
 
 const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
 const KEYS: &str = "/api/advertiser/api-keys";
@@ -77,48 +76,6 @@ fn hexadecimal(text: &str) -> String {
         write!(hex, "{byte:02x}").unwrap();
         hex
     })
-}
-
-/// The services as processes of their own, whose logs can be read.
-struct Talkative {
-    logs: Vec<PathBuf>,
-    processes: Vec<Process>,
-}
-
-impl Talkative {
-    async fn start(stack: &mut Stack) -> Self {
-        let mut talkative = Self {
-            logs: Vec::new(),
-            processes: Vec::new(),
-        };
-        for name in ["worker", "ingest"] {
-            let address = free_address();
-            let mut settings = stack.environment(address);
-            settings.push(("LOG", "trace".to_owned()));
-            let log = std::env::temp_dir().join(format!("{}-{name}.log", unique_name()));
-            let file = File::create(&log).unwrap();
-            talkative
-                .processes
-                .push(Process::start_logging(name, &settings, file.into()));
-            talkative.logs.push(log);
-            stack.use_ingest(address);
-        }
-        stack.ready().await;
-        talkative
-    }
-
-    /// Ends them, and returns what they said.
-    fn end(mut self) -> String {
-        self.processes.iter_mut().for_each(Process::kill);
-        self.logs
-            .iter()
-            .map(|log| {
-                let text = std::fs::read(log).unwrap();
-                std::fs::remove_file(log).unwrap();
-                String::from_utf8_lossy(&text).into_owned()
-            })
-            .collect()
-    }
 }
 
 /// Every way of making a secret. Whoever adds one adds it here.
@@ -259,28 +216,6 @@ async fn use_everywhere(stack: &Stack, secrets: &Secrets, program_id: i64) -> Ve
     answers
 }
 
-/// Every row of every table, each column as text.
-async fn rows(stack: &Stack) -> String {
-    let tables: Vec<String> = sqlx::query_scalar(
-        "SELECT quote_ident(relname) FROM pg_class
-         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition",
-    )
-    .fetch_all(stack.pool())
-    .await
-    .unwrap();
-    let mut rows = String::new();
-    for table in tables {
-        let dump = format!("SELECT coalesce(string_agg(t::text, E'\\n'), '') FROM {table} t");
-        let dump: String = sqlx::query_scalar(sqlx::AssertSqlSafe(dump))
-            .fetch_one(stack.pool())
-            .await
-            .unwrap();
-        rows.push_str(&dump);
-        rows.push('\n');
-    }
-    rows
-}
-
 #[tokio::test]
 async fn a_secret_is_shown_once_and_stands_in_no_log_no_column_and_no_other_answer() {
     let mut stack = Stack::without_services(Clock::system()).await;
@@ -320,7 +255,7 @@ async fn a_secret_is_shown_once_and_stands_in_no_log_no_column_and_no_other_answ
     }
 
     secrets.add("a customer's address", CUSTOMERS_ADDRESS);
-    let rows = rows(&stack).await;
+    let rows = text_of_all_rows(&stack).await;
     assert!(rows.contains("owner@acme.example") && rows.contains("$argon2id$"));
     assert_eq!(secrets.found_in(&rows), [""; 0], "in a column");
 

@@ -1,5 +1,7 @@
 //! What lies in the streams of a stack: read it, publish it again, put something else in, wait until all is consumed.
 
+use std::time::Duration;
+
 use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::{self, Context};
 use bytes::Bytes;
@@ -27,6 +29,7 @@ impl Streams {
                 prefix: setting("STREAM_PREFIX"),
                 max_bytes: setting("STREAM_MAX_BYTES").parse().unwrap(),
                 replicas: 1,
+                ack_wait: Duration::from_secs(10),
             },
         }
     }
@@ -41,6 +44,22 @@ impl Streams {
             payloads.push(stream.get_raw_message(sequence).await.unwrap().payload);
         }
         payloads
+    }
+
+    /// The sequence of a stream's last message.
+    pub async fn end(&self, subject: Subject) -> u64 {
+        let name = self.topology.stream_name(subject);
+        let stream = self.jetstream.get_stream(name).await.unwrap();
+        stream.cached_info().state.last_sequence
+    }
+
+    /// Publishes a message once more. One that has made room for others is gone.
+    pub async fn repeat(&self, subject: Subject, sequence: u64) {
+        let name = self.topology.stream_name(subject);
+        let stream = self.jetstream.get_stream(name).await.unwrap();
+        if let Ok(message) = stream.get_raw_message(sequence).await {
+            self.publish(subject, message.payload).await;
+        }
     }
 
     pub async fn publish(&self, subject: Subject, payload: impl Into<Bytes>) {

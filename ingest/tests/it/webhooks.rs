@@ -53,6 +53,10 @@ impl Hooks {
         Self { address, http }
     }
 
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The error is a connection that broke before the answer.
     pub async fn try_send(
         &self,

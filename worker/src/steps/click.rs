@@ -1,6 +1,7 @@
 //! Clicks become customers, click events and counters.
 //!
-//! Phases: **visitors** behind the clicks, before the transaction → **customers** that the clicks create → **click
+//! Phases: **visitors** behind the clicks, before the transaction → clicks of customers who were erased meanwhile, left out →
+//! **customers** that the clicks create → **click
 //! events**, of which only those not seen before go on, without the bots that their program excludes → **journeys** of
 //! customers who came back (attribution follows the last click, whatever order the batches arrive in) → **deltas** of the
 //! rollups → **counters**, pre-summed, last because every other batch wants the same rows.
@@ -19,7 +20,7 @@ use common::storage::clicks::{self, ClickCount, NewClick};
 use common::storage::customers::{self, Customer, NewCustomer};
 use common::storage::rollups::Deltas;
 use common::storage::transaction::begin;
-use common::storage::{StorageResult, programs};
+use common::storage::{StorageResult, personal_data, programs};
 use serde_json::Value;
 use sqlx::PgConnection;
 
@@ -86,21 +87,38 @@ fn remove_address(value: &mut Value) -> bool {
         .fold(removed, |removed, field| remove_address(field) | removed)
 }
 
+/// Without the clicks of customers who were erased while these were on their way: nothing is stored about them any more.
+async fn of_somebody<'a, 'v>(
+    connection: &mut PgConnection,
+    clicks: &[&'a ClickRecord],
+    visitors: &'v [Visitor],
+) -> StorageResult<(Vec<&'a ClickRecord>, Vec<&'v Visitor>)> {
+    let came_back = clicks.iter().filter(|click| !click.new_customer);
+    let came_back: Vec<i64> = came_back.map(|click| click.customer_id.get()).collect();
+    let erased = personal_data::erased(connection, &came_back).await?;
+    let kept = clicks.iter().copied().zip(visitors);
+    Ok(kept
+        .filter(|(click, _)| !erased.contains(&click.customer_id))
+        .unzip())
+}
+
 pub(super) async fn store(
     connection: &mut PgConnection,
-    clicks: &[&ClickRecord],
+    told: &[&ClickRecord],
     visitors: &[Visitor],
 ) -> StorageResult<()> {
+    let (clicks, visitors) = of_somebody(connection, told, visitors).await?;
+    let clicks = clicks.as_slice();
     let created: Vec<NewCustomer<'_>> = clicks
         .iter()
         .filter(|click| click.new_customer)
         .map(|click| new_customer(click))
         .collect();
     customers::insert(connection, &created).await?;
-    let excluding = programs_excluding_bots(connection, clicks, visitors).await?;
+    let excluding = programs_excluding_bots(connection, clicks, &visitors).await?;
     let new: Vec<NewClick<'_>> = clicks
         .iter()
-        .zip(visitors)
+        .zip(visitors.iter().copied())
         .map(|(&record, visitor)| NewClick {
             record,
             visitor,
@@ -125,7 +143,7 @@ pub(super) async fn store(
 async fn programs_excluding_bots(
     connection: &mut PgConnection,
     clicks: &[&ClickRecord],
-    visitors: &[Visitor],
+    visitors: &[&Visitor],
 ) -> StorageResult<HashSet<ProgramId>> {
     let of_bots: BTreeSet<i64> = clicks
         .iter()

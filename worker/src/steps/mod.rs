@@ -15,6 +15,7 @@ use common::bus::consume::{DeadLetter, StepError};
 use common::bus::reply::Reply;
 use common::domain::click_id::ClickIdCodec;
 use common::domain::ids::EventId;
+use common::domain::signal::SignalRules;
 use common::runtime::clock::Clock;
 use common::storage::{StorageError, StorageResult, claims, dead_letters, processor_events};
 use serde::Serialize;
@@ -28,6 +29,7 @@ pub struct StepContext {
     pub pool: PgPool,
     pub codec: Arc<ClickIdCodec>,
     pub clock: Clock,
+    pub signal_rules: Arc<SignalRules>,
     /// Wakes the relay when a commit has put something into the outbox.
     pub outbox_filled: Arc<Notify>,
 }

@@ -192,7 +192,15 @@ impl SaleStep {
             }
         }
         let mut deltas = Deltas::default();
-        let written = rows::write(connection, &sorted.kept, &desk, now, &mut deltas).await?;
+        let written = rows::write(
+            connection,
+            &sorted.kept,
+            &desk,
+            &self.0.signal_rules,
+            now,
+            &mut deltas,
+        )
+        .await?;
         claims::record(connection, &sorted.closed).await?;
         rows::begin_subscriptions(connection, &sorted.duplicates).await?;
         let mut started: Vec<_> = desk.started().map(|(key, ..)| first_payment(key)).collect();

@@ -171,7 +171,7 @@ async fn last_click_partners(
         .iter()
         .map(|customer| customer.journey.last().referral_link_id.get())
         .collect();
-    let owners = links::owners(connection, &clicked).await?;
+    let owners = links::owners(connection, &clicked).await?.links;
     Ok(owners
         .values()
         .filter_map(|owner| owner.membership?.partner_id)

@@ -5,7 +5,7 @@
 //! way out. Only then is anything started, so that a missing server costs no half-started stack.
 
 pub(crate) mod debian;
-mod nats;
+pub(crate) mod nats;
 pub(crate) mod postgres;
 pub(crate) mod redis;
 mod version;
@@ -13,6 +13,8 @@ mod version;
 use std::env;
 use std::path::PathBuf;
 
+#[cfg(any(test, feature = "chaos"))]
+use anyhow::Context;
 use anyhow::{Result, bail, ensure};
 
 use self::postgres::Postgres;
@@ -114,6 +116,33 @@ pub(crate) fn provide(
         nats: found.nats,
         redis: found.redis,
     })
+}
+
+/// Starts a server of the area again that has ended, on its port and with its data, and returns once it answers.
+#[cfg(any(test, feature = "chaos"))]
+pub(crate) fn start_again(
+    name: &str,
+    servers: &Servers,
+    area: &Area,
+    running: &mut Running,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let mut ports = Ports::of(area)?;
+    let port = ports
+        .remembered(name)
+        .with_context(|| format!("{name} has never been started here"))?;
+    let mut start = Start {
+        area,
+        ports: &mut ports,
+        running,
+        interrupt,
+    };
+    match (name, &servers.postgres, &servers.nats, &servers.redis) {
+        (postgres::NAME, Some(postgres), _, _) => postgres.launch(port, &mut start),
+        (nats::NAME, _, Some(program), _) => nats::launch(program, port, &mut start),
+        (redis::NAME, _, _, Some(program)) => redis::launch(program, port, &mut start),
+        _ => bail!("{name} is not on this machine"),
+    }
 }
 
 /// [`provide`] for `PostgreSQL` alone.

@@ -24,7 +24,7 @@ use crate::pids::StopSignal;
 use crate::process::{self, find_all, in_own_session};
 use crate::progress::Step;
 
-pub(super) const NAME: &str = "nats";
+pub(crate) const NAME: &str = "nats";
 /// Older servers have no `sync_interval: always` and hang on a full disk.
 pub(super) const OLDEST: Version = Version::new(2, 12);
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -131,13 +131,20 @@ fn only_file(dir: &Path) -> Result<PathBuf> {
     }
 }
 
-pub(super) fn url(port: u16) -> String {
+pub(crate) fn url(port: u16) -> String {
     format!("nats://127.0.0.1:{port}")
 }
 
 pub(super) fn start(program: &Path, start: &mut Start<'_>) -> Result<String> {
     let port = start.ports.choose(NAME, None)?;
     let step = Step::start(format_args!("Starting NATS on 127.0.0.1:{port}"));
+    launch(program, port, start)?;
+    step.done("NATS answers, with JetStream");
+    Ok(url(port))
+}
+
+/// Starts it on this port with the area's data, and returns once it answers.
+pub(super) fn launch(program: &Path, port: u16, start: &mut Start<'_>) -> Result<()> {
     let dir = start.area.dir.join(NAME);
     fs::create_dir_all(&dir)?;
     let config = dir.join("nats.conf");
@@ -159,8 +166,7 @@ pub(super) fn start(program: &Path, start: &mut Start<'_>) -> Result<String> {
             start.area.log(NAME).display()
         );
     }
-    step.done("NATS answers, with JetStream");
-    Ok(url(port))
+    Ok(())
 }
 
 fn config_text(port: u16, dir: &Path) -> String {
@@ -180,7 +186,7 @@ fn config_text(port: u16, dir: &Path) -> String {
 }
 
 /// The server greets every connection with one line that describes it.
-fn has_jetstream(port: u16) -> Result<bool> {
+pub(crate) fn has_jetstream(port: u16) -> Result<bool> {
     let stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), ANSWER_LIMIT)?;
     stream.set_read_timeout(Some(ANSWER_LIMIT))?;
     let mut greeting = String::new();

@@ -22,7 +22,7 @@ use crate::pids::StopSignal;
 use crate::process::{self, find_all, in_own_session};
 use crate::progress::{Step, note};
 
-pub(super) const NAME: &str = "postgres";
+pub(crate) const NAME: &str = "postgres";
 pub(super) const OLDEST: Version = Version::new(15, 0);
 const START_LIMIT: Duration = Duration::from_mins(1);
 /// A superuser: tests create databases of their own.
@@ -87,6 +87,16 @@ impl Postgres {
             "Starting PostgreSQL {} on 127.0.0.1:{port}",
             self.version
         ));
+        self.launch(port, start)?;
+        self.create_database(&url_of(&home.password()?, port, "postgres"), DATABASE)?;
+        step.done("PostgreSQL answers");
+        Ok(url_of(&home.password()?, port, DATABASE))
+    }
+
+    /// Starts the area's cluster on this port, and returns once it answers.
+    pub(super) fn launch(&self, port: u16, start: &mut Start<'_>) -> Result<()> {
+        let account = Account::for_server()?;
+        let home = Home::prepare(start.area, account.as_ref())?;
         let mut command = in_own_session(self.bin_dir.join("postgres"));
         command.arg("-D").arg(home.data());
         for setting in [
@@ -117,9 +127,7 @@ impl Postgres {
             "PostgreSQL does not answer; its log is {}",
             start.area.log(NAME).display()
         );
-        self.create_database(&maintenance, DATABASE)?;
-        step.done("PostgreSQL answers");
-        Ok(url_of(&home.password()?, port, DATABASE))
+        Ok(())
     }
 
     /// Builds the cluster beside its place and moves it there whole: an interrupted start leaves no half of one.
@@ -198,7 +206,7 @@ fn major_of_data(area: &Area) -> Option<u32> {
     fs::read_to_string(version_file).ok()?.trim().parse().ok()
 }
 
-pub(super) fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 

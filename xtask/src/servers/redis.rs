@@ -32,6 +32,13 @@ pub(super) fn url(port: u16) -> String {
 pub(super) fn start(program: &Path, start: &mut Start<'_>) -> Result<String> {
     let port = start.ports.choose(NAME, None)?;
     let step = Step::start(format_args!("Starting Redis on 127.0.0.1:{port}"));
+    launch(program, port, start)?;
+    step.done("Redis answers");
+    Ok(url(port))
+}
+
+/// Starts it on this port, empty, and returns once it answers.
+pub(super) fn launch(program: &Path, port: u16, start: &mut Start<'_>) -> Result<()> {
     let dir = start.area.dir.join(NAME);
     fs::create_dir_all(&dir)?;
 
@@ -53,8 +60,7 @@ pub(super) fn start(program: &Path, start: &mut Start<'_>) -> Result<String> {
             start.area.log(NAME).display()
         );
     }
-    step.done("Redis answers");
-    Ok(url(port))
+    Ok(())
 }
 
 fn answers(port: u16) -> Result<bool> {

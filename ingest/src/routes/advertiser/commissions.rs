@@ -6,6 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use common::domain::commission::CommissionStatus;
 use common::domain::ids::{PartnerProgramId, ProgramId};
 use common::domain::permission::Permission;
+use common::domain::signal::Signal;
 use common::storage::commission_lists::{self, Filter, ListedCommission};
 use common::storage::commissions;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,9 @@ pub struct CommissionView {
     #[schema(value_type = Option<String>, format = DateTime)]
     paid_at: Option<DateTime<Utc>>,
     payout_id: Option<i64>,
+    /// What is odd about the sale, for somebody to look at; it changes nothing of what is paid. `self_referral`: the
+    /// customer has the partner's address. `fast_sale`: it followed the first click within seconds.
+    signals: Vec<String>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
     #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
@@ -86,6 +90,7 @@ impl From<ListedCommission> for CommissionView {
             approved_at: row.approved_at,
             paid_at: row.paid_at,
             payout_id: row.payout_id,
+            signals: row.signals,
             created_at: row.created_at,
         }
     }
@@ -100,6 +105,22 @@ pub struct CommissionQuery {
     status: Option<String>,
     /// Those of one membership.
     partner_program_id: Option<i64>,
+    /// Those with one of `self_referral`, `fast_sale`, or with `any` of them.
+    signal: Option<String>,
+}
+
+const SIGNALS: &str = "must be one of self_referral, fast_sale, any";
+
+/// Those that a filter's word stands for.
+fn signals_named(text: &str) -> Option<&'static [Signal]> {
+    let one = |signal| match signal {
+        Signal::SelfReferral => &[Signal::SelfReferral],
+        Signal::FastSale => &[Signal::FastSale],
+    };
+    match text {
+        "any" => Some(&Signal::ALL),
+        name => Signal::parse(name).map(|signal| one(signal).as_slice()),
+    }
 }
 
 const STATUSES: &str = "must be one of pending, approved, paid, refunded, reversed";
@@ -112,7 +133,10 @@ pub async fn filter(
 ) -> Result<Option<Filter>, ApiError> {
     let status = query.parsed("status", STATUSES, CommissionStatus::parse)?;
     let membership = query.integer("partner_program_id")?.map(PartnerProgramId::new);
-    Ok(Filter::resolve(connection, program_id, status, membership).await?)
+    let signals = query
+        .parsed("signal", SIGNALS, signals_named)?
+        .unwrap_or_default();
+    Ok(Filter::resolve(connection, program_id, status, membership, signals).await?)
 }
 
 /// List commissions
@@ -233,13 +257,14 @@ pub fn list_examples() -> Examples {
         approved_at: Some(at + TimeDelta::days(15)),
         paid_at: None,
         payout_id: None,
+        signals: vec![Signal::FastSale.as_str().to_owned()],
         created_at: at,
     };
     filter_examples().answer("One of one", Page::default().listed(vec![commission], 1).0)
 }
 
 pub fn filter_examples() -> Examples {
-    Examples::of_refusals([refused("status", STATUSES)])
+    Examples::of_refusals([refused("status", STATUSES), refused("signal", SIGNALS)])
 }
 
 pub fn approve_examples() -> Examples {

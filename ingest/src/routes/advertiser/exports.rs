@@ -33,6 +33,7 @@ const COMMISSION_COLUMNS: &[&str] = &[
     "paid_at",
     "payout_id",
     "created_at",
+    "signals",
 ];
 
 /// Export commissions
@@ -100,6 +101,7 @@ fn commission(row: ListedCommission) -> Vec<Cell> {
         Cell::instant_if_any(row.paid_at),
         Cell::number_if_any(row.payout_id),
         Cell::instant(row.created_at),
+        Cell::Text(row.signals.join(" ")),
     ]
 }
 

@@ -5,7 +5,8 @@ mod audit_log;
 pub mod commission_policies;
 pub mod commissions;
 pub mod connection_settings;
-pub mod dashboard;
+pub mod customers;
+mod dashboard;
 pub mod exports;
 pub mod invitations;
 mod key_settings;
@@ -136,6 +137,12 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(routes!(notifications::mark_read))
             .managed()
             .examples(notifications::mark_read_examples()),
+        Endpoint::new(routes!(customers::export))
+            .managed()
+            .examples(customers::export_examples()),
+        Endpoint::new(routes!(customers::erase))
+            .managed()
+            .examples(customers::erase_examples()),
         Endpoint::new(routes!(dashboard::summary))
             .managed()
             .examples(dashboard::examples()),

@@ -13,7 +13,6 @@ use common::domain::ids::ProgramId;
 use common::domain::permission::Permission;
 use common::storage::events::{self, Before, EventRead, EventType, ListedEvent};
 use futures::stream;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::dates::{Span, reversed};
 use super::event_view::{COLUMNS, EventView, event_types};
@@ -26,6 +25,7 @@ use crate::routes::answers::Ids;
 use crate::routes::csv_download::{Cell, written};
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
+use crate::shared_places::SharedPlace;
 
 /// Rows of one type read at once, and rows of a piece.
 const PIECE: usize = 1_000;
@@ -118,7 +118,8 @@ pub async fn export(
     query: Query,
 ) -> Result<Response, ApiError> {
     let mut connection = app.management.acquire().await?;
-    user.program(&mut connection, program_id, Permission::TrackingList)
+    let access = user
+        .program(&mut connection, program_id, Permission::TrackingList)
         .await?;
     drop(connection);
     let format = query
@@ -126,7 +127,7 @@ pub async fn export(
         .unwrap_or(Format::Csv);
     let types = event_types(&query)?;
     let span = Span::of(&query)?;
-    let place = app.reads.export()?;
+    let place = app.reads.export(access.workspace_id)?;
     let mut download = Download::new(app, program_id, &types, span, place);
     // Read before the answer begins: what fails at once is answered as a failure.
     let first = download.piece().await?;
@@ -158,7 +159,7 @@ struct Download {
     program_id: ProgramId,
     span: Span,
     types: Vec<OfType>,
-    _place: OwnedSemaphorePermit,
+    _place: SharedPlace,
 }
 
 struct OfType {
@@ -170,13 +171,7 @@ struct OfType {
 }
 
 impl Download {
-    fn new(
-        app: App,
-        program_id: ProgramId,
-        types: &[EventType],
-        span: Span,
-        place: OwnedSemaphorePermit,
-    ) -> Self {
+    fn new(app: App, program_id: ProgramId, types: &[EventType], span: Span, place: SharedPlace) -> Self {
         let types = types.iter().map(|event_type| OfType {
             event_type: *event_type,
             read: VecDeque::new(),

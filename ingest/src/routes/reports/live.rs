@@ -17,7 +17,6 @@ use common::storage::events::{self, Before, EventRead, EventType, ListedEvent};
 use common::storage::sessions;
 use futures::stream;
 use serde_json::json;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::event_view::LiveEventView;
 use crate::access::AdvertiserUser;
@@ -26,6 +25,7 @@ use crate::error::ApiError;
 use crate::routes::answers::Ids;
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
+use crate::shared_places::SharedPlace;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Of each type, in one look.
@@ -59,10 +59,11 @@ pub async fn live(
     Ids(program_id): Ids<ProgramId>,
 ) -> Result<impl IntoResponse, ApiError> {
     let mut connection = app.management.acquire().await?;
-    user.program(&mut connection, program_id, Permission::TrackingList)
+    let access = user
+        .program(&mut connection, program_id, Permission::TrackingList)
         .await?;
     drop(connection);
-    let place = app.reads.live_stream()?;
+    let place = app.reads.live_stream(access.workspace_id)?;
     let mut watch = Watch::new(app, user, program_id, place);
     // What is there already is not news.
     watch.look().await?;
@@ -89,11 +90,11 @@ struct Watch {
     /// To be sent.
     ready: VecDeque<Event>,
     asked_at: DateTime<Utc>,
-    _place: OwnedSemaphorePermit,
+    _place: SharedPlace,
 }
 
 impl Watch {
-    fn new(app: App, user: AdvertiserUser, program_id: ProgramId, place: OwnedSemaphorePermit) -> Self {
+    fn new(app: App, user: AdvertiserUser, program_id: ProgramId, place: SharedPlace) -> Self {
         Self {
             asked_at: app.clock.now(),
             app,

@@ -6,11 +6,12 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use common::domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
+use common::domain::ids::{CustomerId, EventId, PartnerId, ProgramId, ReferralLinkId};
 use common::domain::sale::{
     LinkOwner, ProgramTerms, Recording, SaleCustomer, SaleDecision, SaleFacts, SaleRefusal, Subscription,
     decide,
 };
+use common::domain::signal::{PartnerAddresses, Signal, SignalFacts, SignalRules};
 use common::domain::text::SubscriptionId;
 use common::messages::sale::SaleRecord;
 use common::storage::customers::{self, Customer, Milestone};
@@ -35,6 +36,7 @@ pub struct Desk {
     programs: HashMap<ProgramId, Program>,
     subscriptions: HashMap<SubscriptionKey, Subscription>,
     links: HashMap<ReferralLinkId, LinkOwner>,
+    addresses: PartnerAddresses,
     keys: KeyBindings,
     changed: HashSet<CustomerId>,
     /// The customer of each recorded sale.
@@ -76,8 +78,10 @@ impl Desk {
             .values()
             .flat_map(|subscription| &subscription.credited_links);
         link_ids.extend(renewed.map(|link| link.get()));
+        let owners = links::owners(connection, &link_ids.into_iter().collect::<Vec<_>>()).await?;
         Ok(Self {
-            links: links::owners(connection, &link_ids.into_iter().collect::<Vec<_>>()).await?,
+            links: owners.links,
+            addresses: owners.addresses,
             customers: customers
                 .into_iter()
                 .map(|customer| (customer.customer_id, customer))
@@ -183,6 +187,25 @@ impl Desk {
 
     pub fn buyer(&self, event_id: EventId) -> Option<CustomerId> {
         self.buyers.get(&event_id).copied()
+    }
+
+    /// What is odd about a recorded sale, as far as this partner earns by it.
+    pub fn signals(&self, record: &SaleRecord, partner_id: PartnerId, rules: &SignalRules) -> Vec<Signal> {
+        let buyer = self.buyer(record.event_id).and_then(|id| self.customers.get(&id));
+        let Some(customer) = buyer else {
+            return Vec::new();
+        };
+        rules.judge(&SignalFacts {
+            customer_key: customer.customer_key.as_deref(),
+            email_hash: customer.email_hash.as_deref(),
+            partner_addresses: self
+                .addresses
+                .get(&partner_id)
+                .map(Vec::as_slice)
+                .unwrap_or_default(),
+            first_click_at: customer.journey.first().clicked_at,
+            sold_at: record.sold_at,
+        })
     }
 
     pub fn program(&self, program_id: ProgramId) -> Option<&Program> {

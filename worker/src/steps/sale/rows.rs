@@ -7,6 +7,7 @@ use common::domain::attribution::AttributionModel;
 use common::domain::ids::{CommissionId, EventId, SaleId};
 use common::domain::ledger;
 use common::domain::sale::{Earning, Recording};
+use common::domain::signal::SignalRules;
 use common::messages::sale::{NoCommission, SaleOutcome, SaleRecord};
 use common::storage::commissions::{self, NewCommission};
 use common::storage::ledger::{NewEntry, post};
@@ -28,6 +29,7 @@ pub async fn write(
     connection: &mut PgConnection,
     kept: &[(&SaleRecord, Recording)],
     desk: &Desk,
+    rules: &SignalRules,
     now: DateTime<Utc>,
     deltas: &mut Deltas,
 ) -> StorageResult<HashMap<EventId, Written>> {
@@ -35,7 +37,7 @@ pub async fn write(
         return Ok(HashMap::new());
     }
     let sale_ids = write_sales(connection, kept, desk, deltas).await?;
-    let commission_ids = write_commissions(connection, kept, &sale_ids, desk, now, deltas).await?;
+    let commission_ids = write_commissions(connection, kept, &sale_ids, desk, rules, now, deltas).await?;
     write_subscriptions(connection, &sale_ids, desk).await?;
     let closed: Vec<(&str, SaleId)> = kept
         .iter()
@@ -104,6 +106,7 @@ async fn write_commissions(
     kept: &[(&SaleRecord, Recording)],
     sale_ids: &HashMap<EventId, SaleId>,
     desk: &Desk,
+    rules: &SignalRules,
     now: DateTime<Utc>,
     deltas: &mut Deltas,
 ) -> StorageResult<HashMap<EventId, Vec<CommissionId>>> {
@@ -133,6 +136,7 @@ async fn write_commissions(
                 credit: *credit,
                 currency: *currency,
                 policy,
+                signals: desk.signals(record, credit.partner_id, rules),
                 hold_until: program.hold.until(record.sold_at),
                 created_at: now,
             });

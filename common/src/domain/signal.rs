@@ -1,0 +1,169 @@
+//! What is odd about a sale: a hint for a person, decided once and kept with the commission. It changes no amount, no state
+//! and no answer.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::email::EmailHasher;
+use super::ids::PartnerId;
+
+/// In the order in which they are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Signal {
+    /// The customer has the address of the partner who earns, or of that partner's account.
+    SelfReferral,
+    /// The sale followed the customer's first click sooner than somebody buys.
+    FastSale,
+}
+
+impl Signal {
+    pub const ALL: [Self; 2] = [Self::SelfReferral, Self::FastSale];
+
+    /// As it is stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SelfReferral => "self_referral",
+            Self::FastSale => "fast_sale",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|signal| signal.as_str() == text)
+    }
+}
+
+/// Addresses of a partner: the record's and the account's, as they were written.
+pub type PartnerAddresses = std::collections::HashMap<PartnerId, Vec<String>>;
+
+/// What is known of one sale and one partner it pays.
+#[derive(Debug, Clone, Copy)]
+pub struct SignalFacts<'a> {
+    pub customer_key: Option<&'a str>,
+    /// Of the customer, by the same hasher.
+    pub email_hash: Option<&'a str>,
+    pub partner_addresses: &'a [String],
+    pub first_click_at: DateTime<Utc>,
+    pub sold_at: DateTime<Utc>,
+}
+
+/// What signals are decided by beside the facts.
+#[derive(Debug, Clone)]
+pub struct SignalRules {
+    pub hasher: EmailHasher,
+    /// A sale that follows the first click sooner than this is fast.
+    pub fast_sale: TimeDelta,
+}
+
+impl SignalRules {
+    /// Each at most once, in their order.
+    pub fn judge(&self, facts: &SignalFacts<'_>) -> Vec<Signal> {
+        let is_so = |signal: &Signal| match signal {
+            Signal::SelfReferral => self.is_self_referral(facts),
+            Signal::FastSale => facts.sold_at - facts.first_click_at < self.fast_sale,
+        };
+        Signal::ALL.into_iter().filter(is_so).collect()
+    }
+
+    /// Advertisers who use addresses as keys are many; the others may have told the address with the lead.
+    fn is_self_referral(&self, facts: &SignalFacts<'_>) -> bool {
+        let key = facts.customer_key.map(normalised);
+        facts.partner_addresses.iter().any(|address| {
+            let address = normalised(address);
+            !address.is_empty()
+                && (key.as_ref() == Some(&address)
+                    || facts.email_hash.is_some_and(|hash| {
+                        self.hasher.hash(&address).is_some_and(|own| own.as_str() == hash)
+                    }))
+        })
+    }
+}
+
+/// As addresses are compared and hashed.
+fn normalised(address: &str) -> String {
+    address.trim().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rules() -> SignalRules {
+        SignalRules {
+            hasher: EmailHasher::new(&[3; 32]),
+            fast_sale: TimeDelta::seconds(10),
+        }
+    }
+
+    fn facts<'a>(key: Option<&'a str>, hash: Option<&'a str>, addresses: &'a [String]) -> SignalFacts<'a> {
+        SignalFacts {
+            customer_key: key,
+            email_hash: hash,
+            partner_addresses: addresses,
+            first_click_at: DateTime::UNIX_EPOCH,
+            sold_at: DateTime::UNIX_EPOCH + TimeDelta::hours(1),
+        }
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for signal in Signal::ALL {
+            assert_eq!(Signal::parse(signal.as_str()), Some(signal));
+        }
+        assert_eq!(Signal::parse("SELF_REFERRAL"), None);
+    }
+
+    #[test]
+    fn a_partner_without_an_address_refers_nobody_to_themselves() {
+        let nothing = [String::new(), " ".to_owned()];
+        let empty = rules().hasher.hash("").unwrap();
+        for addresses in [&[][..], &nothing] {
+            for (key, hash) in [(None, None), (Some(""), Some(empty.as_str())), (Some(" "), None)] {
+                assert!(
+                    rules().judge(&facts(key, hash, addresses)).is_empty(),
+                    "{key:?} {hash:?}"
+                );
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_customer_with_a_partners_address_is_seen_however_it_is_written(
+            name in "[a-z0-9.+]{1,12}", left in "[ \t]{0,2}", right in "[ \t]{0,2}", upper: bool, by_key: bool, second: bool,
+        ) {
+            let address = format!("{name}@partner.example");
+            let written = if upper { address.to_uppercase() } else { address.clone() };
+            let written = format!("{left}{written}{right}");
+            let mut addresses = vec![address];
+            if second {
+                addresses.insert(0, "somebody@else.example".to_owned());
+            }
+            let hash = rules().hasher.hash(&written).unwrap();
+            let facts = if by_key {
+                facts(Some(&written), None, &addresses)
+            } else {
+                facts(Some("user-42"), Some(hash.as_str()), &addresses)
+            };
+            prop_assert_eq!(rules().judge(&facts), [Signal::SelfReferral]);
+        }
+
+        #[test]
+        fn another_address_is_not_taken_for_the_partners(name in "[a-z0-9.+]{1,12}", other in "[a-z0-9.+]{1,12}") {
+            prop_assume!(name != other);
+            let addresses = [format!("{name}@partner.example")];
+            let customer = format!("{other}@partner.example");
+            let hash = rules().hasher.hash(&customer).unwrap();
+            prop_assert!(rules().judge(&facts(Some(&customer), Some(hash.as_str()), &addresses)).is_empty());
+        }
+
+        #[test]
+        fn a_sale_is_fast_until_the_limit(milliseconds in -60_000i64..60_000, limit in 0i64..30) {
+            let rules = SignalRules { fast_sale: TimeDelta::seconds(limit), ..rules() };
+            let mut facts = facts(None, None, &[]);
+            facts.sold_at = facts.first_click_at + TimeDelta::milliseconds(milliseconds);
+            let fast = rules.judge(&facts) == [Signal::FastSale];
+            prop_assert_eq!(fast, milliseconds < limit * 1_000);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What is stored about one customer: found, put together, erased.
+//!
+//! Phases: **find** the customer's rows, and from them every name they are known by; then the records that were put aside and
+//! carry one of these names (dead letters, claims nobody finishes, processor events that wait for a person) → **export**
+//! ([`export`]) or **erase** ([`erase`], which locks the rows first). All of one request is one transaction.
+//!
+//! Bounds: [`PIECE`] records that were put aside are held at a time.
+//!
+//! Events are looked for by program: their tables have no index by customer, because clicks are written thousands of times a
+//! second and somebody asks once a week.
+
+mod erase;
+mod export;
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+pub use self::erase::{Erased, erase, erased};
+pub use self::export::{Export, export};
+use super::StorageResult;
+use crate::domain::data_subject::CustomerNames;
+use crate::domain::ids::{CustomerId, ProgramId};
+
+const PIECE: i64 = 100;
+
+/// How somebody says who they are; any of them may be absent.
+#[derive(Clone, Copy, Default)]
+pub struct Stated<'a> {
+    pub customer_key: Option<&'a str>,
+    pub click_id: Option<&'a str>,
+    /// What the click_id decodes to.
+    pub click_id_customers: &'a [i64],
+    pub email: Option<&'a str>,
+    pub email_hash: Option<&'a str>,
+}
+
+/// They are personal data.
+impl std::fmt::Debug for Stated<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stated")
+    }
+}
+
+/// What there is of one customer.
+#[derive(Debug)]
+pub struct Found {
+    pub program_id: ProgramId,
+    /// Ascending; several when they came several times under the same address.
+    pub customers: Vec<CustomerId>,
+    names: CustomerNames,
+    letters: Vec<i64>,
+    claims: Vec<String>,
+    processor_events: Vec<Uuid>,
+}
+
+impl Found {
+    fn customer_ids(&self) -> Vec<i64> {
+        self.customers.iter().map(|id| id.get()).collect()
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.names.keys.iter().map(String::as_str).collect()
+    }
+}
+
+/// Locks nothing: looking through what was put aside takes a while, in which others work on.
+pub async fn find(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    stated: Stated<'_>,
+) -> StorageResult<Found> {
+    let rows = sqlx::query!(
+        "SELECT id, click_id, customer_key, email_hash FROM customers
+         WHERE program_id = $1 AND (customer_key = $2 OR proposed_customer_key = $2 OR email_hash = $3
+                                    OR (id = ANY($4) AND click_id = $5))
+         ORDER BY id",
+        program_id.get(),
+        stated.customer_key,
+        stated.email_hash,
+        stated.click_id_customers,
+        stated.click_id,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut names = CustomerNames {
+        keys: stated.customer_key.map(str::to_owned).into_iter().collect(),
+        click_ids: stated.click_id.map(str::to_owned).into_iter().collect(),
+        email_hashes: stated.email_hash.map(str::to_owned).into_iter().collect(),
+        email: stated.email.map(|email| email.trim().to_owned()),
+    };
+    let mut customers = Vec::new();
+    for row in rows {
+        customers.push(CustomerId::new(row.id));
+        // A proposed key is anybody's word: it leads to its row, not from there to other rows.
+        names.keys.extend(row.customer_key);
+        names.click_ids.insert(row.click_id);
+        names.email_hashes.extend(row.email_hash);
+    }
+    Ok(Found {
+        program_id,
+        customers,
+        letters: letters(connection, program_id, &names).await?,
+        claims: claims(connection, program_id, &names).await?,
+        processor_events: processor_events(connection, program_id, &names).await?,
+        names,
+    })
+}
+
+/// Of all programs: what could not be read names none.
+async fn letters(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    names: &CustomerNames,
+) -> StorageResult<Vec<i64>> {
+    let (mut theirs, mut after) = (Vec::new(), 0);
+    loop {
+        let piece = sqlx::query!(
+            "SELECT id, payload FROM dead_letters WHERE id > $1 AND payload <> '' ORDER BY id LIMIT $2",
+            after,
+            PIECE,
+        )
+        .fetch_all(&mut *connection)
+        .await?;
+        let Some(last) = piece.last() else {
+            return Ok(theirs);
+        };
+        after = last.id;
+        let found = piece.iter().filter(|row| names.are_in(&row.payload, program_id));
+        theirs.extend(found.map(|row| row.id));
+    }
+}
+
+async fn claims(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    names: &CustomerNames,
+) -> StorageResult<Vec<String>> {
+    let (mut theirs, mut after) = (Vec::new(), String::new());
+    loop {
+        let piece = sqlx::query!(
+            r#"SELECT transaction_id, payload AS "payload!" FROM transaction_claims
+               WHERE program_id = $1 AND state = 'dead' AND payload IS NOT NULL AND transaction_id > $2
+               ORDER BY transaction_id LIMIT $3"#,
+            program_id.get(),
+            after.as_str(),
+            PIECE,
+        )
+        .fetch_all(&mut *connection)
+        .await?;
+        let Some(last) = piece.last() else {
+            return Ok(theirs);
+        };
+        after.clone_from(&last.transaction_id);
+        let found = piece
+            .into_iter()
+            .filter(|row| names.are_in(row.payload.as_bytes(), program_id));
+        theirs.extend(found.map(|row| row.transaction_id));
+    }
+}
+
+async fn processor_events(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    names: &CustomerNames,
+) -> StorageResult<Vec<Uuid>> {
+    let (mut theirs, mut after) = (Vec::new(), Uuid::nil());
+    loop {
+        let piece = sqlx::query!(
+            r#"SELECT event_id, payload AS "payload!" FROM processor_events
+               WHERE program_id = $1 AND payload IS NOT NULL AND event_id > $2 ORDER BY event_id LIMIT $3"#,
+            program_id.get(),
+            after,
+            PIECE,
+        )
+        .fetch_all(&mut *connection)
+        .await?;
+        let Some(last) = piece.last() else {
+            return Ok(theirs);
+        };
+        after = last.event_id;
+        let found = piece
+            .iter()
+            .filter(|row| names.are_in(row.payload.as_bytes(), program_id));
+        theirs.extend(found.map(|row| row.event_id));
+    }
+}

@@ -1,0 +1,67 @@
+//! How many callers may wait for the pipeline at once, noun by noun.
+//!
+//! With N callers waiting and X answered a second, the next one waits N / X seconds. Without a bound on N, callers beyond
+//! what the pipeline manages within the deadline all wait for the deadline, are told that the outcome is unknown, and were
+//! processed for nobody; each keeps its connection and its memory meanwhile. With it they hear at once that nothing of
+//! theirs was taken, and when to come again.
+//!
+//! A place is taken when a request has been read and understood, never before: somebody who sends slowly holds none.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::error::ApiError;
+
+/// Places of one noun. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Places {
+    noun: &'static str,
+    free: Arc<Semaphore>,
+    /// Callers shed so far. The log hears of the first, the second, the fourth and so on: a flood floods no log.
+    shed: Arc<AtomicU64>,
+}
+
+/// A place in the queue, for as long as it is held.
+#[derive(Debug)]
+pub struct Place {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Places {
+    pub fn new(noun: &'static str, places: usize) -> Self {
+        Self {
+            noun,
+            free: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
+            shed: Arc::default(),
+        }
+    }
+
+    /// Nothing of a request that gets no place has happened.
+    pub fn take(&self) -> Result<Place, ApiError> {
+        let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() else {
+            let shed = self.shed.fetch_add(1, Ordering::Relaxed) + 1;
+            if shed.is_power_of_two() {
+                tracing::warn!(noun = self.noun, shed, "as many callers wait as may: shedding");
+            }
+            return Err(ApiError::Overloaded);
+        };
+        Ok(Place { _permit: permit })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_as_there_are_places_and_no_more_until_one_is_free() {
+        let places = Places::new("sales", 2);
+        let (first, _second) = (places.take().unwrap(), places.take().unwrap());
+        assert!(matches!(places.clone().take(), Err(ApiError::Overloaded)));
+        drop(first);
+        let _third = places.take().unwrap();
+        assert!(matches!(places.take(), Err(ApiError::Overloaded)));
+    }
+}

@@ -1,0 +1,339 @@
+//! The contract once more, as plainly as it can be said: lists, loops, one call after the other. Nothing here is fast, and
+//! nothing is taken from the service's own rules.
+
+mod answers;
+mod books;
+mod sales;
+mod test_mode;
+
+use serde_json::{Value, json};
+
+use self::answers::{answered, duplicate, link_refusal, refused};
+
+use super::calls::{Attribution, Call, DAY, LINKS, Terms, What, Who};
+use super::refusals;
+
+/// A click_id as a call quotes it: that of the customer whom the call of this number made, or nobody's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Quoted {
+    Of(usize),
+    Forged,
+}
+
+/// With ids by the names under which they are known here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    pub status: u16,
+    pub body: Value,
+}
+
+/// Everything that is known after some calls. Times are milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reference {
+    programs: [Terms; 2],
+    customers: Vec<Customer>,
+    clicks: Vec<Click>,
+    leads: Vec<Lead>,
+    sales: Vec<Sold>,
+    subscriptions: Vec<Subscription>,
+    balances: Vec<Balance>,
+    /// Program and kind.
+    tests: Vec<(usize, &'static str)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Customer {
+    /// The number of the call that made it.
+    number: usize,
+    program: usize,
+    status: &'static str,
+    key: Option<usize>,
+    proposed: Option<usize>,
+    signup: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Click {
+    customer: usize,
+    program: usize,
+    link: usize,
+    at: i64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Lead {
+    program: usize,
+    provisional: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Sold {
+    transaction: usize,
+    program: usize,
+    customer: usize,
+    amount: i64,
+    currency: &'static str,
+    subscription: Option<usize>,
+    is_recurring: bool,
+    at: i64,
+    refunded: i64,
+    refunds: Vec<String>,
+    commissions: Vec<Commission>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Commission {
+    partner: usize,
+    link: usize,
+    amount: i64,
+    currency: &'static str,
+    deducted: i64,
+    status: &'static str,
+    reason: Option<&'static str>,
+    paid: bool,
+}
+
+/// What a partner is owed by a program in one currency.
+#[derive(Debug, Clone, PartialEq)]
+struct Balance {
+    partner: usize,
+    program: usize,
+    currency: &'static str,
+    cents: i64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Subscription {
+    program: usize,
+    name: usize,
+    first_payment: i64,
+    first_click: i64,
+    links: Vec<usize>,
+}
+
+impl Reference {
+    pub fn new(programs: [Terms; 2]) -> Self {
+        Self {
+            programs,
+            customers: Vec::new(),
+            clicks: Vec::new(),
+            leads: Vec::new(),
+            sales: Vec::new(),
+            subscriptions: Vec::new(),
+            balances: Vec::new(),
+            tests: Vec::new(),
+        }
+    }
+
+    /// What may come of a call made at `at`: one thing, unless another sale of the same transaction is on its way
+    /// (`contended`). Then this one may be told that it is a duplicate, whatever becomes of the other.
+    pub fn after(
+        &self,
+        number: usize,
+        call: &Call<Quoted>,
+        at: i64,
+        contended: bool,
+    ) -> Vec<(Self, Answered)> {
+        let mut next = self.clone();
+        let answered = next.take(number, call, at);
+        next.sort();
+        let mut possible = vec![(next, answered)];
+        if contended && matches!(call.who, Who::Program(_)) {
+            possible.push((self.clone(), duplicate()));
+        }
+        possible
+    }
+
+    /// When the attribution window of the customer made by this call ends.
+    pub fn end_of_window(&self, number: usize) -> Option<i64> {
+        let customer = self.customers.iter().find(|customer| customer.number == number)?;
+        Some(self.first_click(number).at + self.programs[customer.program].window_days * DAY)
+    }
+
+    /// Real clicks so far.
+    pub fn clicks(&self) -> usize {
+        self.clicks.len()
+    }
+
+    /// Two states that differ only in the order of what does not depend on it are one.
+    fn sort(&mut self) {
+        self.customers.sort_by_key(|customer| customer.number);
+        self.clicks
+            .sort_by_key(|click| (click.at, click.link, click.customer));
+        self.leads.sort_by_key(|lead| (lead.program, lead.provisional));
+        self.sales.sort_by_key(|sold| sold.transaction);
+        for sold in &mut self.sales {
+            sold.refunds.sort();
+        }
+        self.balances
+            .sort_by_key(|balance| (balance.program, balance.partner, balance.currency));
+        self.tests.sort_unstable();
+    }
+
+    fn take(&mut self, number: usize, call: &Call<Quoted>, at: i64) -> Answered {
+        match &call.what {
+            What::Click {
+                program,
+                link,
+                existing,
+            } => self.click(number, *program, *link, *existing, at),
+            What::Lead { click, key } => self.lead(call.who, *click, *key, at),
+            What::Sale(sale) => self.sale(call.who, sale, at),
+            What::Refund(refund) => self.refund(call.who, refund),
+            What::Test { kind, named } => self.test(call.who, *kind, *named),
+            What::Refused(place) => refused(400, refusals::all()[*place].message),
+        }
+    }
+
+    fn click(
+        &mut self,
+        number: usize,
+        program: usize,
+        link: usize,
+        existing: Option<Quoted>,
+        at: i64,
+    ) -> Answered {
+        if let Some(refusal) = link_refusal(link) {
+            return refusal;
+        }
+        let known = existing.and_then(|quoted| self.by_click(quoted));
+        let customer = match known {
+            Some(customer) if customer.program == program => customer.number,
+            _ => {
+                self.customers.push(Customer {
+                    number,
+                    program,
+                    status: "click",
+                    key: None,
+                    proposed: None,
+                    signup: None,
+                });
+                number
+            }
+        };
+        self.clicks.push(Click {
+            customer,
+            program,
+            link,
+            at,
+        });
+        answered(json!({
+            "success": true,
+            "click_id": format!("click_id {customer}"),
+            "partner_code": format!("{} {program}", LINKS[link]),
+            "cookie_window_days": 90,
+        }))
+    }
+
+    fn lead(&mut self, who: Who, click: Option<Quoted>, key: Option<usize>, at: i64) -> Answered {
+        if who == Who::UnknownToken {
+            return refused(401, "Invalid API token");
+        }
+        if click.is_none() && key.is_none() {
+            return refused(400, "click_id or customer_key is required");
+        }
+        let server = match who {
+            Who::Program(program) => Some(program),
+            _ => None,
+        };
+        let Some(place) = self.resolve(server, click, key) else {
+            return refused(
+                400,
+                "Customer not found. Provide a valid click_id or customer_key.",
+            );
+        };
+        let customer = &mut self.customers[place];
+        if server.is_some_and(|program| program != customer.program) {
+            return refused(400, "Customer does not belong to this program");
+        }
+        if customer.status != "click" {
+            let status = customer.status;
+            return refused(
+                400,
+                &format!("Customer status cannot be updated to lead. Current status: {status}"),
+            );
+        }
+        let provisional = server.is_none() && self.programs[customer.program].backends_word;
+        self.leads.push(Lead {
+            program: customer.program,
+            provisional,
+        });
+        if provisional {
+            if customer.key.is_none() && key.is_some() {
+                customer.proposed = key;
+            }
+            return answered(
+                json!({ "success": true, "provisional": true, "message": "Lead tracked successfully" }),
+            );
+        }
+        customer.status = "lead";
+        customer.signup = Some(at);
+        self.bind(place, key);
+        answered(json!({ "success": true, "message": "Lead tracked successfully" }))
+    }
+
+    /// By key first, then by click_id; then the one customer for whom the key was proposed, where a backend asks; then, where
+    /// a browser asks, the only customer of any program who has the key.
+    fn resolve(&self, server: Option<usize>, click: Option<Quoted>, key: Option<usize>) -> Option<usize> {
+        let clicked = click.and_then(|quoted| self.by_click(quoted));
+        let program = server.or(clicked.map(|customer| customer.program));
+        let keyed = |customer: &&Customer| key.is_some() && customer.key == key;
+        let of_program = |customer: &&Customer| Some(customer.program) == program;
+        let proposed = |customer: &&Customer| key.is_some() && customer.proposed == key;
+        let all = || self.customers.iter();
+        let found = all()
+            .filter(of_program)
+            .find(keyed)
+            .or(clicked)
+            .or_else(|| match server {
+                Some(_) => only(all().filter(of_program).filter(proposed)),
+                None => only(all().filter(keyed)),
+            })?;
+        all().position(|customer| customer.number == found.number)
+    }
+
+    fn by_click(&self, quoted: Quoted) -> Option<&Customer> {
+        let Quoted::Of(number) = quoted else {
+            return None;
+        };
+        self.customers.iter().find(|customer| customer.number == number)
+    }
+
+    /// Once bound, a key stays.
+    fn bind(&mut self, place: usize, key: Option<usize>) {
+        let customer = &mut self.customers[place];
+        if customer.key.is_none() && key.is_some() {
+            customer.key = key;
+            customer.proposed = None;
+        }
+    }
+
+    fn first_click(&self, customer: usize) -> &Click {
+        let of_customer = self.clicks.iter().filter(|click| click.customer == customer);
+        of_customer.min_by_key(|click| (click.at, click.link)).unwrap()
+    }
+
+    /// Links by their latest click.
+    fn credited(&self, program: usize, customer: usize) -> Vec<usize> {
+        let mut of_customer: Vec<&Click> = self
+            .clicks
+            .iter()
+            .filter(|click| click.customer == customer)
+            .collect();
+        of_customer.sort_by_key(|click| (click.at, click.link));
+        let mut links: Vec<usize> = Vec::new();
+        for click in of_customer {
+            links.retain(|link| *link != click.link);
+            links.push(click.link);
+        }
+        match self.programs[program].attribution {
+            Attribution::LastClick => links.split_off(links.len() - 1),
+            Attribution::FirstClick => vec![self.first_click(customer).link],
+            Attribution::Linear => links,
+        }
+    }
+}
+
+fn only<'a>(mut customers: impl Iterator<Item = &'a Customer>) -> Option<&'a Customer> {
+    customers.next().filter(|_| customers.next().is_none())
+}

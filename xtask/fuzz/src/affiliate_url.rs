@@ -1,0 +1,74 @@
+//! `affiliate_url`: the code that is read is the one a plain reading of the query finds, and it survives a URL of its own.
+
+use common::domain::affiliate_url::{AffiliateUrlError, aff_code};
+use url::Url;
+
+pub fn run(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let read = aff_code(text);
+    assert_eq!(read == Err(AffiliateUrlError::NotAbsolute), !is_web_address(text));
+    match read {
+        Ok(code) => {
+            assert!(!code.is_empty() && !code.contains('\0'));
+            assert_eq!(
+                plain_reading(text),
+                Some(code.clone()),
+                "the first code of the query counts"
+            );
+            let mut of_its_own = Url::parse("https://shop.example/").unwrap();
+            of_its_own.query_pairs_mut().append_pair("aff", &code);
+            assert_eq!(aff_code(of_its_own.as_str()), Ok(code));
+        }
+        Err(AffiliateUrlError::NoAffParameter) => {
+            let found = plain_reading(text);
+            assert!(
+                found.is_none_or(|code| code.contains('\0')),
+                "a code was overlooked"
+            );
+        }
+        Err(AffiliateUrlError::NotAbsolute) => {}
+    }
+}
+
+fn is_web_address(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| url.host_str().is_some() && ["http", "https"].contains(&url.scheme()))
+}
+
+/// The value of the first `aff` that has one.
+fn plain_reading(text: &str) -> Option<String> {
+    let url = Url::parse(text).unwrap();
+    for pair in url.query()?.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if decoded(name) == "aff" && !value.is_empty() {
+            return Some(decoded(value));
+        }
+    }
+    None
+}
+
+fn decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let escape = bytes.get(at + 1..at + 3).and_then(|digits| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            digits
+                .bytes()
+                .all(|digit| digit.is_ascii_hexdigit())
+                .then(|| u8::from_str_radix(digits, 16).unwrap())
+        });
+        match (bytes[at], escape) {
+            (b'%', Some(byte)) => {
+                decoded.push(byte);
+                at += 2;
+            }
+            (b'+', _) => decoded.push(b' '),
+            (byte, _) => decoded.push(byte),
+        }
+        at += 1;
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}

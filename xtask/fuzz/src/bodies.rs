@@ -1,0 +1,198 @@
+//! Tracking bodies: what is taken in is what stands there, within its bounds; what is refused is the caller's mistake and is
+//! told in a sentence.
+
+use chrono::DateTime;
+use common::domain::affiliate_url::aff_code;
+use common::domain::ids::ProgramId;
+use common::domain::lead::{Lead, LeadMode};
+use common::domain::money::AmountCents;
+use common::domain::refund::{RefundKey, RefundRequest};
+use common::domain::sale::{Sale, SubscriptionInterval};
+use ingest::reading::{self, ApiError};
+use serde_json::{Value, json};
+
+use crate::json::unambiguous;
+
+const MOST_CENTS: i64 = 100_000_000_000_000;
+
+pub fn click(bytes: &[u8]) {
+    let Some((body, (code, existing, visit))) = taken(bytes, reading::click(bytes)) else {
+        return;
+    };
+    let url = body["affiliate_url"].as_str().expect("a click has its URL");
+    assert_eq!(aff_code(url), Ok(code));
+    assert_text(
+        &body["existing_click_id"],
+        existing.as_ref().map(AsRef::as_ref),
+        255,
+    );
+    let visit = json!(visit);
+    for name in ["page_url", "page_title", "referrer_url", "user_agent"] {
+        assert_text(&body[name], visit[name].as_str(), 8192);
+    }
+    for name in [
+        "session_id",
+        "screen_resolution",
+        "viewport_size",
+        "language",
+        "timezone",
+    ] {
+        assert_text(&body[name], visit[name].as_str(), 255);
+    }
+}
+
+pub fn lead(bytes: &[u8]) {
+    let mode = LeadMode::Server {
+        program_id: ProgramId::new(1),
+    };
+    let Some((body, lead)) = taken(bytes, reading::lead(bytes, mode, &[7; 32])) else {
+        return;
+    };
+    let is_test = body["additional_data"]["test_mode"] == true;
+    assert_eq!(lead.is_none(), is_test);
+    let Some(lead) = lead else {
+        return;
+    };
+    assert!(lead.click_id.is_some() || lead.customer_key.is_some());
+    assert_click_id(&body["click_id"], lead.click_id.as_ref().map(ToString::to_string));
+    assert_text(
+        &body["customer_key"],
+        lead.customer_key.as_ref().map(AsRef::as_ref),
+        255,
+    );
+    let email = body["email"].as_str().filter(|email| !email.is_empty());
+    let hash = lead.email_hash.as_ref().map(ToString::to_string);
+    assert_eq!(hash.is_some(), email.is_some());
+    if let (Some(hash), Some(email)) = (&hash, email) {
+        assert!(
+            hash.len() == "v1:".len() + 64 && !hash.contains(email),
+            "no address in its hash"
+        );
+    }
+    survives::<Lead>(&json!(lead));
+}
+
+pub fn sale(bytes: &[u8]) {
+    let now = DateTime::from_timestamp_millis(1_790_000_000_000).unwrap();
+    let Some((body, sale)) = taken(bytes, reading::sale(bytes, now)) else {
+        return;
+    };
+    let is_test = body["additional_data"]["test_mode"] == true;
+    assert_eq!(sale.is_none(), is_test);
+    let Some(sale) = sale else {
+        return;
+    };
+    assert_text(&body["transaction_id"], Some(sale.transaction_id.as_str()), 255);
+    assert_eq!(body["amount_cents"].as_i64(), Some(sale.amount.get()));
+    assert!((1..=MOST_CENTS).contains(&sale.amount.get()));
+    let currency = body["currency"]
+        .as_str()
+        .filter(|code| !code.is_empty())
+        .unwrap_or("USD");
+    assert!(sale.currency.as_str().eq_ignore_ascii_case(currency) && sale.currency.as_str().len() == 3);
+    assert_click_id(&body["click_id"], sale.click_id.as_ref().map(ToString::to_string));
+    assert_text(
+        &body["customer_key"],
+        sale.customer_key.as_ref().map(AsRef::as_ref),
+        255,
+    );
+    assert_text(
+        &body["subscription_id"],
+        sale.subscription_id.as_ref().map(AsRef::as_ref),
+        255,
+    );
+    assert_text(
+        &body["product_id"],
+        sale.product_id.as_ref().map(AsRef::as_ref),
+        255,
+    );
+    assert_eq!(body["is_recurring"].as_bool().unwrap_or(false), sale.is_recurring);
+    let kind = body["sale_type"]
+        .as_str()
+        .filter(|kind| !kind.is_empty())
+        .unwrap_or("payment");
+    assert_eq!(kind, sale.sale_type.as_str());
+    let interval = sale.subscription_interval.map(SubscriptionInterval::as_str);
+    assert_text(&body["subscription_interval"], interval, 255);
+    match &sale.line_items {
+        None => assert!(body["line_items"].is_null()),
+        Some(items) => {
+            assert!(items.get().len() <= 32 * 1024);
+            let read: Value = serde_json::from_str(items.get()).unwrap();
+            assert!(read == body["line_items"] && (read.is_object() || read.is_array()));
+            assert!(
+                !items.get().contains("\\u0000") || !holds_nul(&read),
+                "no column takes NUL"
+            );
+        }
+    }
+    survives::<Sale>(&json!(sale));
+}
+
+pub fn refund(bytes: &[u8]) {
+    let Some((body, (transaction_id, request))) = taken(bytes, reading::refund(bytes)) else {
+        return;
+    };
+    assert_text(&body["transaction_id"], Some(transaction_id.as_str()), 255);
+    let RefundRequest::Delta { key, amount } = &request else {
+        panic!("callers report refunds one by one");
+    };
+    let asked = body["refund_amount_cents"].as_i64().unwrap_or(0);
+    assert_eq!(amount.map_or(0, AmountCents::get), asked.min(MOST_CENTS));
+    assert_eq!(RefundKey::parse(key.as_str()).as_ref(), Some(key));
+    let refund_id = body["refund_id"].as_str().filter(|id| !id.is_empty());
+    if let Some(refund_id) = refund_id {
+        assert_eq!(key.as_str(), format!("id:{refund_id}"));
+    } else {
+        assert_eq!(key.as_str() == "rest", amount.is_none());
+    }
+    survives::<RefundRequest>(&json!(request));
+}
+
+/// The body beside what was made of it; nothing where it was refused, or where fields nobody reads are ambiguous.
+fn taken<T>(bytes: &[u8], read: Result<T, ApiError>) -> Option<(Value, T)> {
+    match read {
+        Ok(read) => {
+            let body = unambiguous(bytes)?;
+            assert!(body.is_object());
+            Some((body, read))
+        }
+        Err(refusal) => {
+            assert!(matches!(refusal, ApiError::BadRequest(_)), "{refusal:?}");
+            let message = refusal.to_string();
+            assert!((1..200).contains(&message.len()), "{message}");
+            None
+        }
+    }
+}
+
+/// What was taken in is the field's text; absent, `null` and empty are the same.
+fn assert_text(field: &Value, text: Option<&str>, most: usize) {
+    assert!(field.is_null() || field.is_string());
+    assert_eq!(field.as_str().filter(|text| !text.is_empty()), text);
+    assert!(text.is_none_or(|text| text.chars().count() <= most && !text.contains('\0')));
+}
+
+/// One of another form counts as absent.
+fn assert_click_id(field: &Value, click_id: Option<String>) {
+    if let Some(click_id) = click_id {
+        assert_eq!(field.as_str(), Some(click_id.as_str()));
+    }
+}
+
+/// What is written into a message can be read from it.
+fn survives<T: serde::Serialize + serde::de::DeserializeOwned>(written: &Value) {
+    let read: T = serde_json::from_str(&written.to_string()).expect("our own JSON can be read");
+    assert_eq!(json!(read), *written);
+}
+
+fn holds_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(holds_nul),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(name, value)| name.contains('\0') || holds_nul(value)),
+        _ => false,
+    }
+}

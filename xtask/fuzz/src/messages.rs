@@ -1,0 +1,94 @@
+//! Messages: what is cut apart can be packed again; what a record says survives being written; another version is never taken
+//! for garbage, nor garbage for another version.
+
+use common::messages::click::ClickRecord;
+use common::messages::envelope::{self, EnvelopeError};
+use common::messages::lead::{LeadOutcome, LeadRecord};
+use common::messages::notification::NotificationRecord;
+use common::messages::payment::PaymentRecord;
+use common::messages::refund::{RefundOutcome, RefundRecord};
+use common::messages::sale::{SaleOutcome, SaleRecord};
+use common::messages::test_event::TestEventRecord;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+pub fn run(bytes: &[u8]) {
+    match envelope::decode(bytes) {
+        Ok(work) => {
+            // The bus is our own: that fields may come as a list, in their order, harms nobody.
+            assert!(version(bytes) == Some(1) || bytes.trim_ascii_start().starts_with(b"["));
+            let again = envelope::decode(&envelope::encode(work.reply_to.as_deref(), &work.records)).unwrap();
+            assert_eq!(again.reply_to, work.reply_to);
+            let texts = |records: &[Box<RawValue>]| {
+                records
+                    .iter()
+                    .map(|record| record.get().to_owned())
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(texts(&again.records), texts(&work.records));
+            for record in &work.records {
+                records(record.get());
+            }
+        }
+        Err(EnvelopeError::UnknownVersion { found }) => {
+            assert!(found != 1 && version(bytes) == Some(u64::from(found)));
+        }
+        Err(EnvelopeError::Malformed(_)) => {
+            assert!(version(bytes).is_none_or(|version| version == 1 || u32::try_from(version).is_err()));
+        }
+    }
+    if let Ok(answers) = envelope::decode_replies(bytes) {
+        let packed = envelope::encode_replies(&answers.outcomes);
+        let size: usize = answers
+            .outcomes
+            .iter()
+            .map(envelope::EventOutcome::packed_size)
+            .sum();
+        assert!(packed.len() <= size + 128, "as long as it is said to be");
+        let again = envelope::decode_replies(&packed).unwrap();
+        assert_eq!(again.outcomes.len(), answers.outcomes.len());
+        for (one, other) in again.outcomes.iter().zip(&answers.outcomes) {
+            assert_eq!(
+                (one.event_id, one.outcome.get()),
+                (other.event_id, other.outcome.get())
+            );
+            outcomes(one.outcome.get());
+        }
+    }
+}
+
+/// Whatever noun they are of: each reads its own.
+fn records(text: &str) {
+    settles::<ClickRecord>(text);
+    settles::<LeadRecord>(text);
+    settles::<SaleRecord>(text);
+    settles::<RefundRecord>(text);
+    settles::<PaymentRecord>(text);
+    settles::<NotificationRecord>(text);
+    settles::<TestEventRecord>(text);
+}
+
+fn outcomes(text: &str) {
+    settles::<LeadOutcome>(text);
+    settles::<SaleOutcome>(text);
+    settles::<RefundOutcome>(text);
+}
+
+/// What is written is what was read: reading and writing it again changes nothing.
+fn settles<T: Serialize + DeserializeOwned>(text: &str) {
+    if let Ok(read) = serde_json::from_str::<T>(text) {
+        let written = serde_json::to_string(&read).expect("our own types can be written");
+        let again: T = serde_json::from_str(&written).expect("our own JSON can be read");
+        assert_eq!(serde_json::to_string(&again).unwrap(), written);
+    }
+}
+
+/// `None` for what names none, or two.
+fn version(bytes: &[u8]) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        v: u64,
+    }
+    serde_json::from_slice(bytes).ok().map(|Versioned { v }| v)
+}

@@ -1,0 +1,110 @@
+//! `Stripe-Signature`: a body is believed if and only if one of the signatures is what HMAC, written out here once more, makes
+//! of it under one of the secrets, and the moment is a recent one.
+
+use std::fmt::Write;
+
+use chrono::DateTime;
+use common::domain::processor::WebhookSecret;
+use sha2::{Digest, Sha256};
+use webhook_consumer::stripe::signature::{SignatureError, SignatureHeader};
+
+const NOW: i64 = 1_790_000_000;
+const SECRETS: [&str; 2] = ["whsec_the_first_one", "whsec_the_second_one"];
+
+/// A line of header, and the body. `{now}`, `{old}`, `{one}`, `{two}` and `{other}` stand for a recent moment, one that is too
+/// long ago, and what the secrets, or another one, make of the body at the moment that stands first.
+pub fn run(bytes: &[u8]) {
+    let mut lines = bytes.splitn(2, |byte| *byte == b'\n');
+    let (Some(Ok(header)), Some(body)) = (lines.next().map(std::str::from_utf8), lines.next()) else {
+        return;
+    };
+    let header = header
+        .replace("{now}", &(NOW - 7).to_string())
+        .replace("{old}", &(NOW - 301).to_string());
+    let moment = header
+        .split(',')
+        .find_map(|item| item.strip_prefix("t="))
+        .unwrap_or_default()
+        .to_owned();
+    let signed = |secret: &str| {
+        hex(&hmac(
+            secret.as_bytes(),
+            &[moment.as_bytes(), b".", body].concat(),
+        ))
+    };
+    let header = header
+        .replace("{one}", &signed(SECRETS[0]))
+        .replace("{two}", &signed(SECRETS[1]))
+        .replace("{other}", &signed("whsec_of_somebody_else"));
+    let now = DateTime::from_timestamp(NOW, 0).unwrap();
+    let secrets: Vec<WebhookSecret> = SECRETS.iter().filter_map(|secret| secret.parse().ok()).collect();
+    assert_eq!(secrets.len(), SECRETS.len());
+    let parsed = SignatureHeader::parse(&header);
+    let believed = parsed
+        .as_ref()
+        .map_err(|error| *error)
+        .and_then(|parsed| parsed.verify(body, &secrets, now));
+    let signatures: Vec<String> = header
+        .split(',')
+        .filter_map(|item| item.strip_prefix("v1="))
+        .map(str::to_ascii_lowercase)
+        .collect();
+    let ours = SECRETS.map(signed);
+    let recent = moment
+        .parse::<i64>()
+        .is_ok_and(|moment| (NOW - moment).abs() <= 300);
+    let matches = signatures.iter().any(|signature| ours.contains(signature));
+    match believed {
+        Ok(()) => assert!(recent && matches && signatures.len() <= 8),
+        Err(SignatureError::Mismatch) => assert!(recent && !matches),
+        Err(SignatureError::OutsideTolerance) => assert!(!recent),
+        Err(SignatureError::TooManySignatures) => assert!(signatures.len() > 8),
+        Err(SignatureError::NoSignature) => assert!(signatures.is_empty()),
+        Err(SignatureError::Malformed | SignatureError::Missing) => assert!(!is_in_form(&header)),
+    }
+    if let Ok(parsed) = parsed {
+        let nobody = parsed.verify(body, &[], now);
+        assert!(nobody.is_err(), "without a secret nothing is believed");
+    }
+}
+
+/// Items with a name, one moment of digits, and signatures of 64 hex digits.
+fn is_in_form(header: &str) -> bool {
+    let items: Vec<Option<(&str, &str)>> = header.split(',').map(|item| item.split_once('=')).collect();
+    let values = |scheme: &str| -> Vec<&str> {
+        let named = items.iter().flatten().filter(|(name, _)| *name == scheme);
+        named.map(|(_, value)| *value).collect()
+    };
+    let moments = values("t");
+    items.iter().all(Option::is_some)
+        && moments.len() == 1
+        && (1..=12).contains(&moments[0].len())
+        && moments[0].bytes().all(|digit| digit.is_ascii_digit())
+        && values("v1")
+            .iter()
+            .all(|hex| hex.len() == 64 && hex.chars().all(|digit| digit.is_ascii_hexdigit()))
+}
+
+/// RFC 2104.
+fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
+    let mut block = [0; 64];
+    block[..key.len()].copy_from_slice(key);
+    let inner: Vec<u8> = block
+        .iter()
+        .map(|byte| byte ^ 0x36)
+        .chain(message.iter().copied())
+        .collect();
+    let outer: Vec<u8> = block
+        .iter()
+        .map(|byte| byte ^ 0x5c)
+        .chain(Sha256::digest(inner))
+        .collect();
+    Sha256::digest(outer).to_vec()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}

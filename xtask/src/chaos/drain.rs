@@ -1,0 +1,63 @@
+//! What is still on its way, and what went wrong on it.
+
+use anyhow::Result;
+use async_nats::jetstream::Context;
+use async_nats::jetstream::consumer::PullConsumer;
+use common::messages::subject::Subject;
+use common::storage::verify;
+use sqlx::PgPool;
+
+/// Everything that somebody still has to finish; empty when nothing is left.
+pub(super) async fn pending(pool: &PgPool, jetstream: &Context) -> Result<Vec<String>> {
+    let rows: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT 'open claims', count(*) FROM transaction_claims WHERE state = 'open'
+         UNION ALL SELECT 'unsent messages in the outbox', count(*) FROM outbox
+         UNION ALL SELECT 'parked refunds', count(*) FROM parked_refunds
+         UNION ALL SELECT 'open processor events', count(*) FROM processor_events WHERE state = 'open'",
+    )
+    .fetch_all(pool)
+    .await?;
+    let mut left: Vec<String> = rows
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(what, count)| format!("{count} {what}"))
+        .collect();
+    for subject in Subject::ALL {
+        let consumer: PullConsumer = jetstream
+            .get_consumer_from_stream(subject.consumer_name(), subject.stream_name(""))
+            .await?;
+        let info = consumer.cached_info();
+        let messages = info.num_pending + u64::try_from(info.num_ack_pending)?;
+        if messages > 0 {
+            left.push(format!("{messages} messages of {subject}"));
+        }
+    }
+    Ok(left)
+}
+
+/// What the operator's check of the books finds.
+pub(super) async fn broken_invariants(pool: &PgPool) -> Result<Vec<String>> {
+    let violations = verify::violations(pool).await?;
+    Ok(violations
+        .into_iter()
+        .flat_map(|violation| {
+            let name = violation.invariant;
+            violation
+                .rows
+                .into_iter()
+                .map(move |row| format!("verify: {name}: {row}"))
+        })
+        .collect())
+}
+
+/// Records that were given up. No fault is a reason for one.
+pub(super) async fn dead_letters(pool: &PgPool) -> Result<Vec<String>> {
+    let letters: Vec<(String, String)> =
+        sqlx::query_as("SELECT subject, reason FROM dead_letters WHERE replayed_at IS NULL")
+            .fetch_all(pool)
+            .await?;
+    Ok(letters
+        .into_iter()
+        .map(|(subject, reason)| format!("dead letter of {subject}: {reason}"))
+        .collect())
+}

@@ -1,0 +1,408 @@
+//! Visitors who click, sign up, pay and are refunded, all at once, and ask again when they are left in the dark.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Result;
+use common::runtime::clock::Clock;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use super::dice::Dice;
+use super::http::{self, Request};
+use super::journal::{Answer, Asked, Journal};
+use super::market::Market;
+use super::processor;
+
+pub(super) const VISITORS: u64 = 10;
+/// How often a visitor asks the same again.
+const TRIES: u64 = 5;
+/// A processor goes on for days; here it is long enough for anything that is bound to heal.
+const REDELIVERED_FOR: Duration = Duration::from_secs(40);
+
+/// How visitors take an answer that leaves everything open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// They ask again after a while, some of them.
+    Patient,
+    /// They ask the other ingest at once, and then no more.
+    OnceMore,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    Load,
+    /// Nothing new is begun.
+    Closing,
+}
+
+/// Where a round's visitors are.
+#[derive(Debug)]
+pub(super) struct Town {
+    pub(super) journal: Journal,
+    pub(super) ingests: [SocketAddr; 2],
+    pub(super) webhook_consumer: SocketAddr,
+    pub(super) market: Market,
+    pub(super) seed: u64,
+    pub(super) hang_ups: u64,
+    pub(super) manner: Manner,
+    pub(super) phase: watch::Receiver<Phase>,
+    /// Of those who asked once more, and in vain.
+    pub(super) complaints: Mutex<Vec<String>>,
+}
+
+/// One visitor, until the load is over.
+pub(super) async fn visit(town: Arc<Town>, number: u64) -> Result<()> {
+    let mut visitor = Visitor {
+        dice: Dice::of(town.seed, number + 1),
+        name: format!("{}-{number}", town.market.program_id),
+        things: 0,
+        town,
+    };
+    while visitor.goes_on() {
+        visitor.be_a_customer().await?;
+    }
+    Ok(())
+}
+
+/// Makes one customer through each ingest, so that both know the program; returns a customer's key.
+pub(super) async fn warm_up(town: Arc<Town>) -> Result<Option<String>> {
+    let mut known = None;
+    for (number, ingest) in town.ingests.into_iter().enumerate() {
+        let mut visitor = Visitor {
+            dice: Dice::of(town.seed, 1_000 + number as u64),
+            name: format!("{}-w{number}", town.market.program_id),
+            things: 0,
+            town: Arc::clone(&town),
+        };
+        known = visitor.sign_up(Some(ingest)).await?;
+    }
+    Ok(known)
+}
+
+/// Sells to a known customer until it is answered 200, and tells how long that took.
+pub(super) async fn probe(
+    town: Arc<Town>,
+    customer_key: String,
+    limit: Duration,
+) -> Result<Option<Duration>> {
+    let begun = Instant::now();
+    let mut number: usize = 0;
+    while begun.elapsed() < limit {
+        let sale = Asked::Sale {
+            transaction_id: format!("{}-probe-{number}", town.market.program_id),
+            customer_key: customer_key.clone(),
+            amount_cents: 1_000,
+        };
+        let ingest = town.ingests.get(number % 2).copied().unwrap_or(town.ingests[0]);
+        if town.ask(&sale, ingest, None).await?.is_ok() {
+            return Ok(Some(begun.elapsed()));
+        }
+        number += 1;
+        sleep(Duration::from_millis(50)).await;
+    }
+    Ok(None)
+}
+
+impl Town {
+    /// Asks once, and writes down both sides of it.
+    async fn ask(&self, asked: &Asked, to: SocketAddr, hangs_up_at: Option<u64>) -> Result<Answer> {
+        let request = self.request(asked, hangs_up_at);
+        let call = self.journal.ask(&to.to_string(), asked)?;
+        let answer = http::send(to, &request).await;
+        self.journal.answer(call, &answer)?;
+        Ok(answer)
+    }
+
+    fn request(&self, asked: &Asked, hangs_up_at: Option<u64>) -> Request {
+        let (route, body) = match asked {
+            Asked::Click { code } => (
+                "click",
+                json!({ "affiliate_url": format!("https://shop.example/?aff={code}") }),
+            ),
+            Asked::Lead {
+                click_id,
+                customer_key,
+            } => (
+                "lead",
+                json!({ "click_id": click_id, "customer_key": customer_key }),
+            ),
+            Asked::Sale {
+                transaction_id,
+                customer_key,
+                amount_cents,
+            } => (
+                "sale",
+                json!({
+                    "transaction_id": transaction_id, "customer_key": customer_key, "amount_cents": amount_cents,
+                }),
+            ),
+            Asked::Refund {
+                transaction_id,
+                refund_id,
+                amount_cents,
+            } => (
+                "refund",
+                json!({
+                    "transaction_id": transaction_id, "refund_id": refund_id,
+                    "refund_amount_cents": amount_cents.unwrap_or(0),
+                }),
+            ),
+            Asked::Event { .. } => return self.event(asked, hangs_up_at),
+        };
+        let headers = match asked {
+            Asked::Click { .. } => Vec::new(),
+            _ => vec![format!("Authorization: Bearer {}", self.market.token)],
+        };
+        Request {
+            path: format!("/api/v1/track/{route}"),
+            headers,
+            body: body.to_string(),
+            hangs_up_at,
+        }
+    }
+
+    fn event(&self, asked: &Asked, hangs_up_at: Option<u64>) -> Request {
+        let now = Clock::system().now().timestamp();
+        let body = processor::body(asked, now).unwrap_or_default();
+        Request {
+            path: format!("/webhooks/stripe/{}", self.market.program_id),
+            headers: processor::signature(&self.market.secret, now, &body)
+                .into_iter()
+                .collect(),
+            body,
+            hangs_up_at,
+        }
+    }
+}
+
+struct Visitor {
+    town: Arc<Town>,
+    dice: Dice,
+    name: String,
+    things: u64,
+}
+
+impl Visitor {
+    fn goes_on(&self) -> bool {
+        *self.town.phase.borrow() == Phase::Load
+    }
+
+    /// A name nobody else gives.
+    fn name(&mut self) -> String {
+        self.things += 1;
+        format!("{}-{}", self.name, self.things)
+    }
+
+    async fn pause(&mut self, low: u64, high: u64) {
+        sleep(self.dice.millis(low, high)).await;
+    }
+
+    async fn ask(&mut self, asked: &Asked, ingest: Option<SocketAddr>) -> Result<Answer> {
+        let to = match (asked, ingest) {
+            (Asked::Event { .. }, _) => self.town.webhook_consumer,
+            (_, Some(ingest)) => ingest,
+            (_, None) => self.dice.pick(&self.town.ingests),
+        };
+        let hangs_up_at = self
+            .dice
+            .chance(self.town.hang_ups)
+            .then(|| self.dice.between(0, 100));
+        self.town.ask(asked, to, hangs_up_at).await
+    }
+
+    /// Asks until the answer leaves nothing open, or patience ends.
+    async fn insist(&mut self, asked: &Asked, ingest: Option<SocketAddr>) -> Result<Answer> {
+        if self.town.manner == Manner::OnceMore {
+            return self.ask_once_more(asked).await;
+        }
+        let mut answer = self.ask(asked, ingest).await?;
+        for _ in 1..TRIES {
+            let is_settled = !answer.is_unknown() && answer != Answer::Refused;
+            if is_settled || (ingest.is_none() && self.dice.chance(15)) {
+                break;
+            }
+            self.pause(30, 300).await;
+            answer = self.ask(asked, ingest).await?;
+        }
+        Ok(answer)
+    }
+
+    async fn ask_once_more(&mut self, asked: &Asked) -> Result<Answer> {
+        let [one, other] = self.town.ingests;
+        let (first, second) = if self.dice.chance(50) {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        let answer = self.ask(asked, Some(first)).await?;
+        if answer.is_unknown() || answer == Answer::Refused {
+            let again = self.ask(asked, Some(second)).await?;
+            if again.is_unknown() || again == Answer::Refused {
+                let complaint = format!("asked twice in vain: {asked:?}: {answer:?}, then {again:?}");
+                let mut complaints = self
+                    .town
+                    .complaints
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                complaints.push(complaint);
+            }
+            return Ok(again);
+        }
+        Ok(answer)
+    }
+
+    async fn be_a_customer(&mut self) -> Result<()> {
+        for _ in 0..self.dice.between(0, 3) {
+            self.click(None).await?;
+            self.pause(2, 15).await;
+        }
+        let Some(customer_key) = self.sign_up(None).await? else {
+            return Ok(());
+        };
+        for _ in 0..self.dice.between(1, 4) {
+            if !self.goes_on() {
+                break;
+            }
+            match self.dice.below(100) {
+                0..25 => self.pay(&customer_key).await?,
+                25..35 => self.buy_twice_at_once(&customer_key).await?,
+                _ => self.buy(&customer_key).await?,
+            }
+            self.pause(2, 25).await;
+        }
+        Ok(())
+    }
+
+    async fn click(&mut self, ingest: Option<SocketAddr>) -> Result<Option<String>> {
+        let codes = self.town.market.codes.each_ref().map(String::as_str);
+        let click = Asked::Click {
+            code: self.dice.pick(&codes).to_owned(),
+        };
+        let answer = self.insist(&click, ingest).await?;
+        Ok(answer.text("click_id").map(str::to_owned))
+    }
+
+    /// A click and a lead; the customer's key once the lead is known to be recorded.
+    async fn sign_up(&mut self, ingest: Option<SocketAddr>) -> Result<Option<String>> {
+        let Some(click_id) = self.click(ingest).await? else {
+            return Ok(None);
+        };
+        self.pause(0, 40).await;
+        let customer_key = format!("user-{}", self.name());
+        let lead = Asked::Lead {
+            click_id,
+            customer_key: customer_key.clone(),
+        };
+        for _ in 0..TRIES {
+            let answer = self.insist(&lead, ingest).await?;
+            // A repeat of a lead that was recorded unheard.
+            if answer.is_ok() || answer.message().contains("cannot be updated to lead") {
+                return Ok(Some(customer_key));
+            }
+            self.pause(50, 300).await;
+        }
+        Ok(None)
+    }
+
+    fn sale(&mut self, customer_key: &str) -> Asked {
+        Asked::Sale {
+            transaction_id: format!("order-{}", self.name()),
+            customer_key: customer_key.to_owned(),
+            amount_cents: i64::try_from(self.dice.between(100, 30_000)).unwrap_or(100),
+        }
+    }
+
+    async fn buy(&mut self, customer_key: &str) -> Result<()> {
+        let sale = self.sale(customer_key);
+        let answer = self.insist(&sale, None).await?;
+        if !matches!(answer.status(), Some(200 | 409)) {
+            return Ok(());
+        }
+        if self.dice.chance(15) {
+            self.ask(&sale, None).await?;
+        }
+        if self.dice.chance(45) {
+            self.pause(0, 60).await;
+            self.take_back(&sale).await?;
+        }
+        Ok(())
+    }
+
+    /// The same id with two amounts: one of them is recorded.
+    async fn buy_twice_at_once(&mut self, customer_key: &str) -> Result<()> {
+        let sale = self.sale(customer_key);
+        let mut other = sale.clone();
+        if let Asked::Sale { amount_cents, .. } = &mut other {
+            *amount_cents += 1;
+        }
+        let [first, second] = self.town.ingests;
+        let (one, other) = tokio::join!(
+            self.town.ask(&sale, first, None),
+            self.town.ask(&other, second, None)
+        );
+        one?;
+        other?;
+        Ok(())
+    }
+
+    async fn take_back(&mut self, sale: &Asked) -> Result<()> {
+        let Asked::Sale {
+            transaction_id,
+            amount_cents,
+            ..
+        } = sale
+        else {
+            return Ok(());
+        };
+        for _ in 0..self.dice.between(1, 3) {
+            let part = i64::try_from(self.dice.between(1, 15_000)).unwrap_or(1);
+            let refund = Asked::Refund {
+                transaction_id: transaction_id.clone(),
+                refund_id: format!("refund-{}", self.name()),
+                amount_cents: (part < *amount_cents && self.dice.chance(80)).then_some(part),
+            };
+            let answer = self.insist(&refund, None).await?;
+            if answer.is_ok() && self.dice.chance(25) {
+                self.ask(&refund, None).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Through the payment processor, which delivers its events until they are taken.
+    async fn pay(&mut self, customer_key: &str) -> Result<()> {
+        let name = self.name();
+        let amount_cents = self.dice.between(100, 30_000);
+        let event = |refunded_cents: u64| Asked::Event {
+            id: format!("evt_{name}_{refunded_cents}"),
+            transaction_id: format!("pi_{name}"),
+            customer_key: customer_key.to_owned(),
+            amount_cents: i64::try_from(amount_cents).unwrap_or(0),
+            refunded_cents: i64::try_from(refunded_cents).unwrap_or(0),
+        };
+        self.deliver(&event(0)).await?;
+        if self.dice.chance(40) {
+            let refunded = self.dice.between(1, amount_cents);
+            self.deliver(&event(refunded)).await?;
+        }
+        Ok(())
+    }
+
+    async fn deliver(&mut self, event: &Asked) -> Result<()> {
+        let begun = Instant::now();
+        while begun.elapsed() < REDELIVERED_FOR {
+            if self.ask(event, None).await?.is_ok() {
+                // Processors deliver at least once.
+                if self.dice.chance(10) {
+                    self.ask(event, None).await?;
+                }
+                break;
+            }
+            self.pause(100, 400).await;
+        }
+        Ok(())
+    }
+}

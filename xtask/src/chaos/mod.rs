@@ -1,0 +1,138 @@
+//! `cargo xtask chaos`: nothing is lost and nothing is counted twice, whatever breaks.
+//!
+//! A stack of its own: two ingests, two workers, a webhook consumer, each reaching each server through a proxy that can break.
+//! A round is load by visitors who write down what they ask and what they are told (`funnel.rs`, `journal.rs`), faults
+//! drawn from its seed (`schedule.rs`, `faults.rs`), healing, draining, and the reconciliation of the journal with the rows
+//! (`reconcile.rs`). A violation ends the command and leaves journal, logs and data where they are.
+
+mod cluster;
+mod dice;
+mod disk;
+mod drain;
+mod faults;
+mod funnel;
+mod grace;
+mod http;
+mod journal;
+mod market;
+mod processor;
+mod proxy;
+mod reconcile;
+mod report;
+mod round;
+mod rows;
+mod schedule;
+mod stack;
+mod wire;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use self::report::Summary;
+use self::round::Outcome;
+use self::schedule::Round;
+use self::stack::Stack;
+use crate::area::Checkout;
+use crate::interrupt::Interrupt;
+use crate::keys::random_hex;
+use crate::progress::note;
+use crate::servers::debian;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Draws every round; a fresh one is printed without it.
+    #[arg(long)]
+    seed: Option<u64>,
+    #[arg(long, default_value_t = 24)]
+    rounds: u64,
+    /// The first one; with `--rounds`, so many from there.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Only this one.
+    #[arg(long, conflicts_with_all = ["rounds", "from"])]
+    round: Option<u64>,
+    /// Only faults of one kind, by a part of its name: `kill`, `natswiped`, `grace`, `rolling`, `cluster`, …
+    #[arg(long)]
+    only: Option<String>,
+    /// Five rounds of fixed kinds: what `cargo xtask test` runs.
+    #[arg(long, conflicts_with_all = ["rounds", "from", "round", "only"])]
+    few: bool,
+}
+
+const FEW: [&str; 5] = ["crash", "commitunheard", "natskill", "postgresstop", "rolling"];
+
+impl Options {
+    fn round(&self, seed: u64, number: u64) -> Round {
+        let few = usize::try_from(number)
+            .ok()
+            .and_then(|number| FEW.get(number))
+            .copied();
+        let only = if self.few { few } else { self.only.as_deref() };
+        Round::draw(seed, number, only)
+    }
+}
+
+/// Fails with the exit code 1 when a round is violated.
+pub(crate) fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<ExitCode> {
+    let seed = match options.seed {
+        Some(seed) => seed,
+        None => u64::from_str_radix(&random_hex::<4>()?, 16)?,
+    };
+    let (from, rounds) = match options.round {
+        Some(round) => (round, 1),
+        None if options.few => (0, FEW.len() as u64),
+        None => (options.from, options.rounds),
+    };
+    println!("{rounds} rounds, --seed {seed}");
+    if faults::faketime().is_none() {
+        debian::install(&["libfaketime"], interrupt).unwrap_or_else(|error| note(format_args!("{error:#}")));
+    }
+    let journals = checkout.target_dir().join("chaos");
+    let mut stack = Stack::start(checkout, interrupt)?;
+    let mut summary = Summary::default();
+    for number in from..from + rounds {
+        let round = options.round(seed, number);
+        let outcome = round::run(&mut stack, &round, &journals)?;
+        println!("{outcome}");
+        summary.add(&outcome);
+        if !outcome.violations.is_empty() {
+            tell(&outcome, options, seed);
+            println!("{summary}");
+            note(format_args!(
+                "journal: {}; logs and data: {}",
+                journals.join(format!("round-{number}.jsonl")).display(),
+                stack.area.dir.display()
+            ));
+            stack.stop();
+            return Ok(ExitCode::FAILURE);
+        }
+        stack.forget_logs()?;
+    }
+    println!("{summary}");
+    stack.clear();
+    Ok(ExitCode::SUCCESS)
+}
+
+const SHOWN: usize = 20;
+
+fn tell(outcome: &Outcome, options: &Options, seed: u64) {
+    for violation in outcome.violations.iter().take(SHOWN) {
+        println!("  - {violation}");
+    }
+    if let Some(more) = outcome
+        .violations
+        .len()
+        .checked_sub(SHOWN)
+        .filter(|more| *more > 0)
+    {
+        println!("  … and {more} more");
+    }
+    let number = outcome.round.number;
+    let which = match (&options.only, options.few) {
+        (_, true) => "--few".to_owned(),
+        (Some(only), _) => format!("--round {number} --only {only}"),
+        (None, _) => format!("--round {number}"),
+    };
+    println!("again: cargo xtask chaos --seed {seed} {which}");
+}

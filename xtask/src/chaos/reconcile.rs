@@ -1,0 +1,439 @@
+//! What clients were told against what the database holds.
+//!
+//! - A sale that was answered 200 is there once, with its fields; after a 409 there is exactly one of its id; after anything
+//!   that leaves it open there is one or none.
+//! - A click that was answered is there once, unless its stream was taken away before it was written.
+//! - A lead that was answered 200 is there once, and its key is bound to its click.
+//! - A refund has its effect once; one that was left open has it once or not. What is taken from the commission is what the
+//!   rule says of all of them together.
+//! - An event of the processor is settled once, and so are its payment and what was taken back of it.
+//!
+//! Pure: rows in, violations out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::journal::{Answer, Asked, Call};
+
+/// Commission of every sale, in basis points.
+pub(super) const RATE_BPS: i64 = 2_000;
+
+/// What the database holds of one round's program.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rows {
+    /// click_ids, one a click event.
+    pub(super) clicks: Vec<String>,
+    /// `(customer_key, click_id)` of customers that have a key.
+    pub(super) customers: Vec<(String, String)>,
+    /// customer_keys, one a lead event.
+    pub(super) leads: Vec<String>,
+    pub(super) sales: Vec<SaleRow>,
+    pub(super) refunds: Vec<RefundRow>,
+    /// `(processor's id, state)`.
+    pub(super) events: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SaleRow {
+    pub(super) sale_id: i64,
+    pub(super) transaction_id: String,
+    pub(super) amount_cents: i64,
+    pub(super) customer_key: String,
+    pub(super) api_refunded_cents: i64,
+    pub(super) processor_refunded_cents: i64,
+    pub(super) commissions: Vec<CommissionRow>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CommissionRow {
+    pub(super) commission_id: i64,
+    pub(super) amount_cents: i64,
+    pub(super) deducted_cents: i64,
+}
+
+/// Of the refund endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RefundRow {
+    pub(super) transaction_id: String,
+    pub(super) refund_id: String,
+    /// `None`: the rest of the sale.
+    pub(super) requested_cents: Option<i64>,
+    pub(super) effective_cents: i64,
+}
+
+/// What a round's faults excuse.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Allowed {
+    /// Acknowledged clicks may be gone.
+    pub(super) lost_clicks: bool,
+    /// Signatures may look too old or too new.
+    pub(super) refused_events: bool,
+}
+
+/// What is wrong, for a person.
+pub(super) fn violations(calls: &[Call], rows: &Rows, allowed: Allowed) -> Vec<String> {
+    let mut found = Vec::new();
+    unexpected(calls, allowed, &mut found);
+    clicks(calls, rows, allowed, &mut found);
+    leads(calls, rows, &mut found);
+    sales(calls, rows, &mut found);
+    refunds(calls, rows, &mut found);
+    events(calls, rows, &mut found);
+    found
+}
+
+/// Requests are well formed and in order, so only these answers can be right.
+fn unexpected(calls: &[Call], allowed: Allowed, found: &mut Vec<String>) {
+    for call in calls {
+        let Some(answer) = &call.answer else { continue };
+        let Some(status) = answer.status() else { continue };
+        let fits = match (&call.asked, status) {
+            (_, 200 | 500..) | (Asked::Sale { .. }, 409) => true,
+            // A click that is still on its way after seconds, or a repeat of a lead whose answer was lost.
+            (Asked::Lead { .. }, 400) => ["not found", "cannot be updated to lead"]
+                .iter()
+                .any(|part| answer.message().contains(part)),
+            (Asked::Event { .. }, 400) => allowed.refused_events,
+            _ => false,
+        };
+        if !fits {
+            found.push(format!(
+                "{:?} was answered {status}: {}",
+                call.asked,
+                answer.message()
+            ));
+        }
+    }
+}
+
+fn clicks(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>) {
+    let stored = counts(rows.clicks.iter().map(String::as_str));
+    let of_clicks = || {
+        calls
+            .iter()
+            .filter(|call| matches!(call.asked, Asked::Click { .. }))
+    };
+    let answered = counts(
+        of_clicks()
+            .filter_map(|call| call.answer.as_ref())
+            .filter_map(|answer| answer.text("click_id")),
+    );
+    for (click_id, times) in &answered {
+        if *times > 1 {
+            found.push(format!("click_id {click_id} was given {times} times"));
+        }
+        if !stored.contains_key(click_id) && !allowed.lost_clicks {
+            found.push(format!("click {click_id} was answered 200 and is missing"));
+        }
+    }
+    for (click_id, times) in &stored {
+        if *times > 1 {
+            found.push(format!("click {click_id} is there {times} times"));
+        }
+    }
+    let open = of_clicks().filter(|call| is_open(call)).count();
+    let unheard = stored
+        .keys()
+        .filter(|click_id| !answered.contains_key(*click_id))
+        .count();
+    if unheard > open {
+        found.push(format!(
+            "{unheard} clicks are there that nobody was told of, and {open} were left open"
+        ));
+    }
+}
+
+fn leads(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
+    let stored = counts(rows.leads.iter().map(String::as_str));
+    let mut asked = BTreeSet::new();
+    for call in calls {
+        let Asked::Lead {
+            click_id,
+            customer_key,
+        } = &call.asked
+        else {
+            continue;
+        };
+        asked.insert(customer_key.as_str());
+        if call.answer.as_ref().is_some_and(Answer::is_ok) {
+            if !stored.contains_key(customer_key.as_str()) {
+                found.push(format!(
+                    "the lead of {customer_key} was answered 200 and is missing"
+                ));
+            }
+            let bound = |(key, click): &&(String, String)| key == customer_key && click == click_id;
+            if rows.customers.iter().filter(bound).count() != 1 {
+                found.push(format!(
+                    "{customer_key} is not the key of the one customer with {click_id}"
+                ));
+            }
+        }
+    }
+    for (customer_key, times) in &stored {
+        if *times > 1 {
+            found.push(format!("the lead of {customer_key} is there {times} times"));
+        }
+        if !asked.contains(customer_key) {
+            found.push(format!("nobody asked for the lead of {customer_key}"));
+        }
+    }
+}
+
+fn sales(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
+    let mut stored: BTreeMap<&str, Vec<&SaleRow>> = BTreeMap::new();
+    for sale in &rows.sales {
+        stored.entry(&sale.transaction_id).or_default().push(sale);
+    }
+    let mut by_id: BTreeMap<&str, Vec<(&Asked, Option<&Answer>)>> = BTreeMap::new();
+    for call in calls {
+        let (Asked::Sale { transaction_id, .. } | Asked::Event { transaction_id, .. }) = &call.asked else {
+            continue;
+        };
+        let attempts = by_id.entry(transaction_id).or_default();
+        attempts.push((&call.asked, call.answer.as_ref()));
+    }
+    for (transaction_id, attempts) in &by_id {
+        let there = stored.remove(transaction_id).unwrap_or_default();
+        if there.len() > 1 {
+            found.push(format!("sale {transaction_id} is there {} times", there.len()));
+        }
+        one_sale(transaction_id, attempts, there.first().copied(), found);
+    }
+    for (transaction_id, _) in stored {
+        found.push(format!("nobody asked for sale {transaction_id}"));
+    }
+    for sale in &rows.sales {
+        commission(sale, found);
+    }
+}
+
+fn one_sale(
+    transaction_id: &str,
+    attempts: &[(&Asked, Option<&Answer>)],
+    there: Option<&SaleRow>,
+    found: &mut Vec<String>,
+) {
+    let told = |status| {
+        attempts
+            .iter()
+            .filter(move |(_, answer)| answer.and_then(Answer::status) == Some(status))
+    };
+    let is_api = |asked: &Asked| matches!(asked, Asked::Sale { .. });
+    let recorded: Vec<_> = told(200).filter(|(asked, _)| is_api(asked)).collect();
+    if recorded.len() > 1 {
+        found.push(format!(
+            "sale {transaction_id} was answered 200 {} times",
+            recorded.len()
+        ));
+    }
+    let must_be = told(200).next().is_some() || told(409).next().is_some();
+    let Some(sale) = there else {
+        if must_be {
+            found.push(format!(
+                "sale {transaction_id} was answered as recorded and is missing"
+            ));
+        }
+        return;
+    };
+    let is_of = |asked: &Asked| match asked {
+        Asked::Sale {
+            customer_key,
+            amount_cents,
+            ..
+        }
+        | Asked::Event {
+            customer_key,
+            amount_cents,
+            ..
+        } => *customer_key == sale.customer_key && *amount_cents == sale.amount_cents,
+        _ => false,
+    };
+    match recorded.first() {
+        Some((asked, Some(answer))) => {
+            if !is_of(asked) || answer.number("sale_id") != Some(sale.sale_id) {
+                found.push(format!(
+                    "sale {transaction_id} is not the one that was answered 200: {sale:?}"
+                ));
+            }
+            let commission_id = sale
+                .commissions
+                .first()
+                .map(|commission| commission.commission_id);
+            if answer.number("commission_id") != commission_id {
+                found.push(format!(
+                    "sale {transaction_id} has not the commission that was answered"
+                ));
+            }
+        }
+        _ => {
+            if !attempts.iter().any(|(asked, _)| is_of(asked)) {
+                found.push(format!(
+                    "nobody asked for sale {transaction_id} like this: {sale:?}"
+                ));
+            }
+        }
+    }
+}
+
+fn commission(sale: &SaleRow, found: &mut Vec<String>) {
+    let [commission] = sale.commissions.as_slice() else {
+        let count = sale.commissions.len();
+        found.push(format!("sale {} has {count} commissions", sale.transaction_id));
+        return;
+    };
+    let due = share(sale.amount_cents, RATE_BPS, 10_000);
+    if commission.amount_cents != due {
+        found.push(format!(
+            "the commission of sale {} is {}, and {due} is due",
+            sale.transaction_id, commission.amount_cents
+        ));
+    }
+    let refunded = sale
+        .api_refunded_cents
+        .max(sale.processor_refunded_cents)
+        .min(sale.amount_cents);
+    let deducted = share(due, refunded, sale.amount_cents);
+    if commission.deducted_cents != deducted {
+        found.push(format!(
+            "{} was taken from the commission of sale {}, and {deducted} is what its refunds come to",
+            commission.deducted_cents, sale.transaction_id
+        ));
+    }
+}
+
+fn refunds(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
+    let stored = counts(
+        rows.refunds
+            .iter()
+            .map(|refund| (refund.transaction_id.as_str(), refund.refund_id.as_str())),
+    );
+    let mut asked: BTreeMap<(&str, &str), Vec<Option<&Answer>>> = BTreeMap::new();
+    for call in calls {
+        if let Asked::Refund {
+            transaction_id,
+            refund_id,
+            ..
+        } = &call.asked
+        {
+            let key = (transaction_id.as_str(), refund_id.as_str());
+            let answers = asked.entry(key).or_default();
+            answers.push(call.answer.as_ref());
+        }
+    }
+    for ((transaction_id, refund_id), answers) in &asked {
+        let oks = || answers.iter().flatten().filter(|answer| answer.is_ok());
+        let times = stored.get(&(*transaction_id, *refund_id)).copied().unwrap_or(0);
+        let applied = oks()
+            .filter(|answer| answer.text("status") != Some("skipped"))
+            .count();
+        // Of a sale of which nothing was left, none may be kept.
+        let may_be_none = oks().all(|answer| answer.text("reason") == Some("already reversed"));
+        if applied > 1 {
+            found.push(format!(
+                "refund {refund_id} of {transaction_id} was applied {applied} times"
+            ));
+        }
+        if times == 0 && !may_be_none {
+            found.push(format!(
+                "refund {refund_id} of {transaction_id} was answered 200 and is missing"
+            ));
+        }
+        if times > 1 {
+            found.push(format!(
+                "refund {refund_id} of {transaction_id} is there {times} times"
+            ));
+        }
+    }
+    for key in stored.keys().filter(|key| !asked.contains_key(*key)) {
+        found.push(format!("nobody asked for refund {} of {}", key.1, key.0));
+    }
+    for sale in &rows.sales {
+        let of_sale = || {
+            rows.refunds
+                .iter()
+                .filter(|refund| refund.transaction_id == sale.transaction_id)
+        };
+        let effective: i64 = of_sale().map(|refund| refund.effective_cents).sum();
+        let requested: i64 = of_sale()
+            .map(|refund| refund.requested_cents.unwrap_or(sale.amount_cents))
+            .sum();
+        let due = requested.min(sale.amount_cents);
+        if sale.api_refunded_cents != due {
+            found.push(format!(
+                "{} of sale {} were refunded, and its refunds come to {due}",
+                sale.api_refunded_cents, sale.transaction_id
+            ));
+        }
+        if sale.processor_refunded_cents == 0 && effective != due {
+            found.push(format!(
+                "the refunds of sale {} had an effect of {effective}, and come to {due}",
+                sale.transaction_id
+            ));
+        }
+    }
+}
+
+fn events(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
+    let mut told_back: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut heard = BTreeSet::new();
+    for call in calls {
+        let Asked::Event {
+            id,
+            transaction_id,
+            refunded_cents,
+            ..
+        } = &call.asked
+        else {
+            continue;
+        };
+        heard.insert(id.as_str());
+        if !call.answer.as_ref().is_some_and(Answer::is_ok) {
+            continue;
+        }
+        let back = told_back.entry(transaction_id).or_default();
+        *back = (*back).max(*refunded_cents);
+        let states: Vec<&str> = rows
+            .events
+            .iter()
+            .filter(|(event, _)| event == id)
+            .map(|(_, state)| state.as_str())
+            .collect();
+        if states != ["done"] {
+            found.push(format!(
+                "event {id} was answered 200 and is {states:?} in the inbox"
+            ));
+        }
+    }
+    for (id, _) in rows.events.iter().filter(|(id, _)| !heard.contains(id.as_str())) {
+        found.push(format!("nobody reported event {id}"));
+    }
+    for sale in &rows.sales {
+        let back = told_back.get(sale.transaction_id.as_str()).copied().unwrap_or(0);
+        if sale.processor_refunded_cents < back {
+            found.push(format!(
+                "{back} of sale {} were taken back, and {} are counted",
+                sale.transaction_id, sale.processor_refunded_cents
+            ));
+        }
+    }
+}
+
+fn is_open(call: &Call) -> bool {
+    call.answer.as_ref().is_none_or(Answer::is_unknown)
+}
+
+/// `whole × part / of`, half away from zero.
+fn share(whole: i64, part: i64, of: i64) -> i64 {
+    let (product, of) = (i128::from(whole) * i128::from(part), i128::from(of.max(1)));
+    i64::try_from((2 * product + of) / (2 * of)).unwrap_or(i64::MAX)
+}
+
+fn counts<K: Ord>(items: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
+    let mut counts = BTreeMap::new();
+    for item in items {
+        *counts.entry(item).or_default() += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests;

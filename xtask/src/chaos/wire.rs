@@ -1,0 +1,132 @@
+//! What `PostgreSQL` answers, cut into messages, so that a connection can be cut exactly where a commit is told.
+
+/// Where a connection to the database is to be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// At the word that a transaction has been committed.
+    Commit,
+    /// At the word that rows were inserted by a statement that is a transaction of its own.
+    LoneInsert,
+}
+
+/// The stream from the server to its client, whose messages are `type, length, content`.
+#[derive(Debug, Default)]
+pub(super) struct Backend {
+    /// The answer to the question for encryption is one byte, and no message.
+    begun: bool,
+    /// Part of a message.
+    partial: Vec<u8>,
+    /// Messages from the word about an insert on, until it is known whether a transaction is still open.
+    held: Vec<u8>,
+}
+
+const HEAD: usize = 5;
+
+impl Backend {
+    /// Appends to `out` what may be passed on. `true` when the connection is to be cut behind that.
+    pub(super) fn pass(&mut self, bytes: &[u8], cut: Option<Cut>, out: &mut Vec<u8>) -> bool {
+        self.partial.extend_from_slice(bytes);
+        if !self.begun
+            && let Some(first) = self.partial.first().copied()
+        {
+            self.begun = true;
+            if matches!(first, b'N' | b'S') {
+                out.push(first);
+                self.partial.remove(0);
+            }
+        }
+        while let Some(message) = self.message() {
+            let (kind, content) = (message.first().copied(), message.get(HEAD..).unwrap_or_default());
+            let committed = match cut {
+                Some(Cut::Commit) => kind == Some(b'C') && content == b"COMMIT\0",
+                Some(Cut::LoneInsert) => kind == Some(b'Z') && content == b"I" && !self.held.is_empty(),
+                None => false,
+            };
+            if committed {
+                return true;
+            }
+            let tells_insert = cut == Some(Cut::LoneInsert) && kind == Some(b'C') && is_insert(content);
+            let holds = tells_insert || !self.held.is_empty();
+            let to = if holds { &mut self.held } else { &mut *out };
+            to.extend(&message);
+            if kind == Some(b'Z') {
+                out.append(&mut self.held);
+            }
+        }
+        false
+    }
+
+    /// The next whole message.
+    fn message(&mut self) -> Option<Vec<u8>> {
+        let length = self.partial.get(1..HEAD)?.try_into().ok()?;
+        let end = 1 + usize::try_from(u32::from_be_bytes(length)).ok()?;
+        if self.partial.len() < end {
+            return None;
+        }
+        let rest = self.partial.split_off(end);
+        Some(std::mem::replace(&mut self.partial, rest))
+    }
+}
+
+fn is_insert(tag: &[u8]) -> bool {
+    tag.starts_with(b"INSERT 0 ") && tag != b"INSERT 0 0\0"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: u8, content: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(content.len() + 4).unwrap();
+        [&[kind][..], &length.to_be_bytes(), content].concat()
+    }
+
+    /// What passes, byte by byte, and whether it is cut.
+    fn passed(stream: &[u8], cut: Option<Cut>) -> (Vec<u8>, bool) {
+        let (mut backend, mut out) = (Backend::default(), Vec::new());
+        let is_cut = stream.iter().any(|byte| backend.pass(&[*byte], cut, &mut out));
+        (out, is_cut)
+    }
+
+    #[test]
+    fn everything_passes_where_nothing_is_to_be_cut() {
+        let stream = [
+            vec![b'N'],
+            message(b'R', &[0, 0, 0, 0]),
+            message(b'C', b"COMMIT\0"),
+            message(b'C', b"INSERT 0 1\0"),
+            message(b'Z', b"I"),
+        ]
+        .concat();
+        assert_eq!(passed(&stream, None), (stream, false));
+    }
+
+    #[test]
+    fn a_commit_is_cut_before_it_is_told() {
+        let before = [
+            message(b'R', &[0; 4]),
+            message(b'C', b"UPDATE 1\0"),
+            message(b'Z', b"T"),
+        ]
+        .concat();
+        let stream = [before.clone(), message(b'C', b"COMMIT\0"), message(b'Z', b"I")].concat();
+        assert_eq!(passed(&stream, Some(Cut::Commit)), (before, true));
+    }
+
+    #[test]
+    fn an_insert_is_cut_only_where_it_is_a_transaction_of_its_own() {
+        let insert = message(b'C', b"INSERT 0 3\0");
+        let before = message(b'R', &[0; 4]);
+        let alone = [before.clone(), insert.clone(), message(b'Z', b"I")].concat();
+        assert_eq!(passed(&alone, Some(Cut::LoneInsert)), (before, true));
+        let within = [message(b'R', &[0; 4]), insert, message(b'Z', b"T")].concat();
+        assert_eq!(passed(&within, Some(Cut::LoneInsert)), (within.clone(), false));
+        let nothing = [
+            message(b'R', &[0; 4]),
+            message(b'C', b"INSERT 0 0\0"),
+            message(b'Z', b"I"),
+        ]
+        .concat();
+        assert_eq!(passed(&nothing, Some(Cut::LoneInsert)), (nothing.clone(), false));
+    }
+}

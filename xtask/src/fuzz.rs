@@ -1,0 +1,232 @@
+//! `cargo xtask fuzz`: libFuzzer on the targets of `xtask/fuzz`, as many at once as there are processors.
+//!
+//! What it finds worth keeping is collected below the target directory, where the next run goes on from it. What stands in the
+//! tree is small and chosen: an input gets there by hand, under a name that says what it is.
+
+use std::env::consts::ARCH;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::area::Checkout;
+use crate::cargo::cargo;
+use crate::interrupt::{Interrupt, Interrupted, PAUSE};
+use crate::process;
+use crate::progress::Step;
+
+const CARGO_FUZZ: &str = "cargo-fuzz";
+const CARGO_FUZZ_VERSION: &str = "0.13.2";
+/// Counting what is covered takes flags that only a nightly compiler has.
+const TOOLCHAIN: &str = "nightly";
+const ENTRY_POINTS: &str = "xtask/fuzz/libfuzzer";
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// One target; all of them when left out.
+    target: Option<String>,
+    /// How long each target runs.
+    #[arg(long, default_value_t = 2)]
+    minutes: u64,
+}
+
+pub(crate) fn fuzz(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
+    let all = targets(checkout)?;
+    let chosen: Vec<String> = match &options.target {
+        Some(target) if all.contains(target) => vec![target.clone()],
+        Some(target) => bail!("there is no target {target}; there are {}", all.join(", ")),
+        None => all,
+    };
+    let step = Step::start("Building the targets");
+    let target_dir = checkout.target_dir().join("fuzz");
+    let mut build = Command::new(cargo_fuzz(checkout, interrupt)?);
+    build
+        .current_dir(&checkout.root)
+        // The cargo that runs us is a stable one.
+        .env_remove("CARGO")
+        .env("RUSTUP_TOOLCHAIN", TOOLCHAIN)
+        // There is no unsafe code of ours for a sanitizer to watch, and without one twice as much is tried.
+        .args([
+            "fuzz",
+            "build",
+            "--fuzz-dir",
+            ENTRY_POINTS,
+            "--sanitizer",
+            "none",
+            "--target-dir",
+        ])
+        .arg(&target_dir);
+    process::run(&mut build, interrupt)?;
+    step.done("built");
+    let place = Place {
+        programs: target_dir.join(format!("{ARCH}-unknown-linux-gnu/release")),
+        found: target_dir.join("found"),
+        kept: checkout.root.join("xtask/fuzz/corpus"),
+        fixtures: checkout.root.join("webhook-consumer/tests/fixtures"),
+    };
+    let step = Step::start(format_args!("Fuzzing, {} min each", options.minutes));
+    let failed = run(&place, chosen, options.minutes * 60, interrupt)?;
+    ensure!(
+        failed.is_empty(),
+        "a property does not hold: {}",
+        failed.join(", ")
+    );
+    step.done("every property holds");
+    Ok(())
+}
+
+/// By their entry points; that these agree with the targets is tested.
+fn targets(checkout: &Checkout) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(checkout.root.join(ENTRY_POINTS).join("fuzz_targets"))? {
+        let path = entry?.path();
+        names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+    }
+    names.sort();
+    Ok(names)
+}
+
+struct Place {
+    programs: PathBuf,
+    found: PathBuf,
+    kept: PathBuf,
+    fixtures: PathBuf,
+}
+
+struct Fuzzer {
+    target: String,
+    child: Child,
+    log: PathBuf,
+}
+
+/// One line a target as it ends; the names of those whose property does not hold.
+fn run(place: &Place, targets: Vec<String>, seconds: u64, interrupt: &Interrupt) -> Result<Vec<String>> {
+    let at_once = thread::available_parallelism().map_or(1, usize::from);
+    let mut waiting = targets.into_iter();
+    let mut running: Vec<Fuzzer> = Vec::new();
+    let mut failed = Vec::new();
+    loop {
+        while running.len() < at_once && !interrupt.came() {
+            let Some(target) = waiting.next() else {
+                break;
+            };
+            running.push(place.start(target, seconds)?);
+        }
+        if running.is_empty() {
+            interrupt.check()?;
+            return Ok(failed);
+        }
+        if interrupt.came() {
+            for fuzzer in &mut running {
+                // One that has just ended needs no end.
+                let _ = fuzzer.child.kill();
+                fuzzer.child.wait()?;
+            }
+            return Err(Interrupted.into());
+        }
+        thread::sleep(PAUSE);
+        let mut going = Vec::new();
+        for mut fuzzer in running {
+            match fuzzer.child.try_wait()? {
+                None => going.push(fuzzer),
+                Some(status) => {
+                    println!("{}", told(&fuzzer.target, &fs::read(&fuzzer.log)?));
+                    if !status.success() {
+                        eprintln!("{}", process::tail(&fuzzer.log));
+                        failed.push(fuzzer.target);
+                    }
+                }
+            }
+        }
+        running = going;
+    }
+}
+
+impl Place {
+    fn start(&self, target: String, seconds: u64) -> Result<Fuzzer> {
+        let found = self.found.join(&target);
+        let failures = self.found.join(format!("{target}-failures"));
+        for dir in [&found, &failures] {
+            fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+        }
+        let log = self.found.join(format!("{target}.log"));
+        let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        let mut command = Command::new(self.programs.join(&target));
+        command
+            .arg(format!("-max_total_time={seconds}"))
+            .arg("-print_final_stats=1")
+            .arg(format!("-artifact_prefix={}/", failures.display()))
+            // Bodies are longer than the default; more than this is refused before anything is parsed.
+            .arg("-max_len=16384")
+            .args([&found, &self.kept.join(&target)]);
+        if target == "stripe_event" {
+            command.arg(&self.fixtures);
+        }
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(file)
+            .spawn()
+            .with_context(|| format!("cannot start {target}"))?;
+        Ok(Fuzzer { target, child, log })
+    }
+}
+
+/// `sale_body: 1234567 executions, 890 edges covered`.
+fn told(target: &str, log: &[u8]) -> String {
+    let log = String::from_utf8_lossy(log);
+    let word_after = |line: &str, mark: &str| {
+        let (_, rest) = line.split_once(mark)?;
+        rest.split_whitespace().next().map(str::to_owned)
+    };
+    let last = |mark: &str| log.lines().rev().find_map(|line| word_after(line, mark));
+    let executions = last("stat::number_of_executed_units:");
+    let covered = last(" cov: ");
+    format!(
+        "{target}: {} executions, {} edges covered",
+        executions.as_deref().unwrap_or("no"),
+        covered.as_deref().unwrap_or("no"),
+    )
+}
+
+/// Built into the target directory, where a cache keeps it.
+fn cargo_fuzz(checkout: &Checkout, interrupt: &Interrupt) -> Result<PathBuf> {
+    let tools = checkout.target_dir().join("tools");
+    let built = tools.join("bin").join(CARGO_FUZZ);
+    if !Path::new(&built).is_file() {
+        let step = Step::start("Building cargo-fuzz (some minutes, once)");
+        let mut install = cargo(checkout);
+        install
+            .args([
+                "install",
+                "--quiet",
+                "--locked",
+                CARGO_FUZZ,
+                "--version",
+                CARGO_FUZZ_VERSION,
+                "--root",
+            ])
+            .arg(&tools);
+        process::run(&mut install, interrupt)?;
+        step.done("built");
+    }
+    Ok(built)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_told_by_its_last_figures() {
+        let log = b"#2\tINITED cov: 12 ft: 13 corp: 1/1b\n#99\tDONE   cov: 345 ft: 678 corp: 9/10b\n\
+                    stat::number_of_executed_units: 99\nstat::peak_rss_mb: 40\n";
+        assert_eq!(
+            told("click_id", log),
+            "click_id: 99 executions, 345 edges covered"
+        );
+        assert_eq!(told("click_id", b""), "click_id: no executions, no edges covered");
+    }
+}
