@@ -34,8 +34,12 @@ fn packing(criterion: &mut Criterion) {
     group.bench_function("cut 128 clicks apart and read them", |bencher| {
         bencher.iter(|| {
             let envelope = decode(black_box(&packed)).unwrap();
-            let read = |record: &Box<RawValue>| serde_json::from_str::<ClickRecord>(record.get()).unwrap();
-            envelope.records.iter().map(read).collect::<Vec<_>>()
+            let read = |record: &RawValue| serde_json::from_str::<ClickRecord>(record.get()).unwrap();
+            envelope
+                .records
+                .iter()
+                .map(|record| read(record))
+                .collect::<Vec<_>>()
         });
     });
     group.finish();

@@ -39,7 +39,9 @@ fn touches() -> Vec<Touch> {
 fn journey(touches: &[Touch]) -> Journey {
     let (first, rest) = touches.split_first().unwrap();
     let mut journey = Journey::begin(*first);
-    rest.iter().for_each(|touch| journey.touch(*touch));
+    for touch in rest {
+        journey.touch(*touch);
+    }
     journey
 }
 

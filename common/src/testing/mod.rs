@@ -7,7 +7,10 @@ mod postgres;
 mod process;
 mod redis;
 
-use std::net::{SocketAddr, TcpListener};
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use uuid::Uuid;
 
@@ -34,7 +37,35 @@ pub fn unique_name() -> String {
     format!("t{}", &Uuid::now_v7().simple().to_string()[12..])
 }
 
-/// A loopback address nobody listens on.
+/// Below those that a system hands out by itself, to connections and to whoever does not name one.
+const PORTS: Range<u16> = 12_000..32_000;
+
+/// A loopback address nobody listens on, and that no other test is given while this one runs: whoever is started
+/// with it may take a while to listen, and a request meant for it must not meet another test's service.
 pub fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
+    let directory = std::env::temp_dir().join("referral-tracker-test-ports");
+    fs::create_dir_all(&directory).unwrap();
+    loop {
+        let port = rand::random_range(PORTS);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let held = File::create(directory.join(port.to_string())).unwrap();
+        if held.try_lock().is_ok() && TcpListener::bind(address).is_ok() {
+            HELD.lock().unwrap_or_else(PoisonError::into_inner).push(held);
+            return address;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_address_is_given_twice() {
+        let given: HashSet<SocketAddr> = (0..200).map(|_| free_address()).collect();
+        assert_eq!(given.len(), 200);
+    }
 }
