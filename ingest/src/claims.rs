@@ -1,9 +1,11 @@
 //! Claiming a transaction_id, together with whoever claims at the same moment.
 //!
 //! Phases of one batch: **claim** (one INSERT, one commit; each row carries its whole record, so from here on the
-//! relay can finish the sale whatever dies) → **publish** what was won, packed, and see which of the others another
-//! program holds → **answer** each caller whether its claim was won. A batch is whatever arrived while the one before was on its way, at most [`MAX_RECORDS`].
-//! All of it runs in a task of its own: a caller that hangs up cancels nothing.
+//! relay can finish the sale whatever dies) → **answer** each caller whether its claim was won, while the next batch is claimed
+//! → **publish** what was won, packed with what other batches won, and see which of the rest another program holds.
+//!
+//! A batch is whatever arrived while the one before was being claimed, at most [`MAX_RECORDS`]. All of it runs in tasks of
+//! its own: a caller that hangs up cancels nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +19,7 @@ use common::storage::StorageError;
 use common::storage::claims::{self, NewClaim};
 use serde_json::value::RawValue;
 use sqlx::PgPool;
+use tokio_util::task::TaskTracker;
 
 const MAX_RECORDS: usize = 512;
 const MAX_BYTES: usize = 512 * 1024;
@@ -29,8 +32,8 @@ const RETRY: RetryPolicy = RetryPolicy {
     max_attempts: 10,
     max_elapsed: Some(Duration::from_secs(1)),
 };
-/// One batch commits while another is published.
-const IN_FLIGHT: usize = 3;
+/// More at once would be smaller ones, and wait for the same disk.
+const IN_FLIGHT: usize = 1;
 
 /// A sale to be claimed and, if the claim is won, published.
 #[derive(Debug)]
@@ -69,11 +72,16 @@ impl Claims {
             in_flight: IN_FLIGHT,
         };
         let weigh = |request: &ClaimRequest| request.record.get().len();
+        let claiming = Claiming {
+            pool,
+            sales,
+            tasks: lifecycle.tasks().clone(),
+        };
         Self(Batcher::spawn(
             lifecycle.tasks(),
             bounds,
             weigh,
-            move |requests| claim_and_publish(pool.clone(), sales.clone(), requests),
+            move |requests| claim(claiming.clone(), requests),
         ))
     }
 
@@ -82,16 +90,20 @@ impl Claims {
     }
 }
 
-async fn claim_and_publish(
+/// What a batch takes.
+#[derive(Clone)]
+struct Claiming {
     pool: PgPool,
     sales: Publisher,
-    requests: Vec<ClaimRequest>,
-) -> Vec<Result<Claimed, ClaimError>> {
+    tasks: TaskTracker,
+}
+
+async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<Claimed, ClaimError>> {
     let (claims, records): (Vec<NewClaim>, Vec<Box<RawValue>>) = requests
         .into_iter()
         .map(|request| (request.claim, request.record))
         .unzip();
-    let attempt = || claims::claim(&pool, &claims);
+    let attempt = || claims::claim(&claiming.pool, &claims);
     let won = match retry(&RETRY, attempt, StorageError::is_transient).await {
         Ok(won) => won,
         Err(error) => {
@@ -100,41 +112,41 @@ async fn claim_and_publish(
         }
     };
     crash_point("ingest.after_claim");
-    let reply_to = claims.first().and_then(|claim| claim.reply_to.as_deref());
-    let to_publish: Vec<Box<RawValue>> = records
-        .into_iter()
-        .zip(&won)
-        .filter(|(_, won)| **won)
-        .map(|(record, _)| record)
-        .collect();
-    let lost: Vec<&NewClaim> = claims
+    let answers = won
         .iter()
-        .zip(&won)
-        .filter(|(_, won)| !**won)
-        .map(|(claim, _)| claim)
+        .map(|won| Ok(if *won { Claimed::Won } else { Claimed::Taken }))
         .collect();
-    tokio::join!(
-        publish(&sales, &to_publish, reply_to),
-        watch_conflicts(&pool, &lost)
-    );
-    crash_point("ingest.after_publish");
-    won.into_iter()
-        .map(|won| Ok(if won { Claimed::Won } else { Claimed::Taken }))
-        .collect()
+    let (mut to_publish, mut lost) = (Vec::new(), Vec::new());
+    for ((claim, record), won) in claims.into_iter().zip(records).zip(won) {
+        if won {
+            to_publish.push(record);
+        } else {
+            lost.push(claim);
+        }
+    }
+    let tasks = claiming.tasks.clone();
+    tasks.spawn(async move {
+        tokio::join!(
+            publish(&claiming.sales, to_publish),
+            watch_conflicts(&claiming.pool, &lost)
+        );
+        crash_point("ingest.after_publish");
+    });
+    answers
 }
 
-async fn publish(sales: &Publisher, records: &[Box<RawValue>], reply_to: Option<&str>) {
-    if !records.is_empty()
-        && let Err(error) = sales.publish_packed(records, reply_to).await
-    {
-        tracing::warn!(%error, sales = records.len(), "publishing claimed sales failed; the relay takes over");
+async fn publish(sales: &Publisher, records: Vec<Box<RawValue>>) {
+    let count = records.len();
+    if let Err(error) = sales.publish_all(records).await {
+        tracing::warn!(%error, sales = count, "publishing claimed sales failed; the relay takes over");
     }
 }
 
 /// A transaction_id is unique over all programs, so one program can take another's. Its callers hear 409 as for any repeat;
 /// whoever runs the service must hear more.
-async fn watch_conflicts(pool: &PgPool, lost: &[&NewClaim]) {
-    match claims::conflicts(pool, lost).await {
+async fn watch_conflicts(pool: &PgPool, lost: &[NewClaim]) {
+    let lost: Vec<&NewClaim> = lost.iter().collect();
+    match claims::conflicts(pool, &lost).await {
         Ok(conflicts) => conflicts.into_iter().for_each(claims::Conflicts::report),
         Err(error) => {
             tracing::warn!(%error, "who holds the transaction_ids that were taken could not be seen");

@@ -75,7 +75,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
 
 /// Connects to everything and starts the parts that outlive a request.
 async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::Result<App> {
-    let pool = postgres::connect(&config.postgres, "ingest").await?;
+    let pool = postgres::connect_for_batches(&config.postgres, "ingest").await?;
     let management = PostgresConfig {
         pool_size: config.management_pool_size,
         ..config.postgres.clone()

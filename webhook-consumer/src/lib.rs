@@ -44,7 +44,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     let listener = TcpListener::bind(config.http.listen)
         .await
         .context("binding the listen address")?;
-    let pool = postgres::connect(&config.postgres, "webhook-consumer").await?;
+    let pool = postgres::connect_for_batches(&config.postgres, "webhook-consumer").await?;
     let nats = bus::connect::connect(&config.nats, "webhook-consumer").await?;
     let topology = Topology::from(&config.nats);
     topology.ensure(&nats.jetstream).await?;

@@ -51,7 +51,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
         .await
         .context("binding the listen address")?;
     let visitors = Arc::new(Visitors::load(config.geoip_db_path.as_deref()).await?);
-    let pool = postgres::connect(&config.postgres, "worker").await?;
+    let pool = postgres::connect_for_batches(&config.postgres, "worker").await?;
     let nats = bus::connect::connect(&config.nats, "worker").await?;
     let topology = Topology::from(&config.nats);
     topology.ensure(&nats.jetstream).await?;

@@ -11,12 +11,16 @@
 //! 5. *reply*: outcomes go to those who wait, packed;
 //! 6. *ack*: a message is acknowledged once all its records are done ([`ledger`]).
 //!
-//! Bounds: the fetch buffer's bytes and messages, `max_records` a batch, `max_later` postponed records, and the
-//! consumer's `max_ack_pending` over all workers. Held messages are reported in progress, so that a slow batch is not
-//! delivered to another worker meanwhile.
+//! Phases 4 and 5 are a task of their own, beside which the loop goes on with 1 to 3: when the transaction ends, the next
+//! batch is there. It runs alone while few records wait, so that they gather; where many do, another one runs beside it
+//! ([`schedule`]).
 //!
-//! Ordering: records enter batches in stream order, but a record may be seen again, and out of order: after a crash,
-//! a lost ack, an outage. Acks are hints. Every effect must be idempotent by a key in the store.
+//! Bounds: the fetch buffer's bytes and messages, `max_records` a batch, two batches at once, `max_later` postponed records,
+//! and the consumer's `max_ack_pending` over all workers. Held messages are reported in progress, so that a slow batch is
+//! not delivered to another worker meanwhile.
+//!
+//! Ordering: records enter batches in stream order, but two batches may end in either, and a record may be seen again, and
+//! out of order: after a crash, a lost ack, an outage. Acks are hints. Every effect must be idempotent by a key in the store.
 //!
 //! A message delivered many times is still tried; only a permanent error buries. An envelope of a newer release is
 //! left for a newer worker.
@@ -25,6 +29,7 @@ mod fetch;
 mod intake;
 mod ledger;
 mod queue;
+mod schedule;
 mod settle;
 mod step;
 
@@ -35,13 +40,15 @@ use async_nats::Client;
 use async_nats::jetstream::message::Acker;
 use async_nats::jetstream::{AckKind, Context};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use self::fetch::{Arrived, Fetcher};
 use self::intake::{Opened, Read};
-use self::ledger::{Ledger, MessageId};
+use self::ledger::{Holding, Ledger};
 use self::queue::{Batch, Item, Origin, Queue};
+use self::schedule::{Schedule, Waiting};
 use self::settle::{Attempts, Fate, Settlement};
 pub use self::step::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use super::reply::send_replies;
@@ -53,10 +60,6 @@ use crate::runtime::retry::RetryPolicy;
 
 /// A newer worker takes over during a deployment, which takes minutes.
 const TOO_NEW_DELAY: Duration = Duration::from_secs(30);
-
-/// A batch of less than this part of the largest one is small: where nobody waits, the next one takes its time
-/// ([`Step::PACE`]). A larger one shows that more is coming than a pace would let through.
-const FEW: usize = 4;
 
 /// See the module's bounds.
 #[derive(Debug, Clone)]
@@ -88,8 +91,9 @@ impl Default for ConsumeBounds {
 
 /// Why consuming ended without being asked to.
 #[derive(Debug, thiserror::Error)]
-#[error("the task that fetches {subject} has ended")]
+#[error("the task that {task} {subject} has ended")]
 pub struct ConsumeError {
+    task: &'static str,
     subject: Subject,
 }
 
@@ -111,16 +115,22 @@ pub async fn consume<S: Step>(
 
     let mut keep_alive = interval(topology.ack_wait / 3);
     keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let consumer = Consumer {
+    let work = Work {
         step,
         client,
         subject: topology.subject(S::SUBJECT),
+        retry: bounds.retry.clone(),
+        shutdown: lifecycle.soft().clone(),
+    };
+    let consumer = Consumer {
+        work: Arc::new(work),
+        schedule: Schedule::new(Instant::now(), S::PACE, bounds.max_records),
         bounds,
         incoming,
         ledger: Ledger::new(),
         queue: Queue::new(),
+        running: JoinSet::new(),
         keep_alive,
-        shutdown: lifecycle.soft().clone(),
     };
     lifecycle
         .hard()
@@ -129,77 +139,103 @@ pub async fn consume<S: Step>(
         .unwrap_or(Ok(()))
 }
 
-struct Consumer<S: Step> {
+/// What batches share with the loop.
+struct Work<S> {
     step: Arc<S>,
     client: Client,
     subject: String,
+    retry: RetryPolicy,
+    shutdown: CancellationToken,
+}
+
+/// A batch that has run, and what became of its records.
+struct Settled<R> {
+    batch: Batch<R>,
+    fates: Vec<Fate>,
+}
+
+impl<S: Step> Work<S> {
+    async fn settle(self: Arc<Self>, batch: Batch<S::Record>) -> Settled<S::Record> {
+        let Settlement { fates, replies } = self.attempts().settle(&batch).await;
+        if let Err(error) = send_replies(&self.client, replies).await {
+            tracing::warn!(subject = self.subject, %error, "outcomes were not sent");
+        }
+        crash_point("worker.before_ack");
+        Settled { batch, fates }
+    }
+
+    fn attempts(&self) -> Attempts<'_, S> {
+        Attempts {
+            step: &self.step,
+            subject: &self.subject,
+            policy: &self.retry,
+            shutdown: &self.shutdown,
+        }
+    }
+}
+
+struct Consumer<S: Step> {
+    work: Arc<Work<S>>,
     bounds: ConsumeBounds,
     incoming: mpsc::Receiver<Arrived>,
     ledger: Ledger<Acker>,
     queue: Queue<S::Record>,
+    running: JoinSet<Settled<S::Record>>,
+    schedule: Schedule,
     keep_alive: Interval,
-    shutdown: CancellationToken,
-}
-
-enum Gathered {
-    Batch,
-    Stopped,
-    FetcherEnded,
 }
 
 impl<S: Step> Consumer<S> {
     async fn run(mut self) -> Result<(), ConsumeError> {
-        loop {
-            match self.gather().await {
-                Gathered::Batch => {}
-                Gathered::Stopped => break,
-                Gathered::FetcherEnded => return Err(ConsumeError { subject: S::SUBJECT }),
-            }
-            let begun = Instant::now();
-            let batch = self.queue.take(begun, self.bounds.max_records);
-            let Settlement { fates, replies } = self.settle(&batch).await;
-            if let Err(error) = send_replies(&self.client, replies).await {
-                tracing::warn!(subject = self.subject, %error, "outcomes were not sent");
-            }
-            crash_point("worker.before_ack");
-            self.apply(batch, &fates).await;
-            if fates.len() < self.bounds.max_records / FEW {
-                self.shutdown
-                    .run_until_cancelled(sleep_until(begun + S::PACE))
-                    .await;
-            }
-        }
-        self.hand_back().await;
-        Ok(())
-    }
-
-    /// Waits until at least one record is ready, then takes in everything that has arrived.
-    async fn gather(&mut self) -> Gathered {
-        loop {
-            if self.shutdown.is_cancelled() {
-                return Gathered::Stopped;
-            }
-            let takes_fresh = self.queue.later() < self.bounds.max_later;
-            while takes_fresh && self.queue.fresh() < self.bounds.max_records {
-                let Ok(arrived) = self.incoming.try_recv() else {
-                    break;
-                };
-                self.admit(arrived).await;
-            }
-            let next_due = self.queue.next_due();
-            if self.queue.fresh() > 0 || next_due.is_some_and(|due| due <= Instant::now()) {
-                return Gathered::Batch;
-            }
+        let shutdown = self.work.shutdown.clone();
+        while !shutdown.is_cancelled() {
+            self.take_in().await;
+            self.begin_batches();
+            let takes_fresh = self.takes_fresh();
+            let wakes_at = self.schedule.wakes_at(self.waiting());
             tokio::select! {
-                () = self.shutdown.cancelled() => return Gathered::Stopped,
+                () = shutdown.cancelled() => {}
+                Some(settled) = self.running.join_next() => self.apply(settled.map_err(|_| ended::<S>("settles"))?).await,
                 arrived = self.incoming.recv(), if takes_fresh => match arrived {
                     Some(arrived) => self.admit(arrived).await,
-                    None if self.shutdown.is_cancelled() => return Gathered::Stopped,
-                    None => return Gathered::FetcherEnded,
+                    None if shutdown.is_cancelled() => {}
+                    None => return Err(ended::<S>("fetches")),
                 },
-                () = sleep_until(next_due.unwrap_or_else(Instant::now)), if next_due.is_some() => {}
+                () = sleep_until(wakes_at.unwrap_or_else(Instant::now)), if wakes_at.is_some() => {}
                 _ = self.keep_alive.tick() => report_progress(&self.ledger).await,
             }
+        }
+        self.finish().await
+    }
+
+    /// Takes in everything that has arrived, as far as there is room.
+    async fn take_in(&mut self) {
+        while self.takes_fresh() {
+            let Ok(arrived) = self.incoming.try_recv() else {
+                break;
+            };
+            self.admit(arrived).await;
+        }
+    }
+
+    fn takes_fresh(&self) -> bool {
+        self.queue.later() < self.bounds.max_later && self.queue.fresh() < self.bounds.max_records
+    }
+
+    fn begin_batches(&mut self) {
+        let now = Instant::now();
+        while self.schedule.may_begin(now, self.waiting()) {
+            let batch = self.queue.take(now, self.bounds.max_records);
+            self.schedule.began(now, batch.records.len());
+            self.running.spawn(Arc::clone(&self.work).settle(batch));
+        }
+    }
+
+    fn waiting(&self) -> Waiting {
+        Waiting {
+            fresh: self.queue.fresh(),
+            next_due: self.queue.next_due(),
+            running: self.running.len(),
         }
     }
 
@@ -213,20 +249,19 @@ impl<S: Step> Consumer<S> {
             ..
         }: Arrived,
     ) {
-        if self.ledger.holds(message) {
-            self.ledger.admit(message, acker, 0);
+        let Some(acker) = self.ledger.renew(message, acker) else {
             return;
-        }
+        };
         match intake::open::<S::Record>(&payload) {
             Opened::Records { records, .. } if records.is_empty() => acknowledge(&acker, AckKind::Ack).await,
             Opened::Records { reply_to, records } => {
-                self.ledger.admit(message, acker, records.len());
-                self.admit_records(message, deliveries, reply_to.as_ref(), records)
+                let holding = self.ledger.admit(message, acker, records.len());
+                self.admit_records(holding, deliveries, reply_to.as_ref(), records)
                     .await;
             }
             Opened::TooNew { version } => {
                 tracing::error!(
-                    subject = self.subject,
+                    subject = self.work.subject,
                     version,
                     "leaving a message to a newer release"
                 );
@@ -234,13 +269,13 @@ impl<S: Step> Consumer<S> {
             }
             Opened::Garbage { reason } => {
                 let letter = DeadLetter {
-                    subject: self.subject.clone(),
+                    subject: self.work.subject.clone(),
                     payload,
                     event_id: None,
                     reason,
                     deliveries,
                 };
-                let buried = self.attempts().bury(letter).await;
+                let buried = self.work.attempts().bury(letter).await;
                 acknowledge(&acker, if buried { AckKind::Ack } else { redeliver() }).await;
             }
         }
@@ -248,7 +283,7 @@ impl<S: Step> Consumer<S> {
 
     async fn admit_records(
         &mut self,
-        message: MessageId,
+        holding: Holding,
         deliveries: u32,
         reply_to: Option<&Arc<str>>,
         records: Vec<Read<S::Record>>,
@@ -262,50 +297,34 @@ impl<S: Step> Consumer<S> {
                         deliveries,
                     };
                     self.queue.push(Item {
-                        origin: Origin { message, raw },
+                        origin: Origin { holding, raw },
                         delivered,
                     });
                 }
                 Err(reason) => {
-                    let letter = DeadLetter::record(&self.subject, &raw, reason, deliveries);
-                    if self.attempts().bury(letter).await {
-                        self.done(message).await;
+                    let letter = DeadLetter::record(&self.work.subject, &raw, reason, deliveries);
+                    if self.work.attempts().bury(letter).await {
+                        self.done(holding).await;
                     } else {
-                        return self.give_back(message).await;
+                        return self.give_back(holding).await;
                     }
                 }
             }
         }
     }
 
-    async fn settle(&mut self, batch: &Batch<S::Record>) -> Settlement {
-        let attempts = Attempts {
-            step: &*self.step,
-            subject: &self.subject,
-            policy: &self.bounds.retry,
-            shutdown: &self.shutdown,
-        };
-        let mut settling = std::pin::pin!(attempts.settle(batch));
-        loop {
-            tokio::select! {
-                settlement = &mut settling => return settlement,
-                _ = self.keep_alive.tick() => report_progress(&self.ledger).await,
-            }
-        }
-    }
-
-    async fn apply(&mut self, batch: Batch<S::Record>, fates: &[Fate]) {
+    async fn apply(&mut self, Settled { batch, fates }: Settled<S::Record>) {
         // First those to give back: no other record of such a message may count or wait any longer.
-        for (origin, fate) in batch.origins.iter().zip(fates) {
+        for (origin, fate) in batch.origins.iter().zip(&fates) {
             if *fate == Fate::Redeliver {
-                self.give_back(origin.message).await;
+                self.give_back(origin.holding).await;
             }
         }
         let due = Instant::now() + self.bounds.later_delay;
         for ((delivered, origin), fate) in batch.records.into_iter().zip(batch.origins).zip(fates) {
             match fate {
-                Fate::Done => self.done(origin.message).await,
-                Fate::Later if self.ledger.holds(origin.message) => {
+                Fate::Done => self.done(origin.holding).await,
+                Fate::Later if self.ledger.holds(origin.holding) => {
                     self.queue.push_later(due, Item { origin, delivered });
                 }
                 Fate::Later | Fate::Redeliver => {}
@@ -313,20 +332,32 @@ impl<S: Step> Consumer<S> {
         }
     }
 
-    async fn done(&mut self, message: MessageId) {
-        if let Some(acker) = self.ledger.done(message) {
+    async fn done(&mut self, holding: Holding) {
+        if let Some(acker) = self.ledger.done(holding) {
             acknowledge(&acker, AckKind::Ack).await;
         }
     }
 
-    async fn give_back(&mut self, message: MessageId) {
-        if let Some(acker) = self.ledger.release(message) {
-            self.queue.forget(message);
+    async fn give_back(&mut self, holding: Holding) {
+        if let Some(acker) = self.ledger.release(holding) {
+            self.queue.forget(holding);
             acknowledge(&acker, redeliver()).await;
         }
     }
 
-    /// At shutdown: others need not wait until the acknowledgements run out of time.
+    /// At shutdown: batches end, and nothing new begins.
+    async fn finish(mut self) -> Result<(), ConsumeError> {
+        while !self.running.is_empty() {
+            tokio::select! {
+                Some(settled) = self.running.join_next() => self.apply(settled.map_err(|_| ended::<S>("settles"))?).await,
+                _ = self.keep_alive.tick() => report_progress(&self.ledger).await,
+            }
+        }
+        self.hand_back().await;
+        Ok(())
+    }
+
+    /// Others need not wait until the acknowledgements run out of time.
     async fn hand_back(mut self) {
         self.incoming.close();
         for acker in self.ledger.release_all() {
@@ -335,18 +366,16 @@ impl<S: Step> Consumer<S> {
         while let Some(arrived) = self.incoming.recv().await {
             acknowledge(&arrived.acker, AckKind::Nak(None)).await;
         }
-        if let Err(error) = self.client.flush().await {
+        if let Err(error) = self.work.client.flush().await {
             tracing::debug!(%error, "cannot flush");
         }
     }
+}
 
-    fn attempts(&self) -> Attempts<'_, S> {
-        Attempts {
-            step: &self.step,
-            subject: &self.subject,
-            policy: &self.bounds.retry,
-            shutdown: &self.shutdown,
-        }
+const fn ended<S: Step>(task: &'static str) -> ConsumeError {
+    ConsumeError {
+        task,
+        subject: S::SUBJECT,
     }
 }
 

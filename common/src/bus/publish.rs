@@ -17,6 +17,7 @@ use async_nats::jetstream::context::PublishError as NatsError;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{Error as JetStreamError, ErrorCode};
 use bytes::Bytes;
+use futures::future::try_join_all;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
@@ -139,6 +140,12 @@ impl Publisher {
             SubmitError::Overloaded => PublishError::Overloaded,
             SubmitError::Closed => PublishError::Closed,
         })?
+    }
+
+    /// Publishes records that came together, packed with whatever else waits. After an error some of them may be stored.
+    pub async fn publish_all(&self, records: Vec<Box<RawValue>>) -> Result<(), PublishError> {
+        try_join_all(records.into_iter().map(|record| self.publish(record))).await?;
+        Ok(())
     }
 
     /// Publishes records that already form a batch, past the queue, in as few messages as the bounds allow. The

@@ -21,16 +21,25 @@ const CANNOT_CONNECT_NOW: &str = "57P03";
 /// A pool with at least one connection proven to work; waits up to 30 s for the server. `application_name` is what
 /// `pg_stat_activity` shows.
 pub async fn connect(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
-    let pool = connect_lazily(config, application_name)?;
-    retry(&FIRST_CONNECTION, || pool.acquire(), is_not_up_yet).await?;
-    Ok(pool)
+    proven(connect_lazily(config, application_name)?).await
+}
+
+/// The same for what comes in batches, and finds its rows by key.
+///
+/// `PostgreSQL` would plan each statement anew for the arrays it is given, which for a record or two takes as long as running
+/// it. The plan for any array is the right one for those of this session.
+pub async fn connect_for_batches(
+    config: &PostgresConfig,
+    application_name: &str,
+) -> Result<PgPool, sqlx::Error> {
+    let session = writing(config, application_name)?.options([("plan_cache_mode", "force_generic_plan")]);
+    proven(lazy_pool(config, session)).await
 }
 
 /// A pool that connects on first use, for processes that must start and serve while Postgres is down. Fails only when
 /// the address cannot be parsed.
 pub fn connect_lazily(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
-    let session = session(config, application_name)?.options([("statement_timeout", "30s")]);
-    Ok(lazy_pool(config, session))
+    Ok(lazy_pool(config, writing(config, application_name)?))
 }
 
 /// The same for looking only: nothing can be written, and no look takes long.
@@ -45,6 +54,15 @@ pub fn connect_for_reads(config: &PostgresConfig, application_name: &str) -> Res
     Ok(lazy_pool(config, session))
 }
 
+async fn proven(pool: PgPool) -> Result<PgPool, sqlx::Error> {
+    retry(&FIRST_CONNECTION, || pool.acquire(), is_not_up_yet).await?;
+    Ok(pool)
+}
+
+fn writing(config: &PostgresConfig, application_name: &str) -> Result<PgConnectOptions, sqlx::Error> {
+    Ok(session(config, application_name)?.options([("statement_timeout", "30s")]))
+}
+
 fn session(config: &PostgresConfig, application_name: &str) -> Result<PgConnectOptions, sqlx::Error> {
     Ok(config
         .database_url
@@ -52,7 +70,11 @@ fn session(config: &PostgresConfig, application_name: &str) -> Result<PgConnectO
         .parse::<PgConnectOptions>()?
         .application_name(application_name)
         // A transaction whose owner vanished holds its row locks; five seconds of that is plenty.
-        .options([("idle_in_transaction_session_timeout", "5s")]))
+        .options([
+            ("idle_in_transaction_session_timeout", "5s"),
+            // Compiling a plan takes longer than any of these statements may.
+            ("jit", "off"),
+        ]))
 }
 
 fn lazy_pool(config: &PostgresConfig, session: PgConnectOptions) -> PgPool {

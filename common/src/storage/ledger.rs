@@ -24,42 +24,64 @@ pub struct NewEntry {
     pub currency: Currency,
 }
 
-/// Appends entries and moves the balances by their sums: one row a balance, ascending.
+/// Appends entries and moves the balances by their sums, in one statement: one row a balance, ascending, memberships before
+/// partners.
 pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> StorageResult<()> {
     if entries.is_empty() {
         return Ok(());
     }
-    append(connection, entries).await?;
-    let mut memberships: BTreeMap<(i64, &str), i64> = BTreeMap::new();
-    let mut partners: BTreeMap<(i64, &str), i64> = BTreeMap::new();
-    for new in entries.iter().filter(|new| new.entry.account == Account::Partner) {
-        let currency = new.currency.as_str();
-        *memberships
-            .entry((new.partner_program_id.get(), currency))
-            .or_default() += new.entry.amount.get();
-        *partners.entry((new.partner_id.get(), currency)).or_default() += new.entry.amount.get();
-    }
-    let (ids, currencies, amounts) = columns(&memberships);
+    let groups: Vec<Uuid> = entries.iter().map(|new| new.entry_group.get()).collect();
+    let kinds: Vec<&str> = entries.iter().map(|new| new.entry.kind.as_str()).collect();
+    let accounts: Vec<&str> = entries.iter().map(|new| new.entry.account.as_str()).collect();
+    let programs: Vec<i64> = entries.iter().map(|new| new.program_id.get()).collect();
+    let memberships: Vec<i64> = entries.iter().map(|new| new.partner_program_id.get()).collect();
+    let partners: Vec<i64> = entries.iter().map(|new| new.partner_id.get()).collect();
+    let commissions: Vec<i64> = entries.iter().map(|new| new.commission_id.get()).collect();
+    let sales: Vec<i64> = entries.iter().map(|new| new.sale_id.get()).collect();
+    let currencies: Vec<&str> = entries.iter().map(|new| new.currency.as_str()).collect();
+    let amounts: Vec<i64> = entries.iter().map(|new| new.entry.amount.get()).collect();
+    let requested: Vec<i64> = entries.iter().map(|new| new.entry.requested.get()).collect();
+    let shortfalls: Vec<i64> = entries.iter().map(|new| new.entry.shortfall.get()).collect();
+    let of_memberships = sums(entries, |new| new.partner_program_id.get());
+    let of_partners = sums(entries, |new| new.partner_id.get());
     sqlx::query!(
-        "INSERT INTO partner_program_balances AS b (partner_program_id, currency, balance_cents)
-         SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::bigint[])
-         ON CONFLICT (partner_program_id, currency)
-         DO UPDATE SET balance_cents = b.balance_cents + excluded.balance_cents",
-        &ids,
-        &currencies as &[&str],
-        &amounts,
-    )
-    .execute(&mut *connection)
-    .await?;
-    let (ids, currencies, amounts) = columns(&partners);
-    sqlx::query!(
-        "INSERT INTO partner_balances AS b (partner_id, currency, balance_cents)
-         SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::bigint[])
+        "WITH entries AS (
+             INSERT INTO ledger_entries (entry_group, kind, account, program_id, partner_program_id, partner_id,
+                 commission_id, sale_id, currency, amount_cents, requested_cents, shortfall_cents)
+             SELECT * FROM UNNEST($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
+                 $7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[])
+         ), memberships AS (
+             INSERT INTO partner_program_balances AS b (partner_program_id, currency, balance_cents)
+             SELECT * FROM UNNEST($13::bigint[], $14::text[], $15::bigint[])
+             ON CONFLICT (partner_program_id, currency)
+             DO UPDATE SET balance_cents = b.balance_cents + excluded.balance_cents
+             RETURNING 1
+         )
+         -- Counted, so that all of them are locked before the first partner is.
+         INSERT INTO partner_balances AS b (partner_id, currency, balance_cents)
+         SELECT p.id, p.currency, p.cents
+         FROM (SELECT count(*) FROM memberships) AS locked
+         CROSS JOIN UNNEST($16::bigint[], $17::text[], $18::bigint[]) AS p (id, currency, cents)
          ON CONFLICT (partner_id, currency)
          DO UPDATE SET balance_cents = b.balance_cents + excluded.balance_cents",
-        &ids,
+        &groups,
+        &kinds as &[&str],
+        &accounts as &[&str],
+        &programs,
+        &memberships,
+        &partners,
+        &commissions,
+        &sales,
         &currencies as &[&str],
         &amounts,
+        &requested,
+        &shortfalls,
+        &of_memberships.ids,
+        &of_memberships.currencies as &[&str],
+        &of_memberships.cents,
+        &of_partners.ids,
+        &of_partners.currencies as &[&str],
+        &of_partners.cents,
     )
     .execute(connection)
     .await?;
@@ -89,44 +111,22 @@ pub async fn lock_balances(
         .collect())
 }
 
-async fn append(connection: &mut PgConnection, entries: &[NewEntry]) -> StorageResult<()> {
-    let groups: Vec<Uuid> = entries.iter().map(|new| new.entry_group.get()).collect();
-    let kinds: Vec<&str> = entries.iter().map(|new| new.entry.kind.as_str()).collect();
-    let accounts: Vec<&str> = entries.iter().map(|new| new.entry.account.as_str()).collect();
-    let programs: Vec<i64> = entries.iter().map(|new| new.program_id.get()).collect();
-    let memberships: Vec<i64> = entries.iter().map(|new| new.partner_program_id.get()).collect();
-    let partners: Vec<i64> = entries.iter().map(|new| new.partner_id.get()).collect();
-    let commissions: Vec<i64> = entries.iter().map(|new| new.commission_id.get()).collect();
-    let sales: Vec<i64> = entries.iter().map(|new| new.sale_id.get()).collect();
-    let currencies: Vec<&str> = entries.iter().map(|new| new.currency.as_str()).collect();
-    let amounts: Vec<i64> = entries.iter().map(|new| new.entry.amount.get()).collect();
-    let requested: Vec<i64> = entries.iter().map(|new| new.entry.requested.get()).collect();
-    let shortfalls: Vec<i64> = entries.iter().map(|new| new.entry.shortfall.get()).collect();
-    sqlx::query!(
-        "INSERT INTO ledger_entries (entry_group, kind, account, program_id, partner_program_id, partner_id,
-             commission_id, sale_id, currency, amount_cents, requested_cents, shortfall_cents)
-         SELECT * FROM UNNEST($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
-             $7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[])",
-        &groups,
-        &kinds as &[&str],
-        &accounts as &[&str],
-        &programs,
-        &memberships,
-        &partners,
-        &commissions,
-        &sales,
-        &currencies as &[&str],
-        &amounts,
-        &requested,
-        &shortfalls,
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
+/// What balances move by, as columns, in the order in which their rows are locked.
+struct Sums<'a> {
+    ids: Vec<i64>,
+    currencies: Vec<&'a str>,
+    cents: Vec<i64>,
 }
 
-fn columns<'a>(sums: &BTreeMap<(i64, &'a str), i64>) -> (Vec<i64>, Vec<&'a str>, Vec<i64>) {
-    let ids = sums.keys().map(|(id, _)| *id).collect();
-    let currencies = sums.keys().map(|(_, currency)| *currency).collect();
-    (ids, currencies, sums.values().copied().collect())
+/// Of the partner's account only, by whom the entry is of.
+fn sums(entries: &[NewEntry], of: impl Fn(&NewEntry) -> i64) -> Sums<'_> {
+    let mut by_balance: BTreeMap<(i64, &str), i64> = BTreeMap::new();
+    for new in entries.iter().filter(|new| new.entry.account == Account::Partner) {
+        *by_balance.entry((of(new), new.currency.as_str())).or_default() += new.entry.amount.get();
+    }
+    Sums {
+        ids: by_balance.keys().map(|(id, _)| *id).collect(),
+        currencies: by_balance.keys().map(|(_, currency)| *currency).collect(),
+        cents: by_balance.values().copied().collect(),
+    }
 }

@@ -53,7 +53,6 @@ pub mod subscriptions;
 pub mod test_chains;
 pub mod test_events;
 pub mod tracking_setup;
-pub mod transaction;
 pub mod users;
 pub mod verify;
 pub mod window;

@@ -226,7 +226,9 @@ pub async fn fold(pool: &PgPool, limit: i64) -> StorageResult<u64> {
     }
     let folded = sqlx::query_scalar!(
         r#"WITH taken AS (
-               DELETE FROM rollup_deltas WHERE id IN (SELECT id FROM rollup_deltas ORDER BY id LIMIT $1)
+               -- By a bound, not by a list: a plan made while the table was empty stays linear when it is not.
+               DELETE FROM rollup_deltas
+               WHERE id <= (SELECT max(id) FROM (SELECT id FROM rollup_deltas ORDER BY id LIMIT $1) AS oldest)
                RETURNING *
            ), programs AS (
                INSERT INTO program_days AS d

@@ -19,7 +19,6 @@ use common::messages::subject::Subject;
 use common::storage::clicks::{self, ClickCount, NewClick};
 use common::storage::customers::{self, Customer, NewCustomer};
 use common::storage::rollups::Deltas;
-use common::storage::transaction::begin;
 use common::storage::{StorageResult, personal_data, programs};
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -44,9 +43,7 @@ impl Step for ClickStep {
         let visitors = self.visitors.of(clicks.iter().copied().map(Traces::from)).await;
         // Only a runtime that is shutting down takes the work away; another delivery will find another worker.
         let visitors = visitors.map_err(|error| StepError::Transient(error.into()))?;
-        let mut transaction = begin(&self.context.pool, clicks.len())
-            .await
-            .map_err(storage_failed)?;
+        let mut transaction = self.context.pool.begin().await.map_err(storage_failed)?;
         store(&mut transaction, &clicks, &visitors)
             .await
             .map_err(storage_failed)?;

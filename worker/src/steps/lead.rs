@@ -17,7 +17,6 @@ use common::storage::customers::{self, Customer, Milestone};
 use common::storage::leads::{self, NewLead};
 use common::storage::programs::{self, Program};
 use common::storage::rollups::Deltas;
-use common::storage::transaction::begin;
 use common::storage::{StorageResult, refused_events};
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -34,7 +33,7 @@ impl Step for LeadStep {
 
     async fn run(&self, batch: &[Delivered<LeadRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&LeadRecord> = batch.iter().map(|delivered| &delivered.record).collect();
-        let mut transaction = begin(&self.0.pool, records.len()).await.map_err(storage_failed)?;
+        let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
         let outcomes = self
             .track(&mut transaction, &records)
             .await

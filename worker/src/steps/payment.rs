@@ -29,7 +29,6 @@ use common::storage::processor_events::{self, Ending, Part, Reason};
 use common::storage::processor_refs::{self, Reference};
 use common::storage::processor_reversals::{self, NewReversal};
 use common::storage::subscriptions::SubscriptionKey;
-use common::storage::transaction::begin;
 use common::storage::{StorageResult, subscription_ends};
 use sqlx::PgConnection;
 
@@ -45,10 +44,10 @@ impl Step for PaymentStep {
 
     async fn run(&self, batch: &[Delivered<PaymentRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&PaymentRecord> = batch.iter().map(|delivered| &delivered.record).collect();
-        let mut telling = begin(&self.0.pool, records.len()).await.map_err(storage_failed)?;
+        let mut telling = self.0.pool.begin().await.map_err(storage_failed)?;
         tell(&mut telling, &records).await.map_err(storage_failed)?;
         telling.commit().await.map_err(storage_failed)?;
-        let mut settling = begin(&self.0.pool, records.len()).await.map_err(storage_failed)?;
+        let mut settling = self.0.pool.begin().await.map_err(storage_failed)?;
         self.settle(&mut settling, &records)
             .await
             .map_err(storage_failed)?;

@@ -19,7 +19,6 @@ use common::messages::subject::Subject;
 use common::storage::claims::{self, Claim, ClaimState};
 use common::storage::processor_refs::{self, Reference};
 use common::storage::refunds::{self, ParkedRefund};
-use common::storage::transaction::begin;
 use common::storage::{StorageError, StorageResult, refused_events};
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -38,7 +37,7 @@ impl Step for RefundStep {
     const SUBJECT: Subject = Subject::Refunds;
 
     async fn run(&self, batch: &[Delivered<RefundRecord>]) -> Result<Processed, StepError> {
-        let mut transaction = begin(&self.0.pool, batch.len()).await.map_err(storage_failed)?;
+        let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
         let outcomes = self
             .reverse(&mut transaction, batch)
             .await

@@ -30,13 +30,13 @@ use common::storage::claims::{self, Claim, ClaimState};
 use common::storage::refunds::{self, ParkedRefund};
 use common::storage::rollups::Deltas;
 use common::storage::subscriptions::SubscriptionKey;
-use common::storage::transaction::begin;
-use common::storage::{StorageResult, processor_events, programs, sales};
+use common::storage::{StorageResult, ledger, processor_events, programs, sales};
 use sqlx::PgConnection;
 
 use self::desk::{Desk, Judged};
 use self::inbox::{Inbox, first_payment_of};
 use self::payments::{Payments, Standing};
+use self::rows::Rows;
 use super::payment::reverse;
 use super::refund::{self, remember_refusals, settle};
 use super::{StepContext, reply, storage_failed};
@@ -97,7 +97,7 @@ impl Step for SaleStep {
 
     async fn run(&self, batch: &[Delivered<SaleRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&SaleRecord> = batch.iter().map(|delivered| &delivered.record).collect();
-        let mut transaction = begin(&self.0.pool, records.len()).await.map_err(storage_failed)?;
+        let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
         let done = self
             .record(&mut transaction, &records)
             .await
@@ -192,7 +192,10 @@ impl SaleStep {
             }
         }
         let mut deltas = Deltas::default();
-        let written = rows::write(
+        let Rows {
+            sales: written,
+            accruals,
+        } = rows::write(
             connection,
             &sorted.kept,
             &desk,
@@ -213,6 +216,7 @@ impl SaleStep {
         );
         desk.close(connection, deltas).await?;
         claims::release(connection, &sorted.released).await?;
+        ledger::post(connection, &accruals).await?;
         self.apply_refunds(connection, &sorted, &written, &payments, &mut batch)
             .await?;
         batch.outcomes.extend(

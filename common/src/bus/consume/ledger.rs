@@ -12,60 +12,104 @@ pub(super) struct MessageId {
     pub(super) stored_at: DateTime<Utc>,
 }
 
+/// A message as it was admitted: given back and delivered again, it is held anew. What a batch makes of the records of an
+/// earlier holding counts for nothing in the later one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Holding {
+    message: MessageId,
+    admission: u64,
+}
+
+#[cfg(test)]
+impl Holding {
+    /// Of the message with this number in its stream.
+    pub(super) const fn of(sequence: u64) -> Self {
+        Self {
+            message: MessageId {
+                sequence,
+                stored_at: DateTime::UNIX_EPOCH,
+            },
+            admission: 0,
+        }
+    }
+}
+
 /// Counts a message's records down; generic over the handle that acknowledges it, so that it knows no transport.
 #[derive(Debug)]
 pub(super) struct Ledger<H> {
     messages: HashMap<MessageId, Held<H>>,
+    admissions: u64,
 }
 
 #[derive(Debug)]
 struct Held<H> {
     handle: H,
     open_records: usize,
+    admission: u64,
 }
 
 impl<H> Ledger<H> {
     pub(super) fn new() -> Self {
         Self {
             messages: HashMap::new(),
+            admissions: 0,
         }
     }
 
-    pub(super) fn holds(&self, id: MessageId) -> bool {
-        self.messages.contains_key(&id)
+    /// Whether it is held still, and has not been given back since.
+    pub(super) fn holds(&self, holding: Holding) -> bool {
+        self.messages
+            .get(&holding.message)
+            .is_some_and(|held| held.admission == holding.admission)
     }
 
-    /// Takes a message with at least one record, or the new handle of a message already held: its records are under
-    /// way, only its acknowledgement moves to the latest delivery.
-    pub(super) fn admit(&mut self, id: MessageId, handle: H, records: usize) {
+    /// Of a message that is held already, only the acknowledgement moves to the latest delivery: its records are under way.
+    /// Gives the handle back when the message is not held.
+    pub(super) fn renew(&mut self, id: MessageId, handle: H) -> Option<H> {
         match self.messages.get_mut(&id) {
-            Some(held) => held.handle = handle,
-            None => {
-                self.messages.insert(
-                    id,
-                    Held {
-                        handle,
-                        open_records: records,
-                    },
-                );
+            Some(held) => {
+                held.handle = handle;
+                None
             }
+            None => Some(handle),
+        }
+    }
+
+    /// Takes a message that is not held, with at least one record.
+    pub(super) fn admit(&mut self, message: MessageId, handle: H, records: usize) -> Holding {
+        self.admissions += 1;
+        let held = Held {
+            handle,
+            open_records: records,
+            admission: self.admissions,
+        };
+        self.messages.insert(message, held);
+        Holding {
+            message,
+            admission: self.admissions,
         }
     }
 
     /// One record is done; returns the handle once it was the message's last, and the message may be acknowledged.
-    pub(super) fn done(&mut self, id: MessageId) -> Option<H> {
-        let held = self.messages.get_mut(&id)?;
+    pub(super) fn done(&mut self, holding: Holding) -> Option<H> {
+        let held = self.messages.get_mut(&holding.message)?;
+        if held.admission != holding.admission {
+            return None;
+        }
         held.open_records = held.open_records.saturating_sub(1);
         if held.open_records == 0 {
-            self.release(id)
+            self.release(holding)
         } else {
             None
         }
     }
 
     /// Gives a message up, so that it is delivered again as a whole.
-    pub(super) fn release(&mut self, id: MessageId) -> Option<H> {
-        self.messages.remove(&id).map(|held| held.handle)
+    pub(super) fn release(&mut self, holding: Holding) -> Option<H> {
+        if !self.holds(holding) {
+            return None;
+        }
+        self.messages.remove(&holding.message).map(|held| held.handle)
     }
 
     pub(super) fn handles(&self) -> impl Iterator<Item = &H> {
@@ -93,29 +137,42 @@ mod tests {
     #[test]
     fn a_message_is_acknowledged_with_its_last_record() {
         let mut ledger = Ledger::new();
-        ledger.admit(id(7), "seven", 2);
-        assert_eq!(ledger.done(id(7)), None);
-        assert_eq!(ledger.done(id(7)), Some("seven"));
-        assert_eq!(ledger.done(id(7)), None);
+        let seven = ledger.admit(id(7), "seven", 2);
+        assert_eq!(ledger.done(seven), None);
+        assert_eq!(ledger.done(seven), Some("seven"));
+        assert_eq!(ledger.done(seven), None);
     }
 
     #[test]
     fn a_redelivery_of_a_held_message_only_renews_its_handle() {
         let mut ledger = Ledger::new();
-        ledger.admit(id(7), "first", 2);
-        ledger.done(id(7));
-        ledger.admit(id(7), "second", 2);
-        assert_eq!(ledger.done(id(7)), Some("second"));
+        let seven = ledger.admit(id(7), "first", 2);
+        ledger.done(seven);
+        assert_eq!(ledger.renew(id(7), "second"), None);
+        assert_eq!(ledger.done(seven), Some("second"));
+        assert_eq!(ledger.renew(id(7), "third"), Some("third"));
     }
 
     #[test]
     fn a_released_message_is_never_acknowledged() {
         let mut ledger = Ledger::new();
-        ledger.admit(id(7), "seven", 2);
-        ledger.done(id(7));
-        assert_eq!(ledger.release(id(7)), Some("seven"));
-        assert_eq!(ledger.done(id(7)), None);
-        assert!(!ledger.holds(id(7)));
+        let seven = ledger.admit(id(7), "seven", 2);
+        ledger.done(seven);
+        assert_eq!(ledger.release(seven), Some("seven"));
+        assert_eq!(ledger.done(seven), None);
+        assert!(!ledger.holds(seven));
+    }
+
+    #[test]
+    fn what_was_done_before_a_message_was_given_back_counts_for_nothing_after() {
+        let mut ledger = Ledger::new();
+        let before = ledger.admit(id(7), "before", 2);
+        ledger.release(before);
+        let after = ledger.admit(id(7), "after", 1);
+        assert_eq!(ledger.done(before), None);
+        assert_eq!(ledger.release(before), None);
+        assert!(ledger.holds(after));
+        assert_eq!(ledger.done(after), Some("after"));
     }
 
     #[test]
@@ -126,7 +183,7 @@ mod tests {
             stored_at: DateTime::UNIX_EPOCH + chrono::TimeDelta::nanoseconds(1),
             ..id(7)
         };
-        assert!(!ledger.holds(anew));
+        assert_eq!(ledger.renew(anew, "new"), Some("new"));
     }
 
     proptest! {
@@ -135,19 +192,22 @@ mod tests {
             records in proptest::collection::vec(0u64..8, 1..64).prop_shuffle(),
         ) {
             let mut ledger = Ledger::new();
-            for sequence in 0..8 {
-                let count = records.iter().filter(|record| **record == sequence).count();
-                if count > 0 {
-                    ledger.admit(id(sequence), sequence, count);
-                }
-            }
-            let mut acknowledged: Vec<_> = records.iter().filter_map(|record| ledger.done(id(*record))).collect();
+            let holdings: Vec<Holding> = (0..8)
+                .map(|sequence| {
+                    let count = records.iter().filter(|record| **record == sequence).count();
+                    ledger.admit(id(sequence), sequence, count)
+                })
+                .collect();
+            let mut acknowledged: Vec<_> = records
+                .iter()
+                .filter_map(|record| ledger.done(holdings[usize::try_from(*record).unwrap()]))
+                .collect();
             acknowledged.sort_unstable();
             let mut expected = records;
             expected.sort_unstable();
             expected.dedup();
+            prop_assert_eq!(ledger.handles().count(), 8 - expected.len());
             prop_assert_eq!(acknowledged, expected);
-            prop_assert_eq!(ledger.handles().count(), 0);
         }
     }
 }

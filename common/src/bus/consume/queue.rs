@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::Delivered;
-use super::ledger::MessageId;
+use super::ledger::Holding;
 
 /// One record, where it came from, and its text as it came.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Item<R> {
 
 #[derive(Debug)]
 pub(super) struct Origin {
-    pub(super) message: MessageId,
+    pub(super) holding: Holding,
     pub(super) raw: Box<RawValue>,
 }
 
@@ -80,9 +80,9 @@ impl<R> Queue<R> {
     }
 
     /// Drops the records of a message that was given up; they come back with it.
-    pub(super) fn forget(&mut self, message: MessageId) {
-        self.fresh.retain(|item| item.origin.message != message);
-        self.later.retain(|(_, item)| item.origin.message != message);
+    pub(super) fn forget(&mut self, holding: Holding) {
+        self.fresh.retain(|item| item.origin.holding != holding);
+        self.later.retain(|(_, item)| item.origin.holding != holding);
     }
 }
 
@@ -90,13 +90,6 @@ impl<R> Queue<R> {
 mod tests {
     use super::*;
     use std::time::Duration;
-
-    fn id(sequence: u64) -> MessageId {
-        MessageId {
-            sequence,
-            stored_at: chrono::DateTime::UNIX_EPOCH,
-        }
-    }
 
     fn item(sequence: u64, record: u32) -> Item<u32> {
         let raw = serde_json::value::to_raw_value(&record).unwrap();
@@ -107,7 +100,7 @@ mod tests {
         };
         Item {
             origin: Origin {
-                message: id(sequence),
+                holding: Holding::of(sequence),
                 raw,
             },
             delivered,
@@ -140,7 +133,7 @@ mod tests {
         (0..10).for_each(|n| queue.push_later(now, item(1, n)));
         (100..110).for_each(|n| queue.push(item(2, n)));
         assert_eq!(take(&mut queue, now, 4), [0, 1, 100, 101]);
-        queue.forget(id(2));
+        queue.forget(Holding::of(2));
         assert_eq!(take(&mut queue, now, 4), [2, 3, 4, 5]);
     }
 
@@ -159,7 +152,7 @@ mod tests {
         queue.push(item(1, 1));
         queue.push(item(2, 2));
         queue.push_later(now, item(1, 3));
-        queue.forget(id(1));
+        queue.forget(Holding::of(1));
         assert_eq!(take(&mut queue, now, 8), [2]);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::ledger::MessageId;
+use super::super::ledger::Holding;
 use super::super::queue::Origin;
 use super::*;
 use crate::messages::subject::Subject;
@@ -78,10 +78,6 @@ impl Step for Scripted {
 }
 
 fn batch(records: impl IntoIterator<Item = u32>) -> Batch<u32> {
-    let message = MessageId {
-        sequence: 1,
-        stored_at: chrono::DateTime::UNIX_EPOCH,
-    };
     let (records, origins) = records
         .into_iter()
         .map(|record| {
@@ -92,7 +88,10 @@ fn batch(records: impl IntoIterator<Item = u32>) -> Batch<u32> {
                     reply_to: None,
                     deliveries: 1,
                 },
-                Origin { message, raw },
+                Origin {
+                    holding: Holding::of(1),
+                    raw,
+                },
             )
         })
         .unzip();

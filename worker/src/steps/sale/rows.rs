@@ -10,7 +10,7 @@ use common::domain::sale::{Earning, Recording};
 use common::domain::signal::SignalRules;
 use common::messages::sale::{NoCommission, SaleOutcome, SaleRecord};
 use common::storage::commissions::{self, NewCommission};
-use common::storage::ledger::{NewEntry, post};
+use common::storage::ledger::NewEntry;
 use common::storage::rollups::Deltas;
 use common::storage::sales::{self, NewSale};
 use common::storage::subscriptions::{self, NewSubscription};
@@ -25,6 +25,14 @@ pub struct Written {
     pub outcome: SaleOutcome,
 }
 
+/// What a batch has written, and what is still to be posted.
+#[derive(Default)]
+pub struct Rows {
+    pub sales: HashMap<EventId, Written>,
+    /// Of the commissions. They lock balances, which other batches wait for: they are posted as late as can be.
+    pub accruals: Vec<NewEntry>,
+}
+
 pub async fn write(
     connection: &mut PgConnection,
     kept: &[(&SaleRecord, Recording)],
@@ -32,12 +40,13 @@ pub async fn write(
     rules: &SignalRules,
     now: DateTime<Utc>,
     deltas: &mut Deltas,
-) -> StorageResult<HashMap<EventId, Written>> {
+) -> StorageResult<Rows> {
     if kept.is_empty() {
-        return Ok(HashMap::new());
+        return Ok(Rows::default());
     }
     let sale_ids = write_sales(connection, kept, desk, deltas).await?;
-    let commission_ids = write_commissions(connection, kept, &sale_ids, desk, rules, now, deltas).await?;
+    let (commission_ids, accruals) =
+        write_commissions(connection, kept, &sale_ids, desk, rules, now, deltas).await?;
     write_subscriptions(connection, &sale_ids, desk).await?;
     let closed: Vec<(&str, SaleId)> = kept
         .iter()
@@ -48,7 +57,8 @@ pub async fn write(
         })
         .collect();
     claims::record(connection, &closed).await?;
-    kept.iter()
+    let sales = kept
+        .iter()
         .map(|(record, recording)| {
             let sale_id = sale_id(&sale_ids, record)?;
             let outcome = SaleOutcome::Recorded {
@@ -61,7 +71,8 @@ pub async fn write(
             };
             Ok((record.event_id, Written { sale_id, outcome }))
         })
-        .collect()
+        .collect::<StorageResult<_>>()?;
+    Ok(Rows { sales, accruals })
 }
 
 /// A subscription that only the duplicate of its first sale names has begun all the same.
@@ -100,7 +111,7 @@ async fn write_sales(
     sales::insert(connection, &new).await
 }
 
-/// Commissions and their accruals; the ids by event, in the attribution model's order.
+/// Commissions: their ids by event, in the attribution model's order, and their accruals.
 async fn write_commissions(
     connection: &mut PgConnection,
     kept: &[(&SaleRecord, Recording)],
@@ -109,7 +120,7 @@ async fn write_commissions(
     rules: &SignalRules,
     now: DateTime<Utc>,
     deltas: &mut Deltas,
-) -> StorageResult<HashMap<EventId, Vec<CommissionId>>> {
+) -> StorageResult<(HashMap<EventId, Vec<CommissionId>>, Vec<NewEntry>)> {
     let mut events = Vec::new();
     let mut new = Vec::new();
     for (record, recording) in kept {
@@ -147,10 +158,10 @@ async fn write_commissions(
     }
     let ids = commissions::insert(connection, &new).await?;
     let mut by_event: HashMap<EventId, Vec<CommissionId>> = HashMap::new();
-    let mut entries = Vec::with_capacity(new.len() * 2);
+    let mut accruals = Vec::with_capacity(new.len() * 2);
     for ((event_id, commission), commission_id) in events.into_iter().zip(&new).zip(ids) {
         by_event.entry(event_id).or_default().push(commission_id);
-        entries.extend(
+        accruals.extend(
             ledger::accrual(commission.credit.amount)
                 .into_iter()
                 .map(|entry| NewEntry {
@@ -165,8 +176,7 @@ async fn write_commissions(
                 }),
         );
     }
-    post(connection, &entries).await?;
-    Ok(by_event)
+    Ok((by_event, accruals))
 }
 
 async fn write_subscriptions(

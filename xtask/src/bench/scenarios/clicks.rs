@@ -112,7 +112,7 @@ fn latency(
     let mut halves = own.map(|_| (Vec::new(), Vec::new()));
     let p99 = |outcome: &Outcome| milliseconds(outcome.all().quantile(0.99));
     for _ in 0..contest.effort.rounds() {
-        place.settle()?;
+        contest.tidy(place)?;
         for (name, address, rate, all) in [
             ("(R) rival", contest.rival, rival / 2.0, &mut rivals),
             ("clicks", contest.ingest, rival / 2.0, &mut ours),

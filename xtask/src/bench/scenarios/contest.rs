@@ -13,9 +13,10 @@ use crate::bench::market::Market;
 use crate::bench::outcome::{Outcome, float, median};
 use crate::bench::place::{Measured, Place};
 use crate::bench::report::{Report, Row};
+use crate::bench::requests::{Sales, Target};
 use crate::bench::serve::What;
 use crate::bench::usage::{resident, shown};
-use crate::progress::note;
+use crate::progress::{Step, note};
 use crate::services::INGEST;
 
 /// Connections at once: the lesser and the greater number of the goals.
@@ -25,12 +26,16 @@ pub(super) const MANY: usize = 1_000;
 const POOL_SPREAD: &str = "16";
 const POOL_HOT: &str = "4";
 
+/// Of sales, and of clicks.
+const WARMING_UP: Duration = Duration::from_secs(1);
+
 pub(super) struct Contest {
     pub(super) ingest: SocketAddr,
     pub(super) constant: SocketAddr,
     pub(super) rival: SocketAddr,
     pub(super) rival_hot: SocketAddr,
     ceiling: (PgPool, Market),
+    rivals: PgPool,
     pub(super) effort: Effort,
     /// Unlike for any other load.
     runs: u32,
@@ -38,19 +43,55 @@ pub(super) struct Contest {
 
 impl Contest {
     pub(super) fn open(place: &mut Place<'_>, effort: Effort) -> Result<Self> {
-        let (url, ..) = place.other_database("rival")?;
+        let (url, rivals, _) = place.other_database("rival")?;
         let (_, pool, market) = place.other_database("ceiling")?;
         let of_pool = |size| [("DATABASE_URL", url.as_str()), ("POOL", size)];
         place.start("worker", "worker")?;
-        Ok(Self {
+        let mut contest = Self {
             constant: place.start_other("constant", What::Constant, &[])?,
             rival: place.start_other("rival", What::Rival, &of_pool(POOL_SPREAD))?,
             rival_hot: place.start_other("rival-hot", What::Rival, &of_pool(POOL_HOT))?,
             ingest: place.start(INGEST, INGEST)?,
             ceiling: (pool, market),
+            rivals,
             effort,
             runs: 0,
-        })
+        };
+        contest.warm_up(place)?;
+        Ok(contest)
+    }
+
+    /// A little of everything: statements that were prepared on empty tables are planned again afterwards, as they are within
+    /// the first minute elsewhere. Nobody is measured by plans for no rows.
+    fn warm_up(&mut self, place: &mut Place<'_>) -> Result<()> {
+        let step = Step::start("Warming up");
+        for statement in ["ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()"] {
+            place
+                .runtime
+                .block_on(sqlx::raw_sql(statement).execute(&place.pool))?;
+        }
+        let market = place.market.clone();
+        for address in [self.ingest, self.rival] {
+            let load = Load::closed(address, FEW, WARMING_UP);
+            let mut sales = Sales::new(&market, Target::Spread, &self.run_name());
+            place.run(&load, &mut sales)?;
+            let mut clicks = place.clicks(Target::Spread);
+            place.run(&load, &mut clicks)?;
+        }
+        self.tidy(place)?;
+        step.done("plans are for tables with rows");
+        Ok(())
+    }
+
+    /// Everything settled, and done what autovacuum does elsewhere: it would befall one measurement and not the other.
+    pub(super) fn tidy(&self, place: &mut Place<'_>) -> Result<()> {
+        place.settle()?;
+        for pool in [&place.pool, &self.rivals] {
+            place
+                .runtime
+                .block_on(sqlx::raw_sql("VACUUM (ANALYZE)").execute(pool))?;
+        }
+        place.checkpoint()
     }
 
     /// Of one load.

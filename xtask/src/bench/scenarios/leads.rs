@@ -16,7 +16,7 @@ pub(super) fn measure(place: &mut Place<'_>, contest: &mut Contest, report: &mut
     let (mut from, mut rivals_from) = (0, 0);
     for round in 1..=contest.effort.rounds() {
         let step = Step::start(format_args!("Leads, round {round}"));
-        place.settle()?;
+        contest.tidy(place)?;
         for (name, address, connections, from, all) in [
             ("(R) rival", contest.rival, FEW, &mut rivals_from, &mut rival),
             ("leads", contest.ingest, MANY, &mut from, &mut ours),

@@ -20,7 +20,7 @@ pub(super) fn measure(place: &mut Place<'_>, contest: &mut Contest, report: &mut
     let (mut batches, mut rival, mut rival_hot) = (Vec::new(), Vec::new(), Vec::new());
     for round in 1..=contest.effort.rounds() {
         let step = Step::start(format_args!("Sales, round {round}"));
-        place.settle()?;
+        contest.tidy(place)?;
         batches.push(contest.sale_batches(place)?);
         for (name, address, connections, target, all) in [
             ("(R) rival", contest.rival, FEW, Target::Spread, &mut rival),

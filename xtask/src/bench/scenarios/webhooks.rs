@@ -22,7 +22,7 @@ pub(super) fn measure(place: &mut Place<'_>, contest: &mut Contest, report: &mut
     let (mut ours, mut rival) = (Vec::new(), Vec::new());
     for round in 1..=contest.effort.rounds() {
         let step = Step::start(format_args!("Webhooks, round {round}"));
-        place.settle()?;
+        contest.tidy(place)?;
         for (name, address, connections, all) in [
             ("(R) rival", contest.rival, FEW, &mut rival),
             ("webhooks", consumer, AT_ONCE, &mut ours),
