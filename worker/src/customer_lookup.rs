@@ -6,10 +6,12 @@
 //! single customer of all programs has it.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use common::bus::consume::Delivered;
 use common::domain::click_id::{ClickId, ClickIdCodec};
-use common::domain::ids::{CustomerId, ProgramId};
+use common::domain::ids::{CustomerId, EventId, ProgramId};
 use common::domain::text::CustomerKey;
 use common::storage::customers::{self, Customer, CustomerIdentity, KeyInProgram};
 use common::storage::{StorageResult, customer_ids};
@@ -18,8 +20,17 @@ use sqlx::PgConnection;
 /// How long after its click a click_id may still be on its way into the table.
 const CLICK_MAY_LAG: TimeDelta = TimeDelta::seconds(60);
 
-/// How long a lead or a sale waits for the click it names, counted from its own time. Below the caller's deadline.
-pub const WAIT_FOR_CLICK: TimeDelta = TimeDelta::seconds(3);
+/// How long a lead or a sale waits for the click it names, counted from its arrival here. Below the caller's deadline.
+const WAIT_FOR_CLICK: Duration = Duration::from_secs(3);
+
+/// Events of a batch that wait no longer for the click they name.
+pub fn waited_enough<R>(batch: &[Delivered<R>], event_id: impl Fn(&R) -> EventId) -> HashSet<EventId> {
+    batch
+        .iter()
+        .filter(|delivered| delivered.arrived.elapsed() >= WAIT_FOR_CLICK)
+        .map(|delivered| event_id(&delivered.record))
+        .collect()
+}
 
 /// What a record says about its customer.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +40,8 @@ pub struct Reference<'a> {
     pub customer_key: Option<&'a CustomerKey>,
     pub click_id: Option<&'a ClickId>,
     pub at: DateTime<Utc>,
+    /// For a click that is not stored yet.
+    pub may_wait: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +148,9 @@ impl Clicks {
                 .at
                 .timestamp_millis()
                 .saturating_sub(click_id.issued_at_ms());
-            self.authentic.contains(click_id.as_str()) && age < CLICK_MAY_LAG.num_milliseconds()
+            reference.may_wait
+                && self.authentic.contains(click_id.as_str())
+                && age < CLICK_MAY_LAG.num_milliseconds()
         })
     }
 }

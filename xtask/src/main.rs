@@ -10,13 +10,9 @@
 mod area;
 #[cfg(any(test, feature = "bench"))]
 mod bench;
-#[cfg(not(any(test, feature = "bench")))]
-mod bench_release;
 mod cargo;
 #[cfg(any(test, feature = "chaos"))]
 mod chaos;
-#[cfg(not(any(test, feature = "chaos")))]
-mod chaos_build;
 mod ci;
 mod conformance;
 mod dev;
@@ -32,6 +28,8 @@ mod ports;
 mod process;
 mod progress;
 mod python;
+#[cfg(not(any(test, all(feature = "bench", feature = "chaos"))))]
+mod rebuilt;
 mod servers;
 mod services;
 mod sqlx;
@@ -45,10 +43,6 @@ use anyhow::Result;
 use clap::Parser;
 
 use crate::area::Checkout;
-#[cfg(not(any(test, feature = "bench")))]
-use crate::bench_release as bench;
-#[cfg(not(any(test, feature = "chaos")))]
-use crate::chaos_build as chaos;
 use crate::interrupt::{Interrupt, Interrupted};
 
 #[derive(Parser)]
@@ -75,9 +69,17 @@ enum Command {
     /// Throw things at parsers, decoders and refund arithmetic. Needs a nightly toolchain.
     Fuzz(fuzz::Options),
     /// Measure the release build on this machine.
+    #[cfg(any(test, feature = "bench"))]
     Bench(bench::Options),
+    /// Measure the release build on this machine.
+    #[cfg(not(any(test, feature = "bench")))]
+    Bench(rebuilt::Options),
     /// Break servers, services and the network under load, and check that nothing is lost and nothing counted twice.
+    #[cfg(any(test, feature = "chaos"))]
     Chaos(chaos::Options),
+    /// Break servers, services and the network under load, and check that nothing is lost and nothing counted twice.
+    #[cfg(not(any(test, feature = "chaos")))]
+    Chaos(rebuilt::Options),
 }
 
 fn main() -> ExitCode {
@@ -104,7 +106,13 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Sqlx { check } => sqlx::sqlx(&checkout, check, &interrupt).map(|()| ExitCode::SUCCESS),
         Command::Ci => ci::ci(&checkout, &interrupt),
         Command::Fuzz(options) => fuzz::fuzz(&checkout, &options, &interrupt).map(|()| ExitCode::SUCCESS),
-        Command::Chaos(options) => chaos::chaos(&checkout, &options, &interrupt),
+        #[cfg(any(test, feature = "bench"))]
         Command::Bench(options) => bench::bench(&checkout, &options, &interrupt).map(|()| ExitCode::SUCCESS),
+        #[cfg(not(any(test, feature = "bench")))]
+        Command::Bench(options) => rebuilt::run(&checkout, &rebuilt::BENCH, &options, &interrupt),
+        #[cfg(any(test, feature = "chaos"))]
+        Command::Chaos(options) => chaos::chaos(&checkout, &options, &interrupt),
+        #[cfg(not(any(test, feature = "chaos")))]
+        Command::Chaos(options) => rebuilt::run(&checkout, &rebuilt::CHAOS, &options, &interrupt),
     }
 }

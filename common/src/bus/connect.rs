@@ -19,6 +19,9 @@ const PING_INTERVAL: Duration = Duration::from_secs(3);
 /// Bounds JetStream's own requests. Publishing has a tighter bound of its own for each attempt.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Most that lies between two attempts to connect again, before jitter: a server that is back is found within about this.
+const RECONNECT: Duration = Duration::from_millis(500);
+
 const FIRST_CONNECTION: RetryPolicy = RetryPolicy {
     first_delay: Duration::from_millis(20),
     max_delay: Duration::from_secs(1),
@@ -62,6 +65,7 @@ pub async fn connect(config: &NatsConfig, name: &str) -> Result<Bus, ConnectErro
         .name(name)
         .ping_interval(PING_INTERVAL)
         .retry_on_initial_connect()
+        .reconnect_delay_callback(reconnect_delay)
         .event_callback(log_event)
         .connect(servers)
         .await?;
@@ -88,6 +92,14 @@ async fn verify_server(client: &Client) -> Result<(), ConnectError> {
         "connected to NATS"
     );
     Ok(())
+}
+
+/// Doubles from a millisecond, and is spread by half in both directions: whom a server lost together must not return together.
+fn reconnect_delay(attempts: usize) -> Duration {
+    let doubled = 1_u64 << attempts.min(10);
+    Duration::from_millis(doubled)
+        .min(RECONNECT)
+        .mul_f64(rand::random_range(0.5..1.5))
 }
 
 async fn log_event(event: Event) {

@@ -2,7 +2,7 @@
 //!
 //! Phases of a batch:
 //!
-//! 1. *fetch*: a task pulls messages into a bounded buffer, without pause ([`fetch`]);
+//! 1. *fetch*: a task pulls messages into a bounded buffer, without pause ([`fetch`], [`pull`]);
 //! 2. *merge*: everything that waits, up to `max_records`, becomes one batch, together with postponed records that
 //!    are due. This is what makes a worker fast: a transaction costs the same for one record as for hundreds. Where nobody
 //!    waits for outcomes, small batches also keep a pace ([`Step::PACE`]);
@@ -28,6 +28,7 @@
 mod fetch;
 mod intake;
 mod ledger;
+mod pull;
 mod queue;
 mod schedule;
 mod settle;
@@ -288,6 +289,7 @@ impl<S: Step> Consumer<S> {
         reply_to: Option<&Arc<str>>,
         records: Vec<Read<S::Record>>,
     ) {
+        let arrived = Instant::now();
         for Read { raw, record } in records {
             match record {
                 Ok(record) => {
@@ -295,6 +297,7 @@ impl<S: Step> Consumer<S> {
                         record,
                         reply_to: reply_to.cloned(),
                         deliveries,
+                        arrived,
                     };
                     self.queue.push(Item {
                         origin: Origin { holding, raw },

@@ -2,15 +2,21 @@
 //!
 //! A client that sends its head slowly is cut off (the same limit closes idle keep-alive connections, since waiting
 //! for the next head is reading one), and so is one that takes nothing of its answer. Heads have a size, connections are
-//! counted and those beyond the count are told to come again, and shutdown does not wait for idle connections. How long
-//! a body may take is the router's business ([`super::body`]), and so is how long a handler may.
+//! counted and those beyond the count are told to come again. How long a body may take is the router's business
+//! ([`super::body`]), and so is how long a handler may.
+//!
+//! Shutdown answers what was sent before it: connections that only the kernel has let in are taken, and each connection has
+//! [`LAST_REQUEST`] for a request that is on its way already. Every answer from then on says that it is the last. Then idle
+//! connections are closed, and what is being answered is finished.
 
 mod stalled;
 mod turned_away;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -22,9 +28,11 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tower::Service;
 
 use self::stalled::Stalled;
@@ -38,6 +46,13 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Largest request head, and the most that is read ahead: what a connection without a complete head can make us keep.
 const HEAD_LIMIT_BYTES: usize = 96 * 1024;
 
+/// How long a shutdown leaves an idle connection open: its next request may have been sent, and its sender could not tell that
+/// nobody has read it.
+const LAST_REQUEST: Duration = Duration::from_millis(250);
+
+/// Most connections that a shutdown still takes from the kernel: as many as it keeps for us.
+const BACKLOG: usize = 1_024;
+
 /// Serves `router` until a soft cancel, then finishes what is in flight; a hard cancel drops it.
 ///
 /// Handlers find the peer as `ConnectInfo<SocketAddr>`. Bodies over the configured limit are refused by the
@@ -49,39 +64,76 @@ pub async fn serve(
     lifecycle: &Lifecycle,
 ) -> std::io::Result<()> {
     tracing::info!(listen = %listener.local_addr()?, "serving");
-    let router = router.layer(DefaultBodyLimit::max(config.body_limit_bytes));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(config.header_read_timeout())
         .max_buf_size(HEAD_LIMIT_BYTES);
-    let slots = Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS)));
-    let graceful = GracefulShutdown::new();
-
-    let mut turned_away = TurnedAway::new(lifecycle);
-
+    let mut server = Server {
+        http,
+        router: router.layer(DefaultBodyLimit::max(config.body_limit_bytes)),
+        write_timeout: config.write_timeout(),
+        lifecycle,
+        slots: Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS))),
+        turned_away: TurnedAway::new(lifecycle),
+        connections: TaskTracker::new(),
+    };
     while let Some(accepted) = lifecycle.soft().run_until_cancelled(listener.accept()).await {
-        match (accepted, Arc::clone(&slots).try_acquire_owned()) {
-            (Ok((stream, peer)), Ok(slot)) => {
-                let stream = Stalled::after(config.write_timeout(), nodelay(stream));
-                let connection = connection(&http, stream, peer, router.clone(), graceful.watcher());
-                let hard = lifecycle.hard().clone();
-                lifecycle.tasks().spawn(async move {
-                    hard.run_until_cancelled_owned(connection).await;
-                    drop(slot);
-                });
-            }
-            (Ok((stream, _)), Err(_)) => turned_away.tell(stream),
-            (Err(error), _) => {
+        match accepted {
+            Ok((stream, peer)) => server.take(stream, peer),
+            Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 
-    // New connections are refused from here on, so that a load balancer goes elsewhere at once.
+    // Those whom the kernel has let in already may have asked. New ones are refused from here on, so that a load balancer goes
+    // elsewhere at once.
+    let listener = listener.into_std()?;
+    for (stream, peer) in std::iter::from_fn(|| listener.accept().ok()).take(BACKLOG) {
+        stream.set_nonblocking(true)?;
+        server.take(TcpStream::from_std(stream)?, peer);
+    }
     drop(listener);
-    lifecycle.hard().run_until_cancelled(graceful.shutdown()).await;
+    server.connections.close();
+    lifecycle
+        .hard()
+        .run_until_cancelled(server.connections.wait())
+        .await;
     Ok(())
+}
+
+/// What every connection is served by.
+struct Server<'a> {
+    http: http1::Builder,
+    router: Router,
+    write_timeout: Duration,
+    lifecycle: &'a Lifecycle,
+    slots: Arc<Semaphore>,
+    turned_away: TurnedAway,
+    connections: TaskTracker,
+}
+
+impl Server<'_> {
+    fn take(&mut self, stream: TcpStream, peer: SocketAddr) {
+        match Arc::clone(&self.slots).try_acquire_owned() {
+            Ok(slot) => self.serve(stream, peer, slot),
+            Err(_) => self.turned_away.tell(stream),
+        }
+    }
+
+    /// In a task of its own, which holds the slot.
+    fn serve(&self, stream: TcpStream, peer: SocketAddr, slot: OwnedSemaphorePermit) {
+        let stream = Stalled::after(self.write_timeout, nodelay(stream));
+        let soft = self.lifecycle.soft().clone();
+        let connection = connection(&self.http, stream, peer, self.router.clone(), soft);
+        let hard = self.lifecycle.hard().clone();
+        let held = async move {
+            hard.run_until_cancelled_owned(connection).await;
+            drop(slot);
+        };
+        self.lifecycle.tasks().spawn(self.connections.track_future(held));
+    }
 }
 
 /// Answers are small and complete; waiting to coalesce them only adds latency.
@@ -97,20 +149,48 @@ fn connection(
     stream: Stalled,
     peer: SocketAddr,
     router: Router,
-    watcher: Watcher,
+    soft: CancellationToken,
 ) -> impl Future<Output = ()> + use<> {
+    let leaves = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&leaves);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
         let answer: <Router as Service<Request<Incoming>>>::Future = router.clone().call(request);
-        async move { answer.await.map(unsniffed) as Result<Response, Infallible> }
+        let ends = Arc::clone(&ends);
+        async move {
+            let answer: Result<Response, Infallible> = answer.await.map(unsniffed);
+            if ends.load(Ordering::Relaxed) {
+                answer.map(last)
+            } else {
+                answer
+            }
+        }
     });
-    let served = watcher.watch(http.serve_connection(TokioIo::new(stream), service));
+    let served = http.serve_connection(TokioIo::new(stream), service);
     async move {
-        if let Err(error) = served.await {
+        let mut served = pin!(served);
+        let mut ended = soft.run_until_cancelled(served.as_mut()).await;
+        if ended.is_none() {
+            leaves.store(true, Ordering::Relaxed);
+            ended = timeout(LAST_REQUEST, served.as_mut()).await.ok();
+        }
+        if ended.is_none() {
+            served.as_mut().graceful_shutdown();
+            ended = Some(served.await);
+        }
+        if let Some(Err(error)) = ended {
             // Clients that vanish or stall are everyday events. Whose address it was is not the log's business.
             tracing::debug!(%error, "connection ended early");
         }
     }
+}
+
+/// The connection ends with this answer, and the client is told.
+fn last(mut answer: Response) -> Response {
+    answer
+        .headers_mut()
+        .insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer
 }
 
 /// What an answer says it is, it is: a text that a stranger chose must not become a page because it looks like one.
@@ -125,6 +205,8 @@ fn unsniffed(mut answer: Response) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+
     use axum::routing::{get, post};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::sync::Notify;
@@ -286,6 +368,52 @@ mod tests {
         idle.read_to_end(&mut Vec::new()).await.unwrap();
         go.notify_one();
         assert!(answer.await.unwrap().ends_with("finished"));
+        server.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_request_that_was_sent_before_the_shutdown_is_answered() {
+        let router = Router::new().route("/", get(|| async { "answered" }));
+        let (address, lifecycle, server) = start(router, config()).await;
+        // The server does not run meanwhile: the kernel has let them in, and nobody has taken them.
+        let waiting: Vec<_> = (0..8)
+            .map(|_| {
+                let mut stream = std::net::TcpStream::connect(address).unwrap();
+                stream.write_all(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n").unwrap();
+                stream.set_nonblocking(true).unwrap();
+                TcpStream::from_std(stream).unwrap()
+            })
+            .collect();
+        lifecycle.shut_down();
+        for mut stream in waiting {
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.ends_with("answered"), "{answer:?}");
+        }
+        server.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_kept_connections_request_that_was_sent_before_the_shutdown_is_its_last() {
+        let router = Router::new().route("/", get(|| async { "answered" }));
+        let (address, lifecycle, server) = start(router, config()).await;
+        let request = b"GET / HTTP/1.1\r\nhost: h\r\n\r\n";
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request).await.unwrap();
+        let mut first = Vec::new();
+        while !first.ends_with(b"answered") {
+            stream.read_buf(&mut first).await.unwrap();
+        }
+        // The server does not run between these two.
+        assert_eq!(stream.try_write(request).unwrap(), request.len());
+        lifecycle.shut_down();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let answer = answer.to_lowercase();
+        assert!(
+            answer.contains("connection: close") && answer.ends_with("answered"),
+            "{answer:?}"
+        );
         server.await.unwrap();
     }
 

@@ -3,7 +3,7 @@
 //! The queries run in one `REPEATABLE READ` snapshot, so that traffic in the meantime is no violation. They are
 //! written for a person as much as for the machine: every offending row names what is wrong with it.
 
-use sqlx::{PgPool, Row};
+use sqlx::{PgConnection, PgPool, Row};
 
 use super::StorageResult;
 
@@ -344,7 +344,7 @@ pub async fn violations(pool: &PgPool) -> StorageResult<Vec<Violation>> {
 /// The same, saying which invariant is looked at now: on large books each takes its time.
 pub async fn violations_telling(
     pool: &PgPool,
-    mut looking_at: impl FnMut(&'static str),
+    looking_at: impl FnMut(&'static str),
 ) -> StorageResult<Vec<Violation>> {
     let mut snapshot = pool.begin().await?;
     sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -353,6 +353,14 @@ pub async fn violations_telling(
     sqlx::query("SET LOCAL statement_timeout = 0")
         .execute(&mut *snapshot)
         .await?;
+    violations_on(&mut snapshot, looking_at).await
+}
+
+/// As one transaction sees the books.
+pub async fn violations_on(
+    snapshot: &mut PgConnection,
+    mut looking_at: impl FnMut(&'static str),
+) -> StorageResult<Vec<Violation>> {
     let mut violations = Vec::new();
     for invariant in INVARIANTS {
         looking_at(invariant.name);

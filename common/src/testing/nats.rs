@@ -45,6 +45,12 @@ impl OwnNats {
         }
     }
 
+    /// Takes away everything it has stored. It must not run meanwhile.
+    pub fn wipe(&self) {
+        assert!(self.process.is_none());
+        std::fs::remove_dir_all(self.dir.join("jetstream")).unwrap();
+    }
+
     /// It keeps its connections and does nothing any more, until it is told to go on.
     pub fn pause(&self) {
         self.signal("STOP");

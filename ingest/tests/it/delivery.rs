@@ -1,6 +1,8 @@
 //! Messages come more than once, late, and out of order; nothing changes by it.
 
+use common::messages::envelope;
 use common::messages::subject::Subject;
+use common::runtime::clock::Clock;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
@@ -253,5 +255,45 @@ async fn a_refund_parked_for_a_sale_that_is_refused_finds_no_sale() {
         0
     );
     stack.verify().await;
+    stack.stop().await;
+}
+
+/// More than a worker asks for at once: some of them wait in its connection.
+const SENT: usize = 700;
+
+#[tokio::test]
+async fn a_worker_that_leaves_gives_back_whatever_it_was_sent() {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    // Nothing times out here.
+    stack.set("ACK_WAIT_MS", "600000");
+    stack.start_services().await;
+    let program = stack.program().await;
+    let streams = Streams::of(&stack).await;
+    let mut holding_up = stack.pool().begin().await.unwrap();
+    sqlx::raw_sql("LOCK TABLE click_events IN SHARE MODE")
+        .execute(&mut *holding_up)
+        .await
+        .unwrap();
+    stack.click(&program.ada.code).await;
+    stack
+        .eventually("a worker has the click", async || {
+            streams.in_hand(Subject::Clicks).await == 1
+        })
+        .await;
+    for _ in 0..SENT {
+        streams
+            .publish(Subject::Clicks, envelope::encode(None, &[]))
+            .await;
+    }
+    stack
+        .eventually("it has all the others too", async || {
+            streams.in_hand(Subject::Clicks).await > SENT
+        })
+        .await;
+    let ((), released) = tokio::join!(stack.stop_workers(), holding_up.rollback());
+    released.unwrap();
+    // The next one need not wait for any of them.
+    stack.start_worker();
+    streams.drained(&stack).await;
     stack.stop().await;
 }

@@ -142,11 +142,7 @@ async fn off_thread(postgres: &Arc<OwnPostgres>, act: fn(&OwnPostgres)) {
 async fn acknowledged_clicks_and_claimed_sales_survive_a_kill_of_nats() {
     let mut nats = OwnNats::start();
     let mut stack = Stack::without_services(Clock::system()).await;
-    for (setting, value) in &mut stack.settings {
-        if *setting == "NATS_URL" {
-            *value = nats.url();
-        }
-    }
+    stack.set("NATS_URL", &nats.url());
     let address = stack.start_ingest();
     stack.use_ingest(address);
     let (edge, worker) = (Edge::at(address), Edge::at(stack.start_worker()));
@@ -180,6 +176,25 @@ async fn acknowledged_clicks_and_claimed_sales_survive_a_kill_of_nats() {
     recorded(&stack, &program).await;
     let retry = stack.sale(&program, sale_of("t1", "user-1")).await;
     assert_eq!(retry.status, StatusCode::CONFLICT, "{retry:?}");
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sale_is_answered_as_soon_as_nats_is_back_with_an_empty_store() {
+    let mut nats = OwnNats::start();
+    let mut stack = Stack::without_services(Clock::system()).await;
+    stack.set("NATS_URL", &nats.url());
+    stack.start_services().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    nats.kill();
+    nats.wipe();
+    nats.start_again();
+    // Nothing but the caller's own deadline counts: it is below the time in which silence is noticed.
+    let answer = stack.sale(&program, sale_of("t1", "user-1")).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    recorded(&stack, &program).await;
     stack.verify().await;
     stack.stop().await;
 }

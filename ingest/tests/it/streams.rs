@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::jetstream::consumer::{self, PullConsumer};
 use async_nats::jetstream::{self, Context};
 use bytes::Bytes;
 use common::bus::topology::Topology;
@@ -99,14 +99,23 @@ impl Streams {
             .await;
     }
 
+    /// Messages that workers were sent, and have not acknowledged or given back yet.
+    pub async fn in_hand(&self, subject: Subject) -> usize {
+        self.consumer(subject).await.num_ack_pending
+    }
+
     async fn is_drained(&self, subject: Subject) -> bool {
+        let info = self.consumer(subject).await;
+        info.num_pending == 0 && info.num_ack_pending == 0
+    }
+
+    async fn consumer(&self, subject: Subject) -> consumer::Info {
         let (consumer, stream) = (subject.consumer_name(), self.topology.stream_name(subject));
         let consumer: PullConsumer = self
             .jetstream
             .get_consumer_from_stream(consumer, stream)
             .await
             .unwrap();
-        let info = consumer.cached_info();
-        info.num_pending == 0 && info.num_ack_pending == 0
+        consumer.cached_info().clone()
     }
 }

@@ -4,7 +4,7 @@
 //! resolved and locked in order → **decisions**, record by record, each seeing what the ones before it did →
 //! **rows**: events, customers, remembered refusals.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
@@ -22,7 +22,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{StepContext, reply, storage_failed};
-use crate::customer_lookup::{Found, KeyBindings, Reference, WAIT_FOR_CLICK, resolve};
+use crate::customer_lookup::{Found, KeyBindings, Reference, resolve, waited_enough};
 
 #[derive(Debug)]
 pub struct LeadStep(pub StepContext);
@@ -34,8 +34,9 @@ impl Step for LeadStep {
     async fn run(&self, batch: &[Delivered<LeadRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&LeadRecord> = batch.iter().map(|delivered| &delivered.record).collect();
         let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
+        let waited = waited_enough(batch, |record| record.event_id);
         let outcomes = self
-            .track(&mut transaction, &records)
+            .track(&mut transaction, &records, &waited)
             .await
             .map_err(storage_failed)?;
         transaction.commit().await.map_err(storage_failed)?;
@@ -61,11 +62,12 @@ impl Step for LeadStep {
 }
 
 impl LeadStep {
-    /// Outcomes by event; a record without one waits for its click.
+    /// Outcomes by event; a record without one waits for its click. `waited`: those that wait no longer.
     pub(super) async fn track(
         &self,
         connection: &mut PgConnection,
         records: &[&LeadRecord],
+        waited: &HashSet<EventId>,
     ) -> StorageResult<HashMap<EventId, LeadOutcome>> {
         let mut outcomes = earlier_outcomes(connection, records).await?;
         let fresh: Vec<&LeadRecord> = records
@@ -73,14 +75,14 @@ impl LeadStep {
             .copied()
             .filter(|record| !outcomes.contains_key(&record.event_id))
             .collect();
-        let found = resolve(connection, &self.0.codec, &references(&fresh)).await?;
+        let found = resolve(connection, &self.0.codec, &references(&fresh, waited)).await?;
         let mut desk = Desk::open(connection, &found).await?;
         for (record, found) in fresh.into_iter().zip(found) {
             // A record can stand twice in one batch.
             if outcomes.contains_key(&record.event_id) {
                 continue;
             }
-            if let Some(outcome) = desk.take(record, found, self.0.clock.now()) {
+            if let Some(outcome) = desk.take(record, found) {
                 outcomes.insert(record.event_id, outcome);
             }
         }
@@ -89,7 +91,7 @@ impl LeadStep {
     }
 }
 
-fn references<'a>(records: &[&'a LeadRecord]) -> Vec<Reference<'a>> {
+fn references<'a>(records: &[&'a LeadRecord], waited: &HashSet<EventId>) -> Vec<Reference<'a>> {
     records
         .iter()
         .map(|record| Reference {
@@ -100,6 +102,7 @@ fn references<'a>(records: &[&'a LeadRecord]) -> Vec<Reference<'a>> {
             customer_key: record.lead.customer_key.as_ref(),
             click_id: record.lead.click_id.as_ref(),
             at: record.led_at,
+            may_wait: !waited.contains(&record.event_id),
         })
         .collect()
 }
@@ -169,10 +172,10 @@ impl<'a> Desk<'a> {
     }
 
     /// `None`: not yet to be decided.
-    fn take(&mut self, record: &'a LeadRecord, found: Found, now: DateTime<Utc>) -> Option<LeadOutcome> {
+    fn take(&mut self, record: &'a LeadRecord, found: Found) -> Option<LeadOutcome> {
         let customer = match found {
-            Found::NotYet if now - record.led_at < WAIT_FOR_CLICK => return None,
-            Found::NotYet | Found::Missing => None,
+            Found::NotYet => return None,
+            Found::Missing => None,
             Found::Customer(customer_id) => self.redirected(record, customer_id),
         };
         let Some(customer) = customer.and_then(|customer_id| self.customers.get_mut(&customer_id)) else {

@@ -40,7 +40,7 @@ use self::rows::Rows;
 use super::payment::reverse;
 use super::refund::{self, remember_refusals, settle};
 use super::{StepContext, reply, storage_failed};
-use crate::customer_lookup::{Reference, resolve};
+use crate::customer_lookup::{Reference, resolve, waited_enough};
 
 #[derive(Debug)]
 pub struct SaleStep(pub StepContext);
@@ -98,8 +98,9 @@ impl Step for SaleStep {
     async fn run(&self, batch: &[Delivered<SaleRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&SaleRecord> = batch.iter().map(|delivered| &delivered.record).collect();
         let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
+        let waited = waited_enough(batch, |record| record.event_id);
         let done = self
-            .record(&mut transaction, &records)
+            .record(&mut transaction, &records, &waited)
             .await
             .map_err(storage_failed)?;
         transaction.commit().await.map_err(storage_failed)?;
@@ -134,10 +135,12 @@ impl Step for SaleStep {
 }
 
 impl SaleStep {
+    /// `waited`: events that wait no longer for their click.
     pub(super) async fn record(
         &self,
         connection: &mut PgConnection,
         records: &[&SaleRecord],
+        waited: &HashSet<EventId>,
     ) -> StorageResult<Batch> {
         let now = self.0.clock.now();
         let Claimed {
@@ -157,7 +160,7 @@ impl SaleStep {
             .into_iter()
             .chain(known.into_iter().map(|(record, _)| record))
             .collect();
-        let references: Vec<Reference<'_>> = told.iter().map(|record| reference(record)).collect();
+        let references: Vec<Reference<'_>> = told.iter().map(|record| reference(record, waited)).collect();
         let found = resolve(connection, &self.0.codec, &references).await?;
         let mut desk = Desk::open(connection, &told, &found).await?;
         let mut sorted = Sorted::default();
@@ -174,7 +177,7 @@ impl SaleStep {
                     sorted.duplicates.push((record, sale_id));
                     batch.outcomes.insert(record.event_id, SaleOutcome::Duplicate);
                 }
-                Standing::Fresh => match desk.judge(record, found, inbox.may_wait(record), now) {
+                Standing::Fresh => match desk.judge(record, found, inbox.may_wait(record)) {
                     Judged::NotYet => {
                         batch.later.insert(record.event_id);
                     }
@@ -314,12 +317,13 @@ fn decode_parked(parked: &ParkedRefund) -> StorageResult<RefundRecord> {
     })
 }
 
-fn reference(record: &SaleRecord) -> Reference<'_> {
+fn reference<'a>(record: &'a SaleRecord, waited: &HashSet<EventId>) -> Reference<'a> {
     Reference {
         program_id: Some(record.program_id),
         customer_key: record.sale.customer_key.as_ref(),
         click_id: record.sale.click_id.as_ref(),
         at: record.sold_at,
+        may_wait: !waited.contains(&record.event_id),
     }
 }
 

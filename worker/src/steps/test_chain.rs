@@ -6,6 +6,8 @@
 //! ledger, balances) and releases the rows it had locked → **test rows**, and the first proof that the chain works.
 //! What runs inside gets identities of its own: a second delivery meets the test rows of the first, and no conflict.
 
+use std::collections::HashSet;
+
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict as Disposition};
 use common::domain::click::Visit;
 use common::domain::ids::{CustomerId, EventId, PartnerId};
@@ -131,9 +133,11 @@ impl TestChainStep {
             link.partner_id,
             &last_click_partners(connection, record.customer_id).await?,
         );
-        let led = self.leads.track(connection, &[&lead]).await?;
+        // Its click is there, so nothing waits.
+        let waited = HashSet::new();
+        let led = self.leads.track(connection, &[&lead], &waited).await?;
         claims::claim(&mut *connection, &[claim(&sale)]).await?;
-        let sold = self.sales.record(connection, &[&sale]).await?;
+        let sold = self.sales.record(connection, &[&sale], &waited).await?;
         Ok(ChainVerdict {
             click: attribution,
             lead: match led.get(&lead.event_id) {

@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: a release build under load, on servers of its own that start empty.
 //!
-//! Built with the feature `bench` and for unit tests only: the everyday command has `bench_release.rs` in its place. Parts: the
+//! Built with the feature `bench` and for unit tests only: the everyday command has `rebuilt.rs` in its place. Parts: the
 //! load ([`load`], with requests made ahead by [`template`], [`requests`] and
 //! [`payments`]), what it measured ([`outcome`], [`usage`]), the
 //! place it goes to ([`place`], with programs and customers from [`market`]), what it is compared with ([`ceilings`],

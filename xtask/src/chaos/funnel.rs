@@ -16,7 +16,10 @@ use super::journal::{Answer, Asked, Journal};
 use super::market::Market;
 use super::processor;
 
-pub(super) const VISITORS: u64 = 10;
+/// Visitors at once.
+const FEW: u64 = 10;
+/// Enough that two processors always have something to do, and few enough that a debug build answers within its deadline.
+const MANY: u64 = 48;
 /// How often a visitor asks the same again.
 const TRIES: u64 = 5;
 /// A processor goes on for days; here it is long enough for anything that is bound to heal.
@@ -29,6 +32,24 @@ pub(super) enum Manner {
     Patient,
     /// They ask the other ingest at once, and then no more.
     OnceMore,
+}
+
+/// How much is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Load {
+    /// Visitors take their time between two requests.
+    Leisurely,
+    /// The next request follows the answer: as fast as the machine lets them.
+    Full,
+}
+
+impl Load {
+    pub(super) const fn visitors(self) -> u64 {
+        match self {
+            Self::Leisurely => FEW,
+            Self::Full => MANY,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +69,7 @@ pub(super) struct Town {
     pub(super) seed: u64,
     pub(super) hang_ups: u64,
     pub(super) manner: Manner,
+    pub(super) load: Load,
     pub(super) phase: watch::Receiver<Phase>,
     /// Of those who asked once more, and in vain.
     pub(super) complaints: Mutex<Vec<String>>,
@@ -196,7 +218,15 @@ impl Visitor {
         format!("{}-{}", self.name, self.things)
     }
 
+    /// Between two things that are asked.
     async fn pause(&mut self, low: u64, high: u64) {
+        if self.town.load == Load::Leisurely {
+            self.rest(low, high).await;
+        }
+    }
+
+    /// Before the same is asked again.
+    async fn rest(&mut self, low: u64, high: u64) {
         sleep(self.dice.millis(low, high)).await;
     }
 
@@ -224,7 +254,7 @@ impl Visitor {
             if is_settled || (ingest.is_none() && self.dice.chance(15)) {
                 break;
             }
-            self.pause(30, 300).await;
+            self.rest(30, 300).await;
             answer = self.ask(asked, ingest).await?;
         }
         Ok(answer)
@@ -302,7 +332,7 @@ impl Visitor {
             if answer.is_ok() || answer.message().contains("cannot be updated to lead") {
                 return Ok(Some(customer_key));
             }
-            self.pause(50, 300).await;
+            self.rest(50, 300).await;
         }
         Ok(None)
     }
@@ -401,7 +431,7 @@ impl Visitor {
                 }
                 break;
             }
-            self.pause(100, 400).await;
+            self.rest(100, 400).await;
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ pub(crate) struct Options {
     /// Draws every round; a fresh one is printed without it.
     #[arg(long)]
     seed: Option<u64>,
-    #[arg(long, default_value_t = 24)]
+    #[arg(long, default_value_t = schedule::cycle())]
     rounds: u64,
     /// The first one; with `--rounds`, so many from there.
     #[arg(long, default_value_t = 0)]
@@ -52,7 +52,7 @@ pub(crate) struct Options {
     /// Only this one.
     #[arg(long, conflicts_with_all = ["rounds", "from"])]
     round: Option<u64>,
-    /// Only faults of one kind, by a part of its name: `kill`, `natswiped`, `grace`, `rolling`, `cluster`, …
+    /// Only rounds of one kind, by a part of its name: `kill`, `killworker`, `natswiped`, `networkredis`, `grace`, `rolling`, …
     #[arg(long)]
     only: Option<String>,
     /// Five rounds of fixed kinds: what `cargo xtask test` runs.
@@ -63,7 +63,7 @@ pub(crate) struct Options {
 const FEW: [&str; 5] = ["crash", "commitunheard", "natskill", "postgresstop", "rolling"];
 
 impl Options {
-    fn round(&self, seed: u64, number: u64) -> Round {
+    fn round(&self, seed: u64, number: u64) -> Result<Round> {
         let few = usize::try_from(number)
             .ok()
             .and_then(|number| FEW.get(number))
@@ -92,7 +92,7 @@ pub(crate) fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrup
     let mut stack = Stack::start(checkout, interrupt)?;
     let mut summary = Summary::default();
     for number in from..from + rounds {
-        let round = options.round(seed, number);
+        let round = options.round(seed, number)?;
         let outcome = round::run(&mut stack, &round, &journals)?;
         println!("{outcome}");
         summary.add(&outcome);

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::journal::{Answer, Asked, Call};
 
-/// Commission of every sale, in basis points.
+/// Commission of every sale of the demo program, in basis points.
 pub(super) const RATE_BPS: i64 = 2_000;
 
 /// What the database holds of one round's program.

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use super::dice::Dice;
 use super::drain;
 use super::faults::is_possible;
-use super::funnel::{Manner, Phase, Town, VISITORS, probe, visit, warm_up};
+use super::funnel::{Load, Manner, Phase, Town, probe, visit, warm_up};
 use super::journal::{Answer, Call, Journal};
 use super::market::Market;
 use super::proxy::{Proxy, Weather};
@@ -84,9 +84,10 @@ fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Out
         .context("no sealing key")?
         .to_owned();
     let mut dice = Dice::of(round.seed, u64::MAX);
+    let demo = stack.seed_demo()?;
     let market = stack
         .runtime
-        .block_on(Market::found(&stack.pool, &sealing_key, &mut dice))?;
+        .block_on(Market::found(&stack.pool, &demo, &sealing_key, &mut dice))?;
     let (phase, seen) = watch::channel(Phase::Load);
     let town = Arc::new(Town {
         journal: Journal::create(journals.join(format!("round-{}.jsonl", round.number)))?,
@@ -99,12 +100,17 @@ fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Out
             Plan::Rolling => Manner::OnceMore,
             _ => Manner::Patient,
         },
+        load: if round.plan.is_full_load() {
+            Load::Full
+        } else {
+            Load::Leisurely
+        },
         phase: seen,
         complaints: Mutex::default(),
     });
     let known = stack.runtime.block_on(warm_up(Arc::clone(&town)))?;
     let customer_key = known.context("the service did not take in a customer before any fault")?;
-    let visitors: Vec<_> = (0..VISITORS)
+    let visitors: Vec<_> = (0..town.load.visitors())
         .map(|number| stack.runtime.spawn(visit(Arc::clone(&town), number)))
         .collect();
     let mut course = Course {

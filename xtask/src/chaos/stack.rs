@@ -38,7 +38,7 @@ const ACK_WAIT_MS: u64 = 1_500;
 const ANSWER_WITHIN_MS: u64 = 2_000;
 pub(super) const STREAM_MAX_BYTES: i64 = 8 << 20;
 /// Enough for a few hundred rounds with the log below, and for eight streams.
-const POSTGRES_MEBIBYTES: u64 = 288;
+const POSTGRES_MEBIBYTES: u64 = 768;
 const NATS_MEBIBYTES: u64 = 128;
 const READY_LIMIT: Duration = Duration::from_secs(40);
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
@@ -101,7 +101,7 @@ impl<'a> Stack<'a> {
         env.set("DATABASE_URL", &servers.database_url);
         env.set("NATS_URL", &servers.nats_url);
         env.set("REDIS_URL", &servers.redis_url);
-        migrate(checkout, &env)?;
+        ctl(checkout, &env, "migrate")?;
         let runtime = Runtime::new()?;
         let pool = runtime.block_on(connect(&servers.database_url))?;
         for (setting, value) in settings() {
@@ -161,6 +161,11 @@ impl<'a> Stack<'a> {
             Server::Nats => &self.servers.nats_url,
             Server::Redis => &self.servers.redis_url,
         }
+    }
+
+    /// A program of its own, as `ctl` tells of it.
+    pub(super) fn seed_demo(&self) -> Result<EnvFile> {
+        ctl(self.checkout, &self.env, "seed-demo").map(|told| EnvFile::parse(&told))
     }
 
     /// Those between a server and one service, or all of them.
@@ -428,10 +433,14 @@ fn settings() -> Vec<(&'static str, String)> {
     ]
 }
 
-fn migrate(checkout: &Checkout, env: &EnvFile) -> Result<()> {
+fn ctl(checkout: &Checkout, env: &EnvFile, command: &str) -> Result<String> {
     let mut ctl = Command::new(checkout.bin_dir.join("ctl"));
-    ctl.current_dir(&checkout.root).envs(env.iter()).arg("migrate");
-    process::output(&mut ctl).map(drop)
+    ctl.current_dir(&checkout.root)
+        // Every round has a program of its own, whatever the shell knows of another.
+        .env_remove("DEMO_API_KEY")
+        .envs(env.iter())
+        .arg(command);
+    process::output(&mut ctl)
 }
 
 async fn connect(url: &str) -> Result<PgPool> {

@@ -1,44 +1,38 @@
 //! The task that pulls messages without pause while a batch runs.
 //!
-//! Bounds: [`BUFFER_BYTES`] of payload and [`BUFFER_MESSAGES`] messages wait here; beyond that the pull requests
+//! Bounds: [`BUFFER_BYTES`] of payload and [`pull::MESSAGES`] messages wait here; beyond that the pull requests
 //! themselves stop. Both are needed: under load one message holds hundreds of records, at low load just one, and
 //! batches must form in either case.
 //!
-//! A pull subscription can end, fail, or fall silent (a consumer recreated behind its back). Each of these makes a
-//! new one, without limit while the process runs, since a worker that stops pulling looks alive and does nothing.
+//! A pull subscription can end, fail, or fall silent (a consumer recreated behind its back, a server that came back with an
+//! empty store). Each of these makes a new one, without limit while the process runs, since a worker that stops pulling
+//! looks alive and does nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use async_nats::jetstream::consumer::{PullConsumer, pull};
+use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::message::Acker;
-use async_nats::jetstream::{Context, Message};
+use async_nats::jetstream::{AckKind, Context, Message};
 use bytes::Bytes;
-use futures::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::ledger::MessageId;
+use super::pull::{self, Pull};
 use crate::bus::topology::{MAX_ACK_PENDING, Topology};
 use crate::messages::subject::Subject;
 use crate::runtime::retry::{Delays, RetryPolicy, delays};
 
-const BUFFER_MESSAGES: usize = 512;
 const BUFFER_BYTES: u32 = 4 << 20;
 
-/// Bytes the server may send ahead; well above the largest message, or that one would never be sent.
-const PULL_BYTES: usize = 2 << 20;
-
-const PULL_EXPIRES: Duration = Duration::from_secs(30);
-const HEARTBEAT: Duration = Duration::from_secs(5);
-
-/// Silence after which the server is asked whether there is nothing to deliver.
+/// After so long without a message the server is asked whether there is nothing to deliver.
 const WATCHDOG: Duration = Duration::from_secs(10);
 
 const PULL_AGAIN: RetryPolicy =
-    RetryPolicy::until_shutdown(Duration::from_millis(100), Duration::from_secs(5));
+    RetryPolicy::until_shutdown(Duration::from_millis(100), Duration::from_secs(1));
 
 /// A message that came in. Dropping it makes room for the next.
 pub(super) struct Arrived {
@@ -70,7 +64,7 @@ impl Fetcher {
         topology: Topology,
         subject: Subject,
     ) -> (Self, mpsc::Receiver<Arrived>) {
-        let (arrivals, incoming) = mpsc::channel(BUFFER_MESSAGES);
+        let (arrivals, incoming) = mpsc::channel(pull::MESSAGES);
         let room = Arc::new(Semaphore::new(BUFFER_BYTES as usize));
         (
             Self {
@@ -85,47 +79,67 @@ impl Fetcher {
     }
 
     pub(super) async fn run(self, stop: CancellationToken) {
-        stop.run_until_cancelled(self.fetch()).await;
-    }
-
-    async fn fetch(&self) {
         let mut patience = delays(&PULL_AGAIN);
-        while let Left::Failed(error) = self.pull(&mut patience).await {
+        while let Left::Failed(error) = self.pull(&mut patience, &stop).await {
             tracing::warn!(subject = %self.subject, error = format!("{error:#}"), "pulling again");
             let Some(delay) = patience.next() else { return };
-            tokio::time::sleep(delay).await;
-            // The stream or the consumer may be gone: a server that lost its disk starts empty.
-            if let Err(error) = self.topology.ensure_one(&self.jetstream, self.subject).await {
-                tracing::warn!(subject = %self.subject, %error, "topology is not there yet");
+            if stop.run_until_cancelled(self.wait(delay)).await.is_none() {
+                return;
             }
         }
     }
 
-    async fn pull(&self, patience: &mut Delays) -> Left {
-        let (consumer, mut messages) = match self.subscribe().await {
-            Ok(subscribed) => subscribed,
-            Err(error) => return Left::Failed(error),
+    async fn wait(&self, delay: Duration) {
+        sleep(delay).await;
+        // The stream or the consumer may be gone: a server that lost its disk starts empty.
+        if let Err(error) = self.topology.ensure_one(&self.jetstream, self.subject).await {
+            tracing::warn!(subject = %self.subject, %error, "topology is not there yet");
+        }
+    }
+
+    async fn pull(&self, patience: &mut Delays, stop: &CancellationToken) -> Left {
+        let (consumer, mut pull) = match stop.run_until_cancelled(self.subscribe()).await {
+            Some(Ok(subscribed)) => subscribed,
+            Some(Err(error)) => return Left::Failed(error),
+            None => return Left::Finished,
         };
+        let left = self.follow(&consumer, &mut pull, patience, stop).await;
+        pull.finish().await;
+        left
+    }
+
+    async fn follow(
+        &self,
+        consumer: &PullConsumer,
+        pull: &mut Pull,
+        patience: &mut Delays,
+        stop: &CancellationToken,
+    ) -> Left {
+        let mut quiet_since = Instant::now();
         loop {
-            match timeout(WATCHDOG, messages.next()).await {
-                Ok(Some(Ok(message))) => {
-                    *patience = delays(&PULL_AGAIN);
-                    if !self.deliver(message).await {
-                        return Left::Finished;
-                    }
+            let message = match stop.run_until_cancelled(pull.next()).await {
+                None => return Left::Finished,
+                Some(Err(error)) => return Left::Failed(error),
+                Some(Ok(message)) => message,
+            };
+            if let Some(message) = message {
+                *patience = delays(&PULL_AGAIN);
+                if !self.deliver(message).await {
+                    return Left::Finished;
                 }
-                Ok(Some(Err(error))) => return Left::Failed(error.into()),
-                Ok(None) => return Left::Failed(anyhow::anyhow!("pull subscription ended")),
-                Err(_silence) => match is_stalled(&consumer).await {
+                quiet_since = Instant::now();
+            } else if quiet_since.elapsed() >= WATCHDOG {
+                match is_stalled(consumer).await {
                     Ok(false) => *patience = delays(&PULL_AGAIN),
                     Ok(true) => return Left::Failed(anyhow::anyhow!("messages wait but none is delivered")),
                     Err(error) => return Left::Failed(error),
-                },
+                }
+                quiet_since = Instant::now();
             }
         }
     }
 
-    async fn subscribe(&self) -> anyhow::Result<(PullConsumer, pull::Stream)> {
+    async fn subscribe(&self) -> anyhow::Result<(PullConsumer, Pull)> {
         let (name, stream) = (
             self.subject.consumer_name(),
             self.topology.stream_name(self.subject),
@@ -135,16 +149,8 @@ impl Fetcher {
             .get_consumer_from_stream(&name, &stream)
             .await
             .context("no consumer")?;
-        let messages = consumer
-            .stream()
-            .max_messages_per_batch(BUFFER_MESSAGES)
-            .max_bytes_per_batch(PULL_BYTES)
-            .expires(PULL_EXPIRES)
-            .heartbeat(HEARTBEAT)
-            .messages()
-            .await
-            .context("cannot pull")?;
-        Ok((consumer, messages))
+        let pull = Pull::begin(&self.jetstream, &consumer).await?;
+        Ok((consumer, pull))
     }
 
     /// `false` when the loop behind the channel has ended.
@@ -176,7 +182,13 @@ impl Fetcher {
             acker,
             _room: room,
         };
-        self.arrivals.send(arrived).await.is_ok()
+        let Err(refused) = self.arrivals.send(arrived).await else {
+            return true;
+        };
+        if let Err(error) = refused.0.acker.ack_with(AckKind::Nak(None)).await {
+            tracing::warn!(error, "cannot give a message back");
+        }
+        false
     }
 }
 

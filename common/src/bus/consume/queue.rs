@@ -97,6 +97,7 @@ mod tests {
             record,
             reply_to: None,
             deliveries: 1,
+            arrived: Instant::now(),
         };
         Item {
             origin: Origin {

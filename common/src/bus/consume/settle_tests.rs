@@ -87,6 +87,7 @@ fn batch(records: impl IntoIterator<Item = u32>) -> Batch<u32> {
                     record,
                     reply_to: None,
                     deliveries: 1,
+                    arrived: tokio::time::Instant::now(),
                 },
                 Origin {
                     holding: Holding::of(1),

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::bus::reply::Reply;
@@ -21,6 +22,8 @@ pub struct Delivered<R> {
     pub reply_to: Option<Arc<str>>,
     /// How often JetStream has delivered its message, this time included.
     pub deliveries: u32,
+    /// When this delivery came in. What waits is counted from here: it matters to nobody's clock but ours.
+    pub arrived: Instant,
 }
 
 /// What a step decided about one record.

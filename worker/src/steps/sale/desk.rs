@@ -5,7 +5,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chrono::{DateTime, Utc};
 use common::domain::ids::{CustomerId, EventId, PartnerId, ProgramId, ReferralLinkId};
 use common::domain::sale::{
     LinkOwner, ProgramTerms, Recording, SaleCustomer, SaleDecision, SaleFacts, SaleRefusal, Subscription,
@@ -21,7 +20,7 @@ use common::storage::subscriptions::{self, SubscriptionKey};
 use common::storage::{StorageResult, links};
 use sqlx::PgConnection;
 
-use crate::customer_lookup::{Found, KeyBindings, WAIT_FOR_CLICK};
+use crate::customer_lookup::{Found, KeyBindings};
 
 pub enum Judged {
     /// Its click may still be on its way.
@@ -97,15 +96,15 @@ impl Desk {
     }
 
     /// `may_wait`: for what the record refers to and is not there.
-    pub fn judge(&mut self, record: &SaleRecord, found: Found, may_wait: bool, now: DateTime<Utc>) -> Judged {
+    pub fn judge(&mut self, record: &SaleRecord, found: Found, may_wait: bool) -> Judged {
         let first_payment_missing = record.sale.is_recurring
             && subscription_key(record).is_some_and(|key| !self.subscriptions.contains_key(&key));
         if may_wait && first_payment_missing {
             return Judged::FirstPaymentMissing;
         }
         let customer = match found {
-            Found::NotYet if now - record.sold_at < WAIT_FOR_CLICK => return Judged::NotYet,
-            Found::NotYet | Found::Missing => None,
+            Found::NotYet => return Judged::NotYet,
+            Found::Missing => None,
             Found::Customer(found) => {
                 let key = record.sale.customer_key.as_ref();
                 self.customers

@@ -1,0 +1,179 @@
+//! One pull subscription: requests that wait at the server, and what it sends for them.
+//!
+//! The client library has a stream for this, and dropping it drops whatever the server has sent and nobody has read: every
+//! such message is missing until its acknowledgement times out, which is longer than callers wait. Here the end of a
+//! subscription gives back what came until then ([`Pull::finish`]).
+//!
+//! Bounds: [`MESSAGES`] and [`BYTES`] a request. The next one is made when half of them are left, so that the server never
+//! waits for us, and no more than two of them are outstanding.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::jetstream::{AckKind, Context, Message};
+use async_nats::{HeaderMap, StatusCode, Subscriber};
+use futures::StreamExt;
+use serde_json::json;
+use tokio::time::{Instant, timeout};
+
+pub(super) const MESSAGES: usize = 512;
+
+/// Bytes the server may send ahead; well above the largest message, or that one would never be sent.
+const BYTES: usize = 2 << 20;
+
+const EXPIRES: Duration = Duration::from_secs(30);
+
+/// The server says so often that it has nothing.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// The longest that [`Pull::next`] waits.
+const GLANCE: Duration = Duration::from_millis(250);
+
+/// For what was sent before the end to arrive.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+pub(super) struct Pull {
+    jetstream: Context,
+    /// Where requests go, and where messages come in.
+    next: String,
+    inbox: String,
+    subscriber: Subscriber,
+    /// Asked for, and neither sent nor given up.
+    messages: usize,
+    bytes: usize,
+    heard: Instant,
+    connects: u64,
+}
+
+impl Pull {
+    pub(super) async fn begin(jetstream: &Context, consumer: &PullConsumer) -> anyhow::Result<Self> {
+        let client = jetstream.client();
+        let info = consumer.cached_info();
+        let inbox = client.new_inbox();
+        Ok(Self {
+            next: format!("$JS.API.CONSUMER.MSG.NEXT.{}.{}", info.stream_name, info.name),
+            subscriber: client
+                .subscribe(inbox.clone())
+                .await
+                .context("cannot subscribe")?,
+            inbox,
+            messages: 0,
+            bytes: 0,
+            heard: Instant::now(),
+            connects: connects(jetstream),
+            jetstream: jetstream.clone(),
+        })
+    }
+
+    /// `None` when nothing came for a moment. An error ends the subscription.
+    ///
+    /// Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> anyhow::Result<Option<Message>> {
+        loop {
+            self.ask().await?;
+            match timeout(GLANCE, self.subscriber.next()).await {
+                Ok(Some(message)) => {
+                    self.heard = Instant::now();
+                    if let Some(message) = self.take(message)? {
+                        return Ok(Some(message));
+                    }
+                }
+                Ok(None) => bail!("pull subscription ended"),
+                // Another server, or the same with an empty store: it knows of no request of ours.
+                Err(_) if connects(&self.jetstream) != self.connects => bail!("the connection was renewed"),
+                Err(_) if self.heard.elapsed() > 2 * HEARTBEAT => bail!("the server fell silent"),
+                Err(_) => return Ok(None),
+            }
+        }
+    }
+
+    async fn ask(&mut self) -> anyhow::Result<()> {
+        if self.messages > MESSAGES / 2 && self.bytes > BYTES / 2 {
+            return Ok(());
+        }
+        let request = json!({
+            "batch": MESSAGES, "max_bytes": BYTES, "expires": EXPIRES.as_nanos(), "idle_heartbeat": HEARTBEAT.as_nanos(),
+        });
+        self.jetstream
+            .client()
+            .publish_with_reply(self.next.clone(), self.inbox.clone(), request.to_string().into())
+            .await
+            .context("cannot pull")?;
+        self.messages += MESSAGES;
+        self.bytes += BYTES;
+        Ok(())
+    }
+
+    /// `None` of what the server says of a request.
+    fn take(&mut self, message: async_nats::Message) -> anyhow::Result<Option<Message>> {
+        let description = message.description.as_deref().unwrap_or_default();
+        match message.status {
+            None | Some(StatusCode::OK) => {
+                self.settle(1, message.length);
+                return Ok(Some(Message {
+                    message,
+                    context: self.jetstream.clone(),
+                }));
+            }
+            Some(StatusCode::IDLE_HEARTBEAT) => {}
+            Some(StatusCode::TIMEOUT | StatusCode::REQUEST_TERMINATED) if !is_final(description) => {
+                let left = |header, all| left(message.headers.as_ref(), header).unwrap_or(all);
+                self.settle(
+                    left("Nats-Pending-Messages", MESSAGES),
+                    left("Nats-Pending-Bytes", BYTES),
+                );
+            }
+            Some(status) => bail!("pull refused: {status} {description}"),
+        }
+        Ok(None)
+    }
+
+    fn settle(&mut self, messages: usize, bytes: usize) {
+        self.messages = self.messages.saturating_sub(messages);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    /// Gives back what was sent until the server heard of the end.
+    pub(super) async fn finish(mut self) {
+        if let Err(error) = self.subscriber.drain().await {
+            tracing::debug!(%error, "cannot drain a pull subscription");
+        }
+        while let Ok(Some(message)) = timeout(LAST_WORDS, self.subscriber.next()).await {
+            if let Ok(Some(message)) = self.take(message) {
+                give_back(&message).await;
+            }
+        }
+        if let Err(error) = self.jetstream.client().flush().await {
+            tracing::debug!(%error, "cannot flush");
+        }
+    }
+}
+
+/// For others, at once.
+async fn give_back(message: &Message) {
+    if let Err(error) = message.ack_with(AckKind::Nak(None)).await {
+        tracing::warn!(error, "cannot give a message back");
+    }
+}
+
+/// How often the connection was made so far.
+fn connects(jetstream: &Context) -> u64 {
+    let statistics = jetstream.client().statistics();
+    statistics.connects.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// The same request would be refused again.
+fn is_final(description: &str) -> bool {
+    [
+        "Consumer Deleted",
+        "Consumer is push based",
+        "Exceeded MaxRequest",
+    ]
+    .iter()
+    .any(|reason| description.starts_with(reason))
+}
+
+fn left(headers: Option<&HeaderMap>, name: &str) -> Option<usize> {
+    headers?.get(name)?.as_str().parse().ok()
+}
