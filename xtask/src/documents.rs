@@ -1,5 +1,5 @@
-//! What the documents name must be there: `docs/contract.md` names an entry of the contract's table or a test for each
-//! rule, and no entry is left out; `docs/architecture.md` names the files a sale walks through; `docs/security.md` and
+//! What the documents name must be there: `docs/contract.md` names an entry of the contract's table, a test or a scene for
+//! each rule, and no entry is left out; `docs/architecture.md` names the files a sale walks through; `docs/security.md` and
 //! `docs/privacy.md` name a defence's file and the test that guards it.
 
 use std::collections::BTreeSet;
@@ -133,6 +133,38 @@ fn the_contract_table_names_every_entry_and_no_other() {
     assert!(missing.is_empty(), "named, but not there: {missing:#?}");
     let left_out: Vec<_> = there.difference(&named).collect();
     assert!(left_out.is_empty(), "there, but not named: {left_out:#?}");
+}
+
+/// `file.test.js: scene`, as the table writes it, on one line.
+fn named_scenes(table: &str) -> Vec<(&str, &str)> {
+    table
+        .lines()
+        .flat_map(|line| line.split('`').skip(1).step_by(2))
+        .filter_map(|code| code.split_once(".test.js: "))
+        .collect()
+}
+
+#[test]
+fn every_scene_of_the_browser_script_that_is_named_is_played() {
+    let table = fs::read_to_string(root().join("docs/contract.md")).unwrap();
+    let named = named_scenes(&table);
+    assert!(named.len() > 10, "{}", named.len());
+    let is_played = |file: &str, scene: &str| {
+        let path = root().join(format!("web/tracker/test/{file}.test.js"));
+        let played = ['\'', '`'].map(|quote| format!("scene({quote}{scene}{quote},"));
+        fs::read_to_string(path).is_ok_and(|text| played.iter().any(|call| text.contains(call)))
+    };
+    let missing: Vec<_> = named
+        .iter()
+        .filter(|(file, scene)| !is_played(file, scene))
+        .collect();
+    assert!(missing.is_empty(), "named, but not there: {missing:#?}");
+}
+
+#[test]
+fn scenes_are_told_by_file_and_name() {
+    let table = "| One | `a.test.js: this is so`, `b.test.js: that, too` |\n- `c.rs::d`";
+    assert_eq!(named_scenes(table), [("a", "this is so"), ("b", "that, too")]);
 }
 
 #[test]

@@ -32,10 +32,13 @@ mod python;
 mod rebuilt;
 mod servers;
 mod services;
+mod snippets;
 mod sqlx;
 mod stop;
 mod test;
+mod tracker;
 mod walk;
+mod whole_service;
 
 use std::process::ExitCode;
 

@@ -12,7 +12,10 @@ use crate::oracles;
 use crate::process::{self, Running};
 use crate::progress::{Step, note};
 use crate::servers::{Servers, postgres, provide};
+use crate::snippets;
 use crate::stop::stop_area;
+use crate::tracker::Tracker;
+use crate::whole_service::with_whole_service;
 
 /// Returns the test runner's own exit code.
 pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) -> Result<ExitCode> {
@@ -53,7 +56,13 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
     step.done("passed");
     // A filter means it for one test by name.
     if args.is_empty() {
-        conformance::check(checkout, &area, &servers, &mut running, interrupt)?;
+        let tracker = Tracker::provide(checkout, interrupt)?;
+        tracker.check_alone(interrupt)?;
+        with_whole_service(checkout, &area, &servers, &mut running, interrupt, |service| {
+            tracker.check_with(service, interrupt)?;
+            snippets::check(checkout, service, interrupt)?;
+            conformance::check(checkout, service, interrupt)
+        })?;
         drop(running);
         return few_rounds_of_chaos(checkout, interrupt);
     }

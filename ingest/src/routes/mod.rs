@@ -25,6 +25,7 @@ mod retired;
 mod sale;
 mod test_event;
 mod test_mode;
+mod tracker_script;
 
 use axum::Router;
 use axum::response::{IntoResponse, Response};
@@ -136,6 +137,7 @@ pub fn router(app: App, proxies: &TrustedProxies) -> Router {
         .route("/openapi.json", get(openapi::openapi_json))
         .route("/docs", get(docs::docs))
         .route("/docs.js", get(docs::script))
+        .route("/js/tracker.js", get(tracker_script::script))
         .route("/cli/login", get(cli::page::page))
         .route("/cli/login.js", get(cli::page::script))
         .route("/cli/login.css", get(cli::page::style))

@@ -67,6 +67,7 @@ mod subscriptions;
 mod talkative;
 mod test_chain;
 mod test_mode;
+mod tracker_script;
 mod visitors;
 mod webhooks;
 mod window;

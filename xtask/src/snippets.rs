@@ -1,0 +1,214 @@
+//! The server examples of `docs/integrate.md`, run as they stand there against the service: each in its language where that
+//! is on this machine, with what a program around it would know put before it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::area::Checkout;
+use crate::interrupt::Interrupt;
+use crate::process::{self, find_all};
+use crate::progress::{Step, note};
+use crate::whole_service::WholeService;
+
+const PAGE: &str = "docs/integrate.md";
+
+/// How an example is run. It finds its click id, customer and order in the environment.
+struct Language {
+    heading: &'static str,
+    /// What runs it, and what it runs in turn.
+    programs: &'static [&'static str],
+    arguments: &'static [&'static str],
+    file: &'static str,
+    /// In the example's own file, before it.
+    before: &'static str,
+    /// A second file, and what is in it: the program is given this one instead.
+    around: Option<(&'static str, &'static str)>,
+}
+
+const LANGUAGES: [Language; 5] = [
+    Language {
+        heading: "curl",
+        programs: &["sh", "curl"],
+        arguments: &["-eu"],
+        file: "curl.sh",
+        before: "",
+        around: None,
+    },
+    Language {
+        heading: "Node",
+        programs: &["node"],
+        arguments: &[],
+        file: "node.mjs",
+        before: "const { CLICK_ID, CUSTOMER_KEY, ORDER_ID } = process.env
+const cookies = { tracker_click_id: CLICK_ID }
+const user = { id: CUSTOMER_KEY, email: 'jane@shop.example' }
+const order = { id: ORDER_ID }
+",
+        around: None,
+    },
+    Language {
+        heading: "Python",
+        programs: &["python3"],
+        arguments: &[],
+        file: "python.py",
+        before: "import os
+from types import SimpleNamespace
+cookies = {'tracker_click_id': os.environ['CLICK_ID']}
+user = SimpleNamespace(id=os.environ['CUSTOMER_KEY'], email='jane@shop.example')
+order = SimpleNamespace(id=os.environ['ORDER_ID'])
+",
+        around: None,
+    },
+    Language {
+        heading: "Go",
+        programs: &["go"],
+        arguments: &["run", "example.go"],
+        file: "example.go",
+        before: "",
+        around: Some((
+            "main.go",
+            "package main
+
+import \"os\"
+
+func main() {
+	for _, err := range []error{
+		signedUp(os.Getenv(\"CLICK_ID\"), os.Getenv(\"CUSTOMER_KEY\"), \"jane@shop.example\"),
+		paid(os.Getenv(\"ORDER_ID\"), os.Getenv(\"CUSTOMER_KEY\"), 4900),
+		refunded(os.Getenv(\"ORDER_ID\")),
+	} {
+		if err != nil {
+			panic(err)
+		}
+	}
+}
+",
+        )),
+    },
+    Language {
+        heading: "PHP",
+        programs: &["php"],
+        arguments: &[],
+        file: "example.php",
+        before: "",
+        around: Some((
+            "around.php",
+            "<?php
+$_COOKIE['tracker_click_id'] = getenv('CLICK_ID');
+$user = (object) ['id' => getenv('CUSTOMER_KEY'), 'email' => 'jane@shop.example'];
+$order = (object) ['id' => getenv('ORDER_ID')];
+require __DIR__ . '/example.php';
+",
+        )),
+    },
+];
+
+/// Fails when an example does, or when the service has not recorded what it should have sent.
+pub(crate) fn check(checkout: &Checkout, service: &WholeService, interrupt: &Interrupt) -> Result<()> {
+    let page = fs::read_to_string(checkout.root.join(PAGE))?;
+    let step = Step::start(format_args!("Running the examples of {PAGE}"));
+    let mut ran = Vec::new();
+    for language in &LANGUAGES {
+        let code = example(&page, language.heading)
+            .with_context(|| format!("{PAGE} has no example under {}", language.heading))?;
+        let found: Option<Vec<_>> = language
+            .programs
+            .iter()
+            .map(|program| find_all(program).into_iter().next())
+            .collect();
+        let Some(program) = found.as_ref().and_then(|found| found.first()) else {
+            note(format_args!(
+                "SKIPPED: {} ({} is not on this machine)",
+                language.heading,
+                language.programs.join(" or ")
+            ));
+            continue;
+        };
+        interrupt.check()?;
+        let dir = checkout.target_dir().join("snippets").join(language.heading);
+        run(language, code, program, &dir, service)
+            .with_context(|| format!("the example for {} failed", language.heading))?;
+        ran.push(language.heading);
+    }
+    step.done(format_args!("{} work", ran.join(", ")));
+    Ok(())
+}
+
+/// The first block of code under a heading.
+fn example<'a>(page: &'a str, heading: &str) -> Option<&'a str> {
+    let (_, section) = page.split_once(&format!("\n### {heading}\n"))?;
+    let section = section.split("\n#").next()?;
+    let (_, block) = section.split_once("\n```")?;
+    let (_, code) = block.split_once('\n')?;
+    code.split("\n```").next()
+}
+
+fn run(language: &Language, code: &str, program: &Path, dir: &Path, service: &WholeService) -> Result<()> {
+    let customer = format!("customer of {}", language.heading);
+    let order = format!("order of {}", language.heading);
+    let key = service.demo("DEMO_API_KEY")?;
+    fs::create_dir_all(dir)?;
+    fs::write(dir.join(language.file), format!("{}{code}\n", language.before))?;
+    let mut command = Command::new(program);
+    command
+        .current_dir(dir)
+        .args(language.arguments)
+        .env("TRACKER_URL", service.ingest.url())
+        .env("TRACKER_API_KEY", key)
+        .env("CLICK_ID", service.click()?)
+        .env("CUSTOMER_KEY", &customer)
+        .env("ORDER_ID", &order);
+    match language.around {
+        Some((file, text)) => {
+            fs::write(dir.join(file), text)?;
+            command.arg(file);
+        }
+        None => {
+            command.arg(language.file);
+        }
+    }
+    let printed = process::output(&mut command)?;
+    ensure!(!printed.contains("error"), "it was refused: {printed}");
+    // Everything that happened can be told by what happens to a sale of the same name, and to a further refund.
+    let sale = format!(r#"{{"transaction_id":"{order}","amount_cents":4900,"customer_key":"{customer}"}}"#);
+    expect(&service.post("sale", &sale)?, "HTTP/1.1 409")?;
+    let refund = format!(r#"{{"transaction_id":"{order}"}}"#);
+    expect(
+        &service.post("refund", &refund)?,
+        r#""reason":"already reversed""#,
+    )
+}
+
+fn expect(answer: &str, part: &str) -> Result<()> {
+    if !answer.contains(part) {
+        bail!("the service was to answer {part}, and answered {answer}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_an_example_for_every_language() {
+        let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(PAGE)).unwrap();
+        for language in &LANGUAGES {
+            let code = example(&page, language.heading).unwrap_or_default();
+            for word in ["lead", "sale", "refund", "TRACKER_API_KEY"] {
+                assert!(code.contains(word), "{}: {word}", language.heading);
+            }
+        }
+    }
+
+    #[test]
+    fn an_example_is_the_first_block_under_its_heading() {
+        let page = "## Server\n\n### One\n\ntext\n\n```sh\nfirst\n\nline\n```\n\n```\nsecond\n```\n### Two\n\nnone\n\n## Other\n```\nx\n```\n";
+        assert_eq!(example(page, "One"), Some("first\n\nline"));
+        assert_eq!(example(page, "Two"), None);
+        assert_eq!(example(page, "Three"), None);
+    }
+}

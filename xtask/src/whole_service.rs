@@ -1,0 +1,148 @@
+//! A fresh service on the test's servers, with a demo program: for checks that call it from outside.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::area::{Area, Checkout};
+use crate::env_file::EnvFile;
+use crate::interrupt::Interrupt;
+use crate::keys::{self, random_hex};
+use crate::process::{self, Running};
+use crate::servers::Servers;
+use crate::servers::postgres::Postgres;
+use crate::services::{self, INGEST, Service};
+use crate::sqlx::with_database;
+
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+pub(crate) struct WholeService<'a> {
+    pub(crate) ingest: Service,
+    /// What the seeding printed: `DEMO_API_KEY` and its like.
+    pub(crate) demo_env: EnvFile,
+    pub(crate) postgres: &'a Postgres,
+    pub(crate) database_url: String,
+}
+
+impl WholeService<'_> {
+    pub(crate) fn demo(&self, name: &str) -> Result<&str> {
+        self.demo_env
+            .get(name)
+            .with_context(|| format!("no {name} was seeded"))
+    }
+
+    /// A click through a link of the demo program; its click_id.
+    pub(crate) fn click(&self) -> Result<String> {
+        let code = self.demo("DEMO_AFF_A")?;
+        let body = format!(r#"{{"affiliate_url":"https://shop.example/?aff={code}"}}"#);
+        let answer = self.post("click", &body)?;
+        answer
+            .split_once(r#""click_id":""#)
+            .and_then(|(_, rest)| rest.split('"').next())
+            .map(str::to_owned)
+            .with_context(|| format!("no click_id in {answer}"))
+    }
+
+    /// The whole answer to a tracking request with the demo program's key.
+    pub(crate) fn post(&self, noun: &str, body: &str) -> Result<String> {
+        let key = self.demo("DEMO_API_KEY")?;
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.ingest.port))?;
+        stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+        write!(
+            stream,
+            "POST /api/v1/track/{noun} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+}
+
+/// Starts one on a database of its own, and drops that when `checks` are done with it.
+pub(crate) fn with_whole_service(
+    checkout: &Checkout,
+    area: &Area,
+    servers: &Servers,
+    running: &mut Running,
+    interrupt: &Interrupt,
+    checks: impl FnOnce(&WholeService) -> Result<()>,
+) -> Result<()> {
+    let postgres = servers
+        .postgres
+        .as_ref()
+        .context("checks of the running service need psql on this machine")?;
+    let database = format!("whole_{}", random_hex::<8>()?);
+    postgres.create_database(&servers.database_url, &database)?;
+    let database_url = with_database(&servers.database_url, &database)?;
+    let env = service_env(area, servers, &database_url, &database)?;
+    let checked = start(checkout, area, &env, running, interrupt).and_then(|(ingest, demo)| {
+        checks(&WholeService {
+            ingest,
+            demo_env: demo,
+            postgres,
+            database_url,
+        })
+    });
+    // The server may be somebody else's: nothing of ours stays there, also after a failure.
+    let dropped = postgres.query(
+        &servers.database_url,
+        &format!("DROP DATABASE {database} WITH (FORCE)"),
+    );
+    checked?;
+    dropped.map(|_| ())
+}
+
+/// Of services on a database and streams of their own, without limits.
+pub(crate) fn service_env(
+    area: &Area,
+    servers: &Servers,
+    database_url: &str,
+    prefix: &str,
+) -> Result<EnvFile> {
+    let mut env = keys::read_or_create(area)?;
+    env.set_all(servers.urls());
+    env.set("DATABASE_URL", database_url);
+    env.set("STREAM_PREFIX", prefix);
+    env.set("STREAM_MAX_BYTES", (64 << 20).to_string());
+    for limit in [
+        "CLICK_LIMIT",
+        "LEAD_LIMIT",
+        "SALE_REFUND_LIMIT",
+        "READINESS_LIMIT",
+        "CLI_LIMIT",
+        "CHAIN_LIMIT",
+        "SIGN_IN_LIMIT",
+    ] {
+        env.set(limit, "1000000");
+    }
+    Ok(env)
+}
+
+/// Migrates, seeds and starts; returns the ingest and the demo program's variables.
+fn start(
+    checkout: &Checkout,
+    area: &Area,
+    env: &EnvFile,
+    running: &mut Running,
+    interrupt: &Interrupt,
+) -> Result<(Service, EnvFile)> {
+    let ctl = |command: &str| {
+        let mut ctl = Command::new(checkout.bin_dir.join("ctl"));
+        ctl.env_remove("DEMO_API_KEY").envs(env.iter()).arg(command);
+        process::output(&mut ctl)
+    };
+    ctl("migrate")?;
+    let demo = EnvFile::parse(&ctl("seed-demo")?);
+    let services = services::start(checkout, area, env, running)?;
+    services::wait_until_ready(&services, area, running, interrupt)?;
+    let ingest = services
+        .into_iter()
+        .find(|service| service.name == INGEST)
+        .context("the ingest is missing")?;
+    Ok((ingest, demo))
+}
