@@ -7,11 +7,10 @@
 //! A batch is whatever arrived while the one before was being claimed, at most [`MAX_RECORDS`]. All of it runs in tasks of
 //! its own: a caller that hangs up cancels nothing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use common::bus::publish::Publisher;
-use common::runtime::batch::{Batcher, Bounds, SubmitError};
+use common::runtime::batch::{BatchError, Batcher, Bounds};
 use common::runtime::crash_point::crash_point;
 use common::runtime::lifecycle::Lifecycle;
 use common::runtime::retry::{RetryPolicy, retry};
@@ -50,14 +49,8 @@ pub enum Claimed {
     Taken,
 }
 
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum ClaimError {
-    #[error(transparent)]
-    Submit(#[from] SubmitError),
-    /// The statement failed; whether it committed is unknown.
-    #[error("claiming failed: {0}")]
-    Storage(Arc<StorageError>),
-}
+/// When claiming failed, whether it committed is unknown.
+pub type ClaimError = BatchError<StorageError>;
 
 #[derive(Debug, Clone)]
 pub struct Claims(Batcher<ClaimRequest, Result<Claimed, ClaimError>>);
@@ -107,8 +100,7 @@ async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<Cl
     let won = match retry(&RETRY, attempt, StorageError::is_transient).await {
         Ok(won) => won,
         Err(error) => {
-            let error = ClaimError::Storage(Arc::new(error));
-            return claims.iter().map(|_| Err(error.clone())).collect();
+            return vec![Err(ClaimError::failed(error)); claims.len()];
         }
     };
     crash_point("ingest.after_claim");

@@ -5,7 +5,6 @@ use std::time::Duration;
 use common::bus::publish::{PublishError, Publisher};
 use common::bus::reply::{ReplyInbox, Waiter};
 use common::domain::ids::EventId;
-use common::runtime::batch::SubmitError;
 use common::runtime::crash_point::crash_point;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -129,8 +128,9 @@ fn not_published(error: PublishError, failed: &'static str) -> ApiError {
 }
 
 fn not_claimed(error: ClaimError, failed: &'static str) -> ApiError {
-    match error {
-        ClaimError::Submit(SubmitError::Overloaded) => ApiError::Overloaded,
-        error => ApiError::internal(failed, error),
+    if error.is_overload() {
+        ApiError::Overloaded
+    } else {
+        ApiError::internal(failed, error)
     }
 }

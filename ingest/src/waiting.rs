@@ -8,8 +8,8 @@
 //! A place is taken when a request has been read and understood, never before: somebody who sends slowly holds none.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use common::runtime::shed::Shed;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::ApiError;
@@ -19,8 +19,7 @@ use crate::error::ApiError;
 pub struct Places {
     noun: &'static str,
     free: Arc<Semaphore>,
-    /// Callers shed so far. The log hears of the first, the second, the fourth and so on: a flood floods no log.
-    shed: Arc<AtomicU64>,
+    shed: Arc<Shed>,
 }
 
 /// A place in the queue, for as long as it is held.
@@ -41,8 +40,7 @@ impl Places {
     /// Nothing of a request that gets no place has happened.
     pub fn take(&self) -> Result<Place, ApiError> {
         let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() else {
-            let shed = self.shed.fetch_add(1, Ordering::Relaxed) + 1;
-            if shed.is_power_of_two() {
+            if let Some(shed) = self.shed.one_more() {
                 tracing::warn!(noun = self.noun, shed, "as many callers wait as may: shedding");
             }
             return Err(ApiError::Overloaded);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use common::domain::ids::ProgramId;
 use common::domain::processor::{ProcessorId, WebhookSecret};
 use common::domain::sealed::SealingKeys;
-use common::runtime::batch::{Batcher, Bounds, SubmitError};
+use common::runtime::batch::{BatchError, Batcher, Bounds};
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
 use common::runtime::retry::retry;
@@ -31,21 +31,7 @@ pub struct OwnEndpoint {
     pub secrets: Arc<[WebhookSecret]>,
 }
 
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum LookupError {
-    #[error(transparent)]
-    Submit(#[from] SubmitError),
-    #[error("looking up a connection failed: {0}")]
-    Storage(Arc<StorageError>),
-}
-
-impl From<StorageError> for LookupError {
-    fn from(error: StorageError) -> Self {
-        Self::Storage(Arc::new(error))
-    }
-}
-
-type Found = Result<Option<OwnEndpoint>, LookupError>;
+type Found = Result<Option<OwnEndpoint>, BatchError<StorageError>>;
 
 #[derive(Debug, Clone)]
 pub struct Endpoints(Batcher<ProgramId, Found>);
@@ -86,13 +72,13 @@ async fn look_up(pool: PgPool, keys: Arc<SealingKeys>, clock: Clock, asked: Vec<
     };
     let found = match retry(&RETRY, look, StorageError::is_transient).await {
         Ok(found) => found,
-        Err(error) => return vec![Err(error.into()); asked.len()],
+        Err(error) => return vec![Err(BatchError::failed(error)); asked.len()],
     };
     let endpoints: BTreeMap<ProgramId, Found> = found
         .into_iter()
         .map(|(program_id, connection)| {
             let endpoint = connection.and_then(|connection| open(connection, &keys, program_id, &clock));
-            (program_id, endpoint.map(Some).map_err(LookupError::from))
+            (program_id, endpoint.map(Some).map_err(BatchError::failed))
         })
         .collect();
     let of = |program_id| endpoints.get(program_id).cloned().unwrap_or(Ok(None));

@@ -5,10 +5,9 @@
 //! what is new, packed → **answer**. A batch is whatever arrived while the one before was on its way, within the bounds below.
 //! All of it runs in a task of its own: a sender that hangs up cancels nothing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use common::runtime::batch::{Batcher, Bounds, SubmitError};
+use common::runtime::batch::{BatchError, Batcher, Bounds};
 use common::runtime::crash_point::crash_point;
 use common::runtime::lifecycle::Lifecycle;
 use common::runtime::retry::{RetryPolicy, retry};
@@ -40,17 +39,11 @@ pub struct Arrival {
     pub records: Records,
 }
 
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum ReceiveError {
-    #[error(transparent)]
-    Submit(#[from] SubmitError),
-    /// A statement failed; whether all of it committed is unknown.
-    #[error("storing events failed: {0}")]
-    Storage(Arc<StorageError>),
-}
+/// When storing failed, whether it committed is unknown.
+pub type Received = Result<(), BatchError<StorageError>>;
 
 #[derive(Debug, Clone)]
-pub struct Inbox(Batcher<Vec<Arrival>, Result<(), ReceiveError>>);
+pub struct Inbox(Batcher<Vec<Arrival>, Received>);
 
 impl Inbox {
     pub fn start(pool: PgPool, streams: Streams, lifecycle: &Lifecycle) -> Self {
@@ -72,16 +65,12 @@ impl Inbox {
     }
 
     /// Returns once what one request brought is durable, all of it or nothing.
-    pub async fn receive(&self, arrivals: Vec<Arrival>) -> Result<(), ReceiveError> {
+    pub async fn receive(&self, arrivals: Vec<Arrival>) -> Received {
         self.0.submit(arrivals).await?
     }
 }
 
-async fn store_and_publish(
-    pool: PgPool,
-    streams: Streams,
-    requests: Vec<Vec<Arrival>>,
-) -> Vec<Result<(), ReceiveError>> {
+async fn store_and_publish(pool: PgPool, streams: Streams, requests: Vec<Vec<Arrival>>) -> Vec<Received> {
     let answers = requests.len();
     let (events, records): (Vec<NewProcessorEvent>, Vec<Records>) = requests
         .into_iter()
@@ -96,7 +85,7 @@ async fn store_and_publish(
             crash_point("webhook-consumer.before_answer");
             vec![Ok(()); answers]
         }
-        Err(error) => vec![Err(ReceiveError::Storage(Arc::new(error))); answers],
+        Err(error) => vec![Err(BatchError::failed(error)); answers],
     }
 }
 

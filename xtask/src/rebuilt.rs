@@ -74,10 +74,10 @@ pub(crate) fn run(
     process::run(&mut cargo, interrupt)?;
     step.done("built");
     let program = bin_dir.join("xtask");
-    let mut built = Command::new(&program);
-    built
+    let mut command = Command::new(&program);
+    command
         .arg(build.command)
         .args(&options.args)
         .current_dir(env::current_dir()?);
-    Err(built.exec()).with_context(|| format!("cannot start {}", program.display()))
+    Err(command.exec()).with_context(|| format!("cannot start {}", program.display()))
 }

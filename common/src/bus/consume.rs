@@ -28,6 +28,8 @@
 mod fetch;
 mod intake;
 mod ledger;
+#[cfg(test)]
+mod pace_tests;
 mod pull;
 mod queue;
 mod schedule;
@@ -362,12 +364,14 @@ impl<S: Step> Consumer<S> {
 
     /// Others need not wait until the acknowledgements run out of time.
     async fn hand_back(mut self) {
-        self.incoming.close();
-        for acker in self.ledger.release_all() {
-            acknowledge(&acker, AckKind::Nak(None)).await;
-        }
+        // Not before the fetcher has ended: what is given back while it pulls comes straight back to us.
+        let mut ackers: Vec<Acker> = Vec::new();
         while let Some(arrived) = self.incoming.recv().await {
-            acknowledge(&arrived.acker, AckKind::Nak(None)).await;
+            ackers.push(arrived.acker);
+        }
+        ackers.extend(self.ledger.release_all());
+        for acker in ackers {
+            acknowledge(&acker, AckKind::Nak(None)).await;
         }
         if let Err(error) = self.work.client.flush().await {
             tracing::debug!(%error, "cannot flush");

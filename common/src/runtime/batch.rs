@@ -48,6 +48,37 @@ pub enum SubmitError {
     Closed,
 }
 
+/// Why a request of a batch that may fail was not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError<E> {
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// The batch ran and failed. What of it took effect is the error's to say.
+    #[error("batch failed: {0}")]
+    Failed(Arc<E>),
+}
+
+impl<E> BatchError<E> {
+    pub fn failed(error: E) -> Self {
+        Self::Failed(Arc::new(error))
+    }
+
+    /// Nothing was done, for want of room.
+    pub const fn is_overload(&self) -> bool {
+        matches!(self, Self::Submit(SubmitError::Overloaded))
+    }
+}
+
+/// Whatever the error is: it is shared.
+impl<E> Clone for BatchError<E> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Submit(error) => Self::Submit(*error),
+            Self::Failed(error) => Self::Failed(Arc::clone(error)),
+        }
+    }
+}
+
 /// A handle to submit requests with; the batcher drains and ends when the last one is dropped.
 pub struct Batcher<Req, Res> {
     queue: mpsc::Sender<Queued<Req, Res>>,
@@ -321,7 +352,9 @@ mod tests {
         }
     }
 
-    fn submit(stage: &Stage, request: usize) -> tokio::task::JoinHandle<Result<usize, SubmitError>> {
+    type Submitted = tokio::task::JoinHandle<Result<usize, SubmitError>>;
+
+    fn submit(stage: &Stage, request: usize) -> Submitted {
         let batcher = stage.batcher.clone();
         tokio::spawn(async move { batcher.submit(request).await })
     }
@@ -375,17 +408,19 @@ mod tests {
         assert_eq!(batches, [4, 5, 6, 50, 1, 1, 1, 1]);
     }
 
-    #[tokio::test]
-    async fn a_batch_waits_until_it_is_as_large_as_the_one_before() {
-        let bounds = Bounds {
-            in_flight: 2,
-            ..BOUNDS
-        };
-        let mut stage = stage(bounds);
+    /// Batches of one request and of three, both running, and whoever waits for their answers.
+    async fn one_and_then_three(in_flight: usize) -> (Stage, Vec<Submitted>) {
+        let mut stage = stage(Bounds { in_flight, ..BOUNDS });
         let mut all = vec![submit(&stage, 0)];
         assert_eq!(stage.batches.recv().await.unwrap(), [0]);
         all.extend((1..=3).map(|n| submit(&stage, n)));
         assert_eq!(stage.batches.recv().await.unwrap(), [1, 2, 3]);
+        (stage, all)
+    }
+
+    #[tokio::test]
+    async fn a_batch_waits_until_it_is_as_large_as_the_one_before() {
+        let (mut stage, mut all) = one_and_then_three(2).await;
         // Both run. Of the next one's requests the first two wait for the slot, and then for company.
         all.extend((4..=5).map(|n| submit(&stage, n)));
         stage.gate.add_permits(1);
@@ -402,15 +437,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_small_batch_leaves_when_another_ends() {
-        let bounds = Bounds {
-            in_flight: 3,
-            ..BOUNDS
-        };
-        let mut stage = stage(bounds);
-        let mut all = vec![submit(&stage, 0)];
-        assert_eq!(stage.batches.recv().await.unwrap(), [0]);
-        all.extend((1..=3).map(|n| submit(&stage, n)));
-        assert_eq!(stage.batches.recv().await.unwrap(), [1, 2, 3]);
+        let (mut stage, mut all) = one_and_then_three(3).await;
         all.push(submit(&stage, 4));
         settle().await;
         assert!(stage.batches.try_recv().is_err(), "smaller than the one before");

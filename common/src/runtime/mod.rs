@@ -11,4 +11,5 @@ pub mod lifecycle;
 pub mod platform_error;
 pub mod postgres;
 pub mod retry;
+pub mod shed;
 pub mod telemetry;

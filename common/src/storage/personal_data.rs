@@ -112,22 +112,18 @@ async fn letters(
     program_id: ProgramId,
     names: &CustomerNames,
 ) -> StorageResult<Vec<i64>> {
-    let (mut theirs, mut after) = (Vec::new(), 0);
-    loop {
+    let mut search = Search::new(0, program_id, names);
+    while search.goes_on {
         let piece = sqlx::query!(
             "SELECT id, payload FROM dead_letters WHERE id > $1 AND payload <> '' ORDER BY id LIMIT $2",
-            after,
+            search.after,
             PIECE,
         )
         .fetch_all(&mut *connection)
         .await?;
-        let Some(last) = piece.last() else {
-            return Ok(theirs);
-        };
-        after = last.id;
-        let found = piece.iter().filter(|row| names.are_in(&row.payload, program_id));
-        theirs.extend(found.map(|row| row.id));
+        search.look_through(piece.into_iter().map(|row| (row.id, row.payload)));
     }
+    Ok(search.theirs)
 }
 
 async fn claims(
@@ -135,27 +131,21 @@ async fn claims(
     program_id: ProgramId,
     names: &CustomerNames,
 ) -> StorageResult<Vec<String>> {
-    let (mut theirs, mut after) = (Vec::new(), String::new());
-    loop {
+    let mut search = Search::new(String::new(), program_id, names);
+    while search.goes_on {
         let piece = sqlx::query!(
             r#"SELECT transaction_id, payload AS "payload!" FROM transaction_claims
                WHERE program_id = $1 AND state = 'dead' AND payload IS NOT NULL AND transaction_id > $2
                ORDER BY transaction_id LIMIT $3"#,
             program_id.get(),
-            after.as_str(),
+            search.after.as_str(),
             PIECE,
         )
         .fetch_all(&mut *connection)
         .await?;
-        let Some(last) = piece.last() else {
-            return Ok(theirs);
-        };
-        after.clone_from(&last.transaction_id);
-        let found = piece
-            .into_iter()
-            .filter(|row| names.are_in(row.payload.as_bytes(), program_id));
-        theirs.extend(found.map(|row| row.transaction_id));
+        search.look_through(piece.into_iter().map(|row| (row.transaction_id, row.payload)));
     }
+    Ok(search.theirs)
 }
 
 async fn processor_events(
@@ -163,24 +153,53 @@ async fn processor_events(
     program_id: ProgramId,
     names: &CustomerNames,
 ) -> StorageResult<Vec<Uuid>> {
-    let (mut theirs, mut after) = (Vec::new(), Uuid::nil());
-    loop {
+    let mut search = Search::new(Uuid::nil(), program_id, names);
+    while search.goes_on {
         let piece = sqlx::query!(
             r#"SELECT event_id, payload AS "payload!" FROM processor_events
                WHERE program_id = $1 AND payload IS NOT NULL AND event_id > $2 ORDER BY event_id LIMIT $3"#,
             program_id.get(),
-            after,
+            search.after,
             PIECE,
         )
         .fetch_all(&mut *connection)
         .await?;
-        let Some(last) = piece.last() else {
-            return Ok(theirs);
-        };
-        after = last.event_id;
-        let found = piece
-            .iter()
-            .filter(|row| names.are_in(row.payload.as_bytes(), program_id));
-        theirs.extend(found.map(|row| row.event_id));
+        search.look_through(piece.into_iter().map(|row| (row.event_id, row.payload)));
+    }
+    Ok(search.theirs)
+}
+
+/// For records about the customer, piece by piece, in the order of their keys.
+struct Search<'a, K> {
+    program_id: ProgramId,
+    names: &'a CustomerNames,
+    /// The last key that was looked at.
+    after: K,
+    theirs: Vec<K>,
+    /// Until a piece is empty.
+    goes_on: bool,
+}
+
+impl<'a, K: Clone> Search<'a, K> {
+    /// No key comes before `first`.
+    const fn new(first: K, program_id: ProgramId, names: &'a CustomerNames) -> Self {
+        Self {
+            program_id,
+            names,
+            after: first,
+            theirs: Vec::new(),
+            goes_on: true,
+        }
+    }
+
+    fn look_through(&mut self, piece: impl Iterator<Item = (K, impl AsRef<[u8]>)>) {
+        self.goes_on = false;
+        for (key, record) in piece {
+            self.goes_on = true;
+            self.after.clone_from(&key);
+            if self.names.are_in(record.as_ref(), self.program_id) {
+                self.theirs.push(key);
+            }
+        }
     }
 }

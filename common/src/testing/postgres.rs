@@ -4,6 +4,7 @@ use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use super::{free_address, from_environment, unique_name};
 
@@ -43,6 +44,12 @@ impl OwnPostgres {
     /// Of a database in it.
     pub fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Stopping and starting take a while, in which what is tested must go on.
+    pub async fn off_thread(self: &Arc<Self>, act: fn(&Self)) {
+        let server = Arc::clone(self);
+        tokio::task::spawn_blocking(move || act(&server)).await.unwrap();
     }
 
     /// Drops every connection and transaction at once; the next start recovers from the log.

@@ -29,8 +29,8 @@ const QUEUE: usize = 16_384;
 /// One script is counted while the next is written.
 const IN_FLIGHT: usize = 2;
 
-/// Counts each key in the window of its argument, by Redis' own clock, in windows of so many seconds, so that ingests need not agree on the time. Count and
-/// expiry are set together: a counter cannot outlive its window by more than one.
+/// Counts each key in windows of as many seconds as its argument says, by Redis' own clock, so that ingests need not agree
+/// on the time. Count and expiry are set together: a counter cannot outlive its window by more than one.
 const COUNT: &str = r"
 local now = tonumber(redis.call('TIME')[1])
 local answer = {now}

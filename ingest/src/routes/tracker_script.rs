@@ -102,9 +102,10 @@ pub async fn script(asked: HeaderMap) -> Response {
 /// Whether the caller names the coding without refusing it (`q=0`).
 fn takes(headers: &HeaderMap, coding: &str) -> bool {
     members(headers, header::ACCEPT_ENCODING).any(|member| {
-        let (name, weight) = member.split_once(';').unwrap_or((member, ""));
-        let weight = weight.trim().strip_prefix("q=").unwrap_or("1");
-        name.trim().eq_ignore_ascii_case(coding) && weight.parse().is_ok_and(|weight: f32| weight > 0.0)
+        let mut parts = member.split(';').map(str::trim);
+        let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(coding));
+        let weight = parts.find_map(|part| part.strip_prefix("q=")).unwrap_or("1");
+        is_named && weight.parse().is_ok_and(|weight: f32| weight > 0.0)
     })
 }
 

@@ -86,9 +86,9 @@ async fn clicks_are_answered_while_postgres_is_down_and_are_all_there_afterwards
     let program = stack.program().await;
     let mut clicking = Clicking::start(edge.clone(), &program.ada.code);
     clicking.more(50).await;
-    off_thread(&postgres, OwnPostgres::stop_at_once).await;
+    postgres.off_thread(OwnPostgres::stop_at_once).await;
     clicking.more(200).await;
-    off_thread(&postgres, OwnPostgres::start_again).await;
+    postgres.off_thread(OwnPostgres::start_again).await;
     clicking.more(50).await;
     let answers = clicking.finish().await;
     assert!(answers.iter().all(|answer| answer.status == StatusCode::OK));
@@ -118,11 +118,11 @@ async fn a_sale_during_a_postgres_outage_is_unknown_and_its_retry_afterwards_rec
     stack.ready().await;
     let program = stack.program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
-    off_thread(&postgres, OwnPostgres::stop_at_once).await;
+    postgres.off_thread(OwnPostgres::stop_at_once).await;
     let unknown = stack.sale(&program, sale_of("t1", "user-1")).await;
     assert_eq!(unknown.status, StatusCode::INTERNAL_SERVER_ERROR, "{unknown:?}");
     assert_eq!(unknown.message(), "Sale tracking failed");
-    off_thread(&postgres, OwnPostgres::start_again).await;
+    postgres.off_thread(OwnPostgres::start_again).await;
     stack.ready().await;
     let retry = stack.sale(&program, sale_of("t1", "user-1")).await;
     let known = [StatusCode::OK, StatusCode::CONFLICT];
@@ -130,12 +130,6 @@ async fn a_sale_during_a_postgres_outage_is_unknown_and_its_retry_afterwards_rec
     recorded(&stack, &program).await;
     stack.verify().await;
     stack.stop().await;
-}
-
-/// Stopping and starting take a while, in which the services and the clicks must go on.
-async fn off_thread(postgres: &Arc<OwnPostgres>, act: fn(&OwnPostgres)) {
-    let postgres = Arc::clone(postgres);
-    tokio::task::spawn_blocking(move || act(&postgres)).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

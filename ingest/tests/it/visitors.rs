@@ -149,8 +149,8 @@ async fn an_excluded_bot_moves_no_attribution() {
     stack.stop().await;
 }
 
-#[tokio::test]
-async fn the_place_comes_from_the_address_else_from_the_proxy() {
+/// Told where addresses are, and asked to look. The file is there for as long as it is held.
+async fn knowing_places() -> (Places, Stack) {
     let file = Places::write();
     let stack = Stack::start_set(&[
         ("GEOIP_DB_PATH", file.0.to_str().unwrap()),
@@ -158,6 +158,12 @@ async fn the_place_comes_from_the_address_else_from_the_proxy() {
         ("COUNTRY_HEADER", "CF-IPCountry"),
     ])
     .await;
+    (file, stack)
+}
+
+#[tokio::test]
+async fn the_place_comes_from_the_address_else_from_the_proxy() {
+    let (_file, stack) = knowing_places().await;
     let program = stack.program().await;
     let from = async |address: &str, country: &str| {
         let headers = [("x-forwarded-for", address), ("cf-ipcountry", country)];
@@ -178,13 +184,7 @@ async fn the_place_comes_from_the_address_else_from_the_proxy() {
 
 #[tokio::test]
 async fn a_test_click_shows_what_a_real_one_does_and_moves_no_counter() {
-    let file = Places::write();
-    let stack = Stack::start_set(&[
-        ("GEOIP_DB_PATH", file.0.to_str().unwrap()),
-        ("SEND_CLIENT_IP", "true"),
-        ("COUNTRY_HEADER", "CF-IPCountry"),
-    ])
-    .await;
+    let (_file, stack) = knowing_places().await;
     let program = stack.program().await;
     let click = async |user_agent: &str, address: &str, test_mode: bool| {
         let body = json!({

@@ -10,7 +10,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderName};
 use common::domain::ids::{EventId, ProgramId};
 use common::domain::processor::ProcessorId;
-use common::runtime::batch::SubmitError;
+use common::runtime::batch::BatchError;
 use common::runtime::body;
 use common::runtime::retry::retry;
 use common::storage::StorageError;
@@ -23,9 +23,9 @@ use super::recipients::{Endpoint, Share, shares};
 use super::signature::{SignatureError, SignatureHeader};
 use super::translate::translate;
 use crate::app::App;
-use crate::endpoints::{LookupError, OwnEndpoint};
+use crate::endpoints::OwnEndpoint;
 use crate::error::Refusal;
-use crate::inbox::{Arrival, RETRY, ReceiveError};
+use crate::inbox::{Arrival, RETRY};
 use crate::records::Records;
 
 const STRIPE_SIGNATURE: HeaderName = HeaderName::from_static("stripe-signature");
@@ -85,10 +85,7 @@ fn recent_signature<'h>(app: &App, headers: &'h HeaderMap) -> Result<SignatureHe
 }
 
 async fn own_endpoint(app: &App, program_id: ProgramId) -> Result<Option<OwnEndpoint>, Refusal> {
-    app.endpoints.of(program_id).await.map_err(|error| match error {
-        LookupError::Submit(SubmitError::Overloaded) => Refusal::Overloaded,
-        error => Refusal::unavailable(error),
-    })
+    app.endpoints.of(program_id).await.map_err(refused)
 }
 
 /// In a task of its own: a sender that hangs up leaves no connection in the middle of something.
@@ -125,11 +122,16 @@ async fn take_in(
         .into_iter()
         .map(|share| arrival(app, body, event, share))
         .collect::<Result<_, _>>()?;
-    app.inbox.receive(arrivals).await.map_err(|error| match error {
-        ReceiveError::Submit(SubmitError::Overloaded) => Refusal::Overloaded,
-        error => Refusal::unavailable(error),
-    })?;
+    app.inbox.receive(arrivals).await.map_err(refused)?;
     received
+}
+
+fn refused(error: BatchError<StorageError>) -> Refusal {
+    if error.is_overload() {
+        Refusal::Overloaded
+    } else {
+        Refusal::unavailable(error)
+    }
 }
 
 fn arrival(app: &App, body: &[u8], event: &Event<'_>, share: Share) -> Result<Arrival, Refusal> {

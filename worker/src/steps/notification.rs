@@ -62,31 +62,20 @@ fn compose(record: &NotificationRecord) -> Result<NewNotification, serde_json::E
 }
 
 fn deducted_message(deduction: &Deduction) -> String {
-    let Deduction {
-        commission_id,
-        status,
-        ..
-    } = deduction;
-    let amount = amount(deduction);
-    format!(
-        "Commission {commission_id} was {}: {amount} deducted.{}",
-        status.as_str(),
-        reason(deduction)
-    )
+    message(deduction, &format!(": {} deducted", amount(deduction)))
 }
 
 fn manual_review_message(deduction: &Deduction) -> String {
-    let Deduction {
-        commission_id,
-        status,
-        ..
-    } = deduction;
-    let amount = amount(deduction);
-    format!(
-        "Commission {commission_id} was {} after it had been paid out: review {amount} with the partner.{}",
-        status.as_str(),
-        reason(deduction)
-    )
+    let review = format!(
+        " after it had been paid out: review {} with the partner",
+        amount(deduction)
+    );
+    message(deduction, &review)
+}
+
+fn message(deduction: &Deduction, what: &str) -> String {
+    let (id, status) = (deduction.commission_id, deduction.status.as_str());
+    format!("Commission {id} was {status}{what}.{}", reason(deduction))
 }
 
 /// Two decimals and the currency's code: `12.34 USD`.

@@ -1,8 +1,8 @@
 //! Refunds take back commissions.
 //!
 //! Phases: **repeats** (recorded or refused by an earlier delivery) → **claims**, locked, under every name of their payments:
-//! no sale can be recorded while we look → a refund of an unknown sale, or of another program's, is refused; one whose sale is claimed but not
-//! recorded is **parked**, and the sale's own transaction settles it; the others are **settled**.
+//! no sale can be recorded while we look → a refund of an unknown sale, or of another program's, is refused; one whose
+//! sale is claimed but not recorded is **parked**, and the sale's own transaction settles it; the others are **settled**.
 //!
 //! [`settle`] is shared with the sale step.
 

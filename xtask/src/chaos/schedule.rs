@@ -327,7 +327,8 @@ mod tests {
                 let Plan::Faults(asked) = draw(1, number, Some(name)).plan else {
                     panic!("no faults")
                 };
-                assert_eq!(name_of(asked[0].fault), name);
+                // A part of a name is enough, so `freeze` finds `redisfreeze` too.
+                assert!(name_of(asked[0].fault).contains(name));
             }
         }
         assert_eq!(draw(1, 0, Some("cluster")).plan, Plan::Cluster);

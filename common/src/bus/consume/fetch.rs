@@ -40,7 +40,7 @@ pub(super) struct Arrived {
     pub(super) deliveries: u32,
     pub(super) payload: Bytes,
     pub(super) acker: Acker,
-    _room: OwnedSemaphorePermit,
+    pub(super) _room: OwnedSemaphorePermit,
 }
 
 pub(super) struct Fetcher {

@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 
 use crate::runtime::lifecycle::Lifecycle;
 use crate::runtime::platform_error::platform_error;
+use crate::runtime::shed::Shed;
 
 const AT_ONCE: usize = 1_024;
 const WITHIN: Duration = Duration::from_secs(2);
@@ -25,8 +26,7 @@ pub(super) struct TurnedAway {
     lifecycle: Lifecycle,
     places: Arc<Semaphore>,
     answer: Arc<str>,
-    /// So far. The log hears of the first, the second, the fourth and so on: a flood floods no log.
-    count: u64,
+    shed: Shed,
 }
 
 impl TurnedAway {
@@ -35,14 +35,13 @@ impl TurnedAway {
             lifecycle: lifecycle.clone(),
             places: Arc::new(Semaphore::new(AT_ONCE)),
             answer: answer().into(),
-            count: 0,
+            shed: Shed::default(),
         }
     }
 
-    pub(super) fn tell(&mut self, stream: TcpStream) {
-        self.count += 1;
-        if self.count.is_power_of_two() {
-            tracing::warn!(turned_away = self.count, "more connections than are allowed");
+    pub(super) fn tell(&self, stream: TcpStream) {
+        if let Some(turned_away) = self.shed.one_more() {
+            tracing::warn!(turned_away, "more connections than are allowed");
         }
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return;

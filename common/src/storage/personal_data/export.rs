@@ -21,74 +21,42 @@ pub struct Export {
     pub unprocessed: Vec<Value>,
 }
 
+/// One statement, so that all of it is of one moment: no refund whose sale is missing, no sale that its customer does not
+/// know of yet.
 pub async fn export(connection: &mut PgConnection, found: &Found) -> StorageResult<Export> {
-    let (program_id, customers) = (found.program_id.get(), found.customer_ids());
-    let keys = found.keys();
-    let people = sqlx::query_scalar!(
-        r#"SELECT coalesce(jsonb_agg(to_jsonb(c) ORDER BY c.id), '[]') AS "rows!"
-           FROM customers c WHERE c.id = ANY($1)"#,
-        &customers,
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let clicks = sqlx::query_scalar!(
-        r#"SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e.id), '[]') AS "rows!"
-           FROM click_events e WHERE e.program_id = $1 AND e.customer_id = ANY($2)"#,
-        program_id,
-        &customers,
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let leads = sqlx::query_scalar!(
-        r#"SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e.id), '[]') AS "rows!"
-           FROM lead_events e WHERE e.program_id = $1 AND (e.customer_id = ANY($2) OR e.customer_key = ANY($3))"#,
-        program_id,
-        &customers,
-        &keys as &[&str],
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let sales = sqlx::query_scalar!(
-        r#"SELECT coalesce(jsonb_agg(to_jsonb(s) ORDER BY s.id), '[]') AS "rows!"
-           FROM sale_events s WHERE s.program_id = $1 AND s.customer_id = ANY($2)"#,
-        program_id,
-        &customers,
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let commissions = sqlx::query_scalar!(
-        r#"SELECT coalesce(jsonb_agg(to_jsonb(c) ORDER BY c.id), '[]') AS "rows!"
-           FROM commissions c WHERE c.program_id = $1 AND c.customer_id = ANY($2)"#,
-        program_id,
-        &customers,
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let refunds = sqlx::query_scalar!(
-        r#"SELECT coalesce(jsonb_agg(to_jsonb(r) ORDER BY r.id), '[]') AS "rows!"
-           FROM refunds r JOIN sale_events s ON s.id = r.sale_id WHERE s.program_id = $1 AND s.customer_id = ANY($2)"#,
-        program_id,
-        &customers,
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let notifications = sqlx::query_scalar!(
-        r#"SELECT coalesce(jsonb_agg(to_jsonb(n) ORDER BY n.id), '[]') AS "rows!"
-           FROM notifications n JOIN sale_events s ON s.id = (n.details ->> 'sale_id')::bigint
-           WHERE n.program_id = $1 AND s.program_id = $1 AND s.customer_id = ANY($2)"#,
-        program_id,
-        &customers,
+    let rows = sqlx::query!(
+        r#"SELECT
+             (SELECT coalesce(jsonb_agg(to_jsonb(c) ORDER BY c.id), '[]')
+              FROM customers c WHERE c.id = ANY($2)) AS "customers!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e.id), '[]')
+              FROM click_events e WHERE e.program_id = $1 AND e.customer_id = ANY($2)) AS "click_events!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e.id), '[]')
+              FROM lead_events e
+              WHERE e.program_id = $1 AND (e.customer_id = ANY($2) OR e.customer_key = ANY($3))) AS "lead_events!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(s) ORDER BY s.id), '[]')
+              FROM sale_events s WHERE s.program_id = $1 AND s.customer_id = ANY($2)) AS "sale_events!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(c) ORDER BY c.id), '[]')
+              FROM commissions c WHERE c.program_id = $1 AND c.customer_id = ANY($2)) AS "commissions!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(r) ORDER BY r.id), '[]')
+              FROM refunds r JOIN sale_events s ON s.id = r.sale_id
+              WHERE s.program_id = $1 AND s.customer_id = ANY($2)) AS "refunds!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(n) ORDER BY n.id), '[]')
+              FROM notifications n JOIN sale_events s ON s.id = (n.details ->> 'sale_id')::bigint
+              WHERE n.program_id = $1 AND s.program_id = $1 AND s.customer_id = ANY($2)) AS "notifications!""#,
+        found.program_id.get(),
+        &found.customer_ids(),
+        &found.keys() as &[&str],
     )
     .fetch_one(&mut *connection)
     .await?;
     Ok(Export {
-        customers: people,
-        click_events: clicks,
-        lead_events: leads,
-        sale_events: sales,
-        commissions,
-        refunds,
-        notifications,
+        customers: rows.customers,
+        click_events: rows.click_events,
+        lead_events: rows.lead_events,
+        sale_events: rows.sale_events,
+        commissions: rows.commissions,
+        refunds: rows.refunds,
+        notifications: rows.notifications,
         unprocessed: unprocessed(connection, found).await?,
     })
 }

@@ -131,7 +131,7 @@ async fn while_postgres_is_down_events_are_refused_with_503_and_accepted_afterwa
     let program = connected(&stack).await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     let event = event(&stack, "invoice.paid.acacia", &program, "user-1");
-    off_thread(&postgres, OwnPostgres::stop_at_once).await;
+    postgres.off_thread(OwnPostgres::stop_at_once).await;
     let answer = hooks.deliver(&stack, &program, &event).await;
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{answer:?}");
     assert_eq!(answer.message(), "The event could not be stored. Send it again.");
@@ -142,7 +142,7 @@ async fn while_postgres_is_down_events_are_refused_with_503_and_accepted_afterwa
         "Stripe-Signature header is required",
         "unsigned",
     );
-    off_thread(&postgres, OwnPostgres::start_again).await;
+    postgres.off_thread(OwnPostgres::start_again).await;
     Edge::at(hooks.address).ready(&stack).await;
     stack.ready().await;
     accepted(&hooks.deliver(&stack, &program, &event).await);
@@ -153,11 +153,6 @@ async fn while_postgres_is_down_events_are_refused_with_503_and_accepted_afterwa
         .await;
     stack.verify().await;
     stack.stop().await;
-}
-
-async fn off_thread(postgres: &Arc<OwnPostgres>, act: fn(&OwnPostgres)) {
-    let postgres = Arc::clone(postgres);
-    tokio::task::spawn_blocking(move || act(&postgres)).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::shop::{Payment, Shape, Shop, event};
 use crate::rows;
+use crate::stack::Program;
 
 fn payment(shop: &Shop, name: &str, subscription: Option<&str>) -> Payment {
     Payment {
@@ -25,6 +26,14 @@ async fn every_turn_has_come(shop: &Shop) {
         .await;
 }
 
+/// More than anything waits.
+async fn days_pass(shop: &Shop) {
+    shop.stack
+        .execute("UPDATE processor_events SET received_at = received_at - interval '73 hours'")
+        .await;
+    every_turn_has_come(shop).await;
+}
+
 async fn becomes(shop: &Shop, id: &str, state: &str, reason: Option<&str>) {
     shop.stack
         .eventually(&format!("{id} is {state}: {reason:?}"), async || {
@@ -33,12 +42,18 @@ async fn becomes(shop: &Shop, id: &str, state: &str, reason: Option<&str>) {
         .await;
 }
 
-#[tokio::test]
-async fn a_payment_waits_for_its_customers_lead() {
+/// A payment of somebody nobody knows is reported, and waits.
+async fn payment_before_its_lead() -> (Shop, Program) {
     let shop = Shop::open().await;
     let program = shop.program().await;
     shop.report(&program, &payment(&shop, "1", None).checkout()).await;
     becomes(&shop, "evt_checkout_1", "parked", Some("customer_not_found")).await;
+    (shop, program)
+}
+
+#[tokio::test]
+async fn a_payment_waits_for_its_customers_lead() {
+    let (shop, program) = payment_before_its_lead().await;
     assert_eq!(rows::claims(&shop.stack, "in_1").await, 0);
     shop.stack.customer(&program, &program.ada.code, "user-1").await;
     every_turn_has_come(&shop).await;
@@ -50,14 +65,8 @@ async fn a_payment_waits_for_its_customers_lead() {
 
 #[tokio::test]
 async fn a_payment_whose_customer_does_not_come_within_days_is_given_up_until_somebody_replays_it() {
-    let shop = Shop::open().await;
-    let program = shop.program().await;
-    shop.report(&program, &payment(&shop, "1", None).checkout()).await;
-    becomes(&shop, "evt_checkout_1", "parked", Some("customer_not_found")).await;
-    shop.stack
-        .execute("UPDATE processor_events SET received_at = received_at - interval '73 hours'")
-        .await;
-    every_turn_has_come(&shop).await;
+    let (shop, _) = payment_before_its_lead().await;
+    days_pass(&shop).await;
     becomes(&shop, "evt_checkout_1", "stuck", Some("customer_not_found")).await;
     let waits: bool = shop
         .stack
@@ -68,8 +77,8 @@ async fn a_payment_whose_customer_does_not_come_within_days_is_given_up_until_so
     shop.stack.stop().await;
 }
 
-#[tokio::test]
-async fn a_renewal_waits_for_the_first_payment_whoever_reports_it() {
+/// A subscription's second payment is reported, and waits.
+async fn renewal_before_its_first_payment() -> (Shop, Program) {
     let shop = Shop::open().await;
     let program = shop.program().await;
     shop.stack.customer(&program, &program.ada.code, "user-1").await;
@@ -83,6 +92,12 @@ async fn a_renewal_waits_for_the_first_payment_whoever_reports_it() {
         Some("first_payment_missing"),
     )
     .await;
+    (shop, program)
+}
+
+#[tokio::test]
+async fn a_renewal_waits_for_the_first_payment_whoever_reports_it() {
+    let (shop, program) = renewal_before_its_first_payment().await;
     let first = json!({
         "transaction_id": "order-1", "amount_cents": 4900, "customer_key": "user-1", "subscription_id": "sub_1",
         "sale_type": "subscription",
@@ -96,23 +111,8 @@ async fn a_renewal_waits_for_the_first_payment_whoever_reports_it() {
 
 #[tokio::test]
 async fn a_renewal_whose_first_payment_does_not_come_is_a_sale_after_days() {
-    let shop = Shop::open().await;
-    let program = shop.program().await;
-    shop.stack.customer(&program, &program.ada.code, "user-1").await;
-    let renewal = payment(&shop, "2", Some("sub_1"));
-    shop.report(&program, &renewal.invoice("invoice.paid", "subscription_cycle"))
-        .await;
-    becomes(
-        &shop,
-        "evt_invoice.paid_2",
-        "parked",
-        Some("first_payment_missing"),
-    )
-    .await;
-    shop.stack
-        .execute("UPDATE processor_events SET received_at = received_at - interval '73 hours'")
-        .await;
-    every_turn_has_come(&shop).await;
+    let (shop, program) = renewal_before_its_first_payment().await;
+    days_pass(&shop).await;
     becomes(&shop, "evt_invoice.paid_2", "done", None).await;
     assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
     shop.stack.verify().await;
