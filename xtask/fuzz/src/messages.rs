@@ -16,8 +16,7 @@ use serde_json::value::RawValue;
 pub fn run(bytes: &[u8]) {
     match envelope::decode(bytes) {
         Ok(work) => {
-            // The bus is our own: that fields may come as a list, in their order, harms nobody.
-            assert!(version(bytes) == Some(1) || bytes.trim_ascii_start().starts_with(b"["));
+            assert!(version(bytes) == Some(1) || is_list(bytes));
             let again = envelope::decode(&envelope::encode(work.reply_to.as_deref(), &work.records)).unwrap();
             assert_eq!(again.reply_to, work.reply_to);
             let texts = |records: &[Box<RawValue>]| {
@@ -32,7 +31,8 @@ pub fn run(bytes: &[u8]) {
             }
         }
         Err(EnvelopeError::UnknownVersion { found }) => {
-            assert!(found != 1 && version(bytes) == Some(u64::from(found)));
+            assert!(found != 1);
+            assert!(version(bytes) == Some(u64::from(found)) || is_list(bytes));
         }
         Err(EnvelopeError::Malformed(_)) => {
             assert!(version(bytes).is_none_or(|version| version == 1 || u32::try_from(version).is_err()));
@@ -82,6 +82,11 @@ fn settles<T: Serialize + DeserializeOwned>(text: &str) {
         let again: T = serde_json::from_str(&written).expect("our own JSON can be read");
         assert_eq!(serde_json::to_string(&again).unwrap(), written);
     }
+}
+
+/// The bus is our own: that fields may come as a list, in their order, harms nobody.
+fn is_list(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().starts_with(b"[")
 }
 
 /// `None` for what names none, or two.
