@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
 use common::runtime::config::PostgresConfig;
+use common::runtime::config::load::with_files;
 use common::runtime::{postgres, telemetry};
 
 const EXAMPLES: &str = "\
@@ -51,7 +52,7 @@ Every setting is also an environment variable; LOG=info tells more of what is do
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXAMPLES)]
 struct Cli {
-    #[command(flatten, next_help_heading = "Database")]
+    #[command(flatten)]
     postgres: PostgresConfig,
     #[command(subcommand)]
     command: Command,
@@ -96,7 +97,8 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let cli = Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
+    let command = with_files(command()).unwrap_or_else(|error| error.exit());
+    let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
     run(cli).await.unwrap_or_else(|error| {
         output::failure(&error);
         ExitCode::FAILURE

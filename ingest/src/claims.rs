@@ -13,6 +13,7 @@ use common::bus::publish::Publisher;
 use common::runtime::batch::{BatchError, Batcher, Bounds};
 use common::runtime::crash_point::crash_point;
 use common::runtime::lifecycle::Lifecycle;
+use common::runtime::metrics::{CLAIMS, Counter};
 use common::runtime::retry::{RetryPolicy, retry};
 use common::storage::StorageError;
 use common::storage::claims::{self, NewClaim};
@@ -69,6 +70,11 @@ impl Claims {
             pool,
             sales,
             tasks: lifecycle.tasks().clone(),
+            counts: Counts {
+                won: CLAIMS.with(["won"]),
+                taken: CLAIMS.with(["taken"]),
+                failed: CLAIMS.with(["failed"]),
+            },
         };
         Self(Batcher::spawn(
             lifecycle.tasks(),
@@ -89,6 +95,14 @@ struct Claiming {
     pool: PgPool,
     sales: Publisher,
     tasks: TaskTracker,
+    counts: Counts,
+}
+
+#[derive(Clone)]
+struct Counts {
+    won: Counter,
+    taken: Counter,
+    failed: Counter,
 }
 
 async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<Claimed, ClaimError>> {
@@ -100,6 +114,7 @@ async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<Cl
     let won = match retry(&RETRY, attempt, StorageError::is_transient).await {
         Ok(won) => won,
         Err(error) => {
+            claiming.counts.failed.inc_by(claims.len() as u64);
             return vec![Err(ClaimError::failed(error)); claims.len()];
         }
     };
@@ -116,6 +131,8 @@ async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<Cl
             lost.push(claim);
         }
     }
+    claiming.counts.won.inc_by(to_publish.len() as u64);
+    claiming.counts.taken.inc_by(lost.len() as u64);
     let tasks = claiming.tasks.clone();
     tasks.spawn(async move {
         tokio::join!(

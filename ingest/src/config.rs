@@ -1,9 +1,8 @@
 //! Settings of the edge, one section a concern; each is a flag and an environment variable.
 
-use clap::Parser;
-use common::runtime::config::{
-    HttpConfig, KeysConfig, NatsConfig, PostgresConfig, RedisConfig, SecretText, SecretsConfig,
-};
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, Parser, value_parser};
+use common::runtime::config::{KeysConfig, RedisConfig, SecretText, SecretUrl, SecretsConfig, ServiceConfig};
 use ipnet::IpNet;
 use url::Url;
 
@@ -15,11 +14,7 @@ use crate::origin::OriginConfig;
 #[command(version)]
 pub struct Config {
     #[command(flatten)]
-    pub http: HttpConfig,
-    #[command(flatten)]
-    pub postgres: PostgresConfig,
-    #[command(flatten)]
-    pub nats: NatsConfig,
+    pub service: ServiceConfig,
     #[command(flatten)]
     pub redis: RedisConfig,
     #[command(flatten)]
@@ -28,29 +23,55 @@ pub struct Config {
     pub secrets: SecretsConfig,
     #[command(flatten)]
     pub limits: LimitsConfig,
+    #[command(flatten)]
+    pub callers: CallersConfig,
+    #[command(flatten)]
+    pub origin: OriginConfig,
+    #[command(flatten)]
+    pub dashboard: DashboardConfig,
+}
+
+/// Who calls, and how long they wait.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Callers")]
+pub struct CallersConfig {
     /// Networks of our own proxies, comma-separated: their X-Forwarded-For is believed, nobody else's.
     #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpNet>,
+    /// Milliseconds a caller waits for the outcome of a lead, sale or refund before it is told 500 (unknown).
+    #[arg(long, env = "ANSWER_WITHIN_MS", default_value_t = 5000, value_parser = value_parser!(u64).range(1..))]
+    pub answer_within_ms: u64,
+    /// Callers that may wait for the pipeline at once, for each of clicks, leads, sales, refunds and test events; the next
+    /// one is answered 503. At most as many as are answered in half of ANSWER_WITHIN_MS.
+    #[arg(
+        long,
+        env = "MAX_WAITING",
+        default_value_t = 2048,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..)
+    )]
+    pub max_waiting: usize,
+}
+
+/// What people set up and look at.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Management and dashboard")]
+pub struct DashboardConfig {
     /// The address people and browsers reach this service by; links in answers begin with it.
     #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
     pub public_url: Url,
     /// Connections for the management routes, apart from those of the tracking routes.
-    #[arg(long, env = "MANAGEMENT_POOL_SIZE", default_value_t = 4)]
+    #[arg(long, env = "MANAGEMENT_POOL_SIZE", default_value_t = 4, value_parser = value_parser!(u32).range(1..))]
     pub management_pool_size: u32,
     /// Address of a replica, as a `postgres:` URL, for what the dashboard shows of events and their sums. Without one, or
     /// while it cannot be reached, they are read from the database itself.
-    #[arg(long, env = "REPLICA_DATABASE_URL", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "REPLICA_DATABASE_URL",
+        hide_env_values = true,
+        value_parser = SecretUrl::of(&["postgres", "postgresql"])
+    )]
     pub replica_database_url: Option<SecretText>,
     /// Connections for what the dashboard shows of events and their sums.
-    #[arg(long, env = "READS_POOL_SIZE", default_value_t = 4)]
+    #[arg(long, env = "READS_POOL_SIZE", default_value_t = 4, value_parser = value_parser!(u32).range(1..))]
     pub reads_pool_size: u32,
-    #[command(flatten)]
-    pub origin: OriginConfig,
-    /// Milliseconds a caller waits for the outcome of a lead, sale or refund before it is told 500 (unknown).
-    #[arg(long, env = "ANSWER_WITHIN_MS", default_value_t = 5000)]
-    pub answer_within_ms: u64,
-    /// Callers that may wait for the pipeline at once, for each of clicks, leads, sales, refunds and test events; the next
-    /// one is answered 503. At most as many as are answered in half of ANSWER_WITHIN_MS.
-    #[arg(long, env = "MAX_WAITING", default_value_t = 2048)]
-    pub max_waiting: usize,
 }

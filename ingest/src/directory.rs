@@ -23,6 +23,8 @@ use common::domain::key_rotation::KeyRotation;
 use common::domain::token::TokenHash;
 use common::runtime::batch::{Batcher, Bounds};
 use common::runtime::lifecycle::Lifecycle;
+use common::runtime::metrics::serve::Sources;
+use common::runtime::metrics::{Counter, DIRECTORY_LIVE, DIRECTORY_LOOKUPS};
 use common::runtime::retry::{RetryPolicy, retry};
 use common::storage::directory::{self as stored, Selection};
 use sqlx::PgPool;
@@ -72,6 +74,38 @@ pub struct Directory {
     links: Batcher<String, Result<(), Unavailable>>,
     tokens: Batcher<TokenHash, Result<(), Unavailable>>,
     programs: Batcher<ProgramId, Result<(), Unavailable>>,
+    lookups: Lookups,
+}
+
+/// How often memory was enough.
+#[derive(Debug, Clone)]
+struct Lookups {
+    links: HitOrMiss,
+    tokens: HitOrMiss,
+    programs: HitOrMiss,
+}
+
+#[derive(Debug, Clone)]
+struct HitOrMiss {
+    hits: Counter,
+    misses: Counter,
+}
+
+impl HitOrMiss {
+    fn of(what: &str) -> Self {
+        Self {
+            hits: DIRECTORY_LOOKUPS.with([what, "hit"]),
+            misses: DIRECTORY_LOOKUPS.with([what, "miss"]),
+        }
+    }
+
+    fn count(&self, hit: bool) {
+        if hit {
+            self.hits.inc()
+        } else {
+            self.misses.inc()
+        };
+    }
 }
 
 impl Directory {
@@ -105,12 +139,27 @@ impl Directory {
                 move |ids: Vec<ProgramId>| look_up_programs(pool.clone(), Arc::clone(&memory), ids)
             }),
             memory,
+            lookups: Lookups {
+                links: HitOrMiss::of("link"),
+                tokens: HitOrMiss::of("token"),
+                programs: HitOrMiss::of("program"),
+            },
+        })
+    }
+
+    /// Shows whether news gets through.
+    pub fn show(&self, sources: Sources) -> Sources {
+        let (memory, live) = (Arc::clone(&self.memory), DIRECTORY_LIVE.with([]));
+        sources.and(move || {
+            live.set(if read(&memory).is_live() { 1.0 } else { 0.0 });
+            std::future::ready(())
         })
     }
 
     /// The link with this short code.
     pub async fn link(&self, code: &str) -> Result<Option<Link>, Unavailable> {
         let known = read(&self.memory).link(code);
+        self.lookups.links.count(known.is_some());
         if known.is_some() {
             return Ok(known);
         }
@@ -129,6 +178,7 @@ impl Directory {
     /// The program whose tracking token has this hash.
     pub async fn program_of_token(&self, hash: TokenHash) -> Result<Option<ProgramKey>, Unavailable> {
         let known = read(&self.memory).program_of_live_token(&hash);
+        self.lookups.tokens.count(known.is_some());
         if known.is_some() {
             return Ok(known);
         }
@@ -139,7 +189,9 @@ impl Directory {
     /// Whether there is such a program. Programs are never removed, so memory is believed.
     pub async fn has_program(&self, program_id: ProgramId) -> Result<bool, Unavailable> {
         let is_known = || read(&self.memory).has_program(program_id);
-        if is_known() {
+        let known = is_known();
+        self.lookups.programs.count(known);
+        if known {
             return Ok(true);
         }
         self.programs

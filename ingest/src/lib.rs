@@ -46,7 +46,8 @@ use common::runtime::clock::Clock;
 use common::runtime::config::PostgresConfig;
 use common::runtime::health::Probe;
 use common::runtime::lifecycle::Lifecycle;
-use common::runtime::{http, postgres};
+use common::runtime::metrics::serve::Sources;
+use common::runtime::{http, metrics, postgres};
 use tokio::net::TcpListener;
 
 use crate::app::{App, Parts};
@@ -64,24 +65,33 @@ use crate::waiting::Places;
 
 /// Serves until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(config.http.listen)
+    let listener = TcpListener::bind(config.service.http.listen)
         .await
         .context("binding the listen address")?;
     let app = start(&config, clock, &lifecycle).await?;
+    metrics::serve::serve("ingest", &config.service, &app.clock, sources(&app), &lifecycle).await?;
     tracing::info!(listen = %listener.local_addr()?, "ingest is ready");
-    let router = routes::router(app, &TrustedProxies::new(&config.trusted_proxies));
-    Ok(http::serve(listener, router, &config.http, &lifecycle).await?)
+    let router = routes::router(app, &TrustedProxies::new(&config.callers.trusted_proxies));
+    Ok(http::serve(listener, router, &config.service.http, &lifecycle).await?)
+}
+
+/// What is looked at when somebody looks at the metrics.
+fn sources(app: &App) -> Sources {
+    let sources = Sources::default()
+        .pool("tracking", &app.pool)
+        .pool("management", &app.management);
+    app.pipeline.show(app.directory.show(app.reads.show(sources)))
 }
 
 /// Connects to everything and starts the parts that outlive a request.
 async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::Result<App> {
-    let pool = postgres::connect_for_batches(&config.postgres, "ingest").await?;
+    let pool = postgres::connect_for_batches(&config.service.postgres, "ingest").await?;
     let management = PostgresConfig {
-        pool_size: config.management_pool_size,
-        ..config.postgres.clone()
+        pool_size: config.dashboard.management_pool_size,
+        ..config.service.postgres.clone()
     };
-    let nats = bus::connect::connect(&config.nats, "ingest").await?;
-    let topology = Topology::from(&config.nats);
+    let nats = bus::connect::connect(&config.service.nats, "ingest").await?;
+    let topology = Topology::from(&config.service.nats);
     topology.ensure(&nats.jetstream).await?;
     let inbox = ReplyInbox::spawn(lifecycle.tasks(), nats.client.clone(), &topology, clock.mint()).await?;
     let publisher = |subject| {
@@ -93,7 +103,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             Some(inbox.subject().to_owned()),
         )
     };
-    let places = |noun| Places::new(noun, config.max_waiting);
+    let places = |noun| Places::new(noun, config.callers.max_waiting);
     let lane = |subject: Subject| Lane {
         publisher: publisher(subject),
         places: places(subject.noun()),
@@ -107,7 +117,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         management,
         passwords: Passwords::new(App::random())?,
         sealing_keys: Arc::new(config.secrets.sealing_keys()),
-        public_url: config.public_url.clone(),
+        public_url: config.dashboard.public_url.clone(),
         directory: Directory::start(pool.clone(), lifecycle).await?,
         customer_ids: CustomerIds::start(pool.clone(), lifecycle).await?,
         existing_clicks: ExistingClicks::start(pool.clone(), codec, lifecycle),
@@ -121,17 +131,17 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             sales: places(Subject::Sales.noun()),
             claims: Claims::start(pool.clone(), publisher(Subject::Sales), lifecycle),
             inbox,
-            answer_within: Duration::from_millis(config.answer_within_ms),
+            answer_within: Duration::from_millis(config.callers.answer_within_ms),
         },
         limits: Limits::start(
             config.limits.clone(),
             &config.redis,
-            &config.nats.stream_prefix,
+            &config.service.nats.stream_prefix,
             clock.clone(),
             lifecycle,
         )?,
         origin: config.origin.clone(),
-        body_limit_bytes: config.http.body_limit_bytes as u64,
+        body_limit_bytes: config.service.http.body_limit_bytes as u64,
         closing: lifecycle.soft().clone(),
         clock,
         pool,

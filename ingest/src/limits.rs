@@ -16,6 +16,7 @@ use common::domain::ids::ProgramId;
 use common::runtime::clock::Clock;
 use common::runtime::config::RedisConfig;
 use common::runtime::lifecycle::Lifecycle;
+use common::runtime::metrics::{Counter, LIMITED, LIMITER_COUNTS};
 use sha2::{Digest, Sha256};
 
 use self::local::LocalCounters;
@@ -32,6 +33,7 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Requests a minute, unless said otherwise.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Limits, in requests a minute")]
 pub struct LimitsConfig {
     /// Clicks, for each client address.
     #[arg(long, env = "CLICK_LIMIT", default_value_t = 60)]
@@ -129,6 +131,47 @@ pub struct Limits {
     hours: LocalCounters,
     clock: Clock,
     falling_back: Arc<AtomicBool>,
+    counted: Counters,
+}
+
+/// Where requests were counted, and how many were too many.
+#[derive(Debug, Clone)]
+struct Counters {
+    by_redis: Counter,
+    in_memory: Counter,
+    clicks: Counter,
+    leads: Counter,
+    sales_and_refunds: Counter,
+    readiness: Counter,
+    cli: Counter,
+    sign_ins: Counter,
+    chains: Counter,
+}
+
+impl Counters {
+    fn new() -> Self {
+        Self {
+            by_redis: LIMITER_COUNTS.with(["redis"]),
+            in_memory: LIMITER_COUNTS.with(["memory"]),
+            clicks: LIMITED.with([Budget::Click.name()]),
+            leads: LIMITED.with([Budget::Lead.name()]),
+            sales_and_refunds: LIMITED.with([Budget::SaleAndRefund.name()]),
+            readiness: LIMITED.with([Budget::Readiness.name()]),
+            cli: LIMITED.with([Budget::Cli.name()]),
+            sign_ins: LIMITED.with(["sign_in"]),
+            chains: LIMITED.with(["chain"]),
+        }
+    }
+
+    const fn limited(&self, budget: Budget) -> &Counter {
+        match budget {
+            Budget::Click => &self.clicks,
+            Budget::Lead => &self.leads,
+            Budget::SaleAndRefund => &self.sales_and_refunds,
+            Budget::Readiness => &self.readiness,
+            Budget::Cli => &self.cli,
+        }
+    }
 }
 
 impl Limits {
@@ -147,6 +190,7 @@ impl Limits {
             hours: LocalCounters::new(Window::Hour),
             clock,
             falling_back: Arc::new(AtomicBool::new(false)),
+            counted: Counters::new(),
         })
     }
 
@@ -163,26 +207,29 @@ impl Limits {
     /// Counts a test chain of a program, and refuses it if it is one too many in its hour.
     pub async fn spend_chain(&self, program_id: ProgramId) -> Result<(), ApiError> {
         let key = format!("chain:program:{program_id}");
-        self.spend(&key, Window::Hour, self.limits.chain_limit).await
+        let limit = self.limits.chain_limit;
+        self.spend(&key, Window::Hour, limit, &self.counted.chains).await
     }
 
     /// Counts an attempt to sign in, or to use a one-time secret, by address and by the account it is aimed at.
     pub async fn spend_sign_in(&self, client: Option<ClientAddress>, account: &str) -> Result<(), ApiError> {
         let limit = self.limits.sign_in_limit;
         let address = client.map_or_else(|| "unknown".to_owned(), |client| client.subscriber().to_string());
-        self.spend(&format!("sign_in:ip:{address}"), Window::Minute, limit)
+        let limited = &self.counted.sign_ins;
+        self.spend(&format!("sign_in:ip:{address}"), Window::Minute, limit, limited)
             .await?;
         // The name may be anything of any length, and is personal: what is kept of it is a hash.
         let account = Sha256::digest(account.trim().to_lowercase());
         let start = u64::from_be_bytes(account.first_chunk().copied().unwrap_or_default());
         let key = format!("sign_in:account:{start:016x}");
-        self.spend(&key, Window::Minute, limit.div_ceil(4)).await
+        self.spend(&key, Window::Minute, limit.div_ceil(4), limited).await
     }
 
     /// Counts one of something that is limited beside the routes.
-    async fn spend(&self, key: &str, window: Window, limit: u32) -> Result<(), ApiError> {
+    async fn spend(&self, key: &str, window: Window, limit: u32, limited: &Counter) -> Result<(), ApiError> {
         let count = self.count(key, window).await;
         if count.used > u64::from(limit) {
+            limited.inc();
             return Err(ApiError::RateLimited {
                 retry_after_seconds: count.retry_after_seconds(),
             });
@@ -193,6 +240,12 @@ impl Limits {
     /// Counts one request.
     async fn count(&self, key: &str, window: Window) -> Count {
         let counted = self.redis.count(key, window).await;
+        let store = if counted.is_some() {
+            &self.counted.by_redis
+        } else {
+            &self.counted.in_memory
+        };
+        store.inc();
         self.report(counted.is_none());
         counted.unwrap_or_else(|| {
             let local = match window {
@@ -222,9 +275,13 @@ pub struct Counted {
 }
 
 impl Counted {
+    const fn is_one_too_many(self) -> bool {
+        self.count.used > self.limit
+    }
+
     /// 429 when it was one too many.
     pub fn refusal(self) -> Option<ApiError> {
-        (self.count.used > self.limit).then(|| ApiError::RateLimited {
+        self.is_one_too_many().then(|| ApiError::RateLimited {
             retry_after_seconds: self.count.retry_after_seconds(),
         })
     }
@@ -246,10 +303,14 @@ pub async fn count_request(
     client: Option<ClientAddress>,
 ) -> Counted {
     let key = key(budget, &app.directory, credential, client);
-    Counted {
+    let counted = Counted {
         count: app.limits.count(&key, Window::Minute).await,
         limit: u64::from(app.limits.limit(budget)),
+    };
+    if counted.is_one_too_many() {
+        app.limits.counted.limited(budget).inc();
     }
+    counted
 }
 
 /// `<budget>:<who>`. A key is known by the start of its hash. One that is nobody's, as far as this ingest has heard,

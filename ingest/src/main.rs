@@ -1,15 +1,16 @@
 use std::process::ExitCode;
 
-use clap::Parser;
 use common::runtime::clock::Clock;
+use common::runtime::config::load::load;
 use common::runtime::lifecycle;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let config = ingest::config::Config::parse();
-    lifecycle::run("ingest", |lifecycle| {
+    let config: ingest::config::Config = load();
+    let telemetry = config.service.telemetry.clone();
+    lifecycle::run("ingest", &telemetry, |lifecycle| {
         ingest::run(config, Clock::system(), lifecycle)
     })
 }

@@ -8,6 +8,7 @@ use crate::client_address::ClientAddress;
 
 /// Both are off by default: an address leaves the edge only where places are wanted.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Visitors")]
 pub struct OriginConfig {
     /// Whether the worker gets the visitor's address, to look its place up in its GEOIP_DB_PATH. It stays with the
     /// record in the stream, never in a table.

@@ -6,6 +6,8 @@ use common::bus::publish::{PublishError, Publisher};
 use common::bus::reply::{ReplyInbox, Waiter};
 use common::domain::ids::EventId;
 use common::runtime::crash_point::crash_point;
+use common::runtime::metrics::serve::Sources;
+use common::runtime::trace;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
@@ -40,10 +42,25 @@ pub struct Lane {
 
 /// Encodes a record once; every later hop only concatenates it.
 pub fn encode(record: &impl Serialize, failed: &'static str) -> Result<Box<RawValue>, ApiError> {
-    to_raw_value(record).map_err(|error| ApiError::internal(failed, error))
+    to_raw_value(record)
+        .map(trace::carry)
+        .map_err(|error| ApiError::internal(failed, error))
 }
 
 impl Pipeline {
+    /// Shows how many wait for what.
+    pub fn show(&self, sources: Sources) -> Sources {
+        let lanes = [
+            &self.clicks,
+            &self.leads,
+            &self.refunds,
+            &self.test_events,
+            &self.test_chains,
+        ];
+        let places = lanes.into_iter().map(|lane| &lane.places);
+        places.fold(self.sales.show(sources), |sources, places| places.show(sources))
+    }
+
     /// Publishes a record that has no outcome.
     pub async fn tell(
         &self,
@@ -68,7 +85,7 @@ impl Pipeline {
         // Before publishing: the outcome may be faster than the acknowledgement.
         let waiter = self.inbox.expect(event_id.get());
         publish(lane, record, deadline, failed).await?;
-        outcome(waiter, deadline, failed).await
+        outcome(&lane.places, waiter, deadline, failed).await
     }
 
     /// Claims a sale and waits for its outcome; `None` when its transaction_id is taken.
@@ -81,11 +98,13 @@ impl Pipeline {
         let deadline = Instant::now() + self.answer_within;
         // Before claiming: the outcome may be faster than the answer to the claim.
         let waiter = self.inbox.expect(sale.claim.event_id.get());
+        let claiming = trace::step("claim");
         let claimed = timeout_at(deadline, self.claims.claim(sale))
             .await
-            .map_err(|_| too_late(failed))?;
+            .map_err(|_| too_late(&self.sales, failed))?;
+        drop(claiming);
         match claimed.map_err(|error| not_claimed(error, failed))? {
-            Claimed::Won => outcome(waiter, deadline, failed).await.map(Some),
+            Claimed::Won => outcome(&self.sales, waiter, deadline, failed).await.map(Some),
             Claimed::Taken => Ok(None),
         }
     }
@@ -97,25 +116,29 @@ async fn publish(
     deadline: Instant,
     failed: &'static str,
 ) -> Result<(), ApiError> {
+    let _publishing = trace::step("publish");
     timeout_at(deadline, lane.publisher.publish(record))
         .await
-        .map_err(|_| too_late(failed))?
+        .map_err(|_| too_late(&lane.places, failed))?
         .map_err(|error| not_published(error, failed))
 }
 
 /// Waits for an outcome. Without one the work goes on and the caller is told that the answer is unknown.
 async fn outcome<O: DeserializeOwned>(
+    places: &Places,
     waiter: Waiter,
     deadline: Instant,
     failed: &'static str,
 ) -> Result<O, ApiError> {
+    let _waiting = trace::step("outcome");
     let left = deadline.saturating_duration_since(Instant::now());
-    let raw = waiter.wait(left).await.ok_or_else(|| too_late(failed))?;
+    let raw = waiter.wait(left).await.ok_or_else(|| too_late(places, failed))?;
     crash_point("ingest.before_answer");
     serde_json::from_str(raw.get()).map_err(|error| ApiError::internal(failed, error))
 }
 
-fn too_late(failed: &'static str) -> ApiError {
+fn too_late(places: &Places, failed: &'static str) -> ApiError {
+    places.leave_unanswered();
     ApiError::internal(failed, anyhow::anyhow!("no outcome before the deadline"))
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use common::domain::ids::WorkspaceId;
 use common::runtime::config::PostgresConfig;
+use common::runtime::metrics::serve::Sources;
 use common::runtime::postgres;
 use sqlx::pool::PoolConnection;
 use sqlx::{Connection, PgPool, Postgres};
@@ -31,12 +32,12 @@ pub struct Reads {
 
 impl Reads {
     pub fn connect(config: &Config, primary: PgPool) -> Result<Self, sqlx::Error> {
-        let database_url = config.replica_database_url.clone();
+        let database_url = config.dashboard.replica_database_url.clone();
         let has_replica = database_url.is_some();
         let settings = PostgresConfig {
-            database_url: database_url.unwrap_or_else(|| config.postgres.database_url.clone()),
-            pool_size: config.reads_pool_size,
-            ..config.postgres.clone()
+            database_url: database_url.unwrap_or_else(|| config.service.postgres.database_url.clone()),
+            pool_size: config.dashboard.reads_pool_size,
+            ..config.service.postgres.clone()
         };
         Ok(Self {
             pool: postgres::connect_for_reads(&settings, "ingest reads")?,
@@ -44,6 +45,11 @@ impl Reads {
             live_streams: SharedPlaces::new(LIVE_STREAMS.0, LIVE_STREAMS.1),
             exports: SharedPlaces::new(EXPORTS.0, EXPORTS.1),
         })
+    }
+
+    /// Shows their connections.
+    pub fn show(&self, sources: Sources) -> Sources {
+        sources.pool("reads", &self.pool)
     }
 
     pub async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {

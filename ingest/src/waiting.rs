@@ -9,6 +9,8 @@
 
 use std::sync::Arc;
 
+use common::runtime::metrics::serve::Sources;
+use common::runtime::metrics::{Counter, SHED, UNANSWERED, WAITING, WAITING_MAX, amount};
 use common::runtime::shed::Shed;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -19,7 +21,9 @@ use crate::error::ApiError;
 pub struct Places {
     noun: &'static str,
     free: Arc<Semaphore>,
-    shed: Arc<Shed>,
+    places: usize,
+    shed: Shed,
+    unanswered: Counter,
 }
 
 /// A place in the queue, for as long as it is held.
@@ -30,11 +34,29 @@ pub struct Place {
 
 impl Places {
     pub fn new(noun: &'static str, places: usize) -> Self {
+        let places = places.min(Semaphore::MAX_PERMITS);
         Self {
             noun,
-            free: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
-            shed: Arc::default(),
+            free: Arc::new(Semaphore::new(places)),
+            places,
+            shed: Shed::new(SHED.with([noun])),
+            unanswered: UNANSWERED.with([noun]),
         }
+    }
+
+    /// Somebody who had a place waited in vain.
+    pub fn leave_unanswered(&self) {
+        self.unanswered.inc();
+    }
+
+    /// Shows how many wait.
+    pub fn show(&self, sources: Sources) -> Sources {
+        WAITING_MAX.with([self.noun]).set(amount(self.places));
+        let (free, places, waiting) = (Arc::clone(&self.free), self.places, WAITING.with([self.noun]));
+        sources.and(move || {
+            waiting.set(amount(places.saturating_sub(free.available_permits())));
+            std::future::ready(())
+        })
     }
 
     /// Nothing of a request that gets no place has happened.

@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser};
 use common::domain::processor::WebhookSecret;
-use common::runtime::config::{HttpConfig, NatsConfig, PostgresConfig, SecretParser, SecretsConfig};
+use common::runtime::config::{SecretParser, SecretsConfig, ServiceConfig};
 
 use crate::stripe::metadata::MetadataPrefix;
 
@@ -18,11 +18,7 @@ use crate::stripe::metadata::MetadataPrefix;
 )]
 pub struct Config {
     #[command(flatten)]
-    pub http: HttpConfig,
-    #[command(flatten)]
-    pub postgres: PostgresConfig,
-    #[command(flatten)]
-    pub nats: NatsConfig,
+    pub service: ServiceConfig,
     #[command(flatten)]
     pub secrets: SecretsConfig,
     #[command(flatten)]
@@ -30,6 +26,7 @@ pub struct Config {
 }
 
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Payment processors")]
 pub struct StripeConfig {
     /// Secrets of the platform's endpoint for connected accounts, comma-separated: several while they are replaced. Without
     /// one, that endpoint accepts nothing. (Programs keep the secrets of their own endpoints with their connection.)
@@ -65,11 +62,11 @@ mod tests {
     #[test]
     fn events_have_bounds_of_their_own() {
         let config = parse(&[]).unwrap();
-        assert_eq!(config.http.body_limit_bytes, 1 << 20);
-        assert_eq!(config.http.max_connections, 512);
+        assert_eq!(config.service.http.body_limit_bytes, 1 << 20);
+        assert_eq!(config.service.http.max_connections, 512);
         assert!(config.stripe.stripe_distributor_secrets.is_empty());
         let set = parse(&["--body-limit-bytes=10", "--metadata-aliases=a_,b_"]).unwrap();
-        assert_eq!(set.http.body_limit_bytes, 10);
+        assert_eq!(set.service.http.body_limit_bytes, 10);
         assert_eq!(set.stripe.metadata_aliases.len(), 2);
     }
 

@@ -18,7 +18,10 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use axum::Router;
-use axum::routing::post;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::{MethodRouter, post};
 use common::bus;
 use common::bus::publish::Publisher;
 use common::bus::topology::Topology;
@@ -26,8 +29,12 @@ use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
 use common::runtime::health::{self, Probe};
 use common::runtime::lifecycle::Lifecycle;
-use common::runtime::{http, postgres};
+use common::runtime::metrics::requests::RouteRequests;
+use common::runtime::metrics::serve::Sources;
+use common::runtime::trace::Span;
+use common::runtime::{http, metrics, postgres};
 use tokio::net::TcpListener;
+use tracing::Instrument;
 
 use crate::app::App;
 use crate::config::Config;
@@ -41,12 +48,12 @@ use crate::stripe::metadata::MetadataKeys;
 
 /// Serves until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(config.http.listen)
+    let listener = TcpListener::bind(config.service.http.listen)
         .await
         .context("binding the listen address")?;
-    let pool = postgres::connect_for_batches(&config.postgres, "webhook-consumer").await?;
-    let nats = bus::connect::connect(&config.nats, "webhook-consumer").await?;
-    let topology = Topology::from(&config.nats);
+    let pool = postgres::connect_for_batches(&config.service.postgres, "webhook-consumer").await?;
+    let nats = bus::connect::connect(&config.service.nats, "webhook-consumer").await?;
+    let topology = Topology::from(&config.service.nats);
     topology.ensure(&nats.jetstream).await?;
     let publisher = |subject| {
         let jetstream = nats.jetstream.clone();
@@ -74,18 +81,60 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
         distributor_secrets: config.stripe.stripe_distributor_secrets.into(),
         metadata_keys,
         inbox: Inbox::start(pool.clone(), streams, &lifecycle),
-        body_limit_bytes: config.http.body_limit_bytes as u64,
+        body_limit_bytes: config.service.http.body_limit_bytes as u64,
         pool,
     };
+    let sources = Sources::default().pool("main", &app.pool);
+    metrics::serve::serve(
+        "webhook-consumer",
+        &config.service,
+        &app.clock,
+        sources,
+        &lifecycle,
+    )
+    .await?;
     tracing::info!(listen = %listener.local_addr()?, "webhook-consumer is ready");
-    Ok(http::serve(listener, router(app).merge(health), &config.http, &lifecycle).await?)
+    Ok(http::serve(
+        listener,
+        router(app).merge(health),
+        &config.service.http,
+        &lifecycle,
+    )
+    .await?)
 }
 
 fn router(app: App) -> Router {
-    Router::new()
-        .route("/webhooks/stripe/{program_id}", post(handler::program))
-        .route("/api/webhook-distributor/stripe", post(handler::distributor))
+    let clock = app.clock.clone();
+    let routes = [
+        ("/webhooks/stripe/{program_id}", post(handler::program)),
+        ("/api/webhook-distributor/stripe", post(handler::distributor)),
+    ];
+    let observed = |router: Router<App>, (path, route): (&str, MethodRouter<App>)| {
+        let requests = Arc::new(RouteRequests::of(path));
+        router.route(
+            path,
+            route.layer(from_fn_with_state((requests, clock.clone()), observe)),
+        )
+    };
+    routes
+        .into_iter()
+        .fold(Router::new(), observed)
         .fallback(async || Refusal::NotFound)
         .method_not_allowed_fallback(async || Refusal::MethodNotAllowed)
         .with_state(app)
+}
+
+/// Counts a request, and gives its logs an id.
+async fn observe(
+    State((requests, clock)): State<(Arc<RouteRequests>, Clock)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let begun = requests.begin(request.method());
+    let span = Span::of_request(begun.route(), request.headers());
+    let logs = span.log_span(&clock.mint().simple().to_string());
+    let response = span.clone().over(next.run(request).instrument(logs)).await;
+    span.answered(response.status());
+    begun.answered(response.status());
+    response
 }

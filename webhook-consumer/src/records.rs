@@ -6,6 +6,7 @@ use common::domain::ids::{EventId, ProgramId};
 use common::domain::sale::Sale;
 use common::messages::payment::PaymentRecord;
 use common::messages::sale::SaleRecord;
+use common::runtime::trace;
 use common::storage::claims::NewClaim;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -42,7 +43,8 @@ impl Records {
                 program_id,
                 sale,
                 from_processor: true,
-            })?;
+            })
+            .map(trace::carry)?;
             let claim = NewClaim {
                 transaction_id: transaction_id.into(),
                 program_id,
@@ -60,6 +62,7 @@ impl Records {
                 references: payment.references,
                 fact: payment.fact,
             })
+            .map(trace::carry)
         });
         Ok(Self {
             sale: sale.transpose()?,

@@ -14,6 +14,7 @@ use common::domain::ids::{EventId, ProgramId};
 use common::domain::processor::ProcessorId;
 use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
+use common::runtime::metrics::RELAYED;
 use common::runtime::retry::{RetryPolicy, delays};
 use common::storage::StorageResult;
 use common::storage::processor_connections;
@@ -74,6 +75,7 @@ impl Relay {
             let taken = due.len();
             if taken > 0 {
                 self.take_up(due).await?;
+                RELAYED.with(["processor_events"]).inc_by(taken as u64);
                 tracing::info!(events = taken, "relayed processor events");
             }
             if taken < usize::try_from(BATCH).unwrap_or(usize::MAX) {

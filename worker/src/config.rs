@@ -3,30 +3,26 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use common::runtime::config::{HttpConfig, KeysConfig, NatsConfig, PostgresConfig};
+use common::runtime::config::{KeysConfig, ServiceConfig};
 
 /// Runs the steps of the referral tracking pipeline.
 #[derive(Debug, Clone, Parser)]
 #[command(version)]
 pub struct Config {
-    /// For `/livez` and `/readyz` only.
+    /// HTTP for `/livez` and `/readyz` only.
     #[command(flatten)]
-    pub http: HttpConfig,
-    #[command(flatten)]
-    pub postgres: PostgresConfig,
-    #[command(flatten)]
-    pub nats: NatsConfig,
+    pub service: ServiceConfig,
     #[command(flatten)]
     pub keys: KeysConfig,
     /// Database in MaxMind's format, of cities or of countries, that tells where clicks come from. It needs an ingest
     /// with SEND_CLIENT_IP.
-    #[arg(long, env = "GEOIP_DB_PATH")]
+    #[arg(long, env = "GEOIP_DB_PATH", help_heading = "Visitors")]
     pub geoip_db_path: Option<PathBuf>,
     /// A sale that follows its customer's first click sooner than this many seconds is shown as odd (`fast_sale`).
-    #[arg(long, env = "FAST_SALE_SECONDS", default_value_t = 10)]
+    #[arg(long, env = "FAST_SALE_SECONDS", default_value_t = 10, help_heading = "Sales")]
     pub fast_sale_seconds: u32,
     /// Whole months for which single clicks and leads are kept, besides the current one; for ever if not set. What they
     /// add up to stays, and so do customers, sales and commissions.
-    #[arg(long, env = "EVENT_RETENTION_MONTHS", value_parser = clap::value_parser!(u32).range(1..=1_200))]
+    #[arg(long, env = "EVENT_RETENTION_MONTHS", help_heading = "Retention", value_parser = clap::value_parser!(u32).range(1..=1_200))]
     pub event_retention_months: Option<u32>,
 }

@@ -11,6 +11,7 @@ mod room;
 mod steps;
 mod upkeep;
 mod visitor;
+mod watch;
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
 use common::runtime::health::{self, Probe};
 use common::runtime::lifecycle::Lifecycle;
-use common::runtime::{http, postgres};
+use common::runtime::{http, metrics, postgres};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
@@ -47,13 +48,13 @@ use crate::visitor::Visitors;
 
 /// Works until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(config.http.listen)
+    let listener = TcpListener::bind(config.service.http.listen)
         .await
         .context("binding the listen address")?;
     let visitors = Arc::new(Visitors::load(config.geoip_db_path.as_deref()).await?);
-    let pool = postgres::connect_for_batches(&config.postgres, "worker").await?;
-    let nats = bus::connect::connect(&config.nats, "worker").await?;
-    let topology = Topology::from(&config.nats);
+    let pool = postgres::connect_for_batches(&config.service.postgres, "worker").await?;
+    let nats = bus::connect::connect(&config.service.nats, "worker").await?;
+    let topology = Topology::from(&config.service.nats);
     topology.ensure(&nats.jetstream).await?;
     let context = StepContext {
         pool: pool.clone(),
@@ -83,7 +84,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     };
     lifecycle.tasks().spawn(relay.run(lifecycle.clone()));
     let upkeep = Upkeep {
-        clock,
+        clock: clock.clone(),
         event_retention: config.event_retention_months.map(Months::new),
     };
     lifecycle
@@ -113,11 +114,13 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     start(test_events, &nats, &topology, &lifecycle);
     start(TestChainStep::new(context.clone()), &nats, &topology, &lifecycle);
     start(NotificationStep(context), &nats, &topology, &lifecycle);
+    let sources = watch::sources(pool.clone(), nats.jetstream.clone(), topology.clone());
+    metrics::serve::serve("worker", &config.service, &clock, sources, &lifecycle).await?;
     tracing::info!(listen = %listener.local_addr()?, "worker is ready");
     Ok(http::serve(
         listener,
         health::router(Probe::start(lifecycle.tasks(), pool, notifications)),
-        &config.http,
+        &config.service.http,
         &lifecycle,
     )
     .await?)

@@ -14,6 +14,7 @@ use common::bus::publish::Publisher;
 use common::messages::subject::Subject;
 use common::runtime::crash_point::crash_point;
 use common::runtime::lifecycle::Lifecycle;
+use common::runtime::metrics::RELAYED;
 use common::storage::{claims, outbox};
 use serde_json::value::RawValue;
 use sqlx::PgPool;
@@ -63,6 +64,7 @@ impl Relay {
             }
             if taken > 0 {
                 crash_point("worker.after_relay");
+                RELAYED.with(["claims"]).inc_by(taken as u64);
                 tracing::info!(claims = taken, "relayed open claims");
             }
             if taken < usize::try_from(BATCH).unwrap_or(usize::MAX) {
@@ -88,6 +90,7 @@ impl Relay {
             crash_point("worker.after_outbox_publish");
             outbox::remove(&mut transaction, &ids).await?;
             transaction.commit().await?;
+            RELAYED.with(["notifications"]).inc_by(ids.len() as u64);
         }
     }
 }

@@ -28,6 +28,7 @@
 mod fetch;
 mod intake;
 mod ledger;
+mod measures;
 #[cfg(test)]
 mod pace_tests;
 mod pull;
@@ -50,6 +51,7 @@ use tokio_util::sync::CancellationToken;
 use self::fetch::{Arrived, Fetcher};
 use self::intake::{Opened, Read};
 use self::ledger::{Holding, Ledger};
+use self::measures::Measures;
 use self::queue::{Batch, Item, Origin, Queue};
 use self::schedule::{Schedule, Waiting};
 use self::settle::{Attempts, Fate, Settlement};
@@ -60,6 +62,7 @@ use crate::messages::subject::Subject;
 use crate::runtime::crash_point::crash_point;
 use crate::runtime::lifecycle::Lifecycle;
 use crate::runtime::retry::RetryPolicy;
+use crate::runtime::trace;
 
 /// A newer worker takes over during a deployment, which takes minutes.
 const TOO_NEW_DELAY: Duration = Duration::from_secs(30);
@@ -124,6 +127,7 @@ pub async fn consume<S: Step>(
         subject: topology.subject(S::SUBJECT),
         retry: bounds.retry.clone(),
         shutdown: lifecycle.soft().clone(),
+        measures: Measures::of(S::SUBJECT),
     };
     let consumer = Consumer {
         work: Arc::new(work),
@@ -149,6 +153,7 @@ struct Work<S> {
     subject: String,
     retry: RetryPolicy,
     shutdown: CancellationToken,
+    measures: Measures,
 }
 
 /// A batch that has run, and what became of its records.
@@ -159,7 +164,13 @@ struct Settled<R> {
 
 impl<S: Step> Work<S> {
     async fn settle(self: Arc<Self>, batch: Batch<S::Record>) -> Settled<S::Record> {
+        let begun = Instant::now();
+        let records = batch.origins.iter().map(|origin| &*origin.raw);
+        let mut traces = trace::Batch::begin(S::SUBJECT, records);
         let Settlement { fates, replies } = self.attempts().settle(&batch).await;
+        traces.settled();
+        traces.given_back(fates.iter().filter(|fate| **fate == Fate::Redeliver).count());
+        self.measures.settled(begun, &fates);
         if let Err(error) = send_replies(&self.client, replies).await {
             tracing::warn!(subject = self.subject, %error, "outcomes were not sent");
         }
@@ -255,6 +266,7 @@ impl<S: Step> Consumer<S> {
         let Some(acker) = self.ledger.renew(message, acker) else {
             return;
         };
+        self.work.measures.arrived(deliveries);
         match intake::open::<S::Record>(&payload) {
             Opened::Records { records, .. } if records.is_empty() => acknowledge(&acker, AckKind::Ack).await,
             Opened::Records { reply_to, records } => {

@@ -26,6 +26,7 @@ use super::topology::Topology;
 use crate::messages::envelope;
 use crate::messages::subject::Subject;
 use crate::runtime::batch::{Batcher, Bounds, SubmitError};
+use crate::runtime::metrics::PUBLISH_FAILURES;
 use crate::runtime::retry::{RetryPolicy, retry};
 
 /// Enough to make the fsync a message costs negligible a record.
@@ -77,6 +78,15 @@ impl PublishError {
     fn is_transient(&self) -> bool {
         matches!(self, Self::Unacknowledged(_))
     }
+
+    /// As metrics have it.
+    const fn reason(&self) -> &'static str {
+        match self {
+            Self::Full(_) => "full",
+            Self::Unacknowledged(_) => "unacknowledged",
+            Self::Overloaded | Self::TooLarge { .. } | Self::Closed => "other",
+        }
+    }
 }
 
 /// Publishes the records of one [`Subject`]. Clones share one queue.
@@ -90,6 +100,7 @@ pub struct Publisher {
 struct Route {
     jetstream: Context,
     subject: String,
+    noun: &'static str,
     /// Tells this publisher's message ids from those of all others.
     origin: u64,
     messages: AtomicU64,
@@ -108,6 +119,7 @@ impl Publisher {
         let route = Arc::new(Route {
             jetstream,
             subject: topology.subject(subject),
+            noun: subject.noun(),
             origin: rand::random(),
             messages: AtomicU64::new(0),
         });
@@ -189,6 +201,7 @@ impl Route {
         };
         let result = retry(&PATIENCE, attempt, PublishError::is_transient).await;
         if let Err(error) = &result {
+            PUBLISH_FAILURES.with([self.noun, error.reason()]).inc();
             tracing::warn!(subject = self.subject, bytes = payload.len(), %error, "publish failed");
         }
         result

@@ -13,3 +13,4 @@ pub mod sale;
 pub mod subject;
 pub mod test_chain;
 pub mod test_event;
+pub mod trace_parent;

@@ -23,12 +23,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+
+use super::metrics::{BATCH_RECORDS, BATCH_REFUSED, BATCH_SECONDS, Counter, amount};
 
 /// See the module's bounds.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Names the batcher in traces.
+    /// Names the batcher in metrics.
     pub name: &'static str,
     pub queue: usize,
     pub max_records: usize,
@@ -82,6 +85,7 @@ impl<E> Clone for BatchError<E> {
 /// A handle to submit requests with; the batcher drains and ends when the last one is dropped.
 pub struct Batcher<Req, Res> {
     queue: mpsc::Sender<Queued<Req, Res>>,
+    refused: Counter,
 }
 
 struct Queued<Req, Res> {
@@ -93,6 +97,7 @@ impl<Req, Res> Clone for Batcher<Req, Res> {
     fn clone(&self) -> Self {
         Self {
             queue: self.queue.clone(),
+            refused: self.refused.clone(),
         }
     }
 }
@@ -129,7 +134,8 @@ where
             weigh,
         };
         tasks.spawn(dispatch(tasks.clone(), collector, run));
-        Self { queue }
+        let refused = BATCH_REFUSED.with([bounds.name]);
+        Self { queue, refused }
     }
 
     /// Queues a request and waits for its answer. Dropping the future does not withdraw the request.
@@ -138,7 +144,10 @@ where
         self.queue
             .try_send(Queued { request, answer })
             .map_err(|error| match error {
-                TrySendError::Full(_) => SubmitError::Overloaded,
+                TrySendError::Full(_) => {
+                    self.refused.inc();
+                    SubmitError::Overloaded
+                }
                 TrySendError::Closed(_) => SubmitError::Closed,
             })?;
         answered.await.map_err(|_| SubmitError::Closed)
@@ -156,6 +165,8 @@ async fn dispatch<Req, Res, F>(
 {
     let slots = Arc::new(Semaphore::new(collector.bounds.in_flight.max(1)));
     let others = Arc::new(Others::default());
+    let name = collector.bounds.name;
+    let (sizes, seconds) = (BATCH_RECORDS.with([name]), BATCH_SECONDS.with([name]));
     let mut size_before = 0;
     while let Some(first) = collector.first().await {
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
@@ -169,12 +180,14 @@ async fn dispatch<Req, Res, F>(
         let Forming {
             requests, answers, ..
         } = batch;
-        tracing::trace!(batcher = collector.bounds.name, records = requests.len(), "batch");
+        tracing::trace!(batcher = name, records = requests.len(), "batch");
         let expected = answers.len();
-        let name = collector.bounds.name;
+        sizes.observe(amount(expected));
+        let (seconds, begun) = (seconds.clone(), Instant::now());
         let batch = run(requests);
         tasks.spawn(async move {
             let results = batch.await;
+            seconds.observe(begun.elapsed().as_secs_f64());
             // The next batch may leave while these submitters are woken.
             drop(running);
             if results.len() != expected {

@@ -15,7 +15,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::telemetry;
+use super::config::TelemetryConfig;
+use super::{telemetry, trace};
 
 /// Below the 30 s after which orchestrators commonly kill.
 const GRACE: Duration = Duration::from_secs(25);
@@ -91,12 +92,12 @@ impl Lifecycle {
 /// Runs a service: logging, signals, `main`, then the wait for its tasks. Called from a plain `fn main`.
 ///
 /// An `Err` from `main` is logged with its chain of causes and shuts the rest down.
-pub fn run<M, F>(service: &'static str, main: M) -> ExitCode
+pub fn run<M, F>(service: &'static str, telemetry: &TelemetryConfig, main: M) -> ExitCode
 where
     M: FnOnce(Lifecycle) -> F,
     F: Future<Output = anyhow::Result<()>>,
 {
-    match start(service, main) {
+    match start(service, telemetry, main) {
         Ok(code) => code,
         Err(error) => {
             // Logging itself may be what failed to start.
@@ -106,12 +107,13 @@ where
     }
 }
 
-fn start<M, F>(service: &'static str, main: M) -> anyhow::Result<ExitCode>
+fn start<M, F>(service: &'static str, telemetry: &TelemetryConfig, main: M) -> anyhow::Result<ExitCode>
 where
     M: FnOnce(Lifecycle) -> F,
     F: Future<Output = anyhow::Result<()>>,
 {
-    telemetry::init(service)?;
+    telemetry::init(service, telemetry)?;
+    trace::start(service, telemetry)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let clean = runtime.block_on(async {
         let lifecycle = Lifecycle::new();
@@ -121,6 +123,7 @@ where
     })?;
     // A blocking call that ignores cancellation must not hold up the exit.
     runtime.shutdown_timeout(LAST_CALL);
+    trace::finish();
     tracing::info!(service, clean, "stopped");
     Ok(if clean {
         ExitCode::SUCCESS

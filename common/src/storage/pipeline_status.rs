@@ -68,3 +68,55 @@ pub async fn read(connection: &mut PgConnection) -> StorageResult<PipelineStatus
         },
     })
 }
+
+/// What is unfinished, read from indexes of the unfinished alone: cheap enough to be asked several times a minute, whatever
+/// else is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backlog {
+    /// By the database's clock, which wrote the times below.
+    pub now: DateTime<Utc>,
+    pub open_claims: Waiting,
+    pub dead_claims: i64,
+    pub outbox: Waiting,
+    /// By the NATS subject they came on.
+    pub dead_letters: Vec<(String, i64)>,
+    /// By state.
+    pub processor_events: Vec<(String, i64)>,
+}
+
+pub async fn backlog(connection: &mut PgConnection) -> StorageResult<Backlog> {
+    let row = sqlx::query!(
+        r#"SELECT now() AS "now!", c.rows AS "open!", c.oldest AS open_oldest, d.rows AS "dead!",
+                  o.rows AS "outbox!", o.oldest AS outbox_oldest
+           FROM (SELECT count(*) AS rows, min(claimed_at) AS oldest FROM transaction_claims WHERE state = 'open') c,
+                (SELECT count(*) AS rows FROM transaction_claims WHERE state = 'dead') d,
+                (SELECT count(*) AS rows, min(created_at) AS oldest FROM outbox) o"#,
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let letters = sqlx::query!(
+        r#"SELECT subject, count(*) AS "rows!" FROM dead_letters WHERE replayed_at IS NULL GROUP BY subject"#,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let events = sqlx::query!(
+        r#"SELECT state, count(*) AS "rows!" FROM processor_events
+           WHERE state IN ('open', 'parked', 'review', 'stuck') GROUP BY state"#,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(Backlog {
+        now: row.now,
+        open_claims: Waiting {
+            count: row.open,
+            oldest: row.open_oldest,
+        },
+        dead_claims: row.dead,
+        outbox: Waiting {
+            count: row.outbox,
+            oldest: row.outbox_oldest,
+        },
+        dead_letters: letters.into_iter().map(|row| (row.subject, row.rows)).collect(),
+        processor_events: events.into_iter().map(|row| (row.state, row.rows)).collect(),
+    })
+}

@@ -17,14 +17,21 @@ impl Process {
 
     /// The same; what it logs goes to `log`.
     pub fn start_logging(name: &str, settings: &[(&str, String)], log: Stdio) -> Self {
-        let binary = PathBuf::from(from_environment("RT_BIN_DIR")).join(name);
-        let child = Command::new(&binary)
-            .envs(settings.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap_or_else(|error| panic!("{}: {error}", binary.display()));
-        Self(child)
+        Self::spawn(command(name, settings).stderr(log))
+    }
+
+    /// The same as [`Self::start`], without these variables of the tests' own.
+    pub fn start_without(name: &str, settings: &[(&str, String)], variables: &[&str]) -> Self {
+        let mut command = command(name, settings);
+        for variable in variables {
+            command.env_remove(variable);
+        }
+        Self::spawn(&mut command)
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let child = command.spawn();
+        Self(child.unwrap_or_else(|error| panic!("{}: {error}", command.get_program().display())))
     }
 
     /// As a power cut does: no goodbye.
@@ -37,6 +44,14 @@ impl Process {
     pub fn wait(&mut self) -> ExitStatus {
         self.0.wait().unwrap()
     }
+}
+
+fn command(name: &str, settings: &[(&str, String)]) -> Command {
+    let mut command = Command::new(PathBuf::from(from_environment("RT_BIN_DIR")).join(name));
+    command
+        .envs(settings.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null());
+    command
 }
 
 impl Drop for Process {

@@ -77,8 +77,16 @@ impl Memory {
 
     /// `None` also while memory is not live.
     pub fn program_of_live_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
-        self.live_until.filter(|until| Instant::now() < *until)?;
-        self.program_of_token(hash)
+        if self.is_live() {
+            self.program_of_token(hash)
+        } else {
+            None
+        }
+    }
+
+    /// Whether news came lately.
+    pub fn is_live(&self) -> bool {
+        self.live_until.is_some_and(|until| Instant::now() < until)
     }
 
     pub fn program_of_token(&self, hash: &TokenHash) -> Option<ProgramKey> {

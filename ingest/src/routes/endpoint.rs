@@ -105,7 +105,10 @@ impl Endpoint {
 
     /// Adds the route, with what surrounds it.
     pub fn serve(self, app: &App, proxies: &TrustedProxies, router: Router<App>) -> Router<App> {
-        router.route(&self.path, self.layers.around(self.route, app, proxies))
+        router.route(
+            &self.path,
+            self.layers.around(&self.path, self.route, app, proxies),
+        )
     }
 
     /// Adds the description, with what the surroundings answer and set.

@@ -20,6 +20,8 @@ use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, Route};
+use common::runtime::metrics::requests::RouteRequests;
+use common::runtime::trace::Span;
 use futures::future::BoxFuture;
 use tower::layer::layer_fn;
 use tower::{Layer, Service, service_fn};
@@ -63,6 +65,7 @@ struct Surroundings {
     app: App,
     proxies: TrustedProxies,
     cors: Option<CorsLayer>,
+    requests: RouteRequests,
     route: Route,
 }
 
@@ -82,13 +85,24 @@ impl Service<Request> for Surrounded {
 
     fn call(&mut self, request: Request) -> Self::Future {
         let around = Arc::clone(&self.0);
-        Box::pin(async move { Ok(receive(around, request).await) })
+        Box::pin(async move {
+            let begun = around.requests.begin(request.method());
+            let span = Span::of_request(begun.route(), request.headers());
+            let response = span
+                .clone()
+                .over(receive(Arc::clone(&around), &span, request))
+                .await;
+            span.answered(response.status());
+            begun.answered(response.status());
+            Ok(response)
+        })
     }
 }
 
 impl Layers {
     pub fn around(
         self,
+        path: &str,
         mut route: MethodRouter<App>,
         app: &App,
         proxies: &TrustedProxies,
@@ -97,13 +111,14 @@ impl Layers {
             // A method that is none of the route's is inside the layers too: answers, preflights among them, are whole.
             route = route.fallback(method_not_allowed);
         }
-        let (app, proxies) = (app.clone(), proxies.clone());
+        let (path, app, proxies) = (path.to_owned(), app.clone(), proxies.clone());
         route.layer(layer_fn(move |route| {
             Surrounded(Arc::new(Surroundings {
                 layers: self,
                 app: app.clone(),
                 proxies: proxies.clone(),
                 cors: self.browsers.then(browsers),
+                requests: RouteRequests::of(&path),
                 route,
             }))
         }))
@@ -111,14 +126,14 @@ impl Layers {
 }
 
 /// Whose request it is and what it is called, in logs and in the answer.
-async fn receive(around: Arc<Surroundings>, mut request: Request) -> Response {
+async fn receive(around: Arc<Surroundings>, traced: &Span, mut request: Request) -> Response {
     client_address::leave_with(&mut request, &around.proxies);
     let identified = around.layers.identified;
     if identified == Identified::Never {
         return share(around, request).await;
     }
     let id = request_id::leave_with(&mut request, &around.app.clock);
-    let span = tracing::info_span!("request", request_id = id.to_str().unwrap_or_default());
+    let span = traced.log_span(id.to_str().unwrap_or_default());
     let mut response = share(around, request).instrument(span).await;
     let failed = response.status() == StatusCode::INTERNAL_SERVER_ERROR;
     if identified == Identified::Always || failed {

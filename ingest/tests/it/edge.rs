@@ -50,6 +50,14 @@ impl Edge {
         self.post("sale", Some(&program.token), body).await
     }
 
+    /// A sale whose caller traces it.
+    pub async fn traced_sale(&self, program: &Program, body: &Value, traceparent: &str) -> Answer {
+        let url = format!("http://{}/api/v1/track/sale", self.address);
+        let request = self.http.post(url).bearer_auth(&program.token);
+        let request = request.header("traceparent", traceparent).body(body.to_string());
+        Answer::of(request.send().await.unwrap()).await.unwrap()
+    }
+
     pub async fn refund(&self, program: &Program, body: &Value) -> Answer {
         self.post("refund", Some(&program.token), body).await
     }
@@ -68,6 +76,12 @@ impl Edge {
         let answer = self.post("click", None, &body).await;
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
         answer.body["click_id"].as_str().unwrap().to_owned()
+    }
+
+    /// The status of an answer to a body sent to any path.
+    pub async fn post_to(&self, path: &str, body: &Value) -> StatusCode {
+        let request = self.http.post(format!("http://{}{path}", self.address));
+        request.body(body.to_string()).send().await.unwrap().status()
     }
 
     /// The status of `/livez` or `/readyz`; `None` while nobody listens.

@@ -59,6 +59,7 @@ impl Loop {
             subject: "clicks".to_owned(),
             retry: bounds.retry.clone(),
             shutdown: CancellationToken::new(),
+            measures: Measures::of(Subject::Clicks),
         };
         let consumer = Consumer {
             work: Arc::new(work),

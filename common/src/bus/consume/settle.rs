@@ -17,6 +17,7 @@ use super::queue::Batch;
 use super::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use crate::bus::reply::Reply;
 use crate::runtime::crash_point::crash_point;
+use crate::runtime::metrics::{DEAD_LETTERS_BURIED, STEP_FAILURES};
 use crate::runtime::retry::{RetryPolicy, retry};
 
 /// What becomes of one record.
@@ -95,8 +96,13 @@ impl<S: Step> Attempts<'_, S> {
 
     async fn run_once(&self, records: &[Delivered<S::Record>]) -> Result<Processed, StepError> {
         let run = AssertUnwindSafe(self.step.run(records)).catch_unwind();
-        run.await
-            .unwrap_or_else(|_| Err(StepError::Permanent(anyhow!("step panicked"))))
+        let result = run
+            .await
+            .unwrap_or_else(|_| Err(StepError::Permanent(anyhow!("step panicked"))));
+        if let Err(error) = &result {
+            STEP_FAILURES.with([S::SUBJECT.noun(), error.kind()]).inc();
+        }
+        result
     }
 
     async fn bury_record(&self, batch: &Batch<S::Record>, index: usize, error: &anyhow::Error) -> Fate {
@@ -137,6 +143,9 @@ impl<S: Step> Attempts<'_, S> {
             |error| self.may_retry(error),
         )
         .await;
+        if buried.is_ok() {
+            DEAD_LETTERS_BURIED.with([S::SUBJECT.noun()]).inc();
+        }
         if let Err(StepError::Transient(error) | StepError::Permanent(error)) = &buried {
             tracing::error!(
                 subject = self.subject,

@@ -55,6 +55,16 @@ pub enum StepError {
     Permanent(anyhow::Error),
 }
 
+impl StepError {
+    /// As metrics have it.
+    pub(super) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Transient(_) => "transient",
+            Self::Permanent(_) => "permanent",
+        }
+    }
+}
+
 /// A record, or a whole message, that will never be processed as it is.
 #[derive(Debug, Clone)]
 pub struct DeadLetter {

@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use crate::runtime::lifecycle::Lifecycle;
+use crate::runtime::metrics::CONNECTIONS_TURNED_AWAY;
 use crate::runtime::platform_error::platform_error;
 use crate::runtime::shed::Shed;
 
@@ -35,7 +36,7 @@ impl TurnedAway {
             lifecycle: lifecycle.clone(),
             places: Arc::new(Semaphore::new(AT_ONCE)),
             answer: answer().into(),
-            shed: Shed::default(),
+            shed: Shed::new(CONNECTIONS_TURNED_AWAY.with([])),
         }
     }
 

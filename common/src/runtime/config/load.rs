@@ -1,0 +1,206 @@
+//! From flags, environment and files to settings, with everything that is wrong told at once.
+//!
+//! Phases: **files** (a secret `NAME` whose own variable is not set is read from the file that `NAME_FILE` names) → **all
+//! together**, as clap does it → only if something is wrong, **one by one**: clap stops at the first, and an operator who
+//! corrects one and starts again to hear of the next has better things to do.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
+use std::path::Path;
+
+use clap::builder::ValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Command, FromArgMatches, Parser};
+
+/// Of this process. Ends it when a setting is wrong or missing, or when help was asked for.
+pub fn load<C: Parser>() -> C {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let settings = read(C::command(), &arguments, &|name| std::env::var_os(name));
+    settings.unwrap_or_else(|error| error.exit())
+}
+
+/// Sections of settings a command line has beside its own arguments: their secrets may come from files, too.
+///
+/// The error names every file that cannot be read.
+pub fn with_files(command: Command) -> Result<Command, clap::Error> {
+    let mut problems = Vec::new();
+    let command = from_files(command, &|name| std::env::var_os(name), &mut problems);
+    if problems.is_empty() {
+        Ok(command)
+    } else {
+        Err(told(&problems))
+    }
+}
+
+pub(super) fn read<C: FromArgMatches>(
+    command: Command,
+    arguments: &[OsString],
+    environment: &impl Fn(&OsStr) -> Option<OsString>,
+) -> Result<C, clap::Error> {
+    let mut problems = Vec::new();
+    let command = from_files(command, environment, &mut problems);
+    let parsed = command.clone().try_get_matches_from(arguments);
+    match parsed {
+        Ok(matches) if problems.is_empty() => return C::from_arg_matches(&matches),
+        Err(error) if !is_about_values(error.kind()) => return Err(error),
+        _ => {}
+    }
+    problems.extend(one_by_one(&command, arguments)?);
+    Err(told(&problems))
+}
+
+/// Not what is asked for nor what is unknown, which clap tells best.
+const fn is_about_values(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ValueValidation
+            | ErrorKind::InvalidValue
+            | ErrorKind::InvalidUtf8
+            | ErrorKind::MissingRequiredArgument
+    )
+}
+
+/// Such a setting is a secret: neither `--help` nor a message shows it.
+pub(super) fn is_secret(arg: &Arg) -> bool {
+    arg.is_hide_env_values_set()
+}
+
+/// What a secret's file holds is its default: the file's name is no secret, and gives way to a flag.
+fn from_files(
+    command: Command,
+    environment: &impl Fn(&OsStr) -> Option<OsString>,
+    problems: &mut Vec<String>,
+) -> Command {
+    let mut command = command.mut_args(|arg| {
+        let Some(variable) = arg.get_env().filter(|_| is_secret(&arg)).map(OsStr::to_owned) else {
+            return arg;
+        };
+        let mut file_variable = variable.clone();
+        file_variable.push("_FILE");
+        let Some(path) = environment(&file_variable) else {
+            return arg;
+        };
+        let file_variable = file_variable.display();
+        if environment(&variable).is_some() {
+            problems.push(format!("{} and {file_variable} are both set", variable.display()));
+            return arg;
+        }
+        match std::fs::read_to_string(Path::new(&path)) {
+            Ok(text) => {
+                let secret = content(&arg, &text);
+                arg.default_value(secret).hide_default_value(true).required(false)
+            }
+            Err(error) => {
+                problems.push(format!("{file_variable}={}: {error}", path.display()));
+                arg.required(false)
+            }
+        }
+    });
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    for name in names {
+        command = command.mut_subcommand(name, |command| from_files(command, environment, problems));
+    }
+    command
+}
+
+/// Editors end a file with a line break, and several secrets may stand on a line each.
+fn content(arg: &Arg, text: &str) -> String {
+    match arg.get_value_delimiter() {
+        Some(delimiter) => {
+            let lines: Vec<&str> = text
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty())
+                .collect();
+            lines.join(&delimiter.to_string())
+        }
+        None => text.trim_end_matches(['\r', '\n']).to_owned(),
+    }
+}
+
+/// Each setting in a command of its own.
+fn one_by_one(command: &Command, arguments: &[OsString]) -> Result<Vec<String>, clap::Error> {
+    let lenient = command.clone().mut_args(|arg| {
+        let arg = arg.required(false);
+        if arg.get_action().takes_values() {
+            arg.value_parser(ValueParser::os_string())
+        } else {
+            arg
+        }
+    });
+    let given = lenient.try_get_matches_from(arguments)?;
+    let mut problems = Vec::new();
+    for arg in command.get_arguments() {
+        let Some(long) = arg.get_long().filter(|_| arg.get_action().takes_values()) else {
+            continue;
+        };
+        let Some(values) = given.get_raw(arg.get_id().as_str()) else {
+            if arg.is_required_set() {
+                problems.push(format!("{} is not set", name(arg)));
+            }
+            continue;
+        };
+        let values = values.map(|value| {
+            let mut flag = OsString::from(format!("--{long}="));
+            flag.push(value);
+            flag
+        });
+        let alone = Command::new(command.get_name().to_owned())
+            .no_binary_name(true)
+            .arg(arg.clone().required(false));
+        if let Err(error) = alone.try_get_matches_from(values.clone()) {
+            let value: Vec<String> = values.map(|flag| flag.to_string_lossy().into_owned()).collect();
+            problems.push(problem(arg, &value, &error));
+        }
+    }
+    Ok(problems)
+}
+
+fn problem(arg: &Arg, flags: &[String], error: &clap::Error) -> String {
+    let reason = reason(error);
+    if is_secret(arg) {
+        return format!("{}: {reason}", name(arg));
+    }
+    let values: Vec<&str> = flags
+        .iter()
+        .filter_map(|flag| flag.split_once('='))
+        .map(|(_, value)| value)
+        .collect();
+    format!("{}={}: {reason}", name(arg), values.join(","))
+}
+
+/// What operators set: the variable.
+fn name(arg: &Arg) -> String {
+    match arg.get_env() {
+        Some(variable) => variable.to_string_lossy().into_owned(),
+        None => format!("--{}", arg.get_long().unwrap_or_default()),
+    }
+}
+
+/// Without the value and the flag, which clap's own words begin with.
+fn reason(error: &clap::Error) -> String {
+    if let Some(source) = std::error::Error::source(error) {
+        return source.to_string();
+    }
+    let text = error.to_string();
+    let lines = text.lines().take_while(|line| !line.is_empty());
+    let told: Vec<&str> = lines
+        .map(|line| line.trim_start_matches("error: ").trim())
+        .collect();
+    told.join(" ")
+}
+
+fn told(problems: &[String]) -> clap::Error {
+    let mut text = match problems.len() {
+        1 => "a setting is wrong:\n".to_owned(),
+        several => format!("{several} settings are wrong:\n"),
+    };
+    for problem in problems {
+        let _ = writeln!(text, "  {problem}");
+    }
+    text.push_str("\nFor what each of them is, try '--help'.\n");
+    clap::Error::raw(ErrorKind::ValueValidation, text)
+}

@@ -1,0 +1,167 @@
+//! Settings that must not reach a log, not even mistyped.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Command};
+use url::Url;
+
+/// Text that must not reach a log, such as an address with a password in it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretText(String);
+
+impl SecretText {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretText")
+    }
+}
+
+/// A 256-bit key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretKey([u8; 32]);
+
+/// The text was not 64 hex digits. It says no more, because the text is a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a key must be 64 hex digits")]
+pub struct SecretKeyError;
+
+impl SecretKey {
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    pub const fn expose(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl FromStr for SecretKey {
+    type Err = SecretKeyError;
+
+    fn from_str(text: &str) -> Result<Self, SecretKeyError> {
+        let digits = text.trim().as_bytes();
+        let (pairs, rest) = digits.as_chunks::<2>();
+        if pairs.len() != 32 || !rest.is_empty() {
+            return Err(SecretKeyError);
+        }
+        let mut key = [0; 32];
+        for (byte, [high, low]) in key.iter_mut().zip(pairs) {
+            *byte = hex_digit(*high)? << 4 | hex_digit(*low)?;
+        }
+        Ok(Self(key))
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretKey")
+    }
+}
+
+fn hex_digit(digit: u8) -> Result<u8, SecretKeyError> {
+    let value = char::from(digit).to_digit(16).ok_or(SecretKeyError)?;
+    u8::try_from(value).map_err(|_| SecretKeyError)
+}
+
+/// Clap's own parsers quote the offending value in their message; a secret with a typo is still a secret.
+#[derive(Debug, Clone)]
+pub struct SecretParser<T>(PhantomData<fn() -> T>);
+
+impl<T> SecretParser<T> {
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T> Default for SecretParser<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> TypedValueParser for SecretParser<T>
+where
+    T: FromStr<Err: fmt::Display> + Clone + Send + Sync + 'static,
+{
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        _: Option<&Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<T, clap::Error> {
+        // What is not UTF-8 becomes characters no secret may have.
+        let parsed = value.to_string_lossy().parse();
+        parsed.map_err(|error: T::Err| refused(command, error))
+    }
+}
+
+/// An address, perhaps with a password in it.
+#[derive(Debug, Clone, Copy)]
+pub struct SecretUrl {
+    schemes: &'static [&'static str],
+    several: bool,
+}
+
+impl SecretUrl {
+    pub const fn of(schemes: &'static [&'static str]) -> Self {
+        Self {
+            schemes,
+            several: false,
+        }
+    }
+
+    /// One, or more, separated by commas.
+    pub const fn several(schemes: &'static [&'static str]) -> Self {
+        Self {
+            schemes,
+            several: true,
+        }
+    }
+
+    fn is_one(self, text: &str) -> bool {
+        Url::parse(text.trim()).is_ok_and(|url| self.schemes.contains(&url.scheme()))
+    }
+}
+
+impl TypedValueParser for SecretUrl {
+    type Value = SecretText;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        _: Option<&Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<SecretText, clap::Error> {
+        let text = value.to_string_lossy();
+        let fits = if self.several {
+            text.split(',').all(|one| self.is_one(one))
+        } else {
+            self.is_one(&text)
+        };
+        if fits {
+            Ok(SecretText::new(text))
+        } else {
+            let schemes = self.schemes.join(":` or `");
+            Err(refused(command, format!("an address must be a `{schemes}:` URL")))
+        }
+    }
+}
+
+fn refused(command: &Command, reason: impl fmt::Display) -> clap::Error {
+    clap::Error::raw(ErrorKind::ValueValidation, format!("{reason}\n")).with_cmd(command)
+}

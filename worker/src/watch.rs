@@ -1,0 +1,138 @@
+//! What a worker can tell of the whole pipeline: what waits in PostgreSQL and in the streams. Asked when somebody looks at its
+//! metrics, of every worker alike.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use async_nats::jetstream::Context;
+use common::bus::topology::Topology;
+use common::messages::subject::Subject;
+use common::runtime::metrics::serve::Sources;
+use common::runtime::metrics::{
+    CLAIMS_DEAD, CLAIMS_OPEN, CLAIMS_OPEN_OLDEST, CONSUMER_PENDING, CONSUMER_REDELIVERED,
+    CONSUMER_UNACKNOWLEDGED, DEAD_LETTERS, OUTBOX_OLDEST, OUTBOX_UNSENT, PROCESSOR_EVENTS, SOURCE_UP,
+    STREAM_BYTES, STREAM_BYTES_MAX,
+};
+use common::storage::StorageResult;
+use common::storage::pipeline_status::{self, Backlog, Waiting};
+use futures::future::join_all;
+use sqlx::PgPool;
+use tokio::time::timeout;
+
+/// Shorter than the page waits, so that what does not answer is said not to.
+const WITHIN: Duration = Duration::from_secs(2);
+
+/// Shown as zero when there are none.
+const UNFINISHED: [&str; 4] = ["open", "parked", "review", "stuck"];
+
+pub fn sources(pool: PgPool, jetstream: Context, topology: Topology) -> Sources {
+    let prefix = topology.prefix.clone();
+    Sources::default()
+        .pool("main", &pool)
+        .and(move || show_backlog(pool.clone(), prefix.clone()))
+        .and(move || show_streams(jetstream.clone(), topology.clone()))
+}
+
+async fn show_backlog(pool: PgPool, prefix: String) {
+    let answer = timeout(WITHIN, read(&pool)).await;
+    PROCESSOR_EVENTS.clear();
+    DEAD_LETTERS.clear();
+    let up = SOURCE_UP.with(["postgres"]);
+    let Ok(Ok(backlog)) = answer else {
+        tracing::warn!("what waits in Postgres cannot be shown");
+        up.set(0.0);
+        for metric in [
+            &CLAIMS_OPEN,
+            &CLAIMS_OPEN_OLDEST,
+            &CLAIMS_DEAD,
+            &OUTBOX_UNSENT,
+            &OUTBOX_OLDEST,
+        ] {
+            metric.clear();
+        }
+        return;
+    };
+    up.set(1.0);
+    let seconds = |waiting: Waiting| {
+        waiting
+            .oldest
+            .map_or(0.0, |oldest| (backlog.now - oldest).as_seconds_f64())
+    };
+    CLAIMS_OPEN.with([]).set(rows(backlog.open_claims.count));
+    CLAIMS_OPEN_OLDEST.with([]).set(seconds(backlog.open_claims));
+    CLAIMS_DEAD.with([]).set(rows(backlog.dead_claims));
+    OUTBOX_UNSENT.with([]).set(rows(backlog.outbox.count));
+    OUTBOX_OLDEST.with([]).set(seconds(backlog.outbox));
+    for subject in Subject::ALL {
+        DEAD_LETTERS.with([subject.noun()]).set(0.0);
+    }
+    for (subject, letters) in &backlog.dead_letters {
+        let noun = Subject::of_wire(subject, &prefix).map_or("other", Subject::noun);
+        DEAD_LETTERS.with([noun]).inc_by(rows(*letters));
+    }
+    for state in UNFINISHED {
+        PROCESSOR_EVENTS.with([state]).set(0.0);
+    }
+    for (state, events) in &backlog.processor_events {
+        PROCESSOR_EVENTS.with([state]).set(rows(*events));
+    }
+}
+
+async fn read(pool: &PgPool) -> StorageResult<Backlog> {
+    pipeline_status::backlog(&mut *pool.acquire().await?).await
+}
+
+async fn show_streams(jetstream: Context, topology: Topology) {
+    let looks = Subject::ALL.map(|subject| timeout(WITHIN, show_stream(&jetstream, &topology, subject)));
+    let shown = join_all(looks).await;
+    let all = shown.iter().all(|shown| matches!(shown, Ok(Ok(()))));
+    SOURCE_UP.with(["jetstream"]).set(if all { 1.0 } else { 0.0 });
+    if !all {
+        tracing::warn!("what waits in the streams cannot be shown");
+        for metric in [
+            &CONSUMER_PENDING,
+            &CONSUMER_UNACKNOWLEDGED,
+            &CONSUMER_REDELIVERED,
+            &STREAM_BYTES,
+            &STREAM_BYTES_MAX,
+        ] {
+            metric.clear();
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "of a quadrillion messages the last one does not matter"
+)]
+async fn show_stream(jetstream: &Context, topology: &Topology, subject: Subject) -> anyhow::Result<()> {
+    let noun = subject.noun();
+    let stream = jetstream
+        .get_stream(topology.stream_name(subject))
+        .await
+        .context("no stream")?;
+    let state = stream
+        .consumer_info(subject.consumer_name())
+        .await
+        .context("no consumer")?;
+    STREAM_BYTES
+        .with([noun])
+        .set(stream.cached_info().state.bytes as f64);
+    STREAM_BYTES_MAX.with([noun]).set(topology.max_bytes as f64);
+    CONSUMER_PENDING.with([noun]).set(state.num_pending as f64);
+    CONSUMER_UNACKNOWLEDGED
+        .with([noun])
+        .set(state.num_ack_pending as f64);
+    CONSUMER_REDELIVERED
+        .with([noun])
+        .set(state.num_redelivered as f64);
+    Ok(())
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "of a quadrillion rows the last one does not matter"
+)]
+const fn rows(count: i64) -> f64 {
+    count as f64
+}
