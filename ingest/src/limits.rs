@@ -247,13 +247,24 @@ impl Limits {
         };
         store.inc();
         self.report(counted.is_none());
-        counted.unwrap_or_else(|| {
-            let local = match window {
-                Window::Minute => &self.minutes,
-                Window::Hour => &self.hours,
-            };
-            local.count(key, self.clock.now().timestamp())
-        })
+        counted.unwrap_or_else(|| self.count_here(key, window))
+    }
+
+    fn count_here(&self, key: &str, window: Window) -> Count {
+        let local = match window {
+            Window::Minute => &self.minutes,
+            Window::Hour => &self.hours,
+        };
+        local.count(key, self.clock.now().timestamp())
+    }
+
+    fn counted(&self, budget: Budget, count: Count) -> Counted {
+        let limit = u64::from(self.limit(budget));
+        let counted = Counted { count, limit };
+        if counted.is_one_too_many() {
+            self.counted.limited(budget).inc();
+        }
+        counted
     }
 
     /// Says once when Redis goes and once when it is back, not with every request.
@@ -303,14 +314,20 @@ pub async fn count_request(
     client: Option<ClientAddress>,
 ) -> Counted {
     let key = key(budget, &app.directory, credential, client);
-    let counted = Counted {
-        count: app.limits.count(&key, Window::Minute).await,
-        limit: u64::from(app.limits.limit(budget)),
-    };
-    if counted.is_one_too_many() {
-        app.limits.counted.limited(budget).inc();
-    }
-    counted
+    let count = app.limits.count(&key, Window::Minute).await;
+    app.limits.counted(budget, count)
+}
+
+/// Counts a request that is turned away whatever its count: in this process, which is cheaper than asking.
+pub fn count_request_here(
+    app: &App,
+    budget: Budget,
+    credential: Credential,
+    client: Option<ClientAddress>,
+) -> Counted {
+    let key = key(budget, &app.directory, credential, client);
+    let count = app.limits.count_here(&key, Window::Minute);
+    app.limits.counted(budget, count)
 }
 
 /// `<budget>:<who>`. A key is known by the start of its hash. One that is nobody's, as far as this ingest has heard,

@@ -47,7 +47,26 @@ pub fn encode(record: &impl Serialize, failed: &'static str) -> Result<Box<RawVa
         .map_err(|error| ApiError::internal(failed, error))
 }
 
+/// A tracking route's noun, whose places its callers wait in. Those in test mode have others, but are turned away with
+/// the rest: which they are is not known before they are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noun {
+    Click,
+    Lead,
+    Sale,
+    Refund,
+}
+
 impl Pipeline {
+    pub const fn places(&self, noun: Noun) -> &Places {
+        match noun {
+            Noun::Click => &self.clicks.places,
+            Noun::Lead => &self.leads.places,
+            Noun::Sale => &self.sales,
+            Noun::Refund => &self.refunds.places,
+        }
+    }
+
     /// Shows how many wait for what.
     pub fn show(&self, sources: Sources) -> Sources {
         let lanes = [

@@ -5,7 +5,9 @@
 //! processed for nobody; each keeps its connection and its memory meanwhile. With it they hear at once that nothing of
 //! theirs was taken, and when to come again.
 //!
-//! A place is taken when a request has been read and understood, never before: somebody who sends slowly holds none.
+//! A place is taken when a request has been read and understood, never before: somebody who sends slowly holds none. But
+//! a request that comes when there is none left is turned away before anything is read of it ([`Places::are_taken`]): under
+//! a flood, what is turned away must cost little, or it takes the processors from what is not.
 
 use std::sync::Arc;
 
@@ -59,15 +61,25 @@ impl Places {
         })
     }
 
+    /// Whether nobody else would get one now.
+    pub fn are_taken(&self) -> bool {
+        self.free.available_permits() == 0
+    }
+
     /// Nothing of a request that gets no place has happened.
     pub fn take(&self) -> Result<Place, ApiError> {
-        let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() else {
-            if let Some(shed) = self.shed.one_more() {
-                tracing::warn!(noun = self.noun, shed, "as many callers wait as may: shedding");
-            }
-            return Err(ApiError::Overloaded);
-        };
-        Ok(Place { _permit: permit })
+        match Arc::clone(&self.free).try_acquire_owned() {
+            Ok(permit) => Ok(Place { _permit: permit }),
+            Err(_) => Err(self.turn_away()),
+        }
+    }
+
+    /// One that gets no place.
+    pub fn turn_away(&self) -> ApiError {
+        if let Some(shed) = self.shed.one_more() {
+            tracing::warn!(noun = self.noun, shed, "as many callers wait as may: shedding");
+        }
+        ApiError::Overloaded
     }
 }
 
@@ -80,7 +92,9 @@ mod tests {
         let places = Places::new("sales", 2);
         let (first, _second) = (places.take().unwrap(), places.take().unwrap());
         assert!(matches!(places.clone().take(), Err(ApiError::Overloaded)));
+        assert!(places.are_taken());
         drop(first);
+        assert!(!places.are_taken());
         let _third = places.take().unwrap();
         assert!(matches!(places.take(), Err(ApiError::Overloaded)));
     }

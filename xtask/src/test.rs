@@ -94,6 +94,9 @@ fn runners(checkout: &Checkout, args: &[String]) -> Vec<Command> {
         return vec![runner];
     }
     runner.args(["nextest", "run", "--workspace"]).args(args);
+    if args.is_empty() {
+        runner.args(["--profile", "whole"]);
+    }
     // Nextest leaves the examples in the documentation out. A filter means it for one test by name.
     let mut examples = cargo(checkout);
     examples.args(["test", "--workspace", "--doc", "--quiet"]);
@@ -106,6 +109,8 @@ fn runners(checkout: &Checkout, args: &[String]) -> Vec<Command> {
 
 fn with_servers<'a>(runner: &'a mut Command, checkout: &Checkout, servers: &Servers) -> &'a mut Command {
     runner.envs(servers.urls()).env("RT_BIN_DIR", &checkout.bin_dir);
+    // Of a test that fails, the message tells what was found; a runtime's hundred frames below it bury that.
+    runner.env("RUST_BACKTRACE", "0");
     // Some tests stop a server under load; they start one for themselves.
     if let Some(postgres) = &servers.postgres {
         runner.env("RT_POSTGRES_BIN", &postgres.bin_dir);

@@ -273,7 +273,7 @@ metrics! {
     OUTBOX_OLDEST: Gauges<0> = showing("referral_outbox_oldest_seconds", [], WORKER,
         "Age of the oldest of them, 0 without one");
     PROCESSOR_EVENTS: Gauges<1> = showing("referral_processor_events", ["state"], WORKER,
-        "Events of payment processors that are not done: open, parked or stuck");
+        "Events of payment processors that are not done: open, parked, to be reviewed or stuck");
     CONSUMER_PENDING: Gauges<1> = showing("referral_consumer_pending", ["subject"], WORKER,
         "Messages that were given to no worker yet");
     CONSUMER_UNACKNOWLEDGED: Gauges<1> = showing("referral_consumer_unacknowledged", ["subject"], WORKER,

@@ -12,6 +12,7 @@ use utoipa_axum::router::UtoipaMethodRouter;
 use crate::app::App;
 use crate::client_address::TrustedProxies;
 use crate::limits::Budget;
+use crate::pipeline::Noun;
 use crate::routes::layers::{Identified, Layers};
 use crate::routes::openapi::examples::Examples;
 
@@ -47,6 +48,12 @@ impl Endpoint {
     pub fn limited(mut self, budget: Budget) -> Self {
         self.layers.identified = Identified::Always;
         self.layers.budget = Some(budget);
+        self
+    }
+
+    /// Its callers wait in the places of a noun.
+    pub fn waiting_with(mut self, noun: Noun) -> Self {
+        self.layers.waits_with = Some(noun);
         self
     }
 

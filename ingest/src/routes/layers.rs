@@ -33,6 +33,7 @@ use crate::client_address::{ClientAddress, TrustedProxies};
 use crate::credential::Credential;
 use crate::error::ApiError;
 use crate::limits::Budget;
+use crate::pipeline::Noun;
 use crate::request_id::X_REQUEST_ID;
 use crate::routes::method_not_allowed;
 use crate::{access, caller, client_address, limits, request_id, rotation};
@@ -54,6 +55,8 @@ pub struct Layers {
     pub browsers: bool,
     /// What a request counts in. Where one counts, its program key is looked up too.
     pub budget: Option<Budget>,
+    /// Whose callers wait in places: without one left, a request is turned away before it is read.
+    pub waits_with: Option<Noun>,
     /// People and management keys call it.
     pub managed: bool,
 }
@@ -163,10 +166,19 @@ async fn admit(around: Arc<Surroundings>, mut request: Request) -> Response {
     let credential = Credential::of(request.headers());
     request.extensions_mut().insert(credential);
     let client = request.extensions().get::<ClientAddress>().copied();
-    let counted = limits::count_request(&around.app, budget, credential, client).await;
-    let mut response = match counted.refusal() {
-        Some(refusal) => refusal.into_response(),
-        None => permit(around, request).await,
+    let places = around
+        .layers
+        .waits_with
+        .map(|noun| around.app.pipeline.places(noun));
+    let full = places.filter(|places| places.are_taken());
+    let counted = match full {
+        None => limits::count_request(&around.app, budget, credential, client).await,
+        Some(_) => limits::count_request_here(&around.app, budget, credential, client),
+    };
+    let mut response = match (counted.refusal(), full) {
+        (Some(refusal), _) => refusal.into_response(),
+        (None, Some(places)) => places.turn_away().into_response(),
+        (None, None) => permit(around, request).await,
     };
     counted.announce(response.headers_mut());
     response

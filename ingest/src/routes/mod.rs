@@ -36,6 +36,7 @@ use crate::app::App;
 use crate::client_address::TrustedProxies;
 use crate::error::ApiError;
 use crate::limits::Budget;
+use crate::pipeline::Noun;
 use crate::routes::endpoint::Endpoint;
 
 #[cfg(feature = "testing")]
@@ -69,17 +70,21 @@ fn tracking() -> Vec<Endpoint> {
     vec![
         Endpoint::new(routes!(click::click))
             .limited(Budget::Click)
+            .waiting_with(Noun::Click)
             .open_to_browsers()
             .examples(click::examples()),
         Endpoint::new(routes!(lead::lead))
             .limited(Budget::Lead)
+            .waiting_with(Noun::Lead)
             .open_to_browsers()
             .examples(lead::examples()),
         Endpoint::new(routes!(sale::sale))
             .limited(Budget::SaleAndRefund)
+            .waiting_with(Noun::Sale)
             .examples(sale::examples()),
         Endpoint::new(routes!(refund::refund))
             .limited(Budget::SaleAndRefund)
+            .waiting_with(Noun::Refund)
             .examples(refund::examples()),
     ]
 }
@@ -112,6 +117,7 @@ fn older_paths(tracking: &[Endpoint]) -> Vec<Endpoint> {
         Endpoint::new(routes!(legacy::lead))
             .older()
             .limited(Budget::Lead)
+            .waiting_with(Noun::Lead)
             .open_to_browsers()
             .examples(legacy::lead_examples()),
         Endpoint::new(routes!(legacy::test))

@@ -123,8 +123,8 @@ async fn services_show_what_they_did() {
         .shows(
             &stack,
             &[
-                "referral_records_total{fate=\"done\",subject=\"clicks\"} 1",
-                "referral_records_total{fate=\"done\",subject=\"sales\"} 1",
+                "referral_records_total{subject=\"clicks\",fate=\"done\"} 1",
+                "referral_records_total{subject=\"sales\",fate=\"done\"} 1",
                 "referral_step_records_sum{subject=\"refunds\"} 1.0",
                 "referral_source_up{source=\"postgres\"} 1.0",
                 "referral_source_up{source=\"jetstream\"} 1.0",

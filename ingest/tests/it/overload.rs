@@ -160,7 +160,6 @@ async fn so_many_callers_wait_for_a_worker_and_the_next_is_shed_at_once_with_not
         calls.extend([
             ("lead", json!({ "click_id": click_id, "customer_key": new })),
             ("sale", sale_of(&new, "user-1")),
-            ("sale", json!({ "additional_data": { "test_mode": true } })),
             ("refund", json!({ "transaction_id": old })),
         ]);
     }

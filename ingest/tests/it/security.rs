@@ -32,11 +32,13 @@ async fn a_transaction_id_that_another_program_holds_is_told_to_the_operator() {
         refused.body, repeated.body,
         "who holds it is not the caller's business"
     );
+    // Callers are answered before whose it is has been seen.
+    let telling = "held by another program";
+    stack
+        .eventually("the operator is told", async || services.said().contains(telling))
+        .await;
     let logs = services.end();
-    let told: Vec<&str> = logs
-        .lines()
-        .filter(|line| line.contains("held by another program"))
-        .collect();
+    let told: Vec<&str> = logs.lines().filter(|line| line.contains(telling)).collect();
     let [line] = told[..] else { panic!("{told:#?}") };
     let plain = without_colours(line);
     assert!(plain.contains("WARN"), "{plain}");

@@ -46,16 +46,19 @@ impl Talkative {
         talkative
     }
 
+    /// What they have said so far.
+    pub fn said(&self) -> String {
+        let text = |log| String::from_utf8_lossy(&std::fs::read(log).unwrap()).into_owned();
+        self.logs.iter().map(text).collect()
+    }
+
     /// Ends them, and returns what they said.
     pub fn end(mut self) -> String {
         self.processes.iter_mut().for_each(Process::kill);
-        self.logs
-            .iter()
-            .map(|log| {
-                let text = std::fs::read(log).unwrap();
-                std::fs::remove_file(log).unwrap();
-                String::from_utf8_lossy(&text).into_owned()
-            })
-            .collect()
+        let said = self.said();
+        for log in &self.logs {
+            std::fs::remove_file(log).unwrap();
+        }
+        said
     }
 }
