@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::journal::Answer;
 
 /// Longer than the service lets anybody wait for an outcome.
-const PATIENCE: Duration = Duration::from_millis(3_500);
+const PATIENCE: Duration = Duration::from_millis(6_500);
 
 #[derive(Debug)]
 pub(super) struct Request {

@@ -35,7 +35,6 @@ use crate::test::start_empty;
 
 /// So that a frozen process is given up within a round.
 const ACK_WAIT_MS: u64 = 1_500;
-const ANSWER_WITHIN_MS: u64 = 2_000;
 pub(super) const STREAM_MAX_BYTES: i64 = 8 << 20;
 /// Enough for a few hundred rounds with the log below, and for eight streams.
 const POSTGRES_MEBIBYTES: u64 = 768;
@@ -425,7 +424,6 @@ fn settings() -> Vec<(&'static str, String)> {
     vec![
         ("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string()),
         ("ACK_WAIT_MS", ACK_WAIT_MS.to_string()),
-        ("ANSWER_WITHIN_MS", ANSWER_WITHIN_MS.to_string()),
         // The limiter counts as always, and lets them pass.
         ("CLICK_LIMIT", u32::MAX.to_string()),
         ("LEAD_LIMIT", u32::MAX.to_string()),
