@@ -11,8 +11,6 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::Context;
-use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::consumer::{
     AckPolicy, DeliverPolicy, FromConsumer, PullConsumer, ReplayPolicy, pull,
 };
@@ -22,6 +20,7 @@ use async_nats::jetstream::context::{
 use async_nats::jetstream::stream::{
     self, ConsumerError, ConsumerErrorKind, DiscardPolicy, RetentionPolicy, StorageType,
 };
+use async_nats::jetstream::{self, Context, ErrorCode};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -218,23 +217,31 @@ fn pull_config(found: &PullConsumer) -> Result<pull::Config, ConsumerError> {
         .map_err(|error| ConsumerError::with_source(ConsumerErrorKind::InvalidConsumerType, error))
 }
 
-/// The server did not answer, which it also does while it starts. A refusal is final.
+/// The server did not answer, which it also does while it starts, or its cluster has no leader yet. A refusal is final.
 fn is_transient(error: &TopologyError) -> bool {
     match error {
-        TopologyError::Lookup { source, .. } => matches!(source.kind(), GetStreamErrorKind::Request),
-        TopologyError::Stream { source, .. } => matches!(
-            source.kind(),
+        TopologyError::Lookup { source, .. } => match source.kind() {
+            GetStreamErrorKind::Request => true,
+            GetStreamErrorKind::JetStream(error) => is_unavailable(&error),
+            _ => false,
+        },
+        TopologyError::Stream { source, .. } => match source.kind() {
             CreateStreamErrorKind::TimedOut
-                | CreateStreamErrorKind::JetStreamUnavailable
-                | CreateStreamErrorKind::Response
-        ),
-        TopologyError::Consumer { source, .. } => {
-            matches!(
-                source.kind(),
-                ConsumerErrorKind::TimedOut | ConsumerErrorKind::Request
-            )
-        }
+            | CreateStreamErrorKind::JetStreamUnavailable
+            | CreateStreamErrorKind::Response => true,
+            CreateStreamErrorKind::JetStream(error) => is_unavailable(&error),
+            _ => false,
+        },
+        TopologyError::Consumer { source, .. } => match source.kind() {
+            ConsumerErrorKind::TimedOut | ConsumerErrorKind::Request => true,
+            ConsumerErrorKind::JetStream(error) => is_unavailable(&error),
+            _ => false,
+        },
     }
+}
+
+fn is_unavailable(error: &jetstream::Error) -> bool {
+    error.code() == 503
 }
 
 fn log_differences<T: Serialize>(name: &str, existing: &T, wanted: &T) {
@@ -297,6 +304,21 @@ mod tests {
         };
         assert_eq!(differences(&existing, &wanted), ["max_bytes: 5 becomes 1000000"]);
         assert!(differences(&wanted, &wanted).is_empty());
+    }
+
+    #[test]
+    fn a_cluster_without_a_leader_is_waited_for_and_a_refusal_is_final() {
+        let lookup = |code, err_code| {
+            let error = serde_json::json!({ "code": code, "err_code": err_code });
+            TopologyError::Lookup {
+                stream: "T1_TRACKING_SALES".to_owned(),
+                source: GetStreamError::new(GetStreamErrorKind::JetStream(
+                    serde_json::from_value(error).unwrap(),
+                )),
+            }
+        };
+        assert!(is_transient(&lookup(503, 10_008)));
+        assert!(!is_transient(&lookup(400, 10_039)));
     }
 
     #[test]
