@@ -1,6 +1,8 @@
 //! The operator's command line: one command a file, results on standard output, everything else on standard error.
 
 mod audit;
+mod balances;
+mod counters;
 mod customer;
 mod dead_letters;
 mod key;
@@ -93,6 +95,12 @@ enum Command {
     /// What the dashboard reads instead of counting events: rebuild
     #[command(subcommand)]
     Rollups(rollups::Rollups),
+    /// What partners are owed, as the dashboard and payouts read it: rebuild
+    #[command(subcommand)]
+    Balances(balances::Balances),
+    /// Clicks of links and memberships: rebuild
+    #[command(subcommand)]
+    Counters(counters::Counters),
 }
 
 #[tokio::main]
@@ -120,6 +128,8 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Customer(customer) => customer.run(&pool).await?,
         Command::Verify => verify::run(&pool).await?,
         Command::Rollups(rollups) => output::lines(rollups.run(&pool).await?),
+        Command::Balances(balances) => output::lines(balances.run(&pool).await?),
+        Command::Counters(counters) => output::lines(counters.run(&pool).await?),
         Command::Outbox(outbox) => return outbox.run(&pool).await,
         Command::DeadLetters(letters) => return letters.run(&pool).await,
         Command::ProcessorEvents(events) => return events.run(&pool).await,
@@ -146,6 +156,9 @@ fn command() -> Clap {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -161,5 +174,111 @@ mod tests {
         let command = command();
         command.clone().debug_assert();
         look(&command);
+    }
+
+    /// Settings may come from the environment, so a document need not name them.
+    fn without_settings(command: Clap) -> Clap {
+        let names: Vec<String> = command
+            .get_subcommands()
+            .map(|sub| sub.get_name().to_owned())
+            .collect();
+        let command = command.mut_args(|argument| {
+            if argument.get_env().is_some() {
+                argument.required(false)
+            } else {
+                argument
+            }
+        });
+        names.iter().fold(command, |command, name| {
+            command.mut_subcommand(name, without_settings)
+        })
+    }
+
+    /// As a shell cuts a line into words, up to where the command ends.
+    fn words(line: &str) -> Vec<String> {
+        let is_end = |word: &&str| ["|", "||", "&&", ">", "<", "#", ";"].contains(word);
+        let mut words = Vec::new();
+        for (number, piece) in line.split('"').enumerate() {
+            if number % 2 == 1 {
+                words.push(piece.to_owned());
+                continue;
+            }
+            let ends = piece.split_whitespace().any(|word| is_end(&word));
+            let plain = piece.split_whitespace().take_while(|word| !is_end(word));
+            words.extend(plain.map(str::to_owned));
+            if ends {
+                break;
+            }
+        }
+        words
+    }
+
+    /// Lines of ours in a document: whole commands in blocks, names of commands in the text.
+    fn lines(document: &str) -> Vec<(bool, Vec<String>)> {
+        let mut found = Vec::new();
+        let mut in_block = false;
+        for line in document.lines() {
+            if line.starts_with("```") {
+                in_block = !in_block;
+            } else if in_block {
+                let line = line.trim_start();
+                // However it is reached: in a container, through a wrapper.
+                let ours = line.split_once("-- ctl ").map(|(_, rest)| rest);
+                found.extend(
+                    ours.or_else(|| line.strip_prefix("ctl "))
+                        .map(|rest| (true, words(rest))),
+                );
+            } else {
+                let code = line.split('`').skip(1).step_by(2);
+                found.extend(code.filter_map(|code| Some((false, words(code.strip_prefix("ctl ")?)))));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_command_a_document_names_is_there() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let docs = fs::read_dir(root.join("docs"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let documents = docs.chain(["README.md", "deploy/README.md"].map(|name| root.join(name)));
+        let mut seen = 0;
+        for document in documents.filter(|path| path.extension().is_some_and(|end| end == "md")) {
+            let text = fs::read_to_string(&document).unwrap();
+            for (whole, words) in lines(&text) {
+                seen += 1;
+                if whole {
+                    let parsed = without_settings(command())
+                        .try_get_matches_from(std::iter::once(&"ctl".to_owned()).chain(&words));
+                    // Asking for help is a command too.
+                    let failed = parsed.err().filter(|error| error.exit_code() != 0);
+                    assert!(
+                        failed.is_none(),
+                        "{}: ctl {words:?}: {failed:?}",
+                        document.display()
+                    );
+                    continue;
+                }
+                let mut at = &command();
+                for word in words.iter().take_while(|word| !word.starts_with('-')) {
+                    if !at.has_subcommands() {
+                        break;
+                    }
+                    let next = at.find_subcommand(word);
+                    at = next.unwrap_or_else(|| panic!("{}: ctl {words:?}", document.display()));
+                }
+            }
+        }
+        assert!(seen > 20, "{seen}");
+    }
+
+    #[test]
+    fn a_line_ends_where_the_shell_ends_it() {
+        assert_eq!(words("outbox status > /dev/null || alert"), ["outbox", "status"]);
+        assert_eq!(
+            words("program create --name \"Shop affiliates\""),
+            ["program", "create", "--name", "Shop affiliates"]
+        );
     }
 }

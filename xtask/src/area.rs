@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 /// The working tree this command belongs to.
+#[derive(Clone)]
 pub(crate) struct Checkout {
     pub(crate) root: PathBuf,
     /// Where cargo puts the debug binaries; this command is one of them, which is how it knows.
@@ -61,6 +62,13 @@ impl Checkout {
     pub(crate) fn chaos_area(&self) -> Area {
         Area {
             dir: self.root.join(".dev/chaos"),
+        }
+    }
+
+    /// Servers and services of `cargo xtask scale-out`; the data starts empty each time.
+    pub(crate) fn scale_out_area(&self) -> Area {
+        Area {
+            dir: self.root.join(".dev/scale-out"),
         }
     }
 

@@ -13,18 +13,19 @@ use crate::cargo::cargo;
 use crate::interrupt::Interrupt;
 use crate::process;
 use crate::progress::{Step, note};
-use crate::{sqlx, test};
+use crate::{deploy_check, sqlx, test};
 
 const CARGO_DENY: &str = "cargo-deny";
 const CARGO_DENY_VERSION: &str = "0.20.2";
 
 type Check = fn(&Checkout, &Interrupt) -> Result<()>;
 
-const CHECKS: [(&str, Check); 5] = [
+const CHECKS: [(&str, Check); 6] = [
     ("formatting", formatting),
     ("dependencies", dependencies),
     ("advisories", advisories),
     ("clippy", clippy),
+    ("deployment files", deploy_check::check),
     ("sqlx", |checkout, interrupt| {
         sqlx::sqlx(checkout, true, interrupt)
     }),

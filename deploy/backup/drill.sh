@@ -1,0 +1,54 @@
+#!/bin/sh
+# Restores the newest backup into a server of its own, checks the books in it, and throws it away. A backup nobody has restored is a hope.
+#
+#     drill.sh DIRECTORY [DATABASE]
+#
+# DIRECTORY is that of base-backup.sh. Needs `ctl` (or what CTL names) and PostgreSQL's programs on the path, and room for one more
+# copy. Run it as the account that runs PostgreSQL; nothing that runs is touched. Prints how old the newest event is: so much
+# would have been lost.
+set -eu
+umask 077
+
+directory=${1:?usage: drill.sh DIRECTORY [DATABASE]}
+database=${2:-referral_tracker}
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+port=${DRILL_PORT:-54329}
+server=
+
+finish() {
+    if [ -n "$server" ]; then
+        pg_ctl --pgdata="$work/data" --mode=immediate --silent stop || true
+    fi
+    rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+"$here/restore.sh" "$directory" "$work/data"
+# Where the distribution keeps settings elsewhere, the backup has none: the usual ones do.
+[ -e "$work/data/postgresql.conf" ] || : > "$work/data/postgresql.conf"
+# Asked by its socket alone, whoever may connect to the server it is a copy of; it waits for no standby. Nobody is let in before it
+# is done: a server that is asked meanwhile must be as large as the one it is a copy of.
+echo 'local all all trust' > "$work/pg_hba.conf"
+pg_ctl --pgdata="$work/data" --wait --timeout=3600 --silent --log="$work/log" --options="-c port=$port \
+    -c listen_addresses='' -c unix_socket_directories='$work' -c hba_file='$work/pg_hba.conf' \
+    -c synchronous_standby_names='' -c hot_standby=off" start || { tail -n 30 "$work/log" >&2; exit 1; }
+server=running
+
+socket=$(printf %s "$work" | sed 's|/|%2F|g')
+user=${DRILL_USER:-postgres}
+export DATABASE_URL="postgres://$user@$socket:$port/$database"
+query() {
+    psql --no-psqlrc --tuples-only --no-align --host="$work" --port="$port" --username="$user" --dbname="$database" --command="$1"
+}
+until [ "$(query 'SELECT pg_is_in_recovery()' 2>> "$work/log")" = f ]; do
+    pg_ctl --pgdata="$work/data" status > /dev/null || { tail -n 30 "$work/log" >&2; exit 1; }
+    sleep 1
+done
+
+echo "newest click: $(query 'SELECT max(click_timestamp) FROM click_events')"
+echo "newest sale: $(query 'SELECT max(sale_date) FROM sale_events')"
+echo "open claims: $(query "SELECT count(*) FROM transaction_claims WHERE state = 'open'")"
+"${CTL:-ctl}" verify
+echo "the backup holds"

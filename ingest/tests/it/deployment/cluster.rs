@@ -1,0 +1,187 @@
+//! Three NATS servers with the settings of `deploy/kubernetes`, but for their places.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use async_nats::jetstream::{self, Context};
+use common::messages::subject::Subject;
+use common::runtime::clock::Clock;
+use common::testing::{free_address, unique_name};
+use reqwest::StatusCode;
+use serde_json::json;
+
+use super::read;
+use crate::stack::Stack;
+
+const NODES: [&str; 3] = ["nats-0", "nats-1", "nats-2"];
+const PASSWORD: &str = "p0123456789abcdef";
+
+/// Killed and deleted when dropped.
+struct Cluster {
+    dir: PathBuf,
+    nodes: Vec<Node>,
+}
+
+struct Node {
+    name: &'static str,
+    client: u16,
+    process: Child,
+}
+
+impl Cluster {
+    fn start() -> Self {
+        let dir = std::env::temp_dir().join(unique_name());
+        let routes: Vec<u16> = NODES.iter().map(|_| free_address().port()).collect();
+        let nodes = NODES
+            .iter()
+            .zip(&routes)
+            .map(|(&name, route)| {
+                let home = dir.join(name);
+                fs::create_dir_all(&home).unwrap();
+                let client = free_address().port();
+                let mut settings = read("kubernetes/base/nats.conf");
+                let mut move_to = |from: &str, to: String| {
+                    assert!(settings.contains(from), "{from}");
+                    settings = settings.replace(from, &to);
+                };
+                move_to("0.0.0.0:4222", format!("127.0.0.1:{client}"));
+                move_to("0.0.0.0:8222", format!("127.0.0.1:{}", free_address().port()));
+                move_to("0.0.0.0:6222", format!("127.0.0.1:{route}"));
+                move_to("\"/data\"", format!("\"{}\"", home.display()));
+                for (other, route) in NODES.iter().zip(&routes) {
+                    move_to(&format!("{other}.nats:6222"), format!("127.0.0.1:{route}"));
+                }
+                let file = home.join("nats.conf");
+                fs::write(&file, settings).unwrap();
+                Node {
+                    name,
+                    client,
+                    process: Self::start_node(name, &home),
+                }
+            })
+            .collect();
+        Self { dir, nodes }
+    }
+
+    fn start_node(name: &str, home: &std::path::Path) -> Child {
+        let program = std::env::var("RT_NATS_SERVER").unwrap_or_else(|_| "nats-server".to_owned());
+        Command::new(program)
+            .arg("--config")
+            .arg(home.join("nats.conf"))
+            .env("SERVER_NAME", name)
+            .env("NATS_PASSWORD", PASSWORD)
+            .stdin(Stdio::null())
+            .stderr(File::create(home.join("log")).unwrap())
+            .spawn()
+            .unwrap()
+    }
+
+    /// As `make-secrets.sh` writes it.
+    fn url(&self) -> String {
+        let urls: Vec<String> = self
+            .nodes
+            .iter()
+            .map(|node| format!("nats://tracker:{PASSWORD}@127.0.0.1:{}", node.client))
+            .collect();
+        urls.join(",")
+    }
+
+    /// Through a server other than this one.
+    async fn jetstream(&self, without: Option<&str>) -> Option<Context> {
+        let node = self.nodes.iter().find(|node| Some(node.name) != without).unwrap();
+        let client = async_nats::ConnectOptions::with_user_and_password("tracker".into(), PASSWORD.into())
+            .connect(format!("127.0.0.1:{}", node.client))
+            .await
+            .ok()?;
+        Some(jetstream::new(client))
+    }
+
+    fn kill(&mut self, name: &str) {
+        let node = self.nodes.iter_mut().find(|node| node.name == name).unwrap();
+        node.process.kill().unwrap();
+        node.process.wait().unwrap();
+    }
+
+    fn start_again(&mut self, name: &str) {
+        let home = self.dir.join(name);
+        let node = self.nodes.iter_mut().find(|node| node.name == name).unwrap();
+        node.process = Self::start_node(name, &home);
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for node in &mut self.nodes {
+            let _ = node.process.kill();
+            let _ = node.process.wait();
+        }
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Who leads a stream, and whether each of the three has all of it.
+async fn leader(jetstream: &Context, stream: &str) -> Option<(String, bool)> {
+    let info = jetstream.get_stream(stream).await.ok()?.cached_info().clone();
+    let cluster = info.cluster?;
+    let others = &cluster.replicas;
+    let whole = others.len() + 1 == NODES.len() && others.iter().all(|peer| peer.current && !peer.offline);
+    Some((cluster.leader?, whole))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
+    let mut cluster = Cluster::start();
+    let mut stack = Stack::without_services(Clock::system()).await;
+    stack.set("NATS_URL", &cluster.url());
+    stack.set("STREAM_REPLICAS", "3");
+    stack
+        .eventually("the servers have found each other", async || {
+            match cluster.jetstream(None).await {
+                Some(jetstream) => jetstream.query_account().await.is_ok(),
+                None => false,
+            }
+        })
+        .await;
+    stack.start_services().await;
+    let program = stack.program().await;
+    let (_, prefix) = stack
+        .settings
+        .iter()
+        .find(|(name, _)| *name == "STREAM_PREFIX")
+        .unwrap();
+    let stream = Subject::Sales.stream_name(prefix);
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let sale = |id: &str| json!({ "transaction_id": id, "amount_cents": 5_000, "customer_key": "user-1" });
+    let sold = stack.sale(&program, sale("t1")).await;
+    assert_eq!(sold.status, StatusCode::OK, "{sold:?}");
+
+    let jetstream = cluster.jetstream(None).await.unwrap();
+    let (lost, whole) = leader(&jetstream, &stream).await.unwrap();
+    assert!(whole, "not every server has the stream");
+    cluster.kill(&lost);
+    stack
+        .eventually("a sale is recorded without the server that led", async || {
+            let sold = stack.sale(&program, sale("t2")).await;
+            // The first one may have been too early to be answered; it is recorded all the same.
+            [StatusCode::OK, StatusCode::CONFLICT].contains(&sold.status)
+        })
+        .await;
+    stack
+        .eventually("both sales are settled", async || {
+            stack.value::<i64>("SELECT count(*) FROM sale_events").await == 2
+        })
+        .await;
+
+    cluster.start_again(&lost);
+    let jetstream = cluster.jetstream(Some(&lost)).await.unwrap();
+    stack
+        .eventually("it is back, with all it missed", async || {
+            leader(&jetstream, &stream).await.is_some_and(|(_, whole)| whole)
+        })
+        .await;
+    stack.verify().await;
+    // One address is enough to take the streams away.
+    stack.set("NATS_URL", cluster.url().split(',').next().unwrap());
+    stack.stop().await;
+}

@@ -1,0 +1,115 @@
+"""Checks rendered manifests: against Kubernetes' own schemas, strictly, and against what every workload of ours must have.
+
+    kubernetes.py OUT RENDERED.yaml...
+
+Custom resources have other schemas: they are written to OUT as JSON, for custom-resources.mjs. Prints what is wrong, a line each, and
+fails if anything is.
+"""
+
+import json
+import sys
+
+import kubernetes_validate
+import yaml
+
+# The oldest the manifests are for (`lifecycle.preStop.sleep` is on by default there), and the newest that is known.
+VERSIONS = ("1.30.0", "1.37.0")
+WORKLOADS = ("Deployment", "StatefulSet", "Job")
+
+
+def main(out, rendered):
+    wrong, custom = [], []
+    for file in rendered:
+        with open(file, encoding="utf-8") as text:
+            resources = [resource for resource in yaml.safe_load_all(text) if resource]
+        if len(resources) < 10:
+            wrong.append(f"{file}: only {len(resources)} resources")
+        for resource in resources:
+            name = f"{file}: {resource['kind']} {resource['metadata']['name']}"
+            if is_custom(resource):
+                custom.append({"name": name, "resource": resource})
+            else:
+                wrong += [f"{name}: {problem}" for problem in against_schemas(resource)]
+            if resource["kind"] in WORKLOADS:
+                wrong += [f"{name}: {problem}" for problem in of_workload(resource)]
+        wrong += [f"{file}: {problem}" for problem in selectors_without_pods(resources)]
+    with open(out, "w", encoding="utf-8") as text:
+        json.dump(custom, text)
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+def is_custom(resource):
+    group = resource["apiVersion"].rpartition("/")[0]
+    return "." in group and not group.endswith(".k8s.io")
+
+
+def against_schemas(resource):
+    for version in VERSIONS:
+        try:
+            kubernetes_validate.validate(resource, version, strict=True)
+        except kubernetes_validate.ValidationError as error:
+            place = ".".join(str(step) for step in error.path)
+            yield f"{version}: {place}: {error.message}"
+
+
+def of_workload(resource):
+    pod = resource["spec"]["template"]["spec"]
+    if pod.get("automountServiceAccountToken") is not False:
+        yield "has the token of a service account"
+    if not pod.get("securityContext", {}).get("runAsNonRoot"):
+        yield "may run as root"
+    for container in pod["containers"] + pod.get("initContainers", []):
+        name = container["name"]
+        locked = container.get("securityContext", {})
+        if locked.get("allowPrivilegeEscalation") is not False:
+            yield f"{name} may gain privileges"
+        if not locked.get("readOnlyRootFilesystem"):
+            yield f"{name} may write to its root"
+        if locked.get("capabilities", {}).get("drop") != ["ALL"]:
+            yield f"{name} keeps capabilities"
+        resources = container.get("resources", {})
+        if not {"cpu", "memory"} <= resources.get("requests", {}).keys():
+            yield f"{name} does not say what it needs"
+        if "memory" not in resources.get("limits", {}):
+            yield f"{name} has no bound on its memory"
+        if ":" not in container["image"].rpartition("/")[2] or container["image"].endswith(":latest"):
+            yield f"{name} runs any version of {container['image']}"
+        if resource["kind"] == "Job" or pod.get("terminationGracePeriodSeconds") == 1:
+            continue
+        for probe in ("livenessProbe", "readinessProbe"):
+            if probe not in container:
+                yield f"{name} has no {probe}"
+
+
+def selectors_without_pods(resources):
+    """Services, budgets and policies that select nothing are typing errors."""
+    pods = [
+        resource["spec"]["template"]["metadata"]["labels"]
+        for resource in resources
+        if resource["kind"] in WORKLOADS
+    ]
+    # CloudNativePG labels the pods it makes.
+    pods += [{"cnpg.io/cluster": r["metadata"]["name"]} for r in resources if r["kind"] == "Cluster"]
+    for resource in resources:
+        spec, name = resource.get("spec", {}), f"{resource['kind']} {resource['metadata']['name']}"
+        if resource["kind"] == "Service":
+            wanted = [spec["selector"]]
+        elif resource["kind"] == "PodDisruptionBudget":
+            wanted = [spec["selector"]["matchLabels"]]
+        elif resource["kind"] == "NetworkPolicy":
+            wanted = [spec["podSelector"].get("matchLabels", {})]
+            peers = [peer for rule in spec.get("ingress", []) for peer in rule.get("from", [])]
+            peers += [peer for rule in spec.get("egress", []) for peer in rule.get("to", [])]
+            wanted += [
+                peer["podSelector"]["matchLabels"] for peer in peers if "namespaceSelector" not in peer
+            ]
+        else:
+            continue
+        for labels in wanted:
+            if not any(labels.items() <= pod.items() for pod in pods):
+                yield f"{name} selects no pod: {labels}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,342 @@
+//! `cargo xtask deploy-check`: the files of `deploy/`, as far as they can be checked without a container engine or a cluster.
+//!
+//! Judges come from package indexes, pinned by version and hash in `xtask/deploy`, and are installed below the target directory. systemd-analyze
+//! and promtool are installed where the servers' packages can be; kubectl is whatever the machine has, because Debian's is too old
+//! for these overlays. What is missing is said to be skipped. What needs the services running is in `ingest/tests/it/deployment.rs`.
+
+mod judges;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use self::judges::Judges;
+use crate::area::{Checkout, remove};
+use crate::interrupt::Interrupt;
+use crate::process::{self, find_all};
+use crate::progress::{Step, note};
+use crate::servers::debian;
+
+/// Where each overlay's servers are, as `make-secrets.sh` is told.
+const OVERLAYS: [(&str, [&str; 3]); 2] = [
+    (
+        "production",
+        [
+            "postgres-rw",
+            "postgres-ro",
+            "nats-0.nats,nats-1.nats,nats-2.nats",
+        ],
+    ),
+    ("single-node", ["postgres-rw", "postgres-rw", "nats-0.nats"]),
+];
+const NATS_SETTINGS: [&str; 3] = [
+    "deploy/nats/single.conf",
+    "deploy/kubernetes/base/nats.conf",
+    "deploy/kubernetes/overlays/single-node/nats.conf",
+];
+const UNITS: [&str; 4] = ["ingest", "worker", "webhook-consumer", "migrate"];
+/// Tenths, of a hundred: a unit without any of its walls has 96.
+const EXPOSURE_AT_MOST: &str = "15";
+
+type Check = fn(&Checkout, &Judges, &Path) -> Result<Outcome>;
+
+enum Outcome {
+    Right(String),
+    Skipped(&'static str),
+}
+
+const CHECKS: [(&str, Check); 7] = [
+    ("the compose file", compose),
+    ("the Dockerfile", dockerfile),
+    ("shell scripts", shell),
+    ("Kubernetes manifests", kubernetes),
+    ("NATS settings", nats_settings),
+    ("systemd units", systemd),
+    ("alerts and dashboard", prometheus),
+];
+
+/// Everything is checked, also after a failure.
+pub(crate) fn check(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
+    let judges = Judges::provide(checkout, interrupt)?;
+    let work = checkout.target_dir().join("deploy-check");
+    remove(&work)?;
+    fs::create_dir_all(&work)?;
+    let mut failed = Vec::new();
+    for (name, check) in CHECKS {
+        interrupt.check()?;
+        let step = Step::start(format_args!("Checking {name}"));
+        match check(checkout, &judges, &work) {
+            Ok(Outcome::Right(what)) => step.done(what),
+            Ok(Outcome::Skipped(why)) => step.done(format_args!("SKIPPED: {why}")),
+            Err(error) => {
+                note(format_args!("{error:#}"));
+                step.done("wrong");
+                failed.push(name);
+            }
+        }
+    }
+    ensure!(failed.is_empty(), "{} must be mended", failed.join(", "));
+    Ok(())
+}
+
+fn compose(checkout: &Checkout, judges: &Judges, _: &Path) -> Result<Outcome> {
+    let mut command = judges.python("check-jsonschema");
+    command
+        .args(["--builtin-schema", "vendor.compose-spec"])
+        .arg(checkout.root.join("deploy/compose.yaml"));
+    judged(&mut command)?;
+    Ok(Outcome::Right("as the Compose specification has it".to_owned()))
+}
+
+fn dockerfile(checkout: &Checkout, judges: &Judges, _: &Path) -> Result<Outcome> {
+    let file = checkout.root.join("deploy/Dockerfile");
+    judged(judges.python("hadolint").arg(&file))?;
+    let text = fs::read_to_string(&file)?;
+    let toolchain = fs::read_to_string(checkout.root.join("rust-toolchain.toml"))?;
+    let version = toolchain
+        .split('"')
+        .nth(1)
+        .context("rust-toolchain.toml names no channel")?;
+    for wanted in [
+        format!("FROM rust:{version}-"),
+        format!("RUSTUP_TOOLCHAIN={version} "),
+    ] {
+        ensure!(
+            text.contains(&wanted),
+            "rust-toolchain.toml says {version}, the Dockerfile has no `{wanted}`"
+        );
+    }
+    Ok(Outcome::Right("nothing to complain of".to_owned()))
+}
+
+fn shell(checkout: &Checkout, judges: &Judges, _: &Path) -> Result<Outcome> {
+    let mut scripts = Vec::new();
+    find_scripts(&checkout.root.join("deploy"), &mut scripts)?;
+    ensure!(scripts.len() >= 6, "only {} scripts were found", scripts.len());
+    judged(judges.python("shellcheck").args(&scripts))?;
+    Ok(Outcome::Right(format!(
+        "{} scripts, nothing to complain of",
+        scripts.len()
+    )))
+}
+
+/// By their first line: maintainer scripts have no ending.
+fn find_scripts(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            find_scripts(&path, found)?;
+        } else if fs::read(&path)?.starts_with(b"#!/bin/sh") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(())
+}
+
+/// Renders every overlay with secrets of its own, and holds what comes out against the schemas.
+fn kubernetes(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Outcome> {
+    let Some(kubectl) = find_all("kubectl").into_iter().next() else {
+        return Ok(Outcome::Skipped("no kubectl on this machine"));
+    };
+    let source = work.join("kubernetes");
+    judged(
+        Command::new("cp")
+            .arg("-R")
+            .arg(checkout.root.join("deploy/kubernetes"))
+            .arg(&source),
+    )?;
+    let mut rendered = Vec::new();
+    for (overlay, places) in OVERLAYS {
+        let dir = source.join("overlays").join(overlay);
+        // Those of somebody who works here are not ours to look at.
+        remove(&dir.join("secrets"))?;
+        judged(
+            Command::new(checkout.root.join("deploy/make-secrets.sh"))
+                .arg(dir.join("secrets"))
+                .args(places),
+        )?;
+        let manifests = judged(Command::new(&kubectl).arg("kustomize").arg(&dir))?;
+        let file = work.join(format!("{overlay}.yaml"));
+        fs::write(&file, manifests)?;
+        rendered.push(file);
+    }
+    let custom = work.join("custom.json");
+    judged(
+        judges
+            .python("python")
+            .arg(checkout.root.join("xtask/deploy/kubernetes.py"))
+            .arg(&custom)
+            .args(&rendered),
+    )?;
+    judged(judges.custom_resources().arg(&custom))?;
+    Ok(Outcome::Right(format!(
+        "{} overlays, as Kubernetes and the operators have it",
+        rendered.len()
+    )))
+}
+
+/// The server reads them, and says what it would not take.
+fn nats_settings(checkout: &Checkout, judges: &Judges, _: &Path) -> Result<Outcome> {
+    for settings in NATS_SETTINGS {
+        let mut command = Command::new(&judges.nats);
+        command.env("SERVER_NAME", "nats-0").env("NATS_PASSWORD", "p1");
+        command
+            .args(["--config"])
+            .arg(checkout.root.join(settings))
+            .arg("-t");
+        judged(&mut command)?;
+        let text = fs::read_to_string(checkout.root.join(settings))?;
+        ensure!(
+            text.contains("sync_interval: always"),
+            "{settings}: an acknowledged message must be on the disk"
+        );
+    }
+    Ok(Outcome::Right(format!("{} files", NATS_SETTINGS.len())))
+}
+
+/// In a root of their own, where what they start is there.
+fn systemd(checkout: &Checkout, _: &Judges, work: &Path) -> Result<Outcome> {
+    let Some(analyze) = find_all("systemd-analyze").into_iter().next() else {
+        return Ok(Outcome::Skipped("no systemd-analyze on this machine"));
+    };
+    let root = work.join("root");
+    let (programs, units) = (
+        root.join("usr/lib/referral-tracker"),
+        root.join("etc/systemd/system"),
+    );
+    fs::create_dir_all(&programs)?;
+    fs::create_dir_all(&units)?;
+    for program in ["ingest", "worker", "webhook-consumer", "ctl"] {
+        // Only that it is there and may be run is looked at.
+        judged(
+            Command::new("install")
+                .args(["-m", "0755", "/dev/null"])
+                .arg(programs.join(program)),
+        )?;
+    }
+    fs::create_dir_all(root.join("usr/lib/systemd"))?;
+    judged(
+        Command::new("cp")
+            .args(["-R", "/usr/lib/systemd/system"])
+            .arg(root.join("usr/lib/systemd/")),
+    )?;
+    for entry in fs::read_dir(checkout.root.join("deploy/systemd"))? {
+        let path = entry?.path();
+        fs::copy(&path, units.join(path.file_name().unwrap_or_default()))?;
+    }
+    let root = format!("--root={}", root.display());
+    for unit in UNITS {
+        let name = format!("referral-tracker-{unit}.service");
+        let mut verify = Command::new(&analyze);
+        verify.args(["verify", "--man=no", &root]).arg(units.join(&name));
+        complains_of_nothing(&mut verify)?;
+        let mut security = Command::new(&analyze);
+        security.args(["security", "--no-pager", "--offline=true", &root]);
+        judged(security.args([&format!("--threshold={EXPOSURE_AT_MOST}"), &name]))?;
+    }
+    Ok(Outcome::Right(format!("{} units", UNITS.len())))
+}
+
+fn prometheus(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Outcome> {
+    let Some(promtool) = &judges.promtool else {
+        return Ok(Outcome::Skipped("no promtool on this machine"));
+    };
+    let dir = checkout.root.join("deploy/prometheus");
+    judged(
+        Command::new(promtool)
+            .args(["check", "config"])
+            .arg(dir.join("prometheus.yaml")),
+    )?;
+    judged(
+        Command::new(promtool)
+            .args(["test", "rules"])
+            .arg(dir.join("alerts.test.yaml")),
+    )?;
+    let expressions = work.join("dashboard.yaml");
+    judged(
+        judges
+            .python("python")
+            .arg(checkout.root.join("xtask/deploy/expressions.py"))
+            .arg(
+                checkout
+                    .root
+                    .join("deploy/grafana/dashboards/referral-tracker.json"),
+            )
+            .arg(&expressions),
+    )?;
+    judged(Command::new(promtool).args(["check", "rules"]).arg(&expressions))?;
+    Ok(Outcome::Right(
+        "rules, their tests, the dashboard's expressions".to_owned(),
+    ))
+}
+
+/// What a judge printed on standard output; all it printed, if it found something.
+fn judged(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot start {name}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        bail!("{}{}", text, String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(text)
+}
+
+/// For a judge that succeeds and complains.
+fn complains_of_nothing(command: &mut Command) -> Result<()> {
+    let output = command.output()?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success() && complaint.trim().is_empty(),
+        "{complaint}"
+    );
+    Ok(())
+}
+
+/// Debian has the whole server in one package; only the one program of it is wanted, and nothing is installed.
+fn fetch_promtool(dir: &Path, interrupt: &Interrupt) -> Result<Option<PathBuf>> {
+    let program = dir.join("usr/bin/promtool");
+    if let Some(found) = find_all("promtool").into_iter().next() {
+        return Ok(Some(found));
+    }
+    if program.is_file() {
+        return Ok(Some(program));
+    }
+    if find_all("apt-get").is_empty() {
+        return Ok(None);
+    }
+    let step = Step::start("Fetching promtool");
+    remove(dir)?;
+    fs::create_dir_all(dir)?;
+    let mut download = Command::new("apt-get");
+    download
+        .args(["--quiet=2", "download", "prometheus"])
+        .current_dir(dir);
+    if process::status(&mut download, interrupt)?.success() {
+        let package = fs::read_dir(dir)?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .find(|path| path.extension().is_some_and(|end| end == "deb"))
+            .context("apt-get downloaded nothing")?;
+        process::run(
+            Command::new("dpkg-deb").arg("--extract").args([&package, dir]),
+            interrupt,
+        )?;
+        remove(&package)?;
+    }
+    step.done(if program.is_file() {
+        "fetched"
+    } else {
+        "not to be had"
+    });
+    Ok(program.is_file().then_some(program))
+}
+
+/// Where the servers' packages can be installed, this one can too.
+fn provide_systemd(interrupt: &Interrupt) -> Result<()> {
+    if find_all("systemd-analyze").is_empty() {
+        debian::install(&["systemd"], interrupt)?;
+    }
+    Ok(())
+}

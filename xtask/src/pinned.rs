@@ -1,0 +1,106 @@
+//! Packages of Node.js and Python that commands here need: pinned by version and hash in a directory of the repository, and installed
+//! below the target directory, once for each set of pins.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+
+use crate::area::Checkout;
+use crate::interrupt::Interrupt;
+use crate::keys::hex;
+use crate::process::{self, find_all};
+use crate::progress::Step;
+use crate::python;
+use crate::servers::debian;
+
+/// What is installed, and nothing else.
+const PINS: [&str; 3] = ["package.json", "package-lock.json", "requirements.txt"];
+
+pub(crate) struct Pinned {
+    sources: PathBuf,
+    pub(crate) dir: PathBuf,
+}
+
+impl Pinned {
+    /// `sources`: from the root. The directory is `name` with a hash of the pins behind it, so that others are installed beside them.
+    pub(crate) fn of(checkout: &Checkout, sources: &str, name: &str) -> Result<Self> {
+        let sources = checkout.root.join(sources);
+        let mut hash = Sha256::new();
+        for pin in PINS {
+            hash.update(fs::read(sources.join(pin))?);
+        }
+        let hash = hex(&hash.finalize());
+        let dir = format!("{name}-{}", hash.get(..12).unwrap_or(&hash));
+        Ok(Self {
+            sources,
+            dir: checkout.target_dir().join(dir),
+        })
+    }
+
+    /// A program of the Python environment.
+    pub(crate) fn python(&self, program: &str) -> PathBuf {
+        self.dir.join("python/bin").join(program)
+    }
+
+    pub(crate) fn node_modules(&self) -> PathBuf {
+        self.dir.join("node_modules")
+    }
+
+    /// `what` is told while it is installed. What is there is tried with `works`, and not only looked at: an installation that was
+    /// moved no longer starts.
+    pub(crate) fn install(
+        &self,
+        what: &str,
+        works: impl FnOnce() -> bool,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let marker = self.dir.join("complete");
+        if marker.is_file() && works() {
+            return Ok(());
+        }
+        let step = Step::start(format_args!("Installing {what}"));
+        fs::create_dir_all(&self.dir)?;
+        for pin in PINS {
+            fs::copy(self.sources.join(pin), self.dir.join(pin))?;
+        }
+        npm_ci(&self.dir, interrupt)?;
+        let requirements = self.dir.join("requirements.txt");
+        let packages = [
+            "--require-hashes".as_ref(),
+            "--no-deps".as_ref(),
+            "--requirement".as_ref(),
+            requirements.as_os_str(),
+        ];
+        python::make_environment(&self.dir.join("python"), &packages, interrupt)?;
+        fs::write(marker, "")?;
+        step.done("installed");
+        Ok(())
+    }
+}
+
+/// `node` or `npm`, installed where the servers' packages can be.
+pub(crate) fn node_program(name: &str, interrupt: &Interrupt) -> Result<PathBuf> {
+    if find_all(name).is_empty() {
+        debian::install(&["nodejs", "npm"], interrupt)?;
+    }
+    find_all(name)
+        .into_iter()
+        .next()
+        .with_context(|| format!("{name} is not on this machine and could not be installed"))
+}
+
+/// Installs what the lock file in `dir` says, and runs none of its scripts.
+fn npm_ci(dir: &Path, interrupt: &Interrupt) -> Result<()> {
+    let mut npm = Command::new(node_program("npm", interrupt)?);
+    npm.args([
+        "ci",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+    ]);
+    process::run(npm.current_dir(dir), interrupt)
+}
