@@ -66,6 +66,8 @@ enum Command {
     Migrate,
     /// Create a demo program with two partners, and print its settings as dotenv lines
     SeedDemo(seed_demo::SeedDemo),
+    /// Give the demo program a past of some months: clicks, leads, sales and refunds, settled by the workers
+    FeedDemo(seed_demo::feed::FeedDemo),
     /// People who sign in: create, suspend, restore
     #[command(subcommand)]
     User(user::User),
@@ -121,6 +123,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Migrate => migrate::run(&pool).await?,
         Command::SeedDemo(seed) => output::lines(seed.run(&pool, rand::random()).await?),
+        Command::FeedDemo(feed) => output::lines(feed.run(&pool).await?),
         Command::User(user) => user.run(&pool).await?,
         Command::Program(program) => program.run(&pool).await?,
         Command::Link(link) => link.run(&pool).await?,
@@ -147,6 +150,9 @@ fn command() -> Clap {
         Cli::command(),
         &["database_pool_size", "database_acquire_timeout_ms"],
     )
+    .mut_subcommand("feed-demo", |feed| {
+        hide(feed, &["stream_max_bytes", "stream_replicas"])
+    })
     .mut_subcommand("dead-letters", |letters| {
         letters.mut_subcommand("replay", |replay| {
             hide(replay, &["stream_max_bytes", "stream_replicas"])

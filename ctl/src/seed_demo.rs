@@ -1,24 +1,47 @@
-//! The demo program of `cargo xtask dev`: one workspace, one program, two partners with a link each, policies for
-//! everything and for one product.
+//! The demo program of `cargo xtask dev`: one workspace, one program, partners with a link each, policies for everything and
+//! for one product, and accounts to look at it with.
+//!
+//! What happened there is made up by [`feed`], if anybody wants it.
+
+mod chance;
+pub mod feed;
+mod past;
 
 use anyhow::Context;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
+use common::domain::account::{EmailAddress, Password, PasswordHash, UserKind};
 use common::domain::commission::{CommissionType, Rate};
-use common::domain::ids::ProgramId;
+use common::domain::ids::{PartnerId, PartnerProgramId, ProgramId, WorkspaceId};
 use common::domain::money::Currency;
 use common::domain::partner::{MembershipStatus, PartnerName, ShortCode};
-use common::domain::program::{ProgramSettings, ProgramStatus, Slug};
+use common::domain::permission::Role;
+use common::domain::program::{Domain, ProgramSettings, ProgramStatus, Slug};
 use common::domain::text::{ProductId, Text};
 use common::domain::token::ProgramToken;
 use common::runtime::clock::Clock;
 use common::storage::partners::{self, NewMembership, NewPartner};
 use common::storage::policies::{self, NewPolicy};
 use common::storage::program_settings::{self, NewProgram};
+use common::storage::users::{self, NewUser};
 use common::storage::{directory, links, workspaces};
 use sqlx::{PgConnection, PgPool};
 
 const PARTNERS: [(&str, &str); 2] = [("Ada's Newsletter", "ada"), ("Bruno's Reviews", "bruno")];
+/// With a past, there are more.
+const MORE_PARTNERS: [(&str, &str); 4] = [
+    ("Chloe Codes", "chloe"),
+    ("Daily Deals", "deals"),
+    ("Elif on Video", "elif"),
+    ("Frugal Fox", "fox"),
+];
+/// One who waits to be approved.
+const APPLICANT: &str = "Gustav's Garden";
+/// Where its links lead.
+const SITE: &str = "shop.example";
+/// The owner of the workspace, and the first partner.
+const OWNER: (&str, &str) = ("Olive", "olive@demo.example");
+const PARTNER: (&str, &str) = ("Ada", "ada@demo.example");
 /// 20 % of everything, for as long as the customer pays.
 const DEFAULT_RATE_BPS: i64 = 2_000;
 /// A product with a policy of its own: a fixed 10 dollars, once.
@@ -31,53 +54,141 @@ pub struct SeedDemo {
     /// be read back from the database.
     #[arg(long, env = "DEMO_API_KEY", hide_env_values = true)]
     api_key: Option<String>,
+    /// Make a new demo program that many days old, with more partners
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=365))]
+    days: u32,
 }
 
 impl SeedDemo {
-    /// Dotenv lines: `DEMO_PROGRAM_ID`, `DEMO_API_KEY`, `DEMO_AFF_A`, `DEMO_AFF_B`.
+    /// Dotenv lines: `DEMO_PROGRAM_ID`, `DEMO_API_KEY`, `DEMO_AFF_A`, `DEMO_AFF_B`; `DEMO_EMAIL`, `DEMO_PARTNER_EMAIL` and
+    /// `DEMO_PASSWORD` when the accounts are made.
     pub async fn run(&self, pool: &PgPool, random: [u8; 32]) -> anyhow::Result<Vec<String>> {
         let given = self.api_key.as_deref().and_then(ProgramToken::parse);
         let token = given.unwrap_or_else(|| ProgramToken::generate(random));
         let earlier = directory::program_ids_by_token(pool, &[token.hash()]).await?;
         let mut transaction = pool.begin().await?;
-        let program_id = match earlier.first() {
-            Some(program_id) => ProgramId::new(*program_id),
-            None => create_demo(&mut transaction, &token).await?,
+        let (program_id, accounts) = if let Some(program_id) = earlier.first() {
+            (ProgramId::new(*program_id), Vec::new())
+        } else {
+            let demo = self.create(&mut transaction, &token).await?;
+            (demo.program_id, demo.accounts(&mut transaction).await?)
         };
-        let codes = PARTNERS.map(|(_, name)| code(name, program_id));
         transaction.commit().await?;
-        let [aff_a, aff_b] = codes;
-        Ok(vec![
+        let [aff_a, aff_b] = PARTNERS.map(|(_, name)| code(name, program_id));
+        let mut lines = vec![
             format!("DEMO_PROGRAM_ID={program_id}"),
             format!("DEMO_API_KEY={}", token.expose()),
             format!("DEMO_AFF_A={aff_a}"),
             format!("DEMO_AFF_B={aff_b}"),
+        ];
+        lines.extend(accounts);
+        Ok(lines)
+    }
+
+    async fn create(&self, connection: &mut PgConnection, token: &ProgramToken) -> anyhow::Result<Demo> {
+        let since = Clock::system().now() - TimeDelta::days(i64::from(self.days));
+        let workspace_id = workspaces::create(connection, "Demo workspace").await?;
+        let name = Text::parse("Demo program")?;
+        let slug = Slug::of_name(name.as_str(), rand::random());
+        let settings = ProgramSettings {
+            domain: Some(Domain::parse(SITE)?),
+            ..ProgramSettings::new(name, slug)
+        };
+        let new = NewProgram {
+            workspace_id,
+            settings: &settings,
+            status: ProgramStatus::Live,
+            token,
+            created_at: since,
+        };
+        let program_id = program_settings::create(connection, &new)
+            .await?
+            .context("another program has this slug: run it again")?;
+        set_policies(connection, program_id, since).await?;
+        let mut first_partner = None;
+        let more: &[(&str, &str)] = if self.days > 0 { &MORE_PARTNERS } else { &[] };
+        for (name, short) in PARTNERS.iter().chain(more) {
+            let partner_id = add_partner(connection, program_id, name, since).await?;
+            add_link(
+                connection,
+                program_id,
+                partner_id,
+                &code(short, program_id),
+                since,
+            )
+            .await?;
+            first_partner.get_or_insert(partner_id);
+        }
+        if self.days > 0 {
+            let applicant = add_partner(connection, program_id, APPLICANT, since).await?;
+            join(
+                connection,
+                program_id,
+                applicant,
+                MembershipStatus::Pending,
+                since,
+            )
+            .await?;
+        }
+        Ok(Demo {
+            workspace_id,
+            program_id,
+            first_partner: first_partner.context("the demo has partners")?,
+        })
+    }
+}
+
+struct Demo {
+    workspace_id: WorkspaceId,
+    program_id: ProgramId,
+    first_partner: PartnerId,
+}
+
+impl Demo {
+    /// Of its owner and of a partner, with one password. Nothing when a demo made before this one has them.
+    async fn accounts(&self, connection: &mut PgConnection) -> anyhow::Result<Vec<String>> {
+        let password = Password::generate(rand::random());
+        let hash = PasswordHash::of(&password, rand::random())?;
+        let (owner, partner) = (EmailAddress::parse(OWNER.1)?, EmailAddress::parse(PARTNER.1)?);
+        let user = NewUser {
+            kind: UserKind::Advertiser,
+            name: OWNER.0,
+            email: &owner,
+            password_hash: &hash,
+        };
+        let Some(owner_id) = users::create(connection, &user).await? else {
+            return Ok(Vec::new());
+        };
+        workspaces::add_member(connection, self.workspace_id, owner_id, Role::Owner).await?;
+        let user = NewUser {
+            kind: UserKind::Partner,
+            name: PARTNER.0,
+            email: &partner,
+            password_hash: &hash,
+        };
+        if let Some(partner_user) = users::create(connection, &user).await? {
+            partners::give_to(connection, self.first_partner, partner_user).await?;
+        }
+        Ok(vec![
+            format!("DEMO_EMAIL={}", owner.as_str()),
+            format!("DEMO_PARTNER_EMAIL={}", partner.as_str()),
+            format!("DEMO_PASSWORD={}", password.expose()),
         ])
     }
 }
 
-async fn create_demo(connection: &mut PgConnection, token: &ProgramToken) -> anyhow::Result<ProgramId> {
-    let now = Clock::system().now();
-    let workspace_id = workspaces::create(connection, "Demo workspace").await?;
-    let name = Text::parse("Demo program")?;
-    let slug = Slug::of_name(name.as_str(), rand::random());
-    let new = NewProgram {
-        workspace_id,
-        settings: &ProgramSettings::new(name, slug),
-        status: ProgramStatus::Live,
-        token,
-        created_at: now,
-    };
-    let program_id = program_settings::create(connection, &new)
-        .await?
-        .context("another program has this slug: run it again")?;
+async fn set_policies(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    since: DateTime<Utc>,
+) -> anyhow::Result<()> {
     let everything = NewPolicy {
         program_id,
         product_id: None,
-        effective_from: now,
+        effective_from: since,
         commission_type: CommissionType::CpsLifetime,
         rate: &Rate::percentage(DEFAULT_RATE_BPS).context("rate out of range")?,
-        created_at: now,
+        created_at: since,
     };
     policies::create(connection, &everything).await?;
     let product_id = ProductId::parse(FIXED_PRODUCT)?;
@@ -88,34 +199,57 @@ async fn create_demo(connection: &mut PgConnection, token: &ProgramToken) -> any
         ..everything
     };
     policies::create(connection, &kit).await?;
-    for (name, short) in PARTNERS {
-        add_partner(connection, program_id, name, &code(short, program_id), now).await?;
-    }
-    Ok(program_id)
+    Ok(())
 }
 
 async fn add_partner(
     connection: &mut PgConnection,
     program_id: ProgramId,
     name: &str,
-    code: &str,
     created_at: DateTime<Utc>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<PartnerId> {
     let partner = NewPartner {
         program_id,
         name: &PartnerName::parse(name)?,
         email: None,
         created_at,
     };
+    Ok(partners::provide(connection, &partner).await?)
+}
+
+async fn join(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    partner_id: PartnerId,
+    status: MembershipStatus,
+    created_at: DateTime<Utc>,
+) -> anyhow::Result<PartnerProgramId> {
     let membership = NewMembership {
         program_id,
-        partner_id: partners::provide(connection, &partner).await?,
-        status: MembershipStatus::Approved,
+        partner_id,
+        status,
         created_at,
     };
-    let membership = partners::join(connection, &membership)
+    partners::join(connection, &membership)
         .await?
-        .context("a new partner is in no program yet")?;
+        .context("a new partner is in no program yet")
+}
+
+async fn add_link(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    partner_id: PartnerId,
+    code: &str,
+    created_at: DateTime<Utc>,
+) -> anyhow::Result<()> {
+    let membership = join(
+        connection,
+        program_id,
+        partner_id,
+        MembershipStatus::Approved,
+        created_at,
+    )
+    .await?;
     links::create(connection, membership, &ShortCode::parse(code)?, created_at)
         .await?
         .with_context(|| format!("another link has the code {code}"))?;

@@ -23,7 +23,7 @@ use crate::progress::{Step, note};
 use crate::servers::{External, Servers, postgres, provide};
 use crate::services::{self, INGEST, SERVICES, Service, WEBHOOK_CONSUMER};
 use crate::stop::stop_area;
-use crate::{keys, walk};
+use crate::{demo, keys, walk};
 
 /// What the operator's command line prints for the shell starts with this.
 const DEMO_PREFIX: &str = "DEMO_";
@@ -39,6 +39,9 @@ pub(crate) struct Options {
     /// Leave everything running and return; `cargo xtask stop` ends it.
     #[arg(long)]
     detach: bool,
+    /// Give the demo program a past of 90 days, so that every page of the dashboard has something to show.
+    #[arg(long)]
+    demo: bool,
 }
 
 pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
@@ -59,10 +62,17 @@ pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt)
     build(checkout, interrupt)?;
     let before = EnvFile::read(&area.env())?;
     let mut env = service_env(&area, &servers)?;
-    let demo = prepare_database(checkout, &env, &before, interrupt)?;
+    let demo = prepare_database(checkout, &env, &before, options.demo, interrupt)?;
     let services = services::start(checkout, &area, &env, &mut running)?;
     services::wait_until_ready(&services, &area, &mut running, interrupt)?;
 
+    if options.demo {
+        let ingest = services
+            .iter()
+            .find(|service| service.name == INGEST)
+            .context("the ingest is missing")?;
+        demo::make_up_past(&mut ctl(checkout, &env, &demo), ingest, &demo)?;
+    }
     env = shell_env(&servers, &services, &demo)?;
     env.write(&area.env())?;
     if options.detach {
@@ -142,6 +152,7 @@ fn prepare_database(
     checkout: &Checkout,
     env: &EnvFile,
     before: &EnvFile,
+    with_past: bool,
     interrupt: &Interrupt,
 ) -> Result<EnvFile> {
     let step = Step::start("Migrating the database");
@@ -149,7 +160,13 @@ fn prepare_database(
     step.done("migrated");
 
     let step = Step::start("Seeding the demo program");
-    let printed = EnvFile::parse(&process::output(ctl(checkout, env, before).arg("seed-demo"))?);
+    let mut seed = ctl(checkout, env, before);
+    if with_past {
+        seed.args(demo::SEED_WITH_PAST);
+    } else {
+        seed.arg("seed-demo");
+    }
+    let printed = EnvFile::parse(&process::output(&mut seed)?);
     let mut demo = EnvFile::default();
     let known = before.iter().chain(printed.iter());
     demo.set_all(known.filter(|(name, _)| name.starts_with(DEMO_PREFIX)));
@@ -198,6 +215,13 @@ fn print_where(area: &Area, env: &EnvFile) {
     println!();
     for (name, value) in env.iter().filter(|(name, _)| name.ends_with("_URL")) {
         println!("{name:<13} {value}");
+    }
+    if let (Some(base), Some(email), Some(password)) = (
+        env.get("BASE_URL"),
+        env.get("DEMO_EMAIL"),
+        env.get("DEMO_PASSWORD"),
+    ) {
+        println!("{:<13} {base}/app  ({email}, {password})", "dashboard");
     }
     println!("{:<13} {}", "variables", area.env().display());
     println!("{:<13} {}", "logs", area.logs().display());

@@ -15,6 +15,8 @@ mod cargo;
 mod chaos;
 mod ci;
 mod conformance;
+mod dashboard;
+mod demo;
 mod deploy_check;
 mod dev;
 #[cfg(test)]
@@ -25,6 +27,7 @@ mod interrupt;
 mod keys;
 #[cfg(test)]
 mod migrations;
+mod node;
 mod oracles;
 mod pids;
 mod pinned;
@@ -43,6 +46,7 @@ mod stop;
 mod test;
 mod tracker;
 mod walk;
+mod web;
 mod whole_service;
 
 use std::process::ExitCode;
@@ -66,6 +70,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Run the tests of `web/` alone: the browser script, the dashboard, and a browser's walk through it.
+    TestWeb,
     /// Rewrite the committed `.sqlx` from the migrations and the queries.
     Sqlx {
         /// Change nothing; fail when `.sqlx` is out of date.
@@ -115,6 +121,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Dev(options) => dev::dev(&checkout, &options, &interrupt).map(|()| ExitCode::SUCCESS),
         Command::Stop => stop::stop(&checkout).map(|()| ExitCode::SUCCESS),
         Command::Test { args } => test::test(&checkout, &args, &interrupt),
+        Command::TestWeb => test::test_web(&checkout, &interrupt).map(|()| ExitCode::SUCCESS),
         Command::Sqlx { check } => sqlx::sqlx(&checkout, check, &interrupt).map(|()| ExitCode::SUCCESS),
         Command::DeployCheck => deploy_check::check(&checkout, &interrupt).map(|()| ExitCode::SUCCESS),
         Command::Ci => ci::ci(&checkout, &interrupt),

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::area::Checkout;
 use crate::interrupt::Interrupt;
-use crate::pinned::{Pinned, node_program};
+use crate::node::Node;
+use crate::pinned::Pinned;
 use crate::process;
 
 pub(crate) struct Oracles {
-    node: PathBuf,
+    node: Node,
     node_modules: PathBuf,
     python: PathBuf,
 }
@@ -19,13 +20,13 @@ pub(crate) struct Oracles {
 impl Oracles {
     pub(crate) fn export(&self, command: &mut Command) {
         command
-            .env("RT_NODE", &self.node)
+            .env("RT_NODE", &self.node.program)
             .env("RT_STRIPE_NODE_MODULES", &self.node_modules)
             .env("RT_STRIPE_PYTHON", &self.python);
     }
 
     fn work(&self) -> bool {
-        let mut javascript = Command::new(&self.node);
+        let mut javascript = Command::new(&self.node.program);
         javascript
             .env("NODE_PATH", &self.node_modules)
             .args(["-e", "require('stripe')"]);
@@ -37,14 +38,14 @@ impl Oracles {
 
 pub(crate) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Oracles> {
     let pinned = Pinned::of(checkout, "ingest/tests/oracles", "stripe")?;
-    let node = node_program("node", interrupt).context("Stripe's library for JavaScript needs it")?;
     let oracles = Oracles {
-        node,
+        node: Node::provide(checkout, interrupt)?,
         node_modules: pinned.node_modules(),
         python: pinned.python("python"),
     };
     pinned.install(
         "Stripe's libraries, which the signatures are compared with",
+        &oracles.node,
         || oracles.work(),
         interrupt,
     )?;

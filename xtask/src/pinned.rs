@@ -2,19 +2,17 @@
 //! below the target directory, once for each set of pins.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use sha2::{Digest, Sha256};
 
 use crate::area::Checkout;
 use crate::interrupt::Interrupt;
 use crate::keys::hex;
-use crate::process::{self, find_all};
+use crate::node::Node;
 use crate::progress::Step;
 use crate::python;
-use crate::servers::debian;
 
 /// What is installed, and nothing else.
 const PINS: [&str; 3] = ["package.json", "package-lock.json", "requirements.txt"];
@@ -54,6 +52,7 @@ impl Pinned {
     pub(crate) fn install(
         &self,
         what: &str,
+        node: &Node,
         works: impl FnOnce() -> bool,
         interrupt: &Interrupt,
     ) -> Result<()> {
@@ -66,7 +65,7 @@ impl Pinned {
         for pin in PINS {
             fs::copy(self.sources.join(pin), self.dir.join(pin))?;
         }
-        npm_ci(&self.dir, interrupt)?;
+        node.install(&self.dir, interrupt)?;
         let requirements = self.dir.join("requirements.txt");
         let packages = [
             "--require-hashes".as_ref(),
@@ -79,28 +78,4 @@ impl Pinned {
         step.done("installed");
         Ok(())
     }
-}
-
-/// `node` or `npm`, installed where the servers' packages can be.
-pub(crate) fn node_program(name: &str, interrupt: &Interrupt) -> Result<PathBuf> {
-    if find_all(name).is_empty() {
-        debian::install(&["nodejs", "npm"], interrupt)?;
-    }
-    find_all(name)
-        .into_iter()
-        .next()
-        .with_context(|| format!("{name} is not on this machine and could not be installed"))
-}
-
-/// Installs what the lock file in `dir` says, and runs none of its scripts.
-fn npm_ci(dir: &Path, interrupt: &Interrupt) -> Result<()> {
-    let mut npm = Command::new(node_program("npm", interrupt)?);
-    npm.args([
-        "ci",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--loglevel=error",
-    ]);
-    process::run(npm.current_dir(dir), interrupt)
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask scale-out`: one, two and four workers on the same durable consumers, each with a share of a core.
 //!
-//! Phases: servers of its own and the release build → two ingests behind one address take clicks while no worker runs, until enough wait →
-//! one worker settles them, then two, then four, each number for a while → workers go and others come while the rest is settled →
+//! Phases: servers of its own and the release build → two ingests behind one address take clicks while no worker runs, until enough
+//! wait → one worker settles them, then two, then four, each number for a while → workers go and others come while the rest is settled →
 //! `ctl verify`. What is counted is the links' counter: a click moves it once, in the transaction that stores it.
 //!
 //! A share is a limit of the kernel (cgroup). Where this machine does not let us set one, workers take what they get, and the
@@ -152,19 +152,19 @@ pub(crate) fn scale_out(checkout: &Checkout, options: &Options, interrupt: &Inte
 
 /// Where the programs are.
 fn build(checkout: &Checkout, is_debug: bool, interrupt: &Interrupt) -> Result<Checkout> {
-    let mut build = cargo(checkout);
-    build.args(["build", "--bins"]);
+    let mut command = cargo(checkout);
+    command.args(["build", "--bins"]);
     let built = if is_debug {
         // As the tests build it: nothing is compiled twice.
-        build.arg("--workspace");
+        command.arg("--workspace");
         checkout.clone()
     } else {
-        build.arg("--release");
-        build.args(["ingest", "worker", "ctl"].map(|package| format!("--package={package}")));
+        command.arg("--release");
+        command.args(["ingest", "worker", "ctl"].map(|package| format!("--package={package}")));
         checkout.released()
     };
     let step = Step::start("Building");
-    process::run(&mut build, interrupt)?;
+    process::run(&mut command, interrupt)?;
     step.done("built");
     Ok(built)
 }

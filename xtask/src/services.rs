@@ -21,7 +21,8 @@ pub(crate) const SERVICES: [&str; 3] = ["worker", WEBHOOK_CONSUMER, INGEST];
 
 const INGEST_PORT: u16 = 8080;
 const READY_LIMIT: Duration = Duration::from_mins(1);
-const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+const READINESS_LIMIT: Duration = Duration::from_secs(5);
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// A started service and the port it answers on.
 pub(crate) struct Service {
@@ -32,6 +33,24 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The whole answer to a request with that credential and that JSON, whatever it is.
+    pub(crate) fn ask(&self, method: &str, path: &str, bearer: Option<&str>, body: &str) -> Result<String> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
+        stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+        let credential = bearer.map_or_else(String::new, |bearer| {
+            format!("Authorization: Bearer {bearer}\r\n")
+        });
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             {credential}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
     }
 }
 
@@ -103,8 +122,8 @@ pub(crate) fn wait_until_ready(
 /// The start of the answer to the readiness question.
 fn readiness(port: u16) -> Result<String> {
     let mut stream =
-        TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), ANSWER_LIMIT)?;
-    stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+        TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), READINESS_LIMIT)?;
+    stream.set_read_timeout(Some(READINESS_LIMIT))?;
     stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
     let mut answer = Vec::new();
     stream.take(1024).read_to_end(&mut answer)?;

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every test, on real servers that start empty.
 
+use std::fs::File;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
@@ -7,6 +8,7 @@ use anyhow::{Context, Result};
 use crate::area::{Area, Checkout, remove};
 use crate::cargo::cargo;
 use crate::conformance;
+use crate::dashboard::Dashboard;
 use crate::interrupt::Interrupt;
 use crate::oracles;
 use crate::process::{self, Running};
@@ -15,23 +17,88 @@ use crate::servers::{Servers, postgres, provide};
 use crate::snippets;
 use crate::stop::stop_area;
 use crate::tracker::Tracker;
-use crate::whole_service::with_whole_service;
+use crate::whole_service::{WholeService, with_whole_service};
+
+/// Servers that start empty, and the service's processes, built of this very tree: tests start them.
+struct Stage {
+    running: Running,
+    servers: Servers,
+    area: Area,
+    /// Given back last.
+    _lock: File,
+}
+
+impl Stage {
+    fn set(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
+        let area = checkout.test_area();
+        let lock = area
+            .try_lock()?
+            .context("another `cargo xtask test` or `sqlx` is at work in this checkout")?;
+        start_empty(&area)?;
+        let mut running = Running::none(&area)?;
+        let servers = provide(checkout, &area, &mut running, interrupt)?;
+        let step = Step::start("Building");
+        process::run(cargo(checkout).args(["build", "--workspace"]), interrupt)?;
+        step.done("built");
+        Ok(Self {
+            running,
+            servers,
+            area,
+            _lock: lock,
+        })
+    }
+
+    fn with_whole_service(
+        &mut self,
+        checkout: &Checkout,
+        interrupt: &Interrupt,
+        checks: impl FnOnce(&WholeService) -> Result<()>,
+    ) -> Result<()> {
+        let Self {
+            area,
+            running,
+            servers,
+            ..
+        } = self;
+        with_whole_service(checkout, area, servers, running, interrupt, checks)
+    }
+}
+
+/// What a browser has to do with.
+struct Web {
+    tracker: Tracker,
+    dashboard: Dashboard,
+}
+
+impl Web {
+    /// Tests of what needs no service are over when this returns.
+    fn check_alone(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
+        let (tracker, dashboard) = (
+            Tracker::provide(checkout, interrupt)?,
+            Dashboard::provide(checkout, interrupt)?,
+        );
+        tracker.check_alone(interrupt)?;
+        dashboard.check_alone(interrupt)?;
+        Ok(Self { tracker, dashboard })
+    }
+
+    fn check_with(&self, service: &WholeService, interrupt: &Interrupt) -> Result<()> {
+        // First, while the demo is as it was made up.
+        self.dashboard.walk(service, interrupt)?;
+        self.tracker.check_with(service, interrupt)
+    }
+}
+
+/// The tests of `web/` alone.
+pub(crate) fn test_web(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
+    let mut stage = Stage::set(checkout, interrupt)?;
+    let web = Web::check_alone(checkout, interrupt)?;
+    stage.with_whole_service(checkout, interrupt, |service| web.check_with(service, interrupt))
+}
 
 /// Returns the test runner's own exit code.
 pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) -> Result<ExitCode> {
-    let area = checkout.test_area();
-    let _lock = area
-        .try_lock()?
-        .context("another `cargo xtask test` or `sqlx` is at work in this checkout")?;
-    start_empty(&area)?;
-    let mut running = Running::none(&area)?;
-    let servers = provide(checkout, &area, &mut running, interrupt)?;
-
-    // Tests start the service's own processes, so these must be there, and of this very tree.
-    let step = Step::start("Building");
-    process::run(cargo(checkout).args(["build", "--workspace"]), interrupt)?;
-    step.done("built");
-
+    let mut stage = Stage::set(checkout, interrupt)?;
     let oracles = match oracles::provide(checkout, interrupt) {
         // A filter means it for one test by name, and that is seldom the one that needs them: it fails without.
         Err(error) if !args.is_empty() => {
@@ -47,7 +114,7 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
         if let Some(oracles) = &oracles {
             oracles.export(&mut runner);
         }
-        let status = process::status(with_servers(&mut runner, checkout, &servers), interrupt)?;
+        let status = process::status(with_servers(&mut runner, checkout, &stage.servers), interrupt)?;
         if !status.success() {
             step.done("failed");
             return Ok(exit_code(status));
@@ -56,14 +123,13 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
     step.done("passed");
     // A filter means it for one test by name.
     if args.is_empty() {
-        let tracker = Tracker::provide(checkout, interrupt)?;
-        tracker.check_alone(interrupt)?;
-        with_whole_service(checkout, &area, &servers, &mut running, interrupt, |service| {
-            tracker.check_with(service, interrupt)?;
+        let web = Web::check_alone(checkout, interrupt)?;
+        stage.with_whole_service(checkout, interrupt, |service| {
+            web.check_with(service, interrupt)?;
             snippets::check(checkout, service, interrupt)?;
             conformance::check(checkout, service, interrupt)
         })?;
-        drop(running);
+        drop(stage);
         return few_rounds_of_chaos(checkout, interrupt);
     }
     Ok(ExitCode::SUCCESS)

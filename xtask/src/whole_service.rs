@@ -1,13 +1,11 @@
-//! A fresh service on the test's servers, with a demo program: for checks that call it from outside.
+//! A fresh service on the test's servers, with a demo program and its past: for checks that call it from outside.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 
 use crate::area::{Area, Checkout};
+use crate::demo;
 use crate::env_file::EnvFile;
 use crate::interrupt::Interrupt;
 use crate::keys::{self, random_hex};
@@ -16,8 +14,6 @@ use crate::servers::Servers;
 use crate::servers::postgres::Postgres;
 use crate::services::{self, INGEST, Service};
 use crate::sqlx::with_database;
-
-const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 pub(crate) struct WholeService<'a> {
     pub(crate) ingest: Service,
@@ -49,17 +45,8 @@ impl WholeService<'_> {
     /// The whole answer to a tracking request with the demo program's key.
     pub(crate) fn post(&self, noun: &str, body: &str) -> Result<String> {
         let key = self.demo("DEMO_API_KEY")?;
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.ingest.port))?;
-        stream.set_read_timeout(Some(ANSWER_LIMIT))?;
-        write!(
-            stream,
-            "POST /api/v1/track/{noun} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
-             Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        )?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
+        self.ingest
+            .ask("POST", &format!("/api/v1/track/{noun}"), Some(key), body)
     }
 }
 
@@ -123,7 +110,7 @@ pub(crate) fn service_env(
     Ok(env)
 }
 
-/// Migrates, seeds and starts; returns the ingest and the demo program's variables.
+/// Migrates, seeds, starts and makes up a past; returns the ingest and the demo program's variables.
 fn start(
     checkout: &Checkout,
     area: &Area,
@@ -131,18 +118,21 @@ fn start(
     running: &mut Running,
     interrupt: &Interrupt,
 ) -> Result<(Service, EnvFile)> {
-    let ctl = |command: &str| {
+    let ctl = |demo: &EnvFile| {
         let mut ctl = Command::new(checkout.bin_dir.join("ctl"));
-        ctl.env_remove("DEMO_API_KEY").envs(env.iter()).arg(command);
-        process::output(&mut ctl)
+        ctl.env_remove("DEMO_API_KEY").envs(env.iter()).envs(demo.iter());
+        ctl
     };
-    ctl("migrate")?;
-    let demo = EnvFile::parse(&ctl("seed-demo")?);
+    let none = EnvFile::default();
+    process::output(ctl(&none).arg("migrate"))?;
+    let demo = EnvFile::parse(&process::output(ctl(&none).args(demo::SEED_WITH_PAST))?);
     let services = services::start(checkout, area, env, running)?;
     services::wait_until_ready(&services, area, running, interrupt)?;
     let ingest = services
         .into_iter()
         .find(|service| service.name == INGEST)
         .context("the ingest is missing")?;
+    demo::make_up_past(&mut ctl(&demo), &ingest, &demo)?;
+    process::output(ctl(&demo).arg("verify")).context("the demo's books are wrong")?;
     Ok((ingest, demo))
 }

@@ -8,6 +8,7 @@ mod auth;
 mod cli;
 mod click;
 mod csv_download;
+mod dashboard;
 mod docs;
 mod endpoint;
 mod health;
@@ -147,6 +148,7 @@ pub fn router(app: App, proxies: &TrustedProxies) -> Router {
         .route("/cli/login", get(cli::page::page))
         .route("/cli/login.js", get(cli::page::script))
         .route("/cli/login.css", get(cli::page::style))
+        .merge(dashboard::router())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(app)

@@ -245,3 +245,30 @@ async fn the_policy_in_force_at_sale_time_counts_and_later_ones_do_not_reach_bac
     stack.verify().await;
     stack.stop().await;
 }
+
+/// Revenue and commission of a day belong together, also when the pipeline was behind.
+#[tokio::test]
+async fn a_commission_is_of_its_sales_day_however_late_it_is_settled() {
+    let mut stack = Stack::without_services(Clock::manual(noon())).await;
+    stack.set("ANSWER_WITHIN_MS", "200");
+    stack.start_services().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    stack.stop_workers().await;
+    let body = json!({ "transaction_id": "t1", "amount_cents": 5_000, "customer_key": "user-1" });
+    let unknown = stack.sale(&program, body).await;
+    assert_eq!(unknown.status, StatusCode::INTERNAL_SERVER_ERROR, "{unknown:?}");
+    stack.clock.advance(TimeDelta::days(2));
+    stack.start_worker();
+    stack
+        .eventually("the sale is settled", async || {
+            stack.value::<i64>("SELECT count(*) FROM commissions").await == 1
+        })
+        .await;
+    assert_eq!(
+        rows::commission(&stack, "t1").await["created_at"],
+        rows::sale(&stack, "t1").await["sale_date"]
+    );
+    stack.verify().await;
+    stack.stop().await;
+}

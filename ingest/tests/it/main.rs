@@ -10,6 +10,7 @@
 mod access;
 mod accounts;
 mod api_keys;
+mod app_pages;
 mod approvals;
 mod attribution;
 mod audit_log;

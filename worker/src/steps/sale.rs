@@ -198,15 +198,7 @@ impl SaleStep {
         let Rows {
             sales: written,
             accruals,
-        } = rows::write(
-            connection,
-            &sorted.kept,
-            &desk,
-            &self.0.signal_rules,
-            now,
-            &mut deltas,
-        )
-        .await?;
+        } = rows::write(connection, &sorted.kept, &desk, &self.0.signal_rules, &mut deltas).await?;
         claims::record(connection, &sorted.closed).await?;
         rows::begin_subscriptions(connection, &sorted.duplicates).await?;
         let mut started: Vec<_> = desk.started().map(|(key, ..)| first_payment(key)).collect();

@@ -8,7 +8,8 @@ use anyhow::Result;
 
 use crate::area::Checkout;
 use crate::interrupt::Interrupt;
-use crate::pinned::{Pinned, node_program};
+use crate::node::Node;
+use crate::pinned::Pinned;
 use crate::process;
 use crate::servers::nats;
 
@@ -18,7 +19,7 @@ const SCRIPT: &str = "custom-resources.mjs";
 
 pub(super) struct Judges {
     pinned: Pinned,
-    node: PathBuf,
+    node: Node,
     /// `None` where there is none and none can be had.
     pub(super) promtool: Option<PathBuf>,
     /// The server that tests run.
@@ -31,14 +32,13 @@ impl Judges {
         let promtool = super::fetch_promtool(&checkout.target_dir().join("promtool"), interrupt)?;
         let judges = Self {
             pinned: Pinned::of(checkout, SOURCES, "deploy-judges")?,
-            node: node_program("node", interrupt)?,
+            node: Node::provide(checkout, interrupt)?,
             promtool,
             nats: nats::find_or_fetch(checkout, interrupt)?,
         };
         let works = || process::output(judges.python("check-jsonschema").arg("--version")).is_ok();
-        judges
-            .pinned
-            .install("what deployment files are checked with", works, interrupt)?;
+        let what = "what deployment files are checked with";
+        judges.pinned.install(what, &judges.node, works, interrupt)?;
         fs::copy(
             checkout.root.join(SOURCES).join(SCRIPT),
             judges.pinned.dir.join(SCRIPT),
@@ -53,7 +53,7 @@ impl Judges {
 
     /// The script, on what it is to check.
     pub(super) fn custom_resources(&self) -> Command {
-        let mut command = Command::new(&self.node);
+        let mut command = Command::new(&self.node.program);
         command.current_dir(&self.pinned.dir).arg(SCRIPT);
         command
     }

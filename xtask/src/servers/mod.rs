@@ -8,7 +8,7 @@ pub(crate) mod debian;
 pub(crate) mod nats;
 pub(crate) mod postgres;
 pub(crate) mod redis;
-mod version;
+pub(crate) mod version;
 
 use std::env;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Versions as server programs print them.
+//! Versions as programs print them.
 
 use std::fmt;
 use std::path::Path;
@@ -18,7 +18,7 @@ impl Version {
     }
 
     /// What the program says about itself; `None` when it cannot be run or says nothing of the kind.
-    pub(super) fn of(program: &Path) -> Option<Self> {
+    pub(crate) fn of(program: &Path) -> Option<Self> {
         Self::parse(&process::output(Command::new(program).arg("--version")).ok()?)
     }
 
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_server_is_understood() {
+    fn every_program_is_understood() {
         for (printed, major, minor) in [
             ("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", 15, 18),
             ("postgres (PostgreSQL) 18beta1", 18, 0),
@@ -62,6 +62,7 @@ mod tests {
             ),
             ("nats-server: v2.15.1", 2, 15),
             ("nats-server: v2.9.10", 2, 9),
+            ("v20.19.2", 20, 19),
         ] {
             assert_eq!(
                 Version::parse(printed),

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
 use common::domain::attribution::AttributionModel;
 use common::domain::ids::{CommissionId, EventId, SaleId};
 use common::domain::ledger;
@@ -38,7 +37,6 @@ pub async fn write(
     kept: &[(&SaleRecord, Recording)],
     desk: &Desk,
     rules: &SignalRules,
-    now: DateTime<Utc>,
     deltas: &mut Deltas,
 ) -> StorageResult<Rows> {
     if kept.is_empty() {
@@ -46,7 +44,7 @@ pub async fn write(
     }
     let sale_ids = write_sales(connection, kept, desk, deltas).await?;
     let (commission_ids, accruals) =
-        write_commissions(connection, kept, &sale_ids, desk, rules, now, deltas).await?;
+        write_commissions(connection, kept, &sale_ids, desk, rules, deltas).await?;
     write_subscriptions(connection, &sale_ids, desk).await?;
     let closed: Vec<(&str, SaleId)> = kept
         .iter()
@@ -118,7 +116,6 @@ async fn write_commissions(
     sale_ids: &HashMap<EventId, SaleId>,
     desk: &Desk,
     rules: &SignalRules,
-    now: DateTime<Utc>,
     deltas: &mut Deltas,
 ) -> StorageResult<(HashMap<EventId, Vec<CommissionId>>, Vec<NewEntry>)> {
     let mut events = Vec::new();
@@ -149,7 +146,8 @@ async fn write_commissions(
                 policy,
                 signals: desk.signals(record, credit.partner_id, rules),
                 hold_until: program.hold.until(record.sold_at),
-                created_at: now,
+                // Of the sale's own day, however late it is settled: revenue and commission of a day belong together.
+                created_at: record.sold_at,
             });
         }
     }

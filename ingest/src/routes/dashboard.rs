@@ -1,0 +1,65 @@
+//! `/app`: the dashboard, a page that draws itself from the API. `web/dashboard` is built into the binary.
+//!
+//! Every address of the dashboard is answered with the same document, whose script looks at the address. What stands
+//! under other addresses is not there, and answered as such: a script that is missing must not turn out to be a page.
+
+use axum::Router;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::map_response;
+use axum::response::{Redirect, Response};
+use axum::routing::get;
+use memory_serve::CacheControl;
+
+const DOCUMENT: &str = "/app/index.html";
+/// Its pages: `ROUTES` in `web/dashboard/src/router/routes.ts` has them one by one. Invitations are named by the API.
+const PAGES: [&str; 11] = [
+    "/app",
+    "/app/",
+    "/app/sign-in",
+    "/app/programs",
+    "/app/programs/{*page}",
+    "/app/keys",
+    "/app/members",
+    "/app/account",
+    "/app/partner",
+    "/app/partner/{*page}",
+    "/invitations/{token}",
+];
+/// Everything is the page's own: no script, style or request of anybody else, nothing inline, and no frame around it.
+const POLICY: &str =
+    "default-src 'self'; base-uri 'none'; form-action 'self'; object-src 'none'; frame-ancestors 'none'";
+/// An invitation's token stands in an address, which nobody else is to learn.
+const HEADERS: [(HeaderName, &str); 5] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+];
+
+pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    #[expect(
+        unused_qualifications,
+        reason = "the list that the build script writes names its types in full"
+    )]
+    let files = memory_serve::load!()
+        .index_file(None)
+        // Asked for each time, and answered 304 while it is the same; what it names has a hash of its content in its name.
+        .html_cache_control(CacheControl::NoCache)
+        .cache_control(CacheControl::Long);
+    PAGES
+        .into_iter()
+        .fold(files, |files, page| files.add_alias(page, DOCUMENT))
+        .into_router()
+        .route("/", get(async || Redirect::to("/app")))
+        .layer(map_response(with_headers))
+}
+
+async fn with_headers(mut response: Response) -> Response {
+    let headers = HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    response.headers_mut().extend(headers);
+    response
+}

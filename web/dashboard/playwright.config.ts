@@ -1,0 +1,26 @@
+import { defineConfig } from '@playwright/test';
+
+/** Run by `cargo xtask test`, which starts the service and says where it is. */
+const pictures = process.env.PICTURES ?? '../../target/web';
+const isRoot = process.getuid?.() === 0;
+
+export default defineConfig({
+  testDir: 'tests/walk',
+  outputDir: `${pictures}/failed`,
+  reporter: 'line',
+  workers: 1,
+  timeout: 240_000,
+  expect: { timeout: 15_000 },
+  use: {
+    baseURL: process.env.BASE_URL ?? 'http://127.0.0.1:8080',
+    viewport: { width: 1280, height: 860 },
+    locale: 'en-GB',
+    timezoneId: 'Pacific/Auckland',
+    screenshot: 'only-on-failure',
+    launchOptions: {
+      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+      // Chromium's sandbox does not start for root, which containers run tests as.
+      args: isRoot ? ['--no-sandbox'] : [],
+    },
+  },
+});

@@ -1,0 +1,106 @@
+/** The one door to the API: every request goes through here, and every refusal becomes an [`ApiError`]. */
+import type { Operations } from './operations';
+import { credential } from './credential';
+
+type Operation = keyof Operations;
+type Given<O extends Operation> = {
+  [Part in 'path' | 'query' | 'body' as undefined extends Operations[O][Part] ? never : Part]: Operations[O][Part];
+};
+/** An operation with nothing but optional parts can be called without any. */
+type Arguments<O extends Operation> = Record<never, never> extends Given<O>
+  ? [given?: Given<O> & Extra]
+  : [given: Given<O> & Extra];
+interface Extra {
+  signal?: AbortSignal;
+  headers?: Record<string, string>;
+}
+export type Answer<O extends Operation> = Operations[O]['answer'];
+
+/** Why a request came to nothing: refused by the service, or never answered (status 0). */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly code?: string,
+    readonly retryAfterSeconds?: number,
+  ) {
+    super(message);
+  }
+}
+
+const UNREACHABLE = 'The service cannot be reached. Check your connection, then try again.';
+const FAILED = 'Something went wrong on our side. Try again in a moment.';
+
+type Ended = () => void;
+let ended: Ended = () => {};
+
+/** What to do when the service says that nobody is signed in. */
+export function onSessionEnd(listener: Ended) {
+  ended = listener;
+}
+
+export async function call<O extends Operation>(operation: O, ...[given]: Arguments<O>): Promise<Answer<O>> {
+  const response = await request(operation, given);
+  return (response.status === 204 ? undefined : await response.json()) as Answer<O>;
+}
+
+/** As [`call`], for an answer that is no JSON: a file or a stream. */
+export async function request<O extends Operation>(operation: O, given?: Arguments<O>[0]): Promise<Response> {
+  const [method = 'GET', template = ''] = operation.split(' ');
+  const { path, query, body, signal, headers } = (given ?? {}) as {
+    path?: Record<string, unknown>;
+    query?: Record<string, unknown>;
+    body?: unknown;
+  } & Extra;
+  const response = await fetch(address(template, path, query), {
+    method,
+    headers: {
+      ...credential.headers(),
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...headers,
+    },
+    body: body === undefined ? null : JSON.stringify(body),
+    credentials: 'same-origin',
+    signal: signal ?? null,
+  }).catch((error: unknown) => {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, UNREACHABLE);
+  });
+  if (response.ok) return response;
+  if (response.status === 401) ended();
+  throw await refusal(response);
+}
+
+/** Fills in a path's places and appends what the query has; absent and empty values are left out. */
+export function address(
+  template: string,
+  path: Record<string, unknown> = {},
+  query: Record<string, unknown> = {},
+): string {
+  const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== null && value !== '') search.set(name, String(value));
+  }
+  return search.size > 0 ? `${filled}?${search}` : filled;
+}
+
+/** Both envelopes of the contract: `error.code` first, `error.message` for people. */
+async function refusal(response: Response): Promise<ApiError> {
+  const body = (await response.json().catch(() => ({}))) as {
+    error?: { message?: string; code?: string; retry_after_seconds?: number; details?: { code?: string } };
+  };
+  const { message, code, retry_after_seconds: seconds, details } = body.error ?? {};
+  if (response.status >= 500 && response.status !== 503) return new ApiError(response.status, FAILED);
+  return new ApiError(response.status, worded(message ?? FAILED), code ?? details?.code, seconds);
+}
+
+/** Messages begin with field names, and names of fields are not words. */
+function worded(message: string): string {
+  const field = /^([a-z]+_[a-z_]*[a-z]|[a-z]+)\b/.exec(message)?.[0];
+  if (!field) return message;
+  const words = field.replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1) + message.slice(field.length);
+}

@@ -1,0 +1,116 @@
+/** UTC calendar days as `2026-01-31`, the only days the service knows. */
+
+const DAY_MS = 86_400_000;
+const FORM = /^\d{4}-\d{2}-\d{2}$/;
+export const LONGEST_RANGE = 3_660;
+
+export type Day = string;
+
+/** Both days included. */
+export interface DayRange {
+  from: Day;
+  to: Day;
+}
+
+export const PERIODS = ['7d', '30d', '90d', 'all'] as const;
+export type Period = (typeof PERIODS)[number];
+/** What a report is about: one of the periods, or days of one's own. */
+export type Span = Period | DayRange;
+
+export function isDay(text: string): boolean {
+  return FORM.test(text) && dayOf(new Date(`${text}T00:00:00Z`)) === text;
+}
+
+export function dayOf(date: Date): Day {
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString().slice(0, 10);
+}
+
+export function addDays(day: Day, days: number): Day {
+  return dayOf(new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS));
+}
+
+/** How many days, both included. */
+export function length({ from, to }: DayRange): number {
+  return Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1;
+}
+
+/** As many days right before. */
+export function previous(range: DayRange): DayRange {
+  return { from: addDays(range.from, -length(range)), to: addDays(range.from, -1) };
+}
+
+/** Why days of one's own cannot be asked for; `undefined` when they can. */
+export function objection(range: DayRange): string | undefined {
+  if (!isDay(range.from) || !isDay(range.to)) return 'Choose both days.';
+  if (range.from > range.to) return 'The first day is after the last.';
+  if (length(range) > LONGEST_RANGE) return `A range has at most ${LONGEST_RANGE} days.`;
+  return undefined;
+}
+
+/** As it stands in an address: `30d`, or `2026-01-01..2026-01-31`. */
+export function spanText(span: Span): string {
+  return typeof span === 'string' ? span : `${span.from}..${span.to}`;
+}
+
+/** What an address says, or the last 30 days. */
+export function parseSpan(text: string | null): Span {
+  const period = PERIODS.find((name) => name === text);
+  if (period) return period;
+  const [from = '', to = ''] = (text ?? '').split('..');
+  const range = { from, to };
+  return objection(range) === undefined ? range : '30d';
+}
+
+/** For the query of a report. */
+export function spanQuery(span: Span): { period?: string; dateFrom?: string; dateTo?: string } {
+  return typeof span === 'string' ? { period: span } : { dateFrom: span.from, dateTo: span.to };
+}
+
+const SHORT = new Intl.DateTimeFormat('en', { timeZone: 'UTC', day: 'numeric', month: 'short' });
+const LONG = new Intl.DateTimeFormat('en', { timeZone: 'UTC', day: 'numeric', month: 'short', year: 'numeric' });
+
+/** `Jan 31`. */
+export function shortDay(day: Day): string {
+  return SHORT.format(new Date(`${day}T00:00:00Z`));
+}
+
+/** `Jan 1 – Jan 31, 2026`. */
+export function rangeText({ from, to }: DayRange): string {
+  const last = LONG.format(new Date(`${to}T00:00:00Z`));
+  return from === to ? last : `${shortDay(from)} – ${last}`;
+}
+
+/** An instant's UTC day: `Jan 31, 2026`. */
+export function dateText(instant: string): string {
+  return LONG.format(new Date(instant));
+}
+
+const TIME = new Intl.DateTimeFormat('en', {
+  timeZone: 'UTC',
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+});
+
+/** `Jan 31, 14:05:09`, in UTC. */
+export function timeText(instant: string): string {
+  return TIME.format(new Date(instant));
+}
+
+const STEPS: [limit: number, seconds: number, unit: Intl.RelativeTimeFormatUnit][] = [
+  [60, 1, 'second'],
+  [3_600, 60, 'minute'],
+  [86_400, 3_600, 'hour'],
+  [2_592_000, 86_400, 'day'],
+];
+const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+
+/** `5 minutes ago`; from a month on, the day. */
+export function ago(instant: string, now: number): string {
+  const seconds = Math.round((Date.parse(instant) - now) / 1000);
+  const step = STEPS.find(([limit]) => Math.abs(seconds) < limit);
+  return step ? RELATIVE.format(Math.trunc(seconds / step[1]), step[2]) : dateText(instant);
+}

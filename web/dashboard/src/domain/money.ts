@@ -1,0 +1,74 @@
+/** Amounts are integers in a currency's smallest unit, and stay integers: text is made from their digits. */
+
+const FALLBACK_DIGITS = 2;
+
+/** How many digits of an amount stand behind the point: two for dollars, none for yen. */
+export function minorDigits(currency: string): number {
+  try {
+    const format = new Intl.NumberFormat('en', { style: 'currency', currency });
+    return format.resolvedOptions().maximumFractionDigits ?? FALLBACK_DIGITS;
+  } catch {
+    return FALLBACK_DIGITS;
+  }
+}
+
+/** The amount as a decimal number, exactly: `-5` cents are `-0.05`. */
+export function decimal(cents: number, digits: number): `${number}` {
+  const text = Math.abs(cents).toString().padStart(digits + 1, '0');
+  const sign = cents < 0 ? '-' : '';
+  const whole = text.slice(0, text.length - digits);
+  return (digits === 0 ? `${sign}${whole}` : `${sign}${whole}.${text.slice(-digits)}`) as `${number}`;
+}
+
+/** As people read it: `$1,234.50`. */
+export function money(cents: number, currency: string): string {
+  const amount = decimal(cents, minorDigits(currency));
+  try {
+    return new Intl.NumberFormat('en', { style: 'currency', currency }).format(amount);
+  } catch {
+    return `${amount} ${currency}`;
+  }
+}
+
+/** For axes, where there is little room: `$1.2K`. */
+export function shortMoney(cents: number, currency: string): string {
+  const amount = decimal(Math.round(cents), minorDigits(currency));
+  try {
+    return new Intl.NumberFormat('en', { style: 'currency', currency, notation: 'compact' }).format(amount);
+  } catch {
+    return amount;
+  }
+}
+
+/** Reports state amounts as dollars with two decimals; their digits are the cents. */
+export function centsOfDollars(dollars: number): number {
+  return Number(dollars.toFixed(2).replace('.', ''));
+}
+
+/** What somebody typed, such as `12.5`, in the smallest unit; `undefined` when it is no such amount. */
+export function centsOfText(text: string, currency: string): number | undefined {
+  const digits = minorDigits(currency);
+  const match = /^(\d{1,12})(?:[.,](\d+))?$/.exec(text.trim());
+  if (!match) return undefined;
+  const [, whole = '', fraction = ''] = match;
+  if (fraction.length > digits) return undefined;
+  return Number(whole + fraction.padEnd(digits, '0'));
+}
+
+/** A rate in hundredths of a percent as people read it: `12.5%`. */
+export function percent(basisPoints: number): string {
+  return `${decimal(basisPoints, 2).replace(/\.?0+$/, '')}%`;
+}
+
+/** `12.5` as 1250; `undefined` when it is no percentage from 0 to 100. */
+export function basisPointsOfText(text: string): number | undefined {
+  const match = /^(\d{1,3})(?:[.,](\d{1,2}))?$/.exec(text.trim());
+  if (!match) return undefined;
+  const points = Number(match[1]) * 100 + Number((match[2] ?? '').padEnd(2, '0'));
+  return points <= 10_000 ? points : undefined;
+}
+
+/** A count with its thousands apart. */
+export function count(number: number): string {
+  return number.toLocaleString('en');
+}

@@ -1,0 +1,182 @@
+/** What an advertiser pastes elsewhere, with the program's own ids in it. */
+import { linkAddress } from './link';
+
+export interface Facts {
+  /** Where the service is reached. */
+  origin: string;
+  program: number;
+  domain: string | null | undefined;
+  /** Of a referral link; absent while the program has none. */
+  shortCode: string | undefined;
+  /** The program's key, where this tab has seen it. */
+  key: string | undefined;
+}
+
+/** Stands for a key that nobody has shown. */
+export const KEY_PLACE = 'YOUR_PROGRAM_KEY';
+export const CODE_PLACE = 'CODE_OF_A_LINK';
+const EXAMPLE_CENTS = 4_900;
+
+export type ServerLanguage = 'curl' | 'node' | 'python' | 'go' | 'php';
+export const SERVER_LANGUAGES: [ServerLanguage, string][] = [
+  ['curl', 'curl'],
+  ['node', 'Node.js'],
+  ['python', 'Python'],
+  ['go', 'Go'],
+  ['php', 'PHP'],
+];
+
+/** The first line lets pages call the script before it has arrived. */
+export function script({ origin, program }: Facts): string {
+  return [
+    '<script>window.tracker||((window.tracker=function(){tracker.q.push(arguments)}).q=[])</script>',
+    `<script async src="${origin}/js/tracker.js" data-program-id="${program}"></script>`,
+  ].join('\n');
+}
+
+export function signup(): string {
+  return `// After the signup; user.id is what you will call the customer when they pay.\ntracker('signup', user.id, user.email)`;
+}
+
+/** Reports a sale from the advertiser's server. */
+export function sale(language: ServerLanguage, facts: Facts): string {
+  const url = `${facts.origin}/api/v1/track/sale`;
+  const key = facts.key ?? KEY_PLACE;
+  switch (language) {
+    case 'curl':
+      return `curl -sS ${url} \\\n  -H 'Authorization: Bearer ${key}' \\\n  -H 'Content-Type: application/json' \\\n  -d '{"transaction_id":"order-1001","amount_cents":${EXAMPLE_CENTS},"customer_key":"user-42"}'`;
+    case 'node':
+      return `const response = await fetch('${url}', {
+  method: 'POST',
+  headers: {
+    Authorization: 'Bearer ${key}',
+    'Content-Type': 'application/json',
+  },
+  body: JSON.stringify({
+    transaction_id: order.id,
+    amount_cents: order.totalCents,
+    customer_key: user.id,
+  }),
+})
+// 409 says that the sale is recorded already.
+if (!response.ok && response.status !== 409) throw new Error(await response.text())`;
+    case 'python':
+      return `import requests
+
+response = requests.post(
+    "${url}",
+    headers={"Authorization": "Bearer ${key}"},
+    json={
+        "transaction_id": order.id,
+        "amount_cents": order.total_cents,
+        "customer_key": user.id,
+    },
+    timeout=10,
+)
+# 409 says that the sale is recorded already.
+if response.status_code != 409:
+    response.raise_for_status()`;
+    case 'go':
+      return `body, err := json.Marshal(map[string]any{
+	"transaction_id": order.ID, "amount_cents": order.TotalCents, "customer_key": user.ID,
+})
+if err != nil {
+	return err
+}
+request, err := http.NewRequest("POST", "${url}", bytes.NewReader(body))
+if err != nil {
+	return err
+}
+request.Header.Set("Authorization", "Bearer ${key}")
+request.Header.Set("Content-Type", "application/json")
+answer, err := client.Do(request)
+if err != nil {
+	return err
+}
+defer answer.Body.Close()
+// 409 says that the sale is recorded already.
+if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusConflict {
+	return fmt.Errorf("the sale was answered %s", answer.Status)
+}`;
+    case 'php':
+      return `$request = curl_init('${url}');
+curl_setopt_array($request, [
+    CURLOPT_POST => true,
+    CURLOPT_RETURNTRANSFER => true,
+    CURLOPT_HTTPHEADER => [
+        'Authorization: Bearer ${key}',
+        'Content-Type: application/json',
+    ],
+    CURLOPT_POSTFIELDS => json_encode([
+        'transaction_id' => $order->id,
+        'amount_cents' => $order->totalCents,
+        'customer_key' => $user->id,
+    ]),
+]);
+$answer = curl_exec($request);`;
+  }
+}
+
+/** What Stripe is to send to the program's endpoint. */
+export const STRIPE_EVENTS = [
+  'checkout.session.completed',
+  'checkout.session.async_payment_succeeded',
+  'invoice.paid',
+  'invoice_payment.paid',
+  'charge.succeeded',
+  'charge.refunded',
+  'charge.refund.updated',
+  'refund.failed',
+  'charge.dispute.funds_withdrawn',
+  'charge.dispute.funds_reinstated',
+  'customer.subscription.deleted',
+];
+
+/** Says whose payment a checkout session of Stripe's is; of the two names one is enough. */
+export function stripeMetadata(program: number): string {
+  const metadata = `{ tracker_click_id: cookies.tracker_click_id, tracker_customer_key: user.id, program_id: '${program}' }`;
+  return `metadata: ${metadata},\nsubscription_data: {\n  metadata: ${metadata},\n},`;
+}
+
+export type Noun = 'click' | 'lead' | 'sale';
+
+/** One event in test mode, as a command for a shell. */
+export function testCommand(noun: Noun, facts: Facts): string {
+  const additional_data = { test_mode: true, program_id: facts.program };
+  switch (noun) {
+    case 'click':
+      return curl(noun, facts, { affiliate_url: landing(facts), additional_data });
+    case 'lead':
+      return curl(noun, facts, { customer_key: 'test-user', additional_data });
+    case 'sale':
+      return curl(noun, facts, {
+        transaction_id: 'test-order',
+        amount_cents: EXAMPLE_CENTS,
+        customer_key: 'test-user',
+        additional_data,
+      });
+  }
+}
+
+/** A click, a lead and a sale that count, as commands for a shell. Each run has a customer and an order of its own. */
+export function realCommands(facts: Facts): string {
+  const post = (noun: Noun, body: string) => request(noun, facts, `-d "${body.replaceAll('"', '\\"')}"`);
+  return [
+    'RUN=$(date +%s)',
+    `CLICK_ID=$(${request('click', facts, `-d '${JSON.stringify({ affiliate_url: landing(facts) })}'`)} \\\n  | sed -n 's/.*"click_id" *: *"\\([^"]*\\)".*/\\1/p')`,
+    post('lead', '{"click_id":"$CLICK_ID","customer_key":"user-$RUN"}'),
+    post('sale', `{"transaction_id":"order-$RUN","amount_cents":${EXAMPLE_CENTS},"customer_key":"user-$RUN"}`),
+  ].join('\n');
+}
+
+const landing = ({ domain, shortCode }: Facts) => linkAddress(domain, shortCode ?? CODE_PLACE);
+
+function curl(noun: Noun, facts: Facts, body: object): string {
+  return request(noun, facts, `-d '${JSON.stringify(body)}'`);
+}
+
+/** Clicks come from browsers, and show no key. */
+function request(noun: Noun, { origin, key }: Facts, data: string): string {
+  const credential = noun === 'click' ? '' : `  -H 'Authorization: Bearer ${key ?? KEY_PLACE}' \\\n`;
+  return `curl -sS ${origin}/api/v1/track/${noun} \\\n${credential}  -H 'Content-Type: application/json' \\\n  ${data}`;
+}

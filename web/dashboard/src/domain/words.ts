@@ -1,0 +1,46 @@
+/** The service's words for people. */
+
+export type Tone = 'good' | 'wait' | 'bad' | 'plain' | 'info';
+
+const TONES: Record<string, Tone> = {
+  live: 'good',
+  active: 'good',
+  approved: 'good',
+  connected: 'good',
+  pending: 'wait',
+  draft: 'wait',
+  refunded: 'wait',
+  open: 'wait',
+  suspended: 'bad',
+  reversed: 'bad',
+  revoked: 'bad',
+  disconnected: 'bad',
+  paid: 'info',
+  accepted: 'good',
+};
+
+export const tone = (status: string): Tone => TONES[status] ?? 'plain';
+
+/** `self_referral` as `Self referral`. */
+export function label(name: string): string {
+  const words = name.replaceAll(/[_:-]+/g, ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+export const EVENT_NAMES: Record<string, string> = { click: 'Click', lead: 'Lead', conversion: 'Sale' };
+
+export const SIGNALS: Record<string, string> = {
+  self_referral: 'The customer has the partner’s own address.',
+  fast_sale: 'The sale followed the first click within seconds.',
+};
+
+export const COMMISSION_TYPES: Record<string, string> = {
+  cps_recurring: 'Renewals for some months',
+  cps_lifetime: 'Every renewal',
+  cps_one_time: 'First payment only',
+};
+
+/** `1 partner`, `2 partners`. */
+export function counted(number: number, one: string, many = `${one}s`): string {
+  return `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
+}

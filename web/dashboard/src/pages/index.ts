@@ -1,0 +1,53 @@
+/** Which component draws which route. Those about a program get its number as `program`. */
+import type { Component } from 'svelte';
+import type { RouteName } from '../router/routes';
+import Account from './Account.svelte';
+import Commissions from './Commissions.svelte';
+import Events from './Events.svelte';
+import Integration from './integration/Integration.svelte';
+import Keys from './Keys.svelte';
+import Links from './Links.svelte';
+import Live from './Live.svelte';
+import Members from './Members.svelte';
+import Notifications from './Notifications.svelte';
+import Overview from './overview/Overview.svelte';
+import PartnerClicks from './partner/Clicks.svelte';
+import PartnerCommissions from './partner/Commissions.svelte';
+import PartnerLinks from './partner/Links.svelte';
+import PartnerNotifications from './partner/Notifications.svelte';
+import PartnerPrograms from './partner/Programs.svelte';
+import PartnerPage from './PartnerPage.svelte';
+import Partners from './Partners.svelte';
+import PayoutPage from './PayoutPage.svelte';
+import Payouts from './Payouts.svelte';
+import Processor from './Processor.svelte';
+import Programs from './Programs.svelte';
+import Settings from './settings/Settings.svelte';
+
+/** Each takes the numbers of its own path. */
+type Page = Component<any>;
+
+export const PAGES: Partial<Record<RouteName, Page>> = {
+  programs: Programs,
+  overview: Overview,
+  events: Events,
+  live: Live,
+  integration: Integration,
+  partners: Partners,
+  partner: PartnerPage,
+  links: Links,
+  commissions: Commissions,
+  payouts: Payouts,
+  payout: PayoutPage,
+  processor: Processor,
+  notifications: Notifications,
+  settings: Settings,
+  keys: Keys,
+  members: Members,
+  account: Account,
+  partnerPrograms: PartnerPrograms,
+  partnerLinks: PartnerLinks,
+  partnerClicks: PartnerClicks,
+  partnerCommissions: PartnerCommissions,
+  partnerNotifications: PartnerNotifications,
+};

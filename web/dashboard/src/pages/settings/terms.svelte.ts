@@ -1,0 +1,35 @@
+import { ApiError } from '../../api/client';
+import type { NewPolicyRequest } from '../../api/operations';
+import { basisPointsOfText, centsOfText } from '../../domain/money';
+
+/** A commission as somebody fills it in. */
+export class Terms {
+  kind = $state('cps_lifetime');
+  months = $state('12');
+  unit = $state<'rate' | 'fixed'>('rate');
+  amount = $state('20');
+
+  /** For the service, or what is wrong with it. */
+  body(currency: string): NewPolicyRequest {
+    const months = Number(this.months);
+    if (this.kind === 'cps_recurring' && !(Number.isInteger(months) && months > 0)) {
+      throw new ApiError(400, 'State for how many months renewals are paid.');
+    }
+    return {
+      commission_type: this.kind,
+      ...(this.kind === 'cps_recurring' ? { default_duration_months: months } : {}),
+      ...this.#rate(currency),
+    };
+  }
+
+  #rate(currency: string) {
+    if (this.unit === 'rate') {
+      const rate_bps = basisPointsOfText(this.amount);
+      if (rate_bps === undefined) throw new ApiError(400, 'The share is a number from 0 to 100, such as 12.5.');
+      return { rate_bps };
+    }
+    const fixed_cents = centsOfText(this.amount, currency);
+    if (fixed_cents === undefined) throw new ApiError(400, 'The amount is a number, such as 12.50.');
+    return { fixed_cents };
+  }
+}

@@ -1,0 +1,83 @@
+/** The pages and their addresses. Pure: what the address bar does is in `location.svelte.ts`. */
+
+/** A place in a path begins with a colon and takes digits only, except `:token`. */
+export const ROUTES = {
+  home: '/app',
+  signIn: '/app/sign-in',
+  programs: '/app/programs',
+  overview: '/app/programs/:program',
+  events: '/app/programs/:program/events',
+  live: '/app/programs/:program/live',
+  integration: '/app/programs/:program/integration',
+  partners: '/app/programs/:program/partners',
+  partner: '/app/programs/:program/partners/:partner',
+  links: '/app/programs/:program/links',
+  commissions: '/app/programs/:program/commissions',
+  payouts: '/app/programs/:program/payouts',
+  payout: '/app/programs/:program/payouts/:payout',
+  processor: '/app/programs/:program/processor',
+  notifications: '/app/programs/:program/notifications',
+  settings: '/app/programs/:program/settings',
+  keys: '/app/keys',
+  members: '/app/members',
+  account: '/app/account',
+  partnerPrograms: '/app/partner',
+  partnerLinks: '/app/partner/links',
+  partnerClicks: '/app/partner/clicks',
+  partnerCommissions: '/app/partner/commissions',
+  partnerNotifications: '/app/partner/notifications',
+  invitation: '/invitations/:token',
+} as const;
+
+export type RouteName = keyof typeof ROUTES;
+export type Parameters = Record<string, string>;
+
+export interface Match {
+  name: RouteName;
+  parameters: Parameters;
+}
+
+const PLACE = /:(\w+)/g;
+
+const PATTERNS = Object.entries(ROUTES).map(([name, template]) => {
+  const pattern = template.replace(PLACE, (_, place: string) =>
+    place === 'token' ? `(?<${place}>[^/]+)` : `(?<${place}>[1-9]\\d{0,15})`,
+  );
+  return { name: name as RouteName, pattern: new RegExp(`^${pattern}/?$`) };
+});
+
+/** The page of a path, or nothing. */
+export function match(path: string): Match | undefined {
+  for (const { name, pattern } of PATTERNS) {
+    const found = pattern.exec(path);
+    if (found) return { name, parameters: decoded(found.groups ?? {}) };
+  }
+  return undefined;
+}
+
+function decoded(groups: Record<string, string>): Parameters {
+  return Object.fromEntries(Object.entries(groups).map(([name, text]) => [name, decode(text)]));
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The numbers that stand in a path. */
+export function numbers(parameters: Parameters): Record<string, number> {
+  return Object.fromEntries(Object.entries(parameters).map(([place, text]) => [place, Number(text)]));
+}
+
+/** The path of a page. */
+export function path(name: RouteName, parameters: Record<string, string | number> = {}): string {
+  return ROUTES[name].replace(PLACE, (_, place: string) => encodeURIComponent(String(parameters[place])));
+}
+
+/** Where to go after signing in: a path of ours, and nothing that leads elsewhere. */
+export function safeNext(next: string | null): string | undefined {
+  return next && match(next.split(/[?#]/)[0] ?? '') && !next.startsWith('//') ? next : undefined;
+}

@@ -1,0 +1,30 @@
+/** How many notifications wait to be read, asked for again at each page. */
+import { call } from '../api/client';
+
+class News {
+  unread = $state(0);
+  #of: number | 'partner' | undefined;
+
+  /** An effect: looks, and says nothing when it cannot. */
+  follow(of: number | 'partner' | undefined, _path: string) {
+    if (of !== this.#of) this.unread = 0;
+    this.#of = of;
+    void this.look();
+  }
+
+  async look() {
+    const of = this.#of;
+    if (of === undefined) return;
+    const query = { unread: true, pageSize: 1 };
+    const answer = await (of === 'partner'
+      ? call('GET /api/partner/notifications', { query })
+      : call('GET /api/advertiser/affiliate-programs/{program_id}/notifications', {
+          path: { program_id: of },
+          query,
+        })
+    ).catch(() => undefined);
+    if (answer && of === this.#of) this.unread = answer.meta.pagination.total;
+  }
+}
+
+export const news = new News();

@@ -1,0 +1,25 @@
+/** Asking before something is done that cannot be undone. */
+export interface Question {
+  title: string;
+  text: string;
+  yes: string;
+  isBad?: boolean;
+}
+
+class Questions {
+  current = $state<Question>();
+  #answered: (yes: boolean) => void = () => {};
+
+  ask(question: Question): Promise<boolean> {
+    this.#answered(false);
+    this.current = question;
+    return new Promise((resolve) => (this.#answered = resolve));
+  }
+
+  answer(yes: boolean) {
+    this.current = undefined;
+    this.#answered(yes);
+  }
+}
+
+export const questions = new Questions();

@@ -1,0 +1,79 @@
+/** Who is signed in, and which programs they look after. */
+import { ApiError, call, onSessionEnd, type Answer } from '../api/client';
+import { credential } from '../api/credential';
+import type { ProgramView } from '../api/operations';
+import { go, place } from '../router/location.svelte';
+import { path } from '../router/routes';
+
+export type User = Answer<'GET /api/users/me'>;
+export type Program = ProgramView;
+
+const MOST_PROGRAMS = 100;
+
+class Session {
+  user = $state.raw<User>();
+  programs = $state.raw<Program[]>([]);
+  /** Until it is known whether somebody is signed in. */
+  unknown = $state(true);
+  failure = $state.raw<ApiError>();
+
+  /** The program that the page is about, or that was looked at last. */
+  readonly program = $derived.by(() => {
+    const id = Number(place.match?.parameters.program ?? this.lastProgram);
+    return this.programs.find((program) => program.id === id) ?? this.programs[0];
+  });
+  lastProgram = $state<number>();
+
+  get isPartner() {
+    return this.user?.kind === 'partner';
+  }
+
+  /** The workspaces whose members, keys and programs are theirs to look after. */
+  readonly run = $derived((this.user?.workspaces ?? []).filter(({ role }) => role !== 'member'));
+
+  /** Asks who is signed in. */
+  async begin() {
+    this.failure = undefined;
+    try {
+      const user = await call('GET /api/users/me');
+      if (user.kind === 'advertiser') await this.readPrograms();
+      this.user = user;
+    } catch (error) {
+      if (error instanceof ApiError && error.status !== 401) this.failure = error;
+    }
+    this.unknown = false;
+  }
+
+  async readPrograms() {
+    const answer = await call('GET /api/advertiser/affiliate-programs', { query: { pageSize: MOST_PROGRAMS } });
+    this.programs = answer.data;
+  }
+
+  /** After a sign-in or an accepted invitation, whose answer holds the token. */
+  async opened(token: string) {
+    credential.keep(token);
+    await this.begin();
+    if (this.failure) throw this.failure;
+    if (!this.user) throw new ApiError(0, 'This browser keeps no session for this address. Are cookies blocked?');
+  }
+
+  async signOut() {
+    await call('POST /api/auth/logout').catch(() => {});
+    this.forget();
+    go(path('signIn'));
+  }
+
+  forget() {
+    credential.forget();
+    this.user = undefined;
+    this.programs = [];
+  }
+
+  replace(program: Program) {
+    this.programs = this.programs.map((known) => (known.id === program.id ? program : known));
+  }
+}
+
+export const session = new Session();
+
+onSessionEnd(() => session.forget());

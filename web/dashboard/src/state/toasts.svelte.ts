@@ -1,0 +1,43 @@
+/** Short words about what has just happened. */
+import { ApiError } from '../api/client';
+
+export interface Toast {
+  id: number;
+  text: string;
+  isBad: boolean;
+}
+
+const SHOWN_MS = 6_000;
+const MOST = 3;
+let last = 0;
+
+class Toasts {
+  list = $state<Toast[]>([]);
+
+  say(text: string, isBad = false) {
+    const id = ++last;
+    this.list = [...this.list, { id, text, isBad }].slice(-MOST);
+    // Bad news stays until it is dismissed.
+    if (!isBad) setTimeout(() => this.dismiss(id), SHOWN_MS);
+  }
+
+  dismiss(id: number) {
+    this.list = this.list.filter((toast) => toast.id !== id);
+  }
+}
+
+export const toasts = new Toasts();
+
+export function explain(error: unknown): string {
+  return error instanceof ApiError ? error.message : 'Something went wrong in this page. Reload it, and try again.';
+}
+
+/** Does what somebody asked for, and tells them when it cannot be done, unless the session's end already says it. */
+export async function attempt(work: () => Promise<unknown>) {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) return;
+    toasts.say(explain(error), true);
+  }
+}

@@ -1,0 +1,24 @@
+/** The workspace whose members and keys are shown. */
+import { session } from './session.svelte';
+
+class Chosen {
+  #id = $state<number>();
+
+  /** The chosen one, that of the program at hand, or the first. */
+  get id(): number | undefined {
+    const ids = session.run.map(({ id }) => id);
+    const wanted = [this.#id, session.program?.workspace_id].find((id) => id !== undefined && ids.includes(id));
+    return wanted ?? ids[0];
+  }
+
+  set id(id: number | undefined) {
+    this.#id = id;
+  }
+
+  /** For queries and bodies. */
+  get named(): { workspace_id?: number } {
+    return this.id === undefined ? {} : { workspace_id: this.id };
+  }
+}
+
+export const workspace = new Chosen();

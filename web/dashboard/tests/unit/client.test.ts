@@ -1,0 +1,34 @@
+import { expect, test, vi } from 'vitest';
+
+vi.stubGlobal('location', { protocol: 'https:' });
+const { address, ApiError, call, onSessionEnd } = await import('../../src/api/client');
+
+const answer = (status: number, body: unknown) =>
+  vi.stubGlobal('fetch', vi.fn(async () => new Response(JSON.stringify(body), { status })));
+
+test('an address has its places filled, and of the query what there is', () => {
+  expect(address('/api/x/{id}/y', { id: 7 }, { page: 2, type: '', from: undefined })).toBe('/api/x/7/y?page=2');
+  expect(address('/api/x/{id}', { id: 'a/b' })).toBe('/api/x/a%2Fb');
+});
+
+test('both envelopes of errors become one', async () => {
+  answer(400, { data: null, error: { status: 400, name: 'BadRequestError', message: 'short_code is taken', details: {} } });
+  await expect(call('GET /api/users/me')).rejects.toMatchObject({ status: 400, message: 'Short code is taken' });
+  answer(429, { error: { code: 'rate_limited', message: 'Too many', retry_after_seconds: 21 } });
+  await expect(call('GET /api/users/me')).rejects.toMatchObject({ code: 'rate_limited', retryAfterSeconds: 21 });
+  answer(500, { data: null, error: { message: 'a detail of ours' } });
+  await expect(call('GET /api/users/me')).rejects.toThrow(/our side/);
+});
+
+test('who is no longer signed in is told so, once and in one place', async () => {
+  const ended = vi.fn();
+  onSessionEnd(ended);
+  answer(401, { data: null, error: { message: 'Missing or invalid credentials' } });
+  await expect(call('GET /api/users/me')).rejects.toBeInstanceOf(ApiError);
+  expect(ended).toHaveBeenCalledOnce();
+});
+
+test('a service that is not there is told apart from one that refuses', async () => {
+  vi.stubGlobal('fetch', vi.fn(async () => Promise.reject(new TypeError('network'))));
+  await expect(call('GET /api/users/me')).rejects.toMatchObject({ status: 0 });
+});

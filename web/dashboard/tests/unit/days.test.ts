@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { addDays, ago, isDay, length, objection, parseSpan, previous, spanQuery, spanText } from '../../src/domain/days';
+
+test('days are calendar days, over months, leap years and changes of the clock', () => {
+  expect(addDays('2024-02-28', 1)).toBe('2024-02-29');
+  expect(addDays('2025-12-31', 1)).toBe('2026-01-01');
+  expect(addDays('2026-03-29', -1)).toBe('2026-03-28');
+  expect(length({ from: '2026-03-01', to: '2026-03-31' })).toBe(31);
+  expect(isDay('2026-02-29')).toBe(false);
+  expect(isDay('2026-2-9')).toBe(false);
+});
+
+test('the period before is as long, and ends the day before', () => {
+  const range = { from: '2026-03-01', to: '2026-03-31' };
+  expect(previous(range)).toEqual({ from: '2026-01-29', to: '2026-02-28' });
+  expect(length(previous(range))).toBe(length(range));
+});
+
+test('a range that cannot be asked for is objected to', () => {
+  expect(objection({ from: '2026-01-01', to: '2026-01-01' })).toBeUndefined();
+  expect(objection({ from: '2026-01-02', to: '2026-01-01' })).toMatch(/after/);
+  expect(objection({ from: '2010-01-01', to: '2026-01-01' })).toMatch(/at most/);
+  expect(objection({ from: '', to: '2026-01-01' })).toMatch(/both/);
+});
+
+test('a span is written into an address and read back', () => {
+  for (const span of ['7d', 'all', { from: '2026-01-01', to: '2026-01-31' }] as const) {
+    expect(parseSpan(spanText(span))).toEqual(span);
+  }
+  for (const nonsense of [null, '', '31d', '2026-01-31..2026-01-01', 'a..b']) expect(parseSpan(nonsense)).toBe('30d');
+  expect(spanQuery('90d')).toEqual({ period: '90d' });
+  expect(spanQuery({ from: 'a', to: 'b' })).toEqual({ dateFrom: 'a', dateTo: 'b' });
+});
+
+test('what is close is told in its distance', () => {
+  const now = Date.parse('2026-01-31T12:00:00Z');
+  expect(ago('2026-01-31T11:59:30Z', now)).toBe('30 seconds ago');
+  expect(ago('2026-01-31T10:00:00Z', now)).toBe('2 hours ago');
+  expect(ago('2026-01-30T11:00:00Z', now)).toBe('yesterday');
+  expect(ago('2025-11-02T00:00:00Z', now)).toBe('Nov 2, 2025');
+});

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { basisPointsOfText, centsOfDollars, centsOfText, decimal, money, percent } from '../../src/domain/money';
+
+test('amounts keep every cent, however large', () => {
+  expect(money(5, 'USD')).toBe('$0.05');
+  expect(money(-123_450, 'USD')).toBe('-$1,234.50');
+  expect(money(9_007_199_254_740_991, 'USD')).toBe('$90,071,992,547,409.91');
+});
+
+test('currencies have their own number of decimals', () => {
+  expect(money(1_234, 'JPY')).toBe('¥1,234');
+  expect(money(1_234, 'KWD').replace(/\s/, ' ')).toBe('KWD 1.234');
+  expect(money(1_234, 'not one')).toBe('12.34 not one');
+});
+
+test('a decimal is made of digits', () => {
+  expect(decimal(0, 2)).toBe('0.00');
+  expect(decimal(-7, 3)).toBe('-0.007');
+  expect(decimal(42, 0)).toBe('42');
+});
+
+test('what reports state in dollars is read back to the cent', () => {
+  for (const cents of [0, 1, 29, 4_900, 1_005, 123_456_789, 100_000_000_000_001]) {
+    expect(centsOfDollars(cents / 100)).toBe(cents);
+    expect(centsOfDollars(-cents / 100)).toBe(-cents === 0 ? -0 || 0 : -cents);
+  }
+});
+
+test('what somebody types is read to the cent, or not at all', () => {
+  expect(centsOfText('12.5', 'USD')).toBe(1_250);
+  expect(centsOfText(' 0,05 ', 'EUR')).toBe(5);
+  expect(centsOfText('100', 'JPY')).toBe(100);
+  for (const nonsense of ['', '1.234', '-1', '1e3', 'ten', '1.2.3']) expect(centsOfText(nonsense, 'USD')).toBeUndefined();
+  expect(centsOfText('1.5', 'JPY')).toBeUndefined();
+});
+
+test('rates are hundredths of a percent', () => {
+  expect(percent(2_000)).toBe('20%');
+  expect(percent(1_250)).toBe('12.5%');
+  expect(percent(10_000)).toBe('100%');
+  expect(percent(0)).toBe('0%');
+  expect(basisPointsOfText('12.5')).toBe(1_250);
+  expect(basisPointsOfText('100')).toBe(10_000);
+  expect(basisPointsOfText('100.01')).toBeUndefined();
+});

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { match, path, ROUTES, safeNext, type RouteName } from '../../src/router/routes';
+
+test('every page is found under its own address, and under no other', () => {
+  const parameters = { program: '7', partner: '8', payout: '9', token: 'inv_a-b' };
+  for (const name of Object.keys(ROUTES) as RouteName[]) {
+    const found = match(path(name, parameters));
+    expect(found?.name).toBe(name);
+    for (const [place, text] of Object.entries(found?.parameters ?? {})) {
+      expect(text).toBe(parameters[place as keyof typeof parameters]);
+    }
+    expect(match(`${path(name, parameters)}/`)?.name).toBe(name);
+  }
+});
+
+test('what is no address of ours has no page', () => {
+  for (const nothing of ['/', '/api/users/me', '/app/nothing', '/app/programs/0', '/app/programs/x', '/invitations/a/b']) {
+    expect(match(nothing)).toBeUndefined();
+  }
+});
+
+test('a sign-in leads nowhere else', () => {
+  expect(safeNext('/app/programs/3/events?type=click')).toBe('/app/programs/3/events?type=click');
+  for (const elsewhere of [null, '', '//evil.example/app', 'https://evil.example/app', '/app/../x', 'javascript:alert(1)']) {
+    expect(safeNext(elsewhere)).toBeUndefined();
+  }
+});

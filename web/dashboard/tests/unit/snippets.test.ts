@@ -1,0 +1,54 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { KEY_PLACE, realCommands, sale, script, SERVER_LANGUAGES, STRIPE_EVENTS, stripeMetadata, testCommand, type Facts } from '../../src/domain/snippets';
+
+const facts: Facts = {
+  origin: 'https://track.example',
+  program: 7,
+  domain: 'shop.example',
+  shortCode: 'ada',
+  key: 'aff_secret',
+};
+
+test('snippets have the ids of the program', () => {
+  expect(script(facts)).toContain('src="https://track.example/js/tracker.js" data-program-id="7"');
+  for (const [language] of SERVER_LANGUAGES) {
+    expect(sale(language, facts)).toContain('https://track.example/api/v1/track/sale');
+    expect(sale(language, facts)).toContain('Bearer aff_secret');
+    expect(sale(language, { ...facts, key: undefined })).toContain(KEY_PLACE);
+  }
+});
+
+const page = readFileSync(new URL('../../../../docs/integrate.md', import.meta.url), 'utf8');
+
+test('the script is put in as the documentation says', () => {
+  expect(page).toContain(`\`\`\`html\n${script({ ...facts, program: 1 })}\n\`\`\``);
+});
+
+test('Stripe is set up as the documentation says', () => {
+  expect(page).toContain(`\`\`\`\n${STRIPE_EVENTS.join('\n')}\n\`\`\``);
+  const metadata = stripeMetadata(1).match(/{ .* }/)?.[0];
+  expect(page.split(metadata ?? 'none')).toHaveLength(3);
+});
+
+test('commands are understood by a shell, and their bodies are JSON', () => {
+  const bodies = (commands: string) => {
+    // Instead of curl, something that shows what it was given, and answers a click.
+    const stub = 'curl() { for last; do :; done; echo "$last" >&2; echo \'{"click_id": "cust_1_2"}\'; };';
+    const shown = execFileSync('sh', ['-c', `{ ${stub}\n${commands}\n} 2>&1 >/dev/null`], { encoding: 'utf8' });
+    return shown.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+  };
+  expect(bodies(testCommand('click', facts))).toEqual([
+    { affiliate_url: 'https://shop.example/?aff=ada', additional_data: { test_mode: true, program_id: 7 } },
+  ]);
+  const [click, lead, paid] = bodies(realCommands(facts));
+  expect(click).toEqual({ affiliate_url: 'https://shop.example/?aff=ada' });
+  expect(lead).toMatchObject({ click_id: 'cust_1_2' });
+  expect(paid).toMatchObject({ amount_cents: 4_900, customer_key: lead?.customer_key });
+});
+
+test('only clicks need no key', () => {
+  expect(testCommand('click', facts)).not.toContain('Authorization');
+  expect(testCommand('lead', facts)).toContain('Authorization');
+});

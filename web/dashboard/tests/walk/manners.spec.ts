@@ -1,0 +1,99 @@
+/** What pages do when things go wrong, and for whom they are. */
+import { expect, test } from '@playwright/test';
+import { OWNER, PARTNER, code, pictures, program, settled, signIn } from './stage';
+
+test('who is not signed in is asked to, and gets where they wanted to go', async ({ page }) => {
+  const wanted = `/app/programs/${program()}/commissions?status=pending`;
+  await page.goto(wanted);
+  await expect(page).toHaveURL(/\/app\/sign-in\?next=/);
+  await page.getByLabel('E-mail address').fill(process.env[OWNER] ?? '');
+  await page.getByLabel('Password').fill('not the password');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page.getByRole('alert')).toHaveText('Invalid identifier or password');
+  await page.getByLabel('Password').fill(process.env.DEMO_PASSWORD ?? '');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Commissions');
+  await expect(page).toHaveURL(wanted);
+  await expect(page.getByLabel('Status')).toHaveValue('pending');
+});
+
+test('a service that is gone is told, and asked again', async ({ page }) => {
+  await signIn(page, OWNER);
+  await page.route('**/api/tracking/**', (route) => route.abort());
+  await page.getByRole('link', { name: 'Events' }).first().click();
+  await expect(page.getByRole('alert')).toContainText('cannot be reached');
+  await page.screenshot({ path: `${pictures}/unreachable.png` });
+  await page.unroute('**/api/tracking/**');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await settled(page);
+  await expect(page.getByRole('table')).toBeVisible();
+});
+
+test('the keyboard gets everywhere, and pages say that they have changed', async ({ page }) => {
+  await signIn(page, OWNER);
+  await settled(page);
+  await page.reload();
+  await settled(page);
+  await page.keyboard.press('Tab');
+  await expect(page.getByRole('link', { name: 'Skip to the content' })).toBeFocused();
+  await page.keyboard.press('Enter');
+  await expect(page.locator('main')).toBeFocused();
+  await page.getByRole('link', { name: 'Commissions' }).first().focus();
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('heading', { level: 1, name: 'Commissions' })).toBeFocused();
+  await expect(page).toHaveTitle(/^Commissions/);
+  await page.goBack();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
+});
+
+test('a partner has pages of their own, and no others', async ({ page }) => {
+  await signIn(page, PARTNER);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Your programs');
+  await page.goto(`/app/programs/${program()}/commissions`);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('No such page');
+});
+
+test('events appear while one looks', async ({ page }) => {
+  await signIn(page, OWNER);
+  await page.goto(`/app/programs/${program()}/live`);
+  await expect(page.getByText('Listening')).toBeVisible();
+  await expect(page.getByText('Waiting for the next event')).toBeVisible();
+  const click = { affiliate_url: `https://shop.example/?aff=${code()}` };
+  const { click_id } = await (await page.request.post('/api/v1/track/click', { data: click })).json();
+  await expect(page.getByRole('row').filter({ hasText: click_id })).toBeVisible();
+  await page.screenshot({ path: `${pictures}/live-click.png` });
+});
+
+test('events are saved as a file', async ({ page }) => {
+  await signIn(page, OWNER);
+  await page.goto(`/app/programs/${program()}/events?type=conversion`);
+  await settled(page);
+  const saved = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'CSV', exact: true }).click();
+  expect((await saved).suggestedFilename()).toBe(`events-${program()}.csv`);
+});
+
+test('a key is made, shown once, and revoked', async ({ page }) => {
+  await signIn(page, OWNER);
+  await page.goto('/app/keys');
+  await page.getByRole('button', { name: 'New key' }).click();
+  await page.getByLabel('Name').fill('Deploy script');
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await expect(page.getByRole('dialog')).toContainText('affk_');
+  // Shown once: Escape does not take it away.
+  await page.keyboard.press('Escape');
+  await expect(page.getByRole('dialog')).toBeVisible();
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+  await page.getByRole('button', { name: 'Revoke Deploy script' }).first().click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await expect(page.getByRole('row', { name: /Deploy script/ }).first()).toContainText('Revoked');
+});
+
+test('a colour scheme of one’s own stays', async ({ page }) => {
+  await page.emulateMedia({ colorScheme: 'light' });
+  await signIn(page, OWNER);
+  await page.getByRole('radio', { name: 'Dark' }).check({ force: true });
+  await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
+  await page.reload();
+  await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
+});

@@ -1,0 +1,65 @@
+/** What the walks share: who signs in, pictures, and the judge of accessibility. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { expect, type BrowserContext, type Page } from '@playwright/test';
+import type { AxeResults } from 'axe-core';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+function given(name: string): string {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: run this by \`cargo xtask test\``);
+  return value;
+}
+
+export const OWNER = 'DEMO_EMAIL';
+export const PARTNER = 'DEMO_PARTNER_EMAIL';
+export const program = () => given('DEMO_PROGRAM_ID');
+export const code = () => given('DEMO_AFF_A');
+export const pictures = process.env.PICTURES ?? '../../target/web';
+
+/** Must be called before the first page: axe cannot come later, the content security policy lets no script in. */
+export async function prepare(context: BrowserContext) {
+  await context.addInitScript({ content: axe });
+}
+
+export async function signIn(page: Page, who: typeof OWNER | typeof PARTNER) {
+  await page.goto('/app/sign-in');
+  await page.getByLabel('E-mail address').fill(given(who));
+  await page.getByLabel('Password').fill(given('DEMO_PASSWORD'));
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).not.toHaveText('Sign in');
+}
+
+/** Whatever the page complains about in the console; answers that are no success are shown by the page itself. */
+export function complaints(page: Page): string[] {
+  const heard: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) heard.push(message.text());
+  });
+  page.on('pageerror', (error) => heard.push(String(error)));
+  return heard;
+}
+
+/** Nothing is being loaded, and nothing went wrong. */
+export async function settled(page: Page) {
+  await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
+  await expect(page.locator('[aria-busy="true"]')).toHaveCount(0);
+  await expect(page.locator('.failure')).toHaveCount(0);
+}
+
+/** Every rule of axe, best practices among them. */
+export async function judge(page: Page, where: string) {
+  const found = await page.evaluate(async () => {
+    const { axe } = window as unknown as { axe: { run(): Promise<AxeResults> } };
+    const { violations } = await axe.run();
+    return violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) }));
+  });
+  expect(found, `axe on ${where}`).toEqual([]);
+}
+
+/** Nothing makes the page itself wider than the screen. */
+export async function fits(page: Page, where: string) {
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  expect(over, `${where} is too wide by so many pixels`).toBe(0);
+}

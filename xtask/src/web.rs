@@ -1,0 +1,68 @@
+//! What the parts of `web/` are built and tested with: the packages their lock files pin, and a Chromium of the machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+
+use crate::area::Checkout;
+use crate::interrupt::Interrupt;
+use crate::keys::hex;
+use crate::node::Node;
+use crate::process::find_all;
+use crate::progress::Step;
+use crate::servers::debian;
+
+/// Where Debian, Ubuntu and others put it.
+const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// A directory of `web/` whose packages are there.
+pub(crate) struct NodePackage {
+    node: Node,
+    dir: PathBuf,
+}
+
+impl NodePackage {
+    /// Installs its packages once for each lock file.
+    pub(crate) fn provide(checkout: &Checkout, dir: &str, interrupt: &Interrupt) -> Result<Self> {
+        let package = Self {
+            node: Node::provide(checkout, interrupt)?,
+            dir: checkout.root.join(dir),
+        };
+        let pins = hex(&Sha256::digest(fs::read(package.dir.join("package-lock.json"))?));
+        let marker = package.dir.join("node_modules/.installed");
+        if fs::read_to_string(&marker).is_ok_and(|installed| installed == pins) {
+            return Ok(package);
+        }
+        let step = Step::start(format_args!("Installing what {dir} is built and tested with"));
+        package.node.install(&package.dir, interrupt)?;
+        fs::write(marker, pins)?;
+        step.done("installed");
+        Ok(package)
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// A script of its `package.json`, and what that is given.
+    pub(crate) fn script(&self, name: &str, arguments: &[&str]) -> Result<Command> {
+        let mut npm = self.node.npm(&self.dir)?;
+        npm.args(["run", "--silent", name, "--"]).args(arguments);
+        Ok(npm)
+    }
+}
+
+/// The machine's, or Debian's.
+pub(crate) fn chromium(interrupt: &Interrupt) -> Result<PathBuf> {
+    let find = || CHROMIUM.iter().flat_map(|name| find_all(name)).next();
+    if find().is_none() {
+        debian::install(&["chromium", "fonts-liberation"], interrupt)?;
+    }
+    find().context(
+        "the tests of `web/` need Chromium, which is not on this machine and could not be installed here (Debian: \
+         apt-get install chromium)",
+    )
+}
