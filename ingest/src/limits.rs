@@ -306,27 +306,28 @@ impl Counted {
     }
 }
 
+/// Where a request is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Store {
+    /// Together with those of all ingests.
+    Shared,
+    /// In this process, which is cheaper than asking: what is turned away whatever its count.
+    Here,
+}
+
 /// Counts a request of a route.
 pub async fn count_request(
     app: &App,
     budget: Budget,
     credential: Credential,
     client: Option<ClientAddress>,
+    store: Store,
 ) -> Counted {
     let key = key(budget, &app.directory, credential, client);
-    let count = app.limits.count(&key, Window::Minute).await;
-    app.limits.counted(budget, count)
-}
-
-/// Counts a request that is turned away whatever its count: in this process, which is cheaper than asking.
-pub fn count_request_here(
-    app: &App,
-    budget: Budget,
-    credential: Credential,
-    client: Option<ClientAddress>,
-) -> Counted {
-    let key = key(budget, &app.directory, credential, client);
-    let count = app.limits.count_here(&key, Window::Minute);
+    let count = match store {
+        Store::Shared => app.limits.count(&key, Window::Minute).await,
+        Store::Here => app.limits.count_here(&key, Window::Minute),
+    };
     app.limits.counted(budget, count)
 }
 

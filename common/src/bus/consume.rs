@@ -44,7 +44,7 @@ use async_nats::Client;
 use async_nats::jetstream::message::Acker;
 use async_nats::jetstream::{AckKind, Context};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -209,7 +209,7 @@ impl<S: Step> Consumer<S> {
             let wakes_at = self.schedule.wakes_at(self.waiting());
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                Some(settled) = self.running.join_next() => self.apply(settled.map_err(|_| ended::<S>("settles"))?).await,
+                Some(settled) = self.running.join_next() => self.apply(settled).await?,
                 arrived = self.incoming.recv(), if takes_fresh => match arrived {
                     Some(arrived) => self.admit(arrived).await,
                     None if shutdown.is_cancelled() => {}
@@ -330,7 +330,8 @@ impl<S: Step> Consumer<S> {
         }
     }
 
-    async fn apply(&mut self, Settled { batch, fates }: Settled<S::Record>) {
+    async fn apply(&mut self, settled: Result<Settled<S::Record>, JoinError>) -> Result<(), ConsumeError> {
+        let Settled { batch, fates } = settled.map_err(|_| ended::<S>("settles"))?;
         // First those to give back: no other record of such a message may count or wait any longer.
         for (origin, fate) in batch.origins.iter().zip(&fates) {
             if *fate == Fate::Redeliver {
@@ -347,6 +348,7 @@ impl<S: Step> Consumer<S> {
                 Fate::Later | Fate::Redeliver => {}
             }
         }
+        Ok(())
     }
 
     async fn done(&mut self, holding: Holding) {
@@ -366,7 +368,7 @@ impl<S: Step> Consumer<S> {
     async fn finish(mut self) -> Result<(), ConsumeError> {
         while !self.running.is_empty() {
             tokio::select! {
-                Some(settled) = self.running.join_next() => self.apply(settled.map_err(|_| ended::<S>("settles"))?).await,
+                Some(settled) = self.running.join_next() => self.apply(settled).await?,
                 _ = self.keep_alive.tick() => report_progress(&self.ledger).await,
             }
         }

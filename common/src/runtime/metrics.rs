@@ -79,71 +79,39 @@ impl<M: Clone, const N: usize> Family<M, N> {
     }
 }
 
-impl<const N: usize> Counters<N> {
-    /// `name` as it is shown, which is with `_total` at its end.
-    const fn counting(
+impl<M, const N: usize> Family<M, N> {
+    /// `name` as it is shown, a counter's with `_total` at its end.
+    const fn declared(
         name: &'static str,
         labels: [&'static str; N],
         services: &'static [&'static str],
         meaning: &'static str,
+        values: fn() -> ByLabels<M, N>,
     ) -> Self {
         Self {
             name,
             labels,
             services,
             meaning,
-            values: LazyLock::new(|| Values::new_with_constructor(Counter::default)),
+            values: LazyLock::new(values),
         }
     }
 }
 
-impl<const N: usize> Gauges<N> {
-    const fn showing(
-        name: &'static str,
-        labels: [&'static str; N],
-        services: &'static [&'static str],
-        meaning: &'static str,
-    ) -> Self {
-        Self {
-            name,
-            labels,
-            services,
-            meaning,
-            values: LazyLock::new(|| Values::new_with_constructor(Gauge::default)),
-        }
-    }
+fn counting<const N: usize>() -> ByLabels<Counter, N> {
+    Values::new_with_constructor(Counter::default)
 }
 
-impl<const N: usize> Histograms<N> {
-    const fn of_seconds(
-        name: &'static str,
-        labels: [&'static str; N],
-        services: &'static [&'static str],
-        meaning: &'static str,
-    ) -> Self {
-        Self {
-            name,
-            labels,
-            services,
-            meaning,
-            values: LazyLock::new(|| Values::new_with_constructor(|| Histogram::new(SECONDS))),
-        }
-    }
+fn showing<const N: usize>() -> ByLabels<Gauge, N> {
+    Values::new_with_constructor(Gauge::default)
+}
 
-    const fn of_records(
-        name: &'static str,
-        labels: [&'static str; N],
-        services: &'static [&'static str],
-        meaning: &'static str,
-    ) -> Self {
-        Self {
-            name,
-            labels,
-            services,
-            meaning,
-            values: LazyLock::new(|| Values::new_with_constructor(|| Histogram::new(RECORDS))),
-        }
-    }
+fn of_seconds<const N: usize>() -> ByLabels<Histogram, N> {
+    Values::new_with_constructor(|| Histogram::new(SECONDS))
+}
+
+fn of_records<const N: usize>() -> ByLabels<Histogram, N> {
+    Values::new_with_constructor(|| Histogram::new(RECORDS))
 }
 
 /// Whatever a metric counts.
@@ -196,7 +164,7 @@ where
 
 macro_rules! metrics {
     ($($name:ident: $family:ty = $build:ident($shown:literal, [$($label:literal),*], $services:expr, $meaning:literal);)*) => {
-        $(pub static $name: $family = Family::$build($shown, [$($label),*], $services, $meaning);)*
+        $(pub static $name: $family = Family::declared($shown, [$($label),*], $services, $meaning, $build);)*
 
         /// In the order in which they are described.
         pub static ALL: &[&dyn Metric] = &[$(&$name),*];

@@ -32,7 +32,7 @@ use crate::app::App;
 use crate::client_address::{ClientAddress, TrustedProxies};
 use crate::credential::Credential;
 use crate::error::ApiError;
-use crate::limits::Budget;
+use crate::limits::{Budget, Store};
 use crate::pipeline::Noun;
 use crate::request_id::X_REQUEST_ID;
 use crate::routes::method_not_allowed;
@@ -171,10 +171,12 @@ async fn admit(around: Arc<Surroundings>, mut request: Request) -> Response {
         .waits_with
         .map(|noun| around.app.pipeline.places(noun));
     let full = places.filter(|places| places.are_taken());
-    let counted = match full {
-        None => limits::count_request(&around.app, budget, credential, client).await,
-        Some(_) => limits::count_request_here(&around.app, budget, credential, client),
+    let store = if full.is_some() {
+        Store::Here
+    } else {
+        Store::Shared
     };
+    let counted = limits::count_request(&around.app, budget, credential, client, store).await;
     let mut response = match (counted.refusal(), full) {
         (Some(refusal), _) => refusal.into_response(),
         (None, Some(places)) => places.turn_away().into_response(),

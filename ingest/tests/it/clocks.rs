@@ -61,11 +61,7 @@ async fn a_lead_waits_for_its_click_although_a_clock_is_behind() {
     let stack = off_by(-10).await;
     let program = stack.program().await;
     let streams = Streams::of(&stack).await;
-    let mut holding_up = stack.pool().begin().await.unwrap();
-    sqlx::raw_sql("LOCK TABLE click_events IN SHARE MODE")
-        .execute(&mut *holding_up)
-        .await
-        .unwrap();
+    let holding_up = stack.hold_up_clicks().await;
     let click_id = stack.click(&program.ada.code).await;
     let release = async {
         stack

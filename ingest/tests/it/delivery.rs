@@ -268,11 +268,7 @@ async fn a_worker_that_leaves_gives_back_whatever_it_was_sent() {
     stack.start_services().await;
     let program = stack.program().await;
     let streams = Streams::of(&stack).await;
-    let mut holding_up = stack.pool().begin().await.unwrap();
-    sqlx::raw_sql("LOCK TABLE click_events IN SHARE MODE")
-        .execute(&mut *holding_up)
-        .await
-        .unwrap();
+    let holding_up = stack.hold_up_clicks().await;
     stack.click(&program.ada.code).await;
     stack
         .eventually("a worker has the click", async || {

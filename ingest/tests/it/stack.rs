@@ -26,7 +26,7 @@ use common::testing::{TestDatabase, free_address, from_environment, unique_name}
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
 /// How long a test waits for something that is bound to happen.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -258,6 +258,16 @@ impl Stack {
         );
     }
 
+    /// No click is written until the transaction ends.
+    pub async fn hold_up_clicks(&self) -> Transaction<'static, Postgres> {
+        let mut holding_up = self.pool().begin().await.unwrap();
+        sqlx::raw_sql("LOCK TABLE click_events IN SHARE MODE")
+            .execute(&mut *holding_up)
+            .await
+            .unwrap();
+        holding_up
+    }
+
     pub fn pool(&self) -> &PgPool {
         &self.database.pool
     }
@@ -407,7 +417,7 @@ impl Stack {
     /// The only value of a query's only row.
     pub async fn value<T>(&self, query: &'static str) -> T
     where
-        T: for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres> + Send + Unpin,
+        T: for<'r> sqlx::Decode<'r, Postgres> + sqlx::Type<Postgres> + Send + Unpin,
     {
         sqlx::query_scalar(query).fetch_one(self.pool()).await.unwrap()
     }
