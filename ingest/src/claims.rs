@@ -34,6 +34,8 @@ const RETRY: RetryPolicy = RetryPolicy {
 };
 /// More at once would be smaller ones, and wait for the same disk.
 const IN_FLIGHT: usize = 1;
+/// Half of what a sale takes when it is alone. What is claimed together is published, settled and answered together.
+const PACE: Duration = Duration::from_millis(5);
 
 /// A sale to be claimed and, if the claim is won, published.
 #[derive(Debug)]
@@ -64,6 +66,7 @@ impl Claims {
             max_records: MAX_RECORDS,
             max_weight: MAX_BYTES,
             in_flight: IN_FLIGHT,
+            pace: PACE,
         };
         let weigh = |request: &ClaimRequest| request.record.get().len();
         let claiming = Claiming {

@@ -124,6 +124,7 @@ impl Directory {
             max_records: 1024,
             max_weight: usize::MAX,
             in_flight: 1,
+            pace: Duration::ZERO,
         };
         Ok(Self {
             links: Batcher::spawn(lifecycle.tasks(), bounds("directory.links"), |_| 1, {

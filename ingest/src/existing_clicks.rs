@@ -39,6 +39,7 @@ impl ExistingClicks {
             max_records: 512,
             max_weight: usize::MAX,
             in_flight: 2,
+            pace: Duration::ZERO,
         };
         let lookups = Batcher::spawn(lifecycle.tasks(), bounds, |_| 1, {
             let codec = Arc::clone(&codec);

@@ -48,7 +48,6 @@ use common::runtime::health::Probe;
 use common::runtime::lifecycle::Lifecycle;
 use common::runtime::metrics::serve::Sources;
 use common::runtime::{http, metrics, postgres};
-use tokio::net::TcpListener;
 
 use crate::app::{App, Parts};
 use crate::claims::Claims;
@@ -65,11 +64,9 @@ use crate::waiting::Places;
 
 /// Serves until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(config.service.http.listen)
-        .await
-        .context("binding the listen address")?;
+    let listener = http::listen(config.service.http.listen).context("binding the listen address")?;
     let app = start(&config, clock, &lifecycle).await?;
-    metrics::serve::serve("ingest", &config.service, &app.clock, sources(&app), &lifecycle).await?;
+    metrics::serve::serve("ingest", &config.service, &app.clock, sources(&app), &lifecycle)?;
     tracing::info!(listen = %listener.local_addr()?, "ingest is ready");
     let router = routes::router(app, &TrustedProxies::new(&config.callers.trusted_proxies));
     Ok(http::serve(listener, router, &config.service.http, &lifecycle).await?)

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::domain::ids::ProgramId;
 use common::domain::processor::{ProcessorId, WebhookSecret};
@@ -44,6 +45,7 @@ impl Endpoints {
             max_records: MAX_PROGRAMS,
             max_weight: MAX_PROGRAMS,
             in_flight: IN_FLIGHT,
+            pace: Duration::ZERO,
         };
         Self(Batcher::spawn(
             lifecycle.tasks(),

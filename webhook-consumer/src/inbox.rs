@@ -53,6 +53,7 @@ impl Inbox {
             max_records: MAX_REQUESTS,
             max_weight: MAX_BYTES,
             in_flight: IN_FLIGHT,
+            pace: Duration::ZERO,
         };
         let weigh =
             |arrivals: &Vec<Arrival>| arrivals.iter().map(|arrival| arrival.event.payload.len()).sum();

@@ -33,7 +33,6 @@ use common::runtime::metrics::requests::RouteRequests;
 use common::runtime::metrics::serve::Sources;
 use common::runtime::trace::Span;
 use common::runtime::{http, metrics, postgres};
-use tokio::net::TcpListener;
 use tracing::Instrument;
 
 use crate::app::App;
@@ -48,9 +47,7 @@ use crate::stripe::metadata::MetadataKeys;
 
 /// Serves until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(config.service.http.listen)
-        .await
-        .context("binding the listen address")?;
+    let listener = http::listen(config.service.http.listen).context("binding the listen address")?;
     let pool = postgres::connect_for_batches(&config.service.postgres, "webhook-consumer").await?;
     let nats = bus::connect::connect(&config.service.nats, "webhook-consumer").await?;
     let topology = Topology::from(&config.service.nats);
@@ -91,8 +88,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
         &app.clock,
         sources,
         &lifecycle,
-    )
-    .await?;
+    )?;
     tracing::info!(listen = %listener.local_addr()?, "webhook-consumer is ready");
     Ok(http::serve(
         listener,

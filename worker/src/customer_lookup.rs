@@ -13,7 +13,7 @@ use common::bus::consume::Delivered;
 use common::domain::click_id::{ClickId, ClickIdCodec};
 use common::domain::ids::{CustomerId, EventId, ProgramId};
 use common::domain::text::CustomerKey;
-use common::storage::customers::{self, Customer, CustomerIdentity, KeyInProgram};
+use common::storage::customers::{self, Customer, KeyInProgram};
 use common::storage::{StorageResult, customer_ids};
 use sqlx::PgConnection;
 
@@ -52,131 +52,165 @@ pub enum Found {
     NotYet,
 }
 
-/// Resolves a whole batch with a handful of queries.
+/// Who a batch speaks of.
+pub struct Resolved {
+    /// One answer a reference, in their order.
+    pub found: Vec<Found>,
+    /// All who were found, and others who were named: locked.
+    pub customers: HashMap<CustomerId, Customer>,
+}
+
+/// Resolves a whole batch, and locks its customers: most batches with one statement.
+///
+/// Those found by a proposed key or by a key alone are locked after the others, so two batches may wait for each other
+/// in a circle: the database ends one of them, and it is tried again.
 pub async fn resolve(
     connection: &mut PgConnection,
     codec: &ClickIdCodec,
     references: &[Reference<'_>],
-) -> StorageResult<Vec<Found>> {
-    let clicks = Clicks::load(connection, codec, references).await?;
-    let bound = bound_keys(connection, references, &clicks).await?;
-    let mut found: Vec<Found> = Vec::with_capacity(references.len());
-    for (position, reference) in references.iter().enumerate() {
-        let by_click = clicks.customer(reference);
-        found.push(
-            match bound
-                .get(&position)
-                .copied()
-                .or(by_click.map(|customer| customer.customer_id))
-            {
+) -> StorageResult<Resolved> {
+    let clicks = named_clicks(codec, references);
+    let programs = programs_of_browsers(connection, codec, references).await?;
+    let ids = customer_ids_of(&clicks);
+    let keys: Vec<KeyInProgram<'_>> = references
+        .iter()
+        .filter_map(|reference| key_in_program(reference, &programs))
+        .collect();
+    let mut named = Named::default();
+    named.take(customers::lock_named(connection, &ids, &keys).await?);
+    let authentic = authentic_clicks(connection, &clicks, &named).await?;
+    let mut found: Vec<Found> = references
+        .iter()
+        .map(|reference| {
+            let by_key = key_in_program(reference, &programs).and_then(|key| named.by_key(&key));
+            match by_key.or_else(|| named.by_click(reference.click_id?)) {
                 Some(customer_id) => Found::Customer(customer_id),
-                None if clicks.may_still_come(reference) => Found::NotYet,
+                None if may_still_come(reference, &authentic) => Found::NotYet,
                 None => Found::Missing,
-            },
-        );
-    }
-    let proposed = proposed_keys(connection, references, &found).await?;
-    fill_in(&mut found, proposed);
+            }
+        })
+        .collect();
+    let mut others = proposed_keys(connection, references, &found).await?;
+    fill_in(&mut found, &others);
     let alone = keys_alone(connection, references, &found).await?;
-    fill_in(&mut found, alone);
-    Ok(found)
+    fill_in(&mut found, &alone);
+    others.extend(alone);
+    let ids: Vec<i64> = others.values().map(|customer_id| customer_id.get()).collect();
+    named.take(customers::lock(connection, &ids).await?);
+    Ok(Resolved {
+        found,
+        customers: named.customers,
+    })
 }
 
-/// The customers whose click_ids the batch names.
-struct Clicks {
-    by_click_id: HashMap<String, CustomerIdentity>,
-    /// Click_ids that decode to a customer id that has been handed out.
-    authentic: HashSet<String>,
+/// The customers that are named, locked.
+#[derive(Default)]
+struct Named {
+    customers: HashMap<CustomerId, Customer>,
+    by_click_id: HashMap<String, CustomerId>,
+    by_key: HashMap<(ProgramId, String), CustomerId>,
 }
 
-impl Clicks {
-    async fn load(
-        connection: &mut PgConnection,
-        codec: &ClickIdCodec,
-        references: &[Reference<'_>],
-    ) -> StorageResult<Self> {
-        let candidates: Vec<(&ClickId, CustomerId)> = references
-            .iter()
-            .filter_map(|reference| reference.click_id)
-            .flat_map(|click_id| {
-                codec
-                    .decode(click_id)
-                    .map(move |customer_id| (click_id, customer_id))
-            })
-            .collect();
-        if candidates.is_empty() {
-            return Ok(Self {
-                by_click_id: HashMap::new(),
-                authentic: HashSet::new(),
-            });
+impl Named {
+    fn take(&mut self, customers: Vec<Customer>) {
+        for customer in customers {
+            let customer_id = customer.customer_id;
+            self.by_click_id.insert(customer.click_id.clone(), customer_id);
+            if let Some(key) = &customer.customer_key {
+                self.by_key
+                    .insert((customer.program_id, key.clone()), customer_id);
+            }
+            self.customers.insert(customer_id, customer);
         }
-        let ids: Vec<i64> = candidates
-            .iter()
-            .map(|(_, customer_id)| customer_id.get())
-            .collect();
-        let stored = customers::identities(connection, &ids).await?;
-        let by_click_id: HashMap<String, CustomerIdentity> = stored
-            .into_iter()
-            .map(|customer| (customer.click_id.clone(), customer))
-            .collect();
-        let unknown = candidates
-            .iter()
-            .any(|(click_id, _)| !by_click_id.contains_key(click_id.as_str()));
-        let end = if unknown {
-            customer_ids::end_of_leased(connection).await?
-        } else {
-            0
-        };
-        let authentic = candidates
-            .iter()
-            .filter(|(_, customer_id)| customer_id.get() < end)
-            .map(|(click_id, _)| click_id.as_str().to_owned())
-            .collect();
-        Ok(Self {
-            by_click_id,
-            authentic,
-        })
     }
 
-    fn customer(&self, reference: &Reference<'_>) -> Option<&CustomerIdentity> {
-        self.by_click_id.get(reference.click_id?.as_str())
+    fn by_key(&self, key: &KeyInProgram<'_>) -> Option<CustomerId> {
+        self.by_key
+            .get(&(key.program_id, key.customer_key.to_owned()))
+            .copied()
     }
 
-    fn may_still_come(&self, reference: &Reference<'_>) -> bool {
-        reference.click_id.is_some_and(|click_id| {
-            let age = reference
-                .at
-                .timestamp_millis()
-                .saturating_sub(click_id.issued_at_ms());
-            reference.may_wait
-                && self.authentic.contains(click_id.as_str())
-                && age < CLICK_MAY_LAG.num_milliseconds()
-        })
+    /// The whole string must be the customer's own.
+    fn by_click(&self, click_id: &ClickId) -> Option<CustomerId> {
+        self.by_click_id.get(click_id.as_str()).copied()
     }
 }
 
-/// Customers by bound key, by position in `references`.
-async fn bound_keys(
-    connection: &mut PgConnection,
-    references: &[Reference<'_>],
-    clicks: &Clicks,
-) -> StorageResult<HashMap<usize, CustomerId>> {
-    let (positions, keys) = ask(references, |_, reference| {
-        let program_id = reference
-            .program_id
-            .or_else(|| clicks.customer(reference).map(|customer| customer.program_id))?;
-        Some(KeyInProgram {
-            program_id,
-            customer_key: reference.customer_key?.as_str(),
+/// The click_ids that are ours in form, each with the customers it may be of.
+fn named_clicks<'a>(codec: &ClickIdCodec, references: &[Reference<'a>]) -> Vec<(&'a ClickId, CustomerId)> {
+    references
+        .iter()
+        .filter_map(|reference| reference.click_id)
+        .flat_map(|click_id| {
+            codec
+                .decode(click_id)
+                .map(move |customer_id| (click_id, customer_id))
         })
-    });
-    if keys.is_empty() {
+        .collect()
+}
+
+fn customer_ids_of(clicks: &[(&ClickId, CustomerId)]) -> Vec<i64> {
+    clicks.iter().map(|(_, customer_id)| customer_id.get()).collect()
+}
+
+/// The programs of the customers whose click_ids browsers name together with a key.
+async fn programs_of_browsers(
+    connection: &mut PgConnection,
+    codec: &ClickIdCodec,
+    references: &[Reference<'_>],
+) -> StorageResult<HashMap<String, ProgramId>> {
+    let browsers: Vec<Reference<'_>> = references
+        .iter()
+        .filter(|reference| reference.program_id.is_none() && reference.customer_key.is_some())
+        .copied()
+        .collect();
+    let ids = customer_ids_of(&named_clicks(codec, &browsers));
+    if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    Ok(at_positions(
-        &positions,
-        customers::by_key(connection, &keys).await?,
-    ))
+    let stored = customers::identities(connection, &ids).await?;
+    Ok(stored
+        .into_iter()
+        .map(|customer| (customer.click_id, customer.program_id))
+        .collect())
+}
+
+/// What a reference's key is looked up by.
+fn key_in_program<'a>(
+    reference: &Reference<'a>,
+    programs_of_browsers: &HashMap<String, ProgramId>,
+) -> Option<KeyInProgram<'a>> {
+    let of_click = || programs_of_browsers.get(reference.click_id?.as_str()).copied();
+    Some(KeyInProgram {
+        program_id: reference.program_id.or_else(of_click)?,
+        customer_key: reference.customer_key?.as_str(),
+    })
+}
+
+/// Click_ids of no customer that decode to an id that has been handed out.
+async fn authentic_clicks<'a>(
+    connection: &mut PgConnection,
+    clicks: &[(&'a ClickId, CustomerId)],
+    named: &Named,
+) -> StorageResult<HashSet<&'a ClickId>> {
+    let mut unknown = clicks.to_vec();
+    unknown.retain(|(click_id, _)| named.by_click(click_id).is_none());
+    if unknown.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let end = customer_ids::end_of_leased(connection).await?;
+    unknown.retain(|(_, customer_id)| customer_id.get() < end);
+    Ok(unknown.into_iter().map(|(click_id, _)| click_id).collect())
+}
+
+fn may_still_come(reference: &Reference<'_>, authentic: &HashSet<&ClickId>) -> bool {
+    reference.click_id.is_some_and(|click_id| {
+        let age = reference
+            .at
+            .timestamp_millis()
+            .saturating_sub(click_id.issued_at_ms());
+        reference.may_wait && authentic.contains(click_id) && age < CLICK_MAY_LAG.num_milliseconds()
+    })
 }
 
 /// For authenticated references that are still missing: the one customer their key was proposed for.
@@ -274,10 +308,10 @@ fn at_positions(positions: &[usize], answers: Vec<(usize, CustomerId)>) -> HashM
         .collect()
 }
 
-fn fill_in(found: &mut [Found], answers: HashMap<usize, CustomerId>) {
+fn fill_in(found: &mut [Found], answers: &HashMap<usize, CustomerId>) {
     for (position, customer_id) in answers {
-        if let Some(place) = found.get_mut(position) {
-            *place = Found::Customer(customer_id);
+        if let Some(place) = found.get_mut(*position) {
+            *place = Found::Customer(*customer_id);
         }
     }
 }

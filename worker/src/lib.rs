@@ -29,7 +29,6 @@ use common::runtime::clock::Clock;
 use common::runtime::health::{self, Probe};
 use common::runtime::lifecycle::Lifecycle;
 use common::runtime::{http, metrics, postgres};
-use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use crate::config::Config;
@@ -48,9 +47,7 @@ use crate::visitor::Visitors;
 
 /// Works until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(config.service.http.listen)
-        .await
-        .context("binding the listen address")?;
+    let listener = http::listen(config.service.http.listen).context("binding the listen address")?;
     let visitors = Arc::new(Visitors::load(config.geoip_db_path.as_deref()).await?);
     let pool = postgres::connect_for_batches(&config.service.postgres, "worker").await?;
     let nats = bus::connect::connect(&config.service.nats, "worker").await?;
@@ -115,7 +112,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     start(TestChainStep::new(context.clone()), &nats, &topology, &lifecycle);
     start(NotificationStep(context), &nats, &topology, &lifecycle);
     let sources = watch::sources(pool.clone(), nats.jetstream.clone(), topology.clone());
-    metrics::serve::serve("worker", &config.service, &clock, sources, &lifecycle).await?;
+    metrics::serve::serve("worker", &config.service, &clock, sources, &lifecycle)?;
     tracing::info!(listen = %listener.local_addr()?, "worker is ready");
     Ok(http::serve(
         listener,

@@ -129,6 +129,7 @@ impl Publisher {
             max_records: MAX_RECORDS,
             max_weight: MAX_MESSAGE_BYTES,
             in_flight: IN_FLIGHT,
+            pace: Duration::ZERO,
         };
         let lane = Arc::clone(&route);
         let batcher = Batcher::<Box<RawValue>, _>::spawn(

@@ -1,4 +1,4 @@
-//! Natural batching: no timers, no waiting for company.
+//! Natural batching: whoever comes while a batch runs is in the next one.
 //!
 //! Phases of a request: it queues; a batch forms from everything queued as soon as fewer than `in_flight` batches
 //! run; the batch runs in a task of its own; each submitter gets its answer. While batches run the next one collects,
@@ -7,6 +7,11 @@
 //!
 //! A batch that is smaller than the one that left before it goes on collecting until it is as large, or one that runs
 //! ends. Otherwise every large batch would be followed by one of the single request that came next, at the same cost.
+//!
+//! A batcher may have a `pace`, the least time between the beginnings of two batches of which the second is of few. At a few
+//! hundred requests a second the ones before end so soon that nearly every request would be a batch of its own, in each
+//! stage behind this one too; all of them together then keep the processors busy at a tenth of what they can do
+//! ([why](../../../docs/adr/0031-few-requests-keep-a-pace.md)). The first request after a pause never waits, and many never do.
 //!
 //! Bounds: `queue` requests wait, `max_records` and `max_weight` limit a batch, `in_flight` batches run. A request
 //! heavier than `max_weight` travels alone.
@@ -20,10 +25,11 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 
 use super::metrics::{BATCH_RECORDS, BATCH_REFUSED, BATCH_SECONDS, Counter, amount};
@@ -38,7 +44,12 @@ pub struct Bounds {
     /// In the unit of the `weigh` function, commonly bytes.
     pub max_weight: usize,
     pub in_flight: usize,
+    /// Zero for none.
+    pub pace: Duration,
 }
+
+/// Less than this part of `max_records` is few.
+const FEW: usize = 4;
 
 /// Why a request got no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -168,6 +179,7 @@ async fn dispatch<Req, Res, F>(
     let name = collector.bounds.name;
     let (sizes, seconds) = (BATCH_RECORDS.with([name]), BATCH_SECONDS.with([name]));
     let mut size_before = 0;
+    let mut paced_until = Instant::now();
     while let Some(first) = collector.first().await {
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
             return;
@@ -175,6 +187,8 @@ async fn dispatch<Req, Res, F>(
         let mut batch = Forming::new(first, collector.weigh);
         collector.collect(&mut batch);
         collector.collect_until(size_before, &mut batch, &others).await;
+        collector.keep_pace(paced_until, &mut batch).await;
+        paced_until = Instant::now() + collector.bounds.pace;
         size_before = batch.requests.len();
         let running = others.one_more(slot);
         let Forming {
@@ -302,6 +316,20 @@ impl<Req, Res> Collector<Req, Res> {
         }
     }
 
+    /// Goes on collecting until then, while the batch is of few.
+    async fn keep_pace(&mut self, until: Instant, batch: &mut Forming<Req, Res>) {
+        let few = self.bounds.max_records / FEW;
+        while batch.requests.len() < few && self.has_room(batch) && Instant::now() < until {
+            tokio::select! {
+                () = sleep_until(until) => {}
+                next = self.waiting.recv() => match next {
+                    Some(next) => self.add(batch, next),
+                    None => break,
+                },
+            }
+        }
+    }
+
     const fn has_room(&self, batch: &Forming<Req, Res>) -> bool {
         self.overflow.is_none() && batch.requests.len() < self.bounds.max_records
     }
@@ -329,6 +357,7 @@ mod tests {
         max_records: 8,
         max_weight: 1_000,
         in_flight: 1,
+        pace: Duration::ZERO,
     };
 
     /// Reports each batch, then waits for a permit before it answers with the requests themselves.
@@ -461,6 +490,37 @@ mod tests {
         for handle in all {
             handle.await.unwrap().unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn few_requests_keep_the_pace_and_many_do_not() {
+        let mut stage = stage(Bounds {
+            pace: Duration::from_hours(1),
+            ..BOUNDS
+        });
+        stage.gate.add_permits(100);
+        submit(&stage, 0).await.unwrap().unwrap();
+        assert_eq!(stage.batches.try_recv().unwrap(), [0], "the first does not wait");
+        let few = submit(&stage, 1);
+        settle().await;
+        assert!(stage.batches.try_recv().is_err(), "one of eight is few");
+        let many = submit(&stage, 2);
+        for handle in [few, many] {
+            handle.await.unwrap().unwrap();
+        }
+        assert_eq!(stage.batches.try_recv().unwrap(), [1, 2]);
+    }
+
+    #[tokio::test]
+    async fn few_requests_leave_when_the_pace_allows() {
+        let pace = Duration::from_millis(1);
+        let stage = stage(Bounds { pace, ..BOUNDS });
+        stage.gate.add_permits(100);
+        let begun = Instant::now();
+        for request in 0..3 {
+            submit(&stage, request).await.unwrap().unwrap();
+        }
+        assert!(begun.elapsed() >= 2 * pace);
     }
 
     #[tokio::test]

@@ -3,6 +3,8 @@
 //! Anybody may ask, and each question costs a query and a synced publish: those who ask while one is under way share the
 //! next, so that however many ask, one is asked at a time. Nobody hears what was found out before they asked.
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
@@ -20,6 +22,7 @@ const BOUNDS: Bounds = Bounds {
     max_records: 1_024,
     max_weight: usize::MAX,
     in_flight: 1,
+    pace: Duration::ZERO,
 };
 
 /// What answered just now.

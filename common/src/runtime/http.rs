@@ -28,7 +28,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -50,8 +50,23 @@ const HEAD_LIMIT_BYTES: usize = 96 * 1024;
 /// nobody has read it.
 const LAST_REQUEST: Duration = Duration::from_millis(250);
 
-/// Most connections that a shutdown still takes from the kernel: as many as it keeps for us.
-const BACKLOG: usize = 1_024;
+/// Connections that the kernel keeps for us until they are accepted; fewer if its own limit (`net.core.somaxconn`) is lower.
+/// One beyond them looks connected to its client and is not: what it sends is answered seconds later, or never.
+const BACKLOG: u32 = 4_096;
+
+/// Takes an address, for [`serve`].
+///
+/// An error when it cannot be had.
+pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // What is left of the connections of a process before must not keep the next one from its address.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 /// Serves `router` until a soft cancel, then finishes what is in flight; a hard cancel drops it.
 ///
@@ -90,7 +105,7 @@ pub async fn serve(
     // Those whom the kernel has let in already may have asked. New ones are refused from here on, so that a load balancer goes
     // elsewhere at once.
     let listener = listener.into_std()?;
-    for (stream, peer) in std::iter::from_fn(|| listener.accept().ok()).take(BACKLOG) {
+    for (stream, peer) in std::iter::from_fn(|| listener.accept().ok()).take(BACKLOG as usize) {
         stream.set_nonblocking(true)?;
         server.take(TcpStream::from_std(stream)?, peer);
     }
@@ -221,11 +236,8 @@ mod tests {
         }
     }
 
-    async fn start(
-        router: Router,
-        config: HttpConfig,
-    ) -> (SocketAddr, Lifecycle, tokio::task::JoinHandle<()>) {
-        let listener = TcpListener::bind(config.listen).await.unwrap();
+    fn start(router: Router, config: HttpConfig) -> (SocketAddr, Lifecycle, tokio::task::JoinHandle<()>) {
+        let listener = listen(config.listen).unwrap();
         let address = listener.local_addr().unwrap();
         let lifecycle = Lifecycle::new();
         let inner = lifecycle.clone();
@@ -243,7 +255,7 @@ mod tests {
     #[tokio::test]
     async fn handlers_see_the_peer() {
         let echo = get(|ConnectInfo(peer): ConnectInfo<SocketAddr>| async move { peer.to_string() });
-        let (address, lifecycle, server) = start(Router::new().route("/", echo), config()).await;
+        let (address, lifecycle, server) = start(Router::new().route("/", echo), config());
         let mut stream = TcpStream::connect(address).await.unwrap();
         let local = stream.local_addr().unwrap().to_string();
         let answer = exchange(
@@ -262,7 +274,7 @@ mod tests {
     #[tokio::test]
     async fn a_large_body_is_refused() {
         let router = Router::new().route("/", post(|body: String| async { body }));
-        let (address, _lifecycle, _server) = start(router, config()).await;
+        let (address, _lifecycle, _server) = start(router, config());
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = "POST / HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 9\r\n\r\n123456789";
         assert!(exchange(&mut stream, request).await.starts_with("HTTP/1.1 413"));
@@ -274,7 +286,7 @@ mod tests {
             header_read_timeout_ms: 20,
             ..config()
         };
-        let (address, _lifecycle, _server) = start(Router::new(), config).await;
+        let (address, _lifecycle, _server) = start(Router::new(), config);
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\nhost:").await.unwrap();
         let mut answer = Vec::new();
@@ -289,7 +301,7 @@ mod tests {
         };
         // More than the sockets between the two hold.
         let large = get(|| async { vec![b'x'; 64 << 20] });
-        let (address, lifecycle, server) = start(Router::new().route("/", large), config).await;
+        let (address, lifecycle, server) = start(Router::new().route("/", large), config);
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream
             .write_all(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n")
@@ -305,7 +317,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_head_beyond_the_limit_is_refused_and_not_kept() {
-        let (address, _lifecycle, _server) = start(Router::new(), config()).await;
+        let (address, _lifecycle, _server) = start(Router::new(), config());
         let mut stream = TcpStream::connect(address).await.unwrap();
         let head = format!("GET / HTTP/1.1\r\nx: {}", "x".repeat(HEAD_LIMIT_BYTES));
         assert!(exchange(&mut stream, &head).await.starts_with("HTTP/1.1 431"));
@@ -318,7 +330,7 @@ mod tests {
             ..config()
         };
         let router = Router::new().route("/", get(|| async { "served" }));
-        let (address, _lifecycle, _server) = start(router, config).await;
+        let (address, _lifecycle, _server) = start(router, config);
         let request = "GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
         let mut first = TcpStream::connect(address).await.unwrap();
         // Answered, so it is accepted; kept alive, so it stays.
@@ -350,6 +362,16 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn whoever_comes_before_anybody_is_accepted_is_kept() {
+        let listener = listen(config().listen).unwrap();
+        let address = listener.local_addr().unwrap();
+        // More than the 128 for which a listener is made elsewhere: the next one would wait, in vain.
+        let _early: Vec<_> = (0..600)
+            .map(|_| std::net::TcpStream::connect(address).unwrap())
+            .collect();
+    }
+
+    #[tokio::test]
     async fn shutdown_finishes_what_is_in_flight_and_drops_idle_connections() {
         let (begun, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let (inner_begun, inner_go) = (Arc::clone(&begun), Arc::clone(&go));
@@ -358,7 +380,7 @@ mod tests {
             inner_go.notified().await;
             "finished"
         });
-        let (address, lifecycle, server) = start(Router::new().route("/", slow), config()).await;
+        let (address, lifecycle, server) = start(Router::new().route("/", slow), config());
         let mut idle = TcpStream::connect(address).await.unwrap();
         let mut busy = TcpStream::connect(address).await.unwrap();
         let answer =
@@ -374,7 +396,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_that_was_sent_before_the_shutdown_is_answered() {
         let router = Router::new().route("/", get(|| async { "answered" }));
-        let (address, lifecycle, server) = start(router, config()).await;
+        let (address, lifecycle, server) = start(router, config());
         // The server does not run meanwhile: the kernel has let them in, and nobody has taken them.
         let waiting: Vec<_> = (0..8)
             .map(|_| {
@@ -396,7 +418,7 @@ mod tests {
     #[tokio::test]
     async fn a_kept_connections_request_that_was_sent_before_the_shutdown_is_its_last() {
         let router = Router::new().route("/", get(|| async { "answered" }));
-        let (address, lifecycle, server) = start(router, config()).await;
+        let (address, lifecycle, server) = start(router, config());
         let request = b"GET / HTTP/1.1\r\nhost: h\r\n\r\n";
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(request).await.unwrap();
@@ -425,7 +447,7 @@ mod tests {
             inner.notify_one();
             std::future::pending::<()>().await;
         });
-        let (address, lifecycle, server) = start(Router::new().route("/", stuck), config()).await;
+        let (address, lifecycle, server) = start(Router::new().route("/", stuck), config());
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream
             .write_all(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n")

@@ -172,7 +172,36 @@ pub async fn lock(connection: &mut PgConnection, transaction_ids: &[&str]) -> St
         .collect()
 }
 
-/// Closes claims whose sale now exists. The payload has done its work and is dropped.
+/// What was told of payments before their sales are recorded. Hardly ever anything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Told {
+    /// Some of their names, by the processor.
+    pub names: bool,
+    /// Refunds, parked until there is a sale.
+    pub refunds: bool,
+}
+
+/// Whether anything was told of claims that are locked: names and refunds that come from now on wait for whoever holds the
+/// locks.
+pub async fn told(connection: &mut PgConnection, claims: &[(ProgramId, &str)]) -> StorageResult<Told> {
+    let (programs, transaction_ids): (Vec<i64>, Vec<&str>) = claims
+        .iter()
+        .map(|(program_id, transaction_id)| (program_id.get(), *transaction_id))
+        .unzip();
+    Ok(sqlx::query_as!(
+        Told,
+        r#"SELECT EXISTS (SELECT FROM UNNEST($1::bigint[], $2::text[]) AS c (program_id, transaction_id)
+                          JOIN processor_refs r ON r.program_id = c.program_id AND r.reference = c.transaction_id)
+                      AS "names!",
+                  EXISTS (SELECT FROM parked_refunds WHERE transaction_id = ANY($2)) AS "refunds!""#,
+        &programs,
+        &transaction_ids as &[&str],
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+/// Closes claims of payments that are a sale already, under another name. ([`super::sales::insert`] closes those of new ones.)
 pub async fn record(connection: &mut PgConnection, sales: &[(&str, SaleId)]) -> StorageResult<()> {
     if sales.is_empty() {
         return Ok(());

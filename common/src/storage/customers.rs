@@ -70,27 +70,6 @@ pub struct KeyInProgram<'a> {
     pub customer_key: &'a str,
 }
 
-/// Customers to which these keys are bound. Each answer names its position in `keys`.
-pub async fn by_key(
-    connection: &mut PgConnection,
-    keys: &[KeyInProgram<'_>],
-) -> StorageResult<Vec<(usize, CustomerId)>> {
-    let (texts, programs) = unzip(keys);
-    let rows = sqlx::query!(
-        r#"SELECT k.position AS "position!", c.id
-           FROM UNNEST($1::text[], $2::bigint[]) WITH ORDINALITY AS k (customer_key, program_id, position)
-           JOIN customers c ON c.customer_key = k.customer_key AND c.program_id = k.program_id"#,
-        &texts as &[&str],
-        &programs,
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (index(row.position), CustomerId::new(row.id)))
-        .collect())
-}
-
 /// Customers for whom a browser proposed these keys; keys proposed for several customers resolve to none.
 pub async fn by_proposed_key(
     connection: &mut PgConnection,
@@ -149,6 +128,37 @@ pub async fn lock(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<V
                 first_purchase_date, first_purchase_link_id
          FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(Customer::try_from).collect()
+}
+
+/// Locks the customers with these ids and those to whom these keys are bound, in ascending order of id, and reads them.
+pub async fn lock_named(
+    connection: &mut PgConnection,
+    ids: &[i64],
+    keys: &[KeyInProgram<'_>],
+) -> StorageResult<Vec<Customer>> {
+    if ids.is_empty() && keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (texts, programs) = unzip(keys);
+    let rows = sqlx::query_as!(
+        CustomerRow,
+        "SELECT id, program_id, click_id, customer_key, proposed_customer_key, email_hash, status,
+                first_click_at, first_referral_link_id, touched_link_ids, touched_at, signup_date, signup_link_id,
+                first_purchase_date, first_purchase_link_id
+         FROM customers
+         WHERE id IN (SELECT UNNEST($1::bigint[])
+                      UNION
+                      SELECT c.id FROM UNNEST($2::text[], $3::bigint[]) AS k (customer_key, program_id)
+                      JOIN customers c ON c.customer_key = k.customer_key AND c.program_id = k.program_id)
+         ORDER BY id
+         FOR UPDATE",
+        ids,
+        &texts as &[&str],
+        &programs,
     )
     .fetch_all(connection)
     .await?;

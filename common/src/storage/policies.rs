@@ -113,6 +113,39 @@ impl TryFrom<PolicyRow> for StoredPolicy {
     type Error = StorageError;
 
     fn try_from(row: PolicyRow) -> StorageResult<Self> {
+        let columns = PolicyColumns {
+            id: row.id,
+            product_id: row.product_id,
+            effective_from: row.effective_from,
+            commission_type: row.commission_type,
+            default_duration_months: row.default_duration_months,
+            rate_bps: row.rate_bps,
+            fixed_cents: row.fixed_cents,
+            currency: row.currency,
+        };
+        Ok(Self {
+            policy: columns.try_into()?,
+            created_at: row.created_at,
+        })
+    }
+}
+
+/// What a policy is made of, wherever its row was read.
+pub(super) struct PolicyColumns {
+    pub id: i64,
+    pub product_id: Option<String>,
+    pub effective_from: DateTime<Utc>,
+    pub commission_type: String,
+    pub default_duration_months: Option<i32>,
+    pub rate_bps: Option<i32>,
+    pub fixed_cents: Option<i64>,
+    pub currency: Option<String>,
+}
+
+impl TryFrom<PolicyColumns> for Policy {
+    type Error = StorageError;
+
+    fn try_from(row: PolicyColumns) -> StorageResult<Self> {
         let corrupt = |column| StorageError::corrupt("commission_policies", column, row.id);
         let rate = match (row.rate_bps, row.fixed_cents, row.currency.as_deref()) {
             (Some(bps), None, _) => Rate::percentage(bps.into()).ok_or_else(|| corrupt("rate_bps"))?,
@@ -122,17 +155,13 @@ impl TryFrom<PolicyRow> for StoredPolicy {
             }
             _ => return Err(corrupt("rate_bps")),
         };
-        let policy = Policy {
+        Ok(Self {
             id: PolicyId::new(row.id),
             commission_type: CommissionType::from_parts(&row.commission_type, row.default_duration_months)
                 .ok_or_else(|| corrupt("commission_type"))?,
             product_id: row.product_id,
             effective_from: row.effective_from,
             rate,
-        };
-        Ok(Self {
-            policy,
-            created_at: row.created_at,
         })
     }
 }

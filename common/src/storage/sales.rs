@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::error::expect_rows;
 use super::{StorageError, StorageResult};
 use crate::domain::ids::{CommissionId, CustomerId, EventId, ProgramId, ReferralLinkId, SaleId};
 use crate::domain::sale::SubscriptionInterval;
@@ -21,7 +22,8 @@ pub struct NewSale<'a> {
     pub no_commission: Option<NoCommission>,
 }
 
-/// Inserts sales and returns their ids by event. The claim each of them holds makes a conflict impossible.
+/// Inserts sales, closes the claims they were made of, and returns their ids by event. The claim each of them holds makes a
+/// conflict impossible; its payload has done its work and is dropped.
 pub async fn insert(
     connection: &mut PgConnection,
     sales: &[NewSale<'_>],
@@ -32,46 +34,23 @@ pub async fn insert(
     let events: Vec<Uuid> = sales.iter().map(|new| new.record.event_id.get()).collect();
     let programs: Vec<i64> = sales.iter().map(|new| new.record.program_id.get()).collect();
     let customers: Vec<i64> = sales.iter().map(|new| new.customer_id.get()).collect();
-    let transaction_ids: Vec<&str> = sales
-        .iter()
-        .map(|new| new.record.sale.transaction_id.as_str())
+    let told = || sales.iter().map(|new| &new.record.sale);
+    let transaction_ids: Vec<&str> = told().map(|sale| sale.transaction_id.as_str()).collect();
+    let amounts: Vec<i64> = told().map(|sale| sale.amount.get()).collect();
+    let currencies: Vec<&str> = told().map(|sale| sale.currency.as_str()).collect();
+    let types: Vec<&str> = told().map(|sale| sale.sale_type.as_str()).collect();
+    let recurring: Vec<bool> = told().map(|sale| sale.is_recurring).collect();
+    let subscriptions: Vec<Option<&str>> = told()
+        .map(|sale| sale.subscription_id.as_ref().map(SubscriptionId::as_str))
         .collect();
-    let amounts: Vec<i64> = sales.iter().map(|new| new.record.sale.amount.get()).collect();
-    let currencies: Vec<&str> = sales
-        .iter()
-        .map(|new| new.record.sale.currency.as_str())
+    let intervals: Vec<Option<&str>> = told()
+        .map(|sale| sale.subscription_interval.map(SubscriptionInterval::as_str))
         .collect();
-    let types: Vec<&str> = sales
-        .iter()
-        .map(|new| new.record.sale.sale_type.as_str())
+    let products: Vec<Option<&str>> = told()
+        .map(|sale| sale.product_id.as_ref().map(ProductId::as_str))
         .collect();
-    let recurring: Vec<bool> = sales.iter().map(|new| new.record.sale.is_recurring).collect();
-    let subscriptions: Vec<Option<&str>> = sales
-        .iter()
-        .map(|new| {
-            new.record
-                .sale
-                .subscription_id
-                .as_ref()
-                .map(SubscriptionId::as_str)
-        })
-        .collect();
-    let intervals: Vec<Option<&str>> = sales
-        .iter()
-        .map(|new| {
-            new.record
-                .sale
-                .subscription_interval
-                .map(SubscriptionInterval::as_str)
-        })
-        .collect();
-    let products: Vec<Option<&str>> = sales
-        .iter()
-        .map(|new| new.record.sale.product_id.as_ref().map(ProductId::as_str))
-        .collect();
-    let line_items: Vec<Option<&str>> = sales
-        .iter()
-        .map(|new| new.record.sale.line_items.as_ref().map(|items| items.get()))
+    let line_items: Vec<Option<&str>> = told()
+        .map(|sale| sale.line_items.as_ref().map(|items| items.get()))
         .collect();
     let dates: Vec<DateTime<Utc>> = sales.iter().map(|new| new.record.sold_at).collect();
     let reasons: Vec<Option<&str>> = sales
@@ -83,17 +62,25 @@ pub async fn insert(
         .map(|new| new.referral_link_id.map(ReferralLinkId::get))
         .collect();
     let rows = sqlx::query!(
-        "INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency,
-             sale_type, is_recurring, subscription_id, subscription_interval, product_id, line_items, sale_date,
-             no_commission_reason, referral_link_id)
-         SELECT event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
-                subscription_id, subscription_interval, product_id, line_items::jsonb, sale_date, reason, link_id
-         FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[],
-                     $8::bool[], $9::text[], $10::text[], $11::text[], $12::text[], $13::timestamptz[], $14::text[],
-                     $15::bigint[])
-              AS s (event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
-                    subscription_id, subscription_interval, product_id, line_items, sale_date, reason, link_id)
-         RETURNING id, event_id",
+        r#"WITH sales AS (
+               INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency,
+                   sale_type, is_recurring, subscription_id, subscription_interval, product_id, line_items, sale_date,
+                   no_commission_reason, referral_link_id)
+               SELECT event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
+                      subscription_id, subscription_interval, product_id, line_items::jsonb, sale_date, reason, link_id
+               FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[],
+                           $8::bool[], $9::text[], $10::text[], $11::text[], $12::text[], $13::timestamptz[],
+                           $14::text[], $15::bigint[])
+                    AS s (event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
+                          subscription_id, subscription_interval, product_id, line_items, sale_date, reason, link_id)
+               RETURNING id, event_id, processor_event_id
+           ), closed AS (
+               UPDATE transaction_claims c
+               SET state = 'recorded', sale_id = sales.id, payload = NULL, reply_to = NULL
+               FROM sales WHERE c.transaction_id = sales.processor_event_id AND c.state <> 'recorded'
+               RETURNING 1
+           )
+           SELECT id, event_id, (SELECT count(*) FROM closed) AS "closed!" FROM sales"#,
         &events,
         &programs,
         &customers,
@@ -112,6 +99,8 @@ pub async fn insert(
     )
     .fetch_all(connection)
     .await?;
+    let closed = rows.first().map_or(0, |row| row.closed);
+    expect_rows("transaction_claims", sales.len(), closed.unsigned_abs())?;
     Ok(rows
         .into_iter()
         .map(|row| (EventId::new(row.event_id), SaleId::new(row.id)))
@@ -205,5 +194,5 @@ pub async fn save_refunded(connection: &mut PgConnection, sales: &[LockedSale]) 
     )
     .execute(connection)
     .await?;
-    super::error::expect_rows("sale_events", sales.len(), updated.rows_affected())
+    expect_rows("sale_events", sales.len(), updated.rows_affected())
 }

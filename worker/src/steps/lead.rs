@@ -22,7 +22,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{StepContext, reply, storage_failed};
-use crate::customer_lookup::{Found, KeyBindings, Reference, resolve, waited_enough};
+use crate::customer_lookup::{Found, KeyBindings, Reference, Resolved, resolve, waited_enough};
 
 #[derive(Debug)]
 pub struct LeadStep(pub StepContext);
@@ -75,8 +75,9 @@ impl LeadStep {
             .copied()
             .filter(|record| !outcomes.contains_key(&record.event_id))
             .collect();
-        let found = resolve(connection, &self.0.codec, &references(&fresh, waited)).await?;
-        let mut desk = Desk::open(connection, &found).await?;
+        let references = references(&fresh, waited);
+        let Resolved { found, customers } = resolve(connection, &self.0.codec, &references).await?;
+        let mut desk = Desk::open(connection, customers).await?;
         for (record, found) in fresh.into_iter().zip(found) {
             // A record can stand twice in one batch.
             if outcomes.contains_key(&record.event_id) {
@@ -144,25 +145,17 @@ struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    async fn open(connection: &mut PgConnection, found: &[Found]) -> StorageResult<Self> {
-        let ids: Vec<i64> = found
-            .iter()
-            .filter_map(|found| match found {
-                Found::Customer(customer_id) => Some(customer_id.get()),
-                Found::Missing | Found::NotYet => None,
-            })
-            .collect();
-        let customers = customers::lock(connection, &ids).await?;
+    async fn open(
+        connection: &mut PgConnection,
+        customers: HashMap<CustomerId, Customer>,
+    ) -> StorageResult<Self> {
         let programs: Vec<i64> = customers
-            .iter()
+            .values()
             .map(|customer| customer.program_id.get())
             .collect();
         Ok(Self {
             programs: programs::find(connection, &programs).await?,
-            customers: customers
-                .into_iter()
-                .map(|customer| (customer.customer_id, customer))
-                .collect(),
+            customers,
             keys: KeyBindings::default(),
             changed: Vec::new(),
             deltas: Deltas::default(),

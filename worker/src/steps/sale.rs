@@ -26,7 +26,7 @@ use common::domain::sale::{Recording, SaleDecision};
 use common::messages::refund::{RefundOutcome, RefundRecord};
 use common::messages::sale::{SaleOutcome, SaleRecord};
 use common::messages::subject::Subject;
-use common::storage::claims::{self, Claim, ClaimState};
+use common::storage::claims::{self, Claim, ClaimState, Told};
 use common::storage::refunds::{self, ParkedRefund};
 use common::storage::rollups::Deltas;
 use common::storage::subscriptions::SubscriptionKey;
@@ -40,7 +40,7 @@ use self::rows::Rows;
 use super::payment::reverse;
 use super::refund::{self, remember_refusals, settle};
 use super::{StepContext, reply, storage_failed};
-use crate::customer_lookup::{Reference, resolve, waited_enough};
+use crate::customer_lookup::{Reference, Resolved, resolve, waited_enough};
 
 #[derive(Debug)]
 pub struct SaleStep(pub StepContext);
@@ -148,7 +148,12 @@ impl SaleStep {
             recorded,
             known,
         } = claimed(connection, records).await?;
-        let payments = Payments::open(connection, &mine).await?;
+        let told = told_of(connection, &mine).await?;
+        let payments = if told.names {
+            Payments::open(connection, &mine).await?
+        } else {
+            Payments::default()
+        };
         let mut inbox = Inbox::open(connection, records, now).await?;
         let mut batch = Batch {
             outcomes: repeated(connection, &recorded).await?,
@@ -156,15 +161,15 @@ impl SaleStep {
         };
         let mut standings = payments.standings(&mine);
         standings.extend(known.iter().map(|(_, sale_id)| Standing::Told(*sale_id)));
-        let told: Vec<&SaleRecord> = mine
+        let judged: Vec<&SaleRecord> = mine
             .into_iter()
             .chain(known.into_iter().map(|(record, _)| record))
             .collect();
-        let references: Vec<Reference<'_>> = told.iter().map(|record| reference(record, waited)).collect();
-        let found = resolve(connection, &self.0.codec, &references).await?;
-        let mut desk = Desk::open(connection, &told, &found).await?;
+        let references: Vec<Reference<'_>> = judged.iter().map(|record| reference(record, waited)).collect();
+        let Resolved { found, customers } = resolve(connection, &self.0.codec, &references).await?;
+        let mut desk = Desk::open(connection, &judged, customers).await?;
         let mut sorted = Sorted::default();
-        for ((record, found), standing) in told.into_iter().zip(found).zip(standings) {
+        for ((record, found), standing) in judged.into_iter().zip(found).zip(standings) {
             match standing {
                 Standing::Later => {
                     batch.later.insert(record.event_id);
@@ -212,7 +217,11 @@ impl SaleStep {
         desk.close(connection, deltas).await?;
         claims::release(connection, &sorted.released).await?;
         ledger::post(connection, &accruals).await?;
-        self.apply_refunds(connection, &sorted, &written, &payments, &mut batch)
+        if told.refunds {
+            self.apply_parked_refunds(connection, &sorted, &written, &mut batch)
+                .await?;
+        }
+        self.apply_reversals(connection, &sorted, &written, &payments, &mut batch)
             .await?;
         batch.outcomes.extend(
             written
@@ -230,8 +239,8 @@ impl SaleStep {
         Ok(batch)
     }
 
-    /// What was taken back of these sales before they were recorded: by the refund endpoint, and by the processor.
-    async fn apply_refunds(
+    /// What the processor took back of these sales before they were recorded.
+    async fn apply_reversals(
         &self,
         connection: &mut PgConnection,
         sorted: &Sorted<'_>,
@@ -239,8 +248,6 @@ impl SaleStep {
         payments: &Payments,
         batch: &mut Batch,
     ) -> StorageResult<()> {
-        self.apply_parked_refunds(connection, sorted, written, batch)
-            .await?;
         let paid: Vec<_> = sorted
             .kept
             .iter()
@@ -370,6 +377,17 @@ async fn claimed<'a>(
         }
     }
     Ok(sorted)
+}
+
+async fn told_of(connection: &mut PgConnection, mine: &[&SaleRecord]) -> StorageResult<Told> {
+    if mine.is_empty() {
+        return Ok(Told::default());
+    }
+    let claims: Vec<_> = mine
+        .iter()
+        .map(|record| (record.program_id, record.sale.transaction_id.as_str()))
+        .collect();
+    claims::told(connection, &claims).await
 }
 
 /// The outcomes of sales that are recorded already, read back from their rows.

@@ -16,7 +16,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures::future::{BoxFuture, join_all};
 use sqlx::PgPool;
-use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use super::{BUILD_INFO, POOL_CONNECTIONS, POOL_CONNECTIONS_MAX, STARTED};
@@ -32,6 +31,7 @@ const BOUNDS: Bounds = Bounds {
     max_records: 64,
     max_weight: usize::MAX,
     in_flight: 1,
+    pace: Duration::ZERO,
 };
 
 /// Scrapers commonly wait ten seconds.
@@ -89,7 +89,7 @@ impl Sources {
 /// Shows this process's metrics until shutdown, if an address is set for them.
 ///
 /// An error when the address cannot be had.
-pub async fn serve(
+pub fn serve(
     service: &'static str,
     config: &ServiceConfig,
     clock: &Clock,
@@ -104,9 +104,7 @@ pub async fn serve(
     BUILD_INFO.with([service, version, revision]).set(1.0);
     #[expect(clippy::cast_precision_loss, reason = "seconds need 31 bits")]
     STARTED.with([]).set(clock.now().timestamp() as f64);
-    let listener = TcpListener::bind(listen)
-        .await
-        .context("binding the metrics address")?;
+    let listener = runtime::http::listen(listen).context("binding the metrics address")?;
     let http = HttpConfig {
         listen,
         max_connections: MAX_CONNECTIONS,

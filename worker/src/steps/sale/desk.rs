@@ -49,16 +49,8 @@ impl Desk {
     pub async fn open(
         connection: &mut PgConnection,
         records: &[&SaleRecord],
-        found: &[Found],
+        customers: HashMap<CustomerId, Customer>,
     ) -> StorageResult<Self> {
-        let ids: Vec<i64> = found
-            .iter()
-            .filter_map(|found| match found {
-                Found::Customer(customer_id) => Some(customer_id.get()),
-                Found::Missing | Found::NotYet => None,
-            })
-            .collect();
-        let customers = customers::lock(connection, &ids).await?;
         let program_ids: HashSet<i64> = records.iter().map(|record| record.program_id.get()).collect();
         let programs = programs::find(connection, &program_ids.into_iter().collect::<Vec<_>>()).await?;
         let named: HashSet<SubscriptionKey> = records
@@ -66,11 +58,11 @@ impl Desk {
             .filter_map(|record| subscription_key(record))
             .collect();
         let subscriptions = subscriptions::find(connection, &named.into_iter().collect::<Vec<_>>()).await?;
-        let touched = customers.iter().flat_map(|customer| customer.journey.touches());
+        let touched = customers.values().flat_map(|customer| customer.journey.touches());
         let mut link_ids: HashSet<i64> = touched.map(|touch| touch.referral_link_id.get()).collect();
         link_ids.extend(
             customers
-                .iter()
+                .values()
                 .map(|customer| customer.journey.first().referral_link_id.get()),
         );
         let renewed = subscriptions
@@ -81,10 +73,7 @@ impl Desk {
         Ok(Self {
             links: owners.links,
             addresses: owners.addresses,
-            customers: customers
-                .into_iter()
-                .map(|customer| (customer.customer_id, customer))
-                .collect(),
+            customers,
             programs,
             subscriptions,
             keys: KeyBindings::default(),

@@ -8,7 +8,8 @@ use common::storage::StorageResult;
 use common::storage::processor_refs::{self, Known, Reference};
 use sqlx::PgConnection;
 
-/// Empty for most batches, at the cost of one statement.
+/// Empty for most batches.
+#[derive(Default)]
 pub struct Payments(HashMap<Reference, Known>);
 
 /// What the names of payments make of a record.
@@ -26,17 +27,11 @@ pub enum Standing {
 impl Payments {
     /// The claims of the records are locked already: names that are told from now on wait for this batch.
     pub async fn open(connection: &mut PgConnection, records: &[&SaleRecord]) -> StorageResult<Self> {
-        if records.is_empty() {
-            return Ok(Self(HashMap::new()));
-        }
         let names: Vec<_> = records
             .iter()
             .map(|record| (record.program_id, record.sale.transaction_id.as_str()))
             .collect();
         let known = processor_refs::known(connection, &names).await?;
-        if known.is_empty() {
-            return Ok(Self(HashMap::new()));
-        }
         let payments: Vec<Reference> = known.into_iter().map(|known| known.payment).collect();
         processor_refs::lock(connection, &payments).await?;
         // What another batch recorded while this one waited for the locks.

@@ -13,7 +13,7 @@ use common::storage::ledger::NewEntry;
 use common::storage::rollups::Deltas;
 use common::storage::sales::{self, NewSale};
 use common::storage::subscriptions::{self, NewSubscription};
-use common::storage::{StorageError, StorageResult, claims};
+use common::storage::{StorageError, StorageResult};
 use sqlx::PgConnection;
 
 use super::desk::{Desk, subscription_key};
@@ -46,15 +46,6 @@ pub async fn write(
     let (commission_ids, accruals) =
         write_commissions(connection, kept, &sale_ids, desk, rules, deltas).await?;
     write_subscriptions(connection, &sale_ids, desk).await?;
-    let closed: Vec<(&str, SaleId)> = kept
-        .iter()
-        .filter_map(|(record, _)| {
-            sale_ids
-                .get(&record.event_id)
-                .map(|sale_id| (record.sale.transaction_id.as_str(), *sale_id))
-        })
-        .collect();
-    claims::record(connection, &closed).await?;
     let sales = kept
         .iter()
         .map(|(record, recording)| {
