@@ -34,7 +34,7 @@ const RETRY: RetryPolicy = RetryPolicy {
 };
 /// More at once would be smaller ones, and wait for the same disk.
 const IN_FLIGHT: usize = 1;
-/// Half of what a sale takes when it is alone. What is claimed together is published, settled and answered together.
+/// Less than a sale takes when it is alone. What is claimed together is published, settled and answered together.
 const PACE: Duration = Duration::from_millis(5);
 
 /// A sale to be claimed and, if the claim is won, published.

@@ -28,7 +28,7 @@ const MAX_KEYS: usize = 256;
 const QUEUE: usize = 16_384;
 /// One script is counted while the next is written.
 const IN_FLIGHT: usize = 2;
-/// As short as a timer is, so that nobody notices; at a thousand requests a second it halves the scripts.
+/// As short as a timer can be.
 const PACE: Duration = Duration::from_millis(1);
 
 /// Counts each key in windows of as many seconds as its argument says, by Redis' own clock, so that ingests need not agree
