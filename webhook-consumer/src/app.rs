@@ -11,7 +11,7 @@ use crate::endpoints::Endpoints;
 use crate::inbox::Inbox;
 use crate::stripe::metadata::MetadataKeys;
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct App {
     pub clock: Clock,
     /// For the programs behind an account.

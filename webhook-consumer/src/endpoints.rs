@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use common::domain::ids::ProgramId;
 use common::domain::processor::{ProcessorId, WebhookSecret};
@@ -18,11 +17,12 @@ use common::storage::processor_connections::{self, Connection};
 use common::storage::{StorageError, StorageResult};
 use sqlx::PgPool;
 
-use crate::inbox::RETRY;
+use crate::inbox::{PACE, RETRY};
 
-const MAX_PROGRAMS: usize = 256;
+const MAX_PROGRAMS: usize = 512;
 const QUEUE: usize = 1024;
-const IN_FLIGHT: usize = 2;
+/// Two beside each other would be two halves, and each opens the secrets of its programs anew.
+const IN_FLIGHT: usize = 1;
 
 /// What a program's own endpoint is known by.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ impl Endpoints {
             max_records: MAX_PROGRAMS,
             max_weight: MAX_PROGRAMS,
             in_flight: IN_FLIGHT,
-            pace: Duration::ZERO,
+            pace: PACE,
         };
         Self(Batcher::spawn(
             lifecycle.tasks(),

@@ -1,9 +1,9 @@
 //! Storing events, together with whoever arrives at the same moment.
 //!
 //! Phases of one batch: **store** (one transaction: the inbox rows, of which only the new ones go on, and the claims of the
-//! sales they report; each row carries its whole event, so from here on the relay can finish it whatever dies) → **publish**
-//! what is new, packed → **answer**. A batch is whatever arrived while the one before was on its way, within the bounds below.
-//! All of it runs in a task of its own: a sender that hangs up cancels nothing.
+//! sales they report; each row carries its whole event, so from here on the relay can finish it whatever dies) → **answer**,
+//! while the next batch is stored → **publish** what is new, packed. A batch is whatever arrived while the one before was being
+//! stored, within the bounds below. All of it runs in tasks of its own: a sender that hangs up cancels nothing.
 
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use common::runtime::retry::{RetryPolicy, retry};
 use common::storage::processor_events::{self, NewProcessorEvent};
 use common::storage::{StorageError, StorageResult};
 use sqlx::PgPool;
+use tokio_util::task::TaskTracker;
 
 use crate::claim::claim;
 use crate::records::{Outgoing, Records, Streams};
@@ -21,8 +22,10 @@ use crate::records::{Outgoing, Records, Streams};
 const MAX_REQUESTS: usize = 256;
 const MAX_BYTES: usize = 4 << 20;
 const QUEUE: usize = 1024;
-/// One batch commits while another is published.
-const IN_FLIGHT: usize = 3;
+/// One commits while the next one is computed. More would be smaller ones.
+const IN_FLIGHT: usize = 2;
+/// Between two small batches: a processor does not mind when it is answered, and each batch is a transaction.
+pub const PACE: Duration = Duration::from_millis(5);
 /// A database that restarts or fails over closes every pooled connection, and a deadlock takes a second to be noticed; storing
 /// may be repeated, so its senders need not notice. Well within the time they wait for the answer.
 pub const RETRY: RetryPolicy = RetryPolicy {
@@ -53,15 +56,20 @@ impl Inbox {
             max_records: MAX_REQUESTS,
             max_weight: MAX_BYTES,
             in_flight: IN_FLIGHT,
-            pace: Duration::ZERO,
+            pace: PACE,
         };
         let weigh =
             |arrivals: &Vec<Arrival>| arrivals.iter().map(|arrival| arrival.event.payload.len()).sum();
+        let storing = Storing {
+            pool,
+            streams,
+            tasks: lifecycle.tasks().clone(),
+        };
         Self(Batcher::spawn(
             lifecycle.tasks(),
             bounds,
             weigh,
-            move |requests| store_and_publish(pool.clone(), streams.clone(), requests),
+            move |requests| store_and_publish(storing.clone(), requests),
         ))
     }
 
@@ -71,7 +79,16 @@ impl Inbox {
     }
 }
 
-async fn store_and_publish(pool: PgPool, streams: Streams, requests: Vec<Vec<Arrival>>) -> Vec<Received> {
+/// What a batch takes.
+#[derive(Clone)]
+struct Storing {
+    pool: PgPool,
+    streams: Streams,
+    tasks: TaskTracker,
+}
+
+async fn store_and_publish(storing: Storing, requests: Vec<Vec<Arrival>>) -> Vec<Received> {
+    let Storing { pool, streams, tasks } = storing;
     let answers = requests.len();
     let (events, records): (Vec<NewProcessorEvent>, Vec<Records>) = requests
         .into_iter()
@@ -82,7 +99,10 @@ async fn store_and_publish(pool: PgPool, streams: Streams, requests: Vec<Vec<Arr
     match retry(&RETRY, attempt, StorageError::is_transient).await {
         Ok(outgoing) => {
             crash_point("webhook-consumer.after_commit");
-            streams.publish(&outgoing).await;
+            tasks.spawn(async move {
+                streams.publish(&outgoing).await;
+                crash_point("webhook-consumer.after_publish");
+            });
             crash_point("webhook-consumer.before_answer");
             vec![Ok(()); answers]
         }

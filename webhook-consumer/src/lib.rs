@@ -71,7 +71,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     let probe = Probe::start(lifecycle.tasks(), pool.clone(), streams.payments.clone());
     let health = health::router(probe);
     let sealing_keys = Arc::new(config.secrets.sealing_keys());
-    let app = App {
+    let app = Arc::new(App {
         endpoints: Endpoints::start(pool.clone(), sealing_keys, clock.clone(), &lifecycle),
         clock,
         tasks: lifecycle.tasks().clone(),
@@ -80,7 +80,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
         inbox: Inbox::start(pool.clone(), streams, &lifecycle),
         body_limit_bytes: config.service.http.body_limit_bytes as u64,
         pool,
-    };
+    });
     let sources = Sources::default().pool("main", &app.pool);
     metrics::serve::serve(
         "webhook-consumer",
@@ -99,13 +99,13 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     .await?)
 }
 
-fn router(app: App) -> Router {
+fn router(app: Arc<App>) -> Router {
     let clock = app.clock.clone();
     let routes = [
         ("/webhooks/stripe/{program_id}", post(handler::program)),
         ("/api/webhook-distributor/stripe", post(handler::distributor)),
     ];
-    let observed = |router: Router<App>, (path, route): (&str, MethodRouter<App>)| {
+    let observed = |router: Router<Arc<App>>, (path, route): (&str, MethodRouter<Arc<App>>)| {
         let requests = Arc::new(RouteRequests::of(path));
         router.route(
             path,

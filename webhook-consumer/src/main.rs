@@ -4,6 +4,9 @@ use common::runtime::clock::Clock;
 use common::runtime::config::load::load;
 use common::runtime::lifecycle;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let config: webhook_consumer::config::Config = load();
     let telemetry = config.service.telemetry.clone();

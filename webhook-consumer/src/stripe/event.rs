@@ -28,6 +28,8 @@ pub struct Event<'a> {
     pub livemode: bool,
     /// The connected account it is of, at an endpoint for several.
     pub account: Option<ProcessorId>,
+    /// All of it, as it came.
+    pub text: &'a str,
     object: &'a RawValue,
 }
 
@@ -66,6 +68,7 @@ impl<'a> Event<'a> {
                 .ok_or(NotAnEvent)?,
             livemode: wire.livemode,
             account: wire.account,
+            text,
             object: wire.data.object,
         })
     }

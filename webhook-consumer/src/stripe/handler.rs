@@ -4,6 +4,8 @@
 //! Order: the body, the form and age of its signature, the signature itself, and only then what the body says. Whatever an
 //! event that is believed means, it is answered 200 once it is stored: the sender could do nothing about it.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
@@ -33,7 +35,11 @@ const STRIPE_SIGNATURE: HeaderName = HeaderName::from_static("stripe-signature")
 type Answer = Result<Json<Value>, Refusal>;
 
 /// A program that is not there or has no secret answers as a wrong signature does: nobody learns which programs there are.
-pub async fn program(State(app): State<App>, Path(program_id): Path<String>, request: Request) -> Answer {
+pub async fn program(
+    State(app): State<Arc<App>>,
+    Path(program_id): Path<String>,
+    request: Request,
+) -> Answer {
     let (headers, body) = read(&app, request).await?;
     let signature = recent_signature(&app, &headers)?;
     let own = match program_id.parse().map(ProgramId::new) {
@@ -51,10 +57,10 @@ pub async fn program(State(app): State<App>, Path(program_id): Path<String>, req
             account_id: own.account_id,
         })
     };
-    take_in(&app, &body, &event, endpoint).await
+    take_in(&app, &event, endpoint).await
 }
 
-pub async fn distributor(State(app): State<App>, request: Request) -> Answer {
+pub async fn distributor(State(app): State<Arc<App>>, request: Request) -> Answer {
     let (headers, body) = read(&app, request).await?;
     let signature = recent_signature(&app, &headers)?;
     signature.verify(&body, &app.distributor_secrets, app.clock.now())?;
@@ -63,11 +69,11 @@ pub async fn distributor(State(app): State<App>, request: Request) -> Answer {
         Some(account_id) => bound_programs(&app, account_id).await.map(Endpoint::Distributor),
         None => Ok(Endpoint::Distributor(Vec::new())),
     };
-    take_in(&app, &body, &event, endpoint).await
+    take_in(&app, &event, endpoint).await
 }
 
-async fn read(app: &App, request: Request) -> Result<(HeaderMap, Bytes), Refusal> {
-    let headers = request.headers().clone();
+async fn read(app: &App, mut request: Request) -> Result<(HeaderMap, Bytes), Refusal> {
+    let headers = std::mem::take(request.headers_mut());
     let body = body::read(request, app.body_limit_bytes).await?;
     Ok((headers, body))
 }
@@ -103,7 +109,6 @@ async fn bound_programs(app: &App, account_id: ProcessorId) -> Result<Vec<Progra
 /// Stores what is of use, and answers once that is durable.
 async fn take_in(
     app: &App,
-    body: &[u8],
     event: &Event<'_>,
     endpoint: impl AsyncFnOnce() -> Result<Endpoint, Refusal>,
 ) -> Answer {
@@ -120,7 +125,7 @@ async fn take_in(
     let shares = shares(told, event.account.as_ref(), &endpoint);
     let arrivals = shares
         .into_iter()
-        .map(|share| arrival(app, body, event, share))
+        .map(|share| arrival(app, event, share))
         .collect::<Result<_, _>>()?;
     app.inbox.receive(arrivals).await.map_err(refused)?;
     received
@@ -134,7 +139,7 @@ fn refused(error: BatchError<StorageError>) -> Refusal {
     }
 }
 
-fn arrival(app: &App, body: &[u8], event: &Event<'_>, share: Share) -> Result<Arrival, Refusal> {
+fn arrival(app: &App, event: &Event<'_>, share: Share) -> Result<Arrival, Refusal> {
     let event_id = EventId::new(app.clock.mint());
     let records = match share.program_id {
         Some(program_id) => Records::new(event_id, program_id, event.created, share.sale, share.payment)
@@ -149,8 +154,7 @@ fn arrival(app: &App, body: &[u8], event: &Event<'_>, share: Share) -> Result<Ar
         account_id: event.account.clone(),
         occurred_at: event.created,
         received_at: app.clock.now(),
-        // It was read as text already.
-        payload: String::from_utf8_lossy(body).into_owned(),
+        payload: event.text.to_owned(),
         disposition: share.disposition,
     };
     Ok(Arrival { event, records })

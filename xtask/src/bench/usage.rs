@@ -8,8 +8,9 @@ use crate::pids::Recorded;
 use crate::process::Running;
 
 /// Everything but Postgres is one process.
-const MEASURED: [&str; 8] = [
+const MEASURED: [&str; 9] = [
     "ingest",
+    "webhook-consumer",
     "worker",
     "postgres",
     "nats",

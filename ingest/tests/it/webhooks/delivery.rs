@@ -113,12 +113,12 @@ async fn event_survives_its_consumer(crash_point: &str) {
 }
 
 #[tokio::test]
-async fn an_event_is_processed_once_when_its_consumer_dies_between_commit_and_publication() {
+async fn an_event_is_processed_once_when_its_consumer_dies_at_its_commit() {
     event_survives_its_consumer("webhook-consumer.after_commit").await;
 }
 
 #[tokio::test]
-async fn an_event_is_processed_once_when_its_consumer_dies_between_publication_and_answer() {
+async fn an_event_is_processed_once_when_its_consumer_dies_between_commit_and_answer() {
     event_survives_its_consumer("webhook-consumer.before_answer").await;
 }
 

@@ -36,7 +36,11 @@ impl Program {
                 "worker.after_outbox_publish",
                 AFTER_RELAY,
             ],
-            Self::WebhookConsumer => &["webhook-consumer.after_commit", "webhook-consumer.before_answer"],
+            Self::WebhookConsumer => &[
+                "webhook-consumer.after_commit",
+                "webhook-consumer.before_answer",
+                "webhook-consumer.after_publish",
+            ],
         }
     }
 }
