@@ -118,20 +118,7 @@ pub async fn by_key_in_any_program(
 
 /// Locks customers in ascending order of id and reads them.
 pub async fn lock(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<Customer>> {
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    let rows = sqlx::query_as!(
-        CustomerRow,
-        "SELECT id, program_id, click_id, customer_key, proposed_customer_key, email_hash, status,
-                first_click_at, first_referral_link_id, touched_link_ids, touched_at, signup_date, signup_link_id,
-                first_purchase_date, first_purchase_link_id
-         FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE",
-        ids,
-    )
-    .fetch_all(connection)
-    .await?;
-    rows.into_iter().map(Customer::try_from).collect()
+    lock_named(connection, ids, &[]).await
 }
 
 /// Locks the customers with these ids and those to whom these keys are bound, in ascending order of id, and reads them.
