@@ -5,6 +5,7 @@
 //! while the next batch is stored → **publish** what is new, packed. A batch is whatever arrived while the one before was being
 //! stored, within the bounds below. All of it runs in tasks of its own: a sender that hangs up cancels nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::runtime::batch::{BatchError, Batcher, Bounds};
@@ -14,6 +15,7 @@ use common::runtime::retry::{RetryPolicy, retry};
 use common::storage::processor_events::{self, NewProcessorEvent};
 use common::storage::{StorageError, StorageResult};
 use sqlx::PgPool;
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::claim::claim;
@@ -24,6 +26,8 @@ const MAX_BYTES: usize = 4 << 20;
 const QUEUE: usize = 1024;
 /// One commits while the next one is computed. More would be smaller ones.
 const IN_FLIGHT: usize = 2;
+/// Batches on their way to JetStream. Two or three, as long as it keeps up; the relay publishes what comes beyond.
+const PUBLISHED_AT_ONCE: usize = 16;
 /// Between two small batches: a processor does not mind when it is answered, and each batch is a transaction.
 pub const PACE: Duration = Duration::from_millis(5);
 /// A database that restarts or fails over closes every pooled connection, and a deadlock takes a second to be noticed; storing
@@ -64,6 +68,7 @@ impl Inbox {
             pool,
             streams,
             tasks: lifecycle.tasks().clone(),
+            publishing: Arc::new(Semaphore::new(PUBLISHED_AT_ONCE)),
         };
         Self(Batcher::spawn(
             lifecycle.tasks(),
@@ -85,24 +90,35 @@ struct Storing {
     pool: PgPool,
     streams: Streams,
     tasks: TaskTracker,
+    publishing: Arc<Semaphore>,
+}
+
+impl Storing {
+    fn publish_meanwhile(self, outgoing: Outgoing) {
+        let Ok(place) = self.publishing.try_acquire_owned() else {
+            tracing::warn!("JetStream does not keep up; the relay publishes what these events report");
+            return;
+        };
+        self.tasks.spawn(async move {
+            self.streams.publish(&outgoing).await;
+            crash_point("webhook-consumer.after_publish");
+            drop(place);
+        });
+    }
 }
 
 async fn store_and_publish(storing: Storing, requests: Vec<Vec<Arrival>>) -> Vec<Received> {
-    let Storing { pool, streams, tasks } = storing;
     let answers = requests.len();
     let (events, records): (Vec<NewProcessorEvent>, Vec<Records>) = requests
         .into_iter()
         .flatten()
         .map(|arrival| (arrival.event, arrival.records))
         .unzip();
-    let attempt = || store(&pool, &events, &records);
+    let attempt = || store(&storing.pool, &events, &records);
     match retry(&RETRY, attempt, StorageError::is_transient).await {
         Ok(outgoing) => {
             crash_point("webhook-consumer.after_commit");
-            tasks.spawn(async move {
-                streams.publish(&outgoing).await;
-                crash_point("webhook-consumer.after_publish");
-            });
+            storing.publish_meanwhile(outgoing);
             crash_point("webhook-consumer.before_answer");
             vec![Ok(()); answers]
         }

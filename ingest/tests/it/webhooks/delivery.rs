@@ -13,6 +13,8 @@ use crate::edge::{Edge, ended};
 use crate::people::refused;
 use crate::stack::{Program, Stack};
 
+const EVENTS_OF_AN_OUTAGE: i64 = 24;
+
 async fn recorded_once(stack: &Stack, program: &Program) {
     stack
         .eventually("the sale is recorded", async || {
@@ -168,10 +170,21 @@ async fn while_nats_is_down_events_are_kept_and_processed_afterwards() {
     let edge = Edge::at(hooks.address);
     assert_eq!(edge.health("readyz").await, Some(StatusCode::SERVICE_UNAVAILABLE));
     assert_eq!(edge.health("livez").await, Some(StatusCode::OK));
-    let event = event(&stack, "checkout.session.completed.basil", &program, "user-1");
-    accepted(&hooks.deliver(&stack, &program, &event).await);
+    // One after the other, so that each is a batch: more of them than are published at once.
+    for number in 0..EVENTS_OF_AN_OUTAGE {
+        let mut event = event(&stack, "checkout.session.completed.basil", &program, "user-1");
+        event["id"] = json!(format!("evt_outage{number}"));
+        event["data"]["object"]["id"] = json!(format!("cs_outage{number}"));
+        event["data"]["object"]["payment_intent"] = json!(format!("pi_outage{number}"));
+        accepted(&hooks.deliver(&stack, &program, &event).await);
+    }
     nats.start_again();
-    recorded_once(&stack, &program).await;
+    stack
+        .eventually("every sale is recorded", async || {
+            stack.value::<i64>("SELECT count(*) FROM sale_events").await == EVENTS_OF_AN_OUTAGE
+        })
+        .await;
+    settled(&stack, &["done"]).await;
     stack.verify().await;
     stack.stop().await;
 }
