@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use common::domain::ids::CustomerId;
 use common::runtime::lifecycle::Lifecycle;
-use common::runtime::retry::{RetryPolicy, delays};
+use common::runtime::postgres;
+use common::runtime::retry::{RetryPolicy, delays, retry};
+use common::storage::StorageError;
 use common::storage::customer_ids::lease;
 use sqlx::PgPool;
 use tokio::sync::Notify;
@@ -29,9 +31,10 @@ struct Blocks {
 impl CustomerIds {
     /// Leases two blocks and keeps one in reserve until shutdown.
     pub async fn start(pool: PgPool, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
+        let first = || retry(&postgres::STARTING, || lease(&pool), StorageError::is_transient);
         let blocks = Blocks {
-            current: lease(&pool).await?,
-            next: Some(lease(&pool).await?),
+            current: first().await?,
+            next: Some(first().await?),
         };
         let ids = Self {
             blocks: Arc::new(Mutex::new(blocks)),

@@ -25,8 +25,10 @@ use common::runtime::batch::{Batcher, Bounds};
 use common::runtime::lifecycle::Lifecycle;
 use common::runtime::metrics::serve::Sources;
 use common::runtime::metrics::{Counter, DIRECTORY_LIVE, DIRECTORY_LOOKUPS};
+use common::runtime::postgres;
 use common::runtime::retry::{RetryPolicy, retry};
 use common::storage::directory::{self as stored, Selection};
+use common::storage::{StorageError, StorageResult};
 use sqlx::PgPool;
 use sqlx::postgres::PgListener;
 use tokio::time::Instant;
@@ -112,7 +114,10 @@ impl Directory {
     /// Loads everything and keeps it true until shutdown.
     pub async fn start(pool: PgPool, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
         let memory = Arc::new(RwLock::new(Memory::default()));
-        catch_up(&pool, &memory).await.context("loading the directory")?;
+        let load = || catch_up(&pool, &memory);
+        retry(&postgres::STARTING, load, StorageError::is_transient)
+            .await
+            .context("loading the directory")?;
         let follower = follow(pool.clone(), Arc::clone(&memory));
         let stop = lifecycle.soft().clone();
         lifecycle
@@ -272,7 +277,7 @@ fn changed(memory: &RwLock<Memory>) -> Selection {
     Selection::ChangedSince(read(memory).changed_at().map(|latest| latest - OVERLAP))
 }
 
-async fn catch_up(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> {
+async fn catch_up(pool: &PgPool, memory: &RwLock<Memory>) -> StorageResult<()> {
     let started = Instant::now();
     let changed = changed(memory);
     put_programs(pool, memory, &changed).await?;
@@ -281,7 +286,7 @@ async fn catch_up(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> 
     Ok(())
 }
 
-async fn put_programs(pool: &PgPool, memory: &RwLock<Memory>, selection: &Selection) -> anyhow::Result<()> {
+async fn put_programs(pool: &PgPool, memory: &RwLock<Memory>, selection: &Selection) -> StorageResult<()> {
     let look = write(memory).look();
     let programs = stored::programs(pool, selection).await?;
     let mut memory = write(memory);
@@ -291,7 +296,7 @@ async fn put_programs(pool: &PgPool, memory: &RwLock<Memory>, selection: &Select
     Ok(())
 }
 
-async fn put_links(pool: &PgPool, memory: &RwLock<Memory>, selection: &Selection) -> anyhow::Result<()> {
+async fn put_links(pool: &PgPool, memory: &RwLock<Memory>, selection: &Selection) -> StorageResult<()> {
     let look = write(memory).look();
     let links = stored::links(pool, selection).await?;
     let mut memory = write(memory);

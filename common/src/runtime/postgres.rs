@@ -7,16 +7,17 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use super::config::PostgresConfig;
 use super::retry::{RetryPolicy, retry};
 
-/// Long enough for a database that is still recovering, short enough to notice a wrong address at deployment.
-const FIRST_CONNECTION: RetryPolicy = RetryPolicy {
+/// For what a process does before it serves. Long enough for a database that is still recovering and a network that breaks,
+/// short enough to notice a wrong address at deployment.
+pub const STARTING: RetryPolicy = RetryPolicy {
     first_delay: Duration::from_millis(200),
     max_delay: Duration::from_secs(2),
     max_attempts: u32::MAX,
     max_elapsed: Some(Duration::from_secs(30)),
 };
 
-/// SQLSTATE `cannot_connect_now`: the server is starting up or shutting down.
-const CANNOT_CONNECT_NOW: &str = "57P03";
+/// Beginnings of SQLSTATEs: too many clients for now; the server is starting up or shutting down.
+const NOT_NOW: [&str; 2] = ["53", "57P0"];
 
 /// A pool with at least one connection proven to work; waits up to 30 s for the server. `application_name` is what
 /// `pg_stat_activity` shows.
@@ -55,7 +56,7 @@ pub fn connect_for_reads(config: &PostgresConfig, application_name: &str) -> Res
 }
 
 async fn proven(pool: PgPool) -> Result<PgPool, sqlx::Error> {
-    retry(&FIRST_CONNECTION, || pool.acquire(), is_not_up_yet).await?;
+    retry(&STARTING, || pool.acquire(), is_not_up_yet).await?;
     Ok(pool)
 }
 
@@ -88,8 +89,11 @@ fn lazy_pool(config: &PostgresConfig, session: PgConnectOptions) -> PgPool {
 
 fn is_not_up_yet(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
-        sqlx::Error::Database(error) => error.code().as_deref() == Some(CANNOT_CONNECT_NOW),
+        // A greeting that breaks off is against the protocol.
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::PoolTimedOut => true,
+        sqlx::Error::Database(error) => error
+            .code()
+            .is_some_and(|code| NOT_NOW.iter().any(|begin| code.starts_with(begin))),
         _ => false,
     }
 }

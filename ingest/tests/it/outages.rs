@@ -76,6 +76,34 @@ async fn recorded(stack: &Stack, program: &Program) {
     assert_eq!(stack.balance(program.ada.membership).await, 1_000);
 }
 
+#[tokio::test]
+async fn an_ingest_whose_connection_breaks_as_it_starts_starts_all_the_same() {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    let program = stack.program().await;
+    // Programs are read before anybody is served.
+    let mut held = stack.pool().begin().await.unwrap();
+    sqlx::query("LOCK TABLE programs IN ACCESS EXCLUSIVE MODE")
+        .execute(&mut *held)
+        .await
+        .unwrap();
+    let edge = Edge::at(stack.start_ingest());
+    stack
+        .eventually("it waits for programs, and its connection breaks", async || {
+            stack
+                .value::<i64>(
+                    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                     WHERE datname = current_database() AND application_name = 'ingest' AND wait_event_type = 'Lock'",
+                )
+                .await
+                == 1
+        })
+        .await;
+    held.rollback().await.unwrap();
+    edge.ready(&stack).await;
+    edge.click(&program.ada.code, None).await;
+    stack.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn clicks_are_answered_while_postgres_is_down_and_are_all_there_afterwards() {
     let postgres = Arc::new(OwnPostgres::start());
