@@ -124,11 +124,13 @@ pub trait Metric: Sync {
     fn services(&self) -> &[&'static str];
     fn meaning(&self) -> &'static str;
     fn register(&self, registry: &mut Registry);
+    /// Shows a counter without labels from the start: one that appears with its first count was never seen to rise.
+    fn begin(&self);
 }
 
 impl<M, const N: usize> Metric for Family<M, N>
 where
-    M: EncodeMetric + TypedMetric + Send + Sync + fmt::Debug + 'static,
+    M: EncodeMetric + TypedMetric + Clone + Send + Sync + fmt::Debug + 'static,
 {
     fn name(&self) -> &'static str {
         self.name
@@ -159,6 +161,12 @@ where
         // The registry's own: it puts the ending there again, and a full stop behind the meaning.
         let name = self.name.trim_end_matches("_total");
         registry.register(name, self.meaning, Values::clone(&self.values));
+    }
+
+    fn begin(&self) {
+        if N == 0 && matches!(M::TYPE, MetricType::Counter) {
+            self.with([""; N]);
+        }
     }
 }
 
@@ -204,6 +212,8 @@ metrics! {
         "Callers told 500, which means unknown, because no outcome came within ANSWER_WITHIN_MS");
     CLAIMS: Counters<1> = counting("referral_claims_total", ["result"], INGEST,
         "Claims of transaction_ids: won, taken or failed");
+    CLAIMS_HELD_ELSEWHERE: Counters<0> = counting("referral_claims_held_elsewhere_total", [], EDGES,
+        "Claims of transaction_ids that another program holds");
     DIRECTORY_LOOKUPS: Counters<2> = counting("referral_directory_lookups_total", ["what", "result"], INGEST,
         "Look-ups of a link, token or program: a hit was answered from memory, a miss by PostgreSQL");
     DIRECTORY_LIVE: Gauges<0> = showing("referral_directory_live", [], INGEST,

@@ -1,6 +1,5 @@
 //! `transaction_claims`: who was first with a transaction_id, and what still has to be done about it.
 
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use sqlx::{PgConnection, PgExecutor, PgPool};
@@ -9,6 +8,7 @@ use uuid::Uuid;
 use super::error::expect_rows;
 use super::{StorageError, StorageResult};
 use crate::domain::ids::{EventId, ProgramId, SaleId};
+use crate::runtime::metrics::CLAIMS_HELD_ELSEWHERE;
 
 /// A sale about to be claimed.
 #[derive(Debug, Clone)]
@@ -71,19 +71,17 @@ pub struct Conflicts {
     pub program_id: ProgramId,
     /// Who holds their transaction_ids.
     pub held_by: ProgramId,
-    pub claims: i64,
+    pub claims: u64,
 }
 
 impl Conflicts {
-    /// For whoever runs the service: both programs, how many claims, and how many this process has seen in all.
+    /// For whoever runs the service: counted, for the alert, and logged with both programs.
     pub fn report(self) {
-        static SEEN: AtomicI64 = AtomicI64::new(0);
-        let seen = SEEN.fetch_add(self.claims, Ordering::Relaxed) + self.claims;
+        CLAIMS_HELD_ELSEWHERE.with([]).inc_by(self.claims);
         tracing::warn!(
             program_id = self.program_id.get(),
             held_by = self.held_by.get(),
             claims = self.claims,
-            seen,
             "transaction_ids of a program are held by another program"
         );
     }
@@ -113,7 +111,7 @@ pub async fn conflicts(executor: impl PgExecutor<'_>, lost: &[&NewClaim]) -> Sto
         .map(|row| Conflicts {
             program_id: ProgramId::new(row.program_id),
             held_by: ProgramId::new(row.held_by),
-            claims: row.claims,
+            claims: row.claims.unsigned_abs(),
         })
         .collect())
 }

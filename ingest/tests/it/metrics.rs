@@ -82,7 +82,7 @@ impl Watched {
 #[tokio::test]
 async fn services_show_what_they_did() {
     let stack = Stack::without_services(Clock::system()).await;
-    let program = stack.program().await;
+    let (program, other) = (stack.program().await, stack.program().await);
     let ingest = Watched::start(&stack, "ingest").await;
     let worker = Watched::start(&stack, "worker").await;
     let webhooks = Watched::start(&stack, "webhook-consumer").await;
@@ -93,6 +93,13 @@ async fn services_show_what_they_did() {
         let sale = ingest.edge.sale(&program, &sale_of("t1", "user-1")).await;
         assert_eq!(sale.status, status, "{sale:?}");
     }
+    let held_elsewhere = |count: u32| format!("referral_claims_held_elsewhere_total {count}");
+    let none = held_elsewhere(0);
+    for service in [&ingest, &webhooks] {
+        service.shows(&stack, &[&none]).await;
+    }
+    let others = ingest.edge.sale(&other, &sale_of("t1", "user-2")).await;
+    assert_eq!(others.status, StatusCode::CONFLICT, "{others:?}");
     let refund = ingest
         .edge
         .refund(&program, &json!({ "transaction_id": "t1" }))
@@ -108,14 +115,15 @@ async fn services_show_what_they_did() {
             &[
                 "referral_requests_total{route=\"POST /api/v1/track/click\",status=\"200\"} 1",
                 "referral_requests_total{route=\"POST /api/v1/track/sale\",status=\"200\"} 1",
-                "referral_requests_total{route=\"POST /api/v1/track/sale\",status=\"409\"} 1",
-                "referral_request_seconds_count{route=\"POST /api/v1/track/sale\"} 2",
+                "referral_requests_total{route=\"POST /api/v1/track/sale\",status=\"409\"} 2",
+                "referral_request_seconds_count{route=\"POST /api/v1/track/sale\"} 3",
                 "referral_claims_total{result=\"won\"} 1",
-                "referral_claims_total{result=\"taken\"} 1",
+                "referral_claims_total{result=\"taken\"} 2",
+                &held_elsewhere(1),
                 "referral_waiting{noun=\"sales\"} 0.0",
                 "referral_waiting_max{noun=\"sales\"} 2048.0",
                 "referral_directory_live 1.0",
-                "referral_batch_records_sum{batcher=\"claims\"} 2.0",
+                "referral_batch_records_sum{batcher=\"claims\"} 3.0",
             ],
         )
         .await;

@@ -46,7 +46,6 @@ async fn a_transaction_id_that_another_program_holds_is_told_to_the_operator() {
         format!("program_id={}", other.program_id),
         format!("held_by={}", holder.program_id),
         "claims=1".to_owned(),
-        "seen=1".to_owned(),
     ] {
         assert!(
             plain.split_whitespace().any(|word| word == fact),

@@ -18,7 +18,7 @@ use futures::future::{BoxFuture, join_all};
 use sqlx::PgPool;
 use tokio::time::timeout;
 
-use super::{BUILD_INFO, POOL_CONNECTIONS, POOL_CONNECTIONS_MAX, STARTED};
+use super::{ALL, BUILD_INFO, POOL_CONNECTIONS, POOL_CONNECTIONS_MAX, STARTED};
 use crate::runtime;
 use crate::runtime::batch::{Batcher, Bounds};
 use crate::runtime::clock::Clock;
@@ -104,6 +104,8 @@ pub fn serve(
     BUILD_INFO.with([service, version, revision]).set(1.0);
     #[expect(clippy::cast_precision_loss, reason = "seconds need 31 bits")]
     STARTED.with([]).set(clock.now().timestamp() as f64);
+    let of_service = ALL.iter().filter(|metric| metric.services().contains(&service));
+    of_service.for_each(|metric| metric.begin());
     let listener = runtime::http::listen(listen).context("binding the metrics address")?;
     let http = HttpConfig {
         listen,
