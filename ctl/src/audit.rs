@@ -13,7 +13,8 @@ pub struct Done {
     pub program_id: Option<ProgramId>,
     /// `<noun>.<what happened>`.
     pub action: &'static str,
-    pub subject_id: i64,
+    /// `None`: what is no row with a number; its details say which.
+    pub subject_id: Option<i64>,
     /// Never a secret.
     pub details: Value,
 }
@@ -26,7 +27,7 @@ pub async fn append(connection: &mut PgConnection, done: Done) -> StorageResult<
         program_id: done.program_id,
         actor: AuditActor::Operator,
         action: done.action,
-        subject_id: Some(done.subject_id),
+        subject_id: done.subject_id,
         details: done.details,
         address: None,
         request_id: None,

@@ -130,7 +130,7 @@ async fn write_down(
         workspace_id,
         program_id: Some(found.program_id),
         action,
-        subject_id: found.program_id.get(),
+        subject_id: Some(found.program_id.get()),
         details: json!({ "customer_ids": customer_ids }),
     };
     Ok(audit::append(connection, done).await?)

@@ -77,7 +77,7 @@ impl MarkRotation {
             } else {
                 "program_token.marked_for_rotation"
             },
-            subject_id: program_id.get(),
+            subject_id: Some(program_id.get()),
             details: json!({ "rotate_by": rotate_by }),
         };
         audit::append(&mut transaction, done).await?;

@@ -81,7 +81,7 @@ impl Create {
             workspace_id: program.workspace_id,
             program_id: Some(program_id),
             action: "referral_link.created",
-            subject_id: link_id.get(),
+            subject_id: Some(link_id.get()),
             details: json!({ "short_code": code.as_str(), "partner_program_id": membership }),
         };
         audit::append(&mut transaction, done).await?;

@@ -4,11 +4,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use clap::{Args, Subcommand, ValueEnum};
-use common::storage::processor_inbox::{self, KeptEvent};
-use serde_json::Value;
-use sqlx::PgPool;
+use common::domain::ids::ProgramId;
+use common::runtime::clock::Clock;
+use common::storage::processor_inbox::{self, ClosedEvent, KeptEvent};
+use common::storage::program_settings;
+use serde_json::{Value, json};
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
+use crate::audit::{self, Done};
 use crate::output;
 
 /// Of a reason in a list.
@@ -30,6 +34,8 @@ pub enum ProcessorEvents {
     Show(Show),
     /// Take them up again, after what they missed is there
     Replay(Replay),
+    /// Be done with one that a person has settled outside the service, or that nothing can be made of
+    Close(Close),
 }
 
 /// What became of an event so far.
@@ -50,6 +56,7 @@ pub enum State {
 
 impl State {
     const UNFINISHED: [Self; 4] = [Self::Open, Self::Parked, Self::Review, Self::Stuck];
+    const WAIT_FOR_A_PERSON: [Self; 2] = [Self::Review, Self::Stuck];
 
     const fn as_str(self) -> &'static str {
         match self {
@@ -86,6 +93,12 @@ pub struct Show {
 }
 
 #[derive(Debug, Args)]
+pub struct Close {
+    /// As the list shows it; in state review or stuck
+    id: Uuid,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = ABOUT)]
 pub struct Replay {
     /// One event, as the list shows it
@@ -102,6 +115,7 @@ impl ProcessorEvents {
             Self::List(list) => list.run(pool).await?,
             Self::Show(show) => show.run(pool).await?,
             Self::Replay(replay) => return replay.run(pool).await,
+            Self::Close(close) => close.run(pool).await?,
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -222,5 +236,43 @@ impl Replay {
         } else {
             ExitCode::FAILURE
         })
+    }
+}
+
+impl Close {
+    async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        let states = State::WAIT_FOR_A_PERSON.map(State::as_str);
+        let mut transaction = pool.begin().await?;
+        let closed = processor_inbox::close(&mut transaction, self.id, &states)
+            .await?
+            .with_context(|| format!("there is no processor event {} in state review or stuck", self.id))?;
+        self.write_down(&mut transaction, closed).await?;
+        transaction.commit().await?;
+        output::lines([format!("{}: done", self.id)]);
+        Ok(())
+    }
+
+    /// One that was no program's is in nobody's audit log.
+    async fn write_down(&self, connection: &mut PgConnection, closed: ClosedEvent) -> anyhow::Result<()> {
+        let Some(program_id) = closed.program_id.map(ProgramId::new) else {
+            return Ok(());
+        };
+        let program = program_settings::find_one(connection, program_id)
+            .await?
+            .with_context(|| format!("there is no program {program_id}"))?;
+        let done = Done {
+            at: Clock::system().now(),
+            workspace_id: program.workspace_id,
+            program_id: Some(program_id),
+            action: "processor_event.closed",
+            subject_id: None,
+            details: json!({
+                "event_id": self.id,
+                "processor_event_id": closed.processor_event_id,
+                "kind": closed.kind,
+                "state": closed.state,
+            }),
+        };
+        Ok(audit::append(connection, done).await?)
     }
 }

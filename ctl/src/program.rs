@@ -88,7 +88,7 @@ impl Create {
             workspace_id,
             program_id: Some(program_id),
             action: "program.created",
-            subject_id: program_id.get(),
+            subject_id: Some(program_id.get()),
             details: json!({ "name": settings.name, "slug": settings.slug.as_str() }),
         };
         audit::append(&mut transaction, done).await?;

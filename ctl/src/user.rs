@@ -103,7 +103,7 @@ impl Create {
                 workspace_id,
                 program_id: None,
                 action: "user.created",
-                subject_id: user_id.get(),
+                subject_id: Some(user_id.get()),
                 details: json!({ "role": role.as_str() }),
             };
             audit::append(&mut transaction, done).await?;
@@ -169,7 +169,7 @@ impl Who {
                 } else {
                     "user.restored"
                 },
-                subject_id: user.user_id.get(),
+                subject_id: Some(user.user_id.get()),
                 details: json!({}),
             };
             audit::append(&mut transaction, done).await?;

@@ -25,6 +25,15 @@ pub struct KeptEvent {
     pub relay_after: Option<DateTime<Utc>>,
 }
 
+/// What was known of an event when it was closed.
+#[derive(Debug, Clone)]
+pub struct ClosedEvent {
+    pub program_id: Option<i64>,
+    pub processor_event_id: String,
+    pub kind: String,
+    pub state: String,
+}
+
 /// The oldest events in one of these states, of one program or of all.
 pub async fn list(
     connection: &mut PgConnection,
@@ -94,4 +103,26 @@ pub async fn replay(connection: &mut PgConnection, event_id: Uuid) -> StorageRes
     .execute(connection)
     .await?;
     Ok(replayed.rows_affected() > 0)
+}
+
+/// What a person settled, or gave up, outside the service: nothing more is done about it, and its payload goes.
+///
+/// `None`: it is not there, or in none of these states.
+pub async fn close(
+    connection: &mut PgConnection,
+    event_id: Uuid,
+    states: &[&str],
+) -> StorageResult<Option<ClosedEvent>> {
+    Ok(sqlx::query_as!(
+        ClosedEvent,
+        r#"UPDATE processor_events e
+           SET state = 'done', sale_pending = false, payment_pending = false, waits_for = NULL, relay_after = NULL, payload = NULL
+           FROM (SELECT event_id, state FROM processor_events WHERE event_id = $1 FOR UPDATE) was
+           WHERE e.event_id = was.event_id AND was.state = ANY($2)
+           RETURNING e.program_id, e.processor_event_id, e.kind, was.state AS "state!""#,
+        event_id,
+        states as &[&str],
+    )
+    .fetch_optional(connection)
+    .await?)
 }

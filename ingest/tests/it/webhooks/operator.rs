@@ -82,6 +82,58 @@ async fn all_in_one_state_are_replayed_at_once() {
 }
 
 #[tokio::test]
+async fn what_waits_for_a_person_is_closed_by_one_and_stands_in_the_audit_log() {
+    let shop = Shop::open().await;
+    let program = shop.program().await;
+    let unreadable = stuck(&shop, &program).await;
+    let mut reinstated = payment(&shop, "2").disputed(4900);
+    reinstated["type"] = json!("charge.dispute.funds_reinstated");
+    shop.report(&program, &reinstated).await;
+    // Of a sale nobody knows: it waits for that.
+    shop.report(&program, &payment(&shop, "3").charge_refunded(1000))
+        .await;
+    shop.settled().await;
+    let only = async |state: &str| {
+        let listed = succeeds(&shop.stack, &["processor-events", "list", "--state", state]).await;
+        assert_eq!(listed.out.lines().count(), 1, "{listed:?}");
+        listed.out.split_whitespace().next().unwrap().to_owned()
+    };
+    let (to_be_reviewed, parked) = (only("review").await, only("parked").await);
+    for id in [&unreadable, &to_be_reviewed] {
+        succeeds(&shop.stack, &["processor-events", "close", id]).await;
+        let again = ctl(&shop.stack, &["processor-events", "close", id]).await;
+        assert!(
+            !again.ok && again.err.contains("in state review or stuck"),
+            "{again:?}"
+        );
+    }
+    let waits = ctl(&shop.stack, &["processor-events", "close", &parked]).await;
+    assert!(!waits.ok, "{waits:?}");
+    // It comes again, as the processor pleases.
+    shop.report(&program, &reinstated).await;
+    shop.settled().await;
+    let reason = "disputed money was reinstated".to_owned();
+    assert_eq!(
+        shop.event("evt_disputed_2").await,
+        ("done".to_owned(), Some(reason))
+    );
+    assert_eq!(shop.event("evt_checkout_1").await.0, "done");
+    assert_eq!(shop.event("evt_refunded_1000_3").await.0, "parked");
+    let payloads = "SELECT count(payload) FROM processor_events WHERE state = 'done'";
+    assert_eq!(shop.stack.value::<i64>(payloads).await, 0, "personal data goes");
+    let told: String = shop
+        .stack
+        .value(
+            "SELECT string_agg(details->>'state' || ' ' || (details->>'processor_event_id'), ', ' ORDER BY id)
+             FROM audit_log WHERE action = 'processor_event.closed' AND actor = 'operator'",
+        )
+        .await;
+    assert_eq!(told, "stuck evt_checkout_1, review evt_disputed_2");
+    shop.stack.verify().await;
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
 async fn verify_finds_payments_that_do_not_agree_with_the_books() {
     let shop = Shop::open().await;
     let program = shop.program().await;
