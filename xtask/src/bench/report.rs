@@ -1,5 +1,6 @@
 //! Figures, what they are held against, and whether they are good enough: as a table, and as `target/bench/report.json`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -100,6 +101,9 @@ impl Row {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Report {
     pub(super) rows: Vec<Row>,
+    /// What each round of this run said, of rows that are added round by round.
+    #[serde(skip)]
+    rounds: BTreeMap<String, Vec<f64>>,
 }
 
 impl Report {
@@ -109,6 +113,14 @@ impl Report {
             Some(known) => *known = row,
             None => self.rows.push(row),
         }
+    }
+
+    /// One round's figure: the row has the median of those so far.
+    pub(super) fn add_round(&mut self, name: String, value: f64, unit: &str) {
+        let values = self.rounds.entry(name.clone()).or_default();
+        values.push(value);
+        let value = median(values);
+        self.add(Row::of(name, value, unit));
     }
 
     /// What earlier runs of other scenarios have written stays.
@@ -242,6 +254,16 @@ mod tests {
             (row.ratio, row.ceiling, row.met),
             (Some(2.0), Some(10.0), Some(true))
         );
+    }
+
+    #[test]
+    fn of_several_rounds_the_median_stands() {
+        let mut report = report();
+        for value in [70.0, 30.0, 50.0] {
+            report.add_round("CPU a click: ingest".to_owned(), value, "µs");
+        }
+        let row = report.rows.last().unwrap();
+        assert_eq!((row.value, report.rows.len()), (50.0, 4));
     }
 
     #[test]

@@ -226,22 +226,18 @@ fn requests_a_commit(measured: &Measured) -> f64 {
     float(measured.outcome.ok()) / float(measured.commits.max(1))
 }
 
-/// What one kind of request takes: CPU time of each process, and how many share a message and a commit.
+/// What one kind of request took in one round: CPU time of each process, and how many shared a message and a commit.
 pub(super) fn add_costs(report: &mut Report, what: &str, measured: &Measured) {
     for (process, micros) in &measured.costs {
-        report.add(Row::of(format!("CPU a {what}: {process}"), *micros, "µs"));
+        report.add_round(format!("CPU a {what}: {process}"), *micros, "µs");
     }
     for (quantile, size) in ["p10", "p50", "p99"]
         .iter()
         .zip(packing(measured).into_iter().flatten())
     {
         let size = u32::try_from(size).unwrap_or(u32::MAX);
-        report.add(Row::of(
-            format!("{what}s a message: {quantile}"),
-            f64::from(size),
-            "",
-        ));
+        report.add_round(format!("{what}s a message: {quantile}"), f64::from(size), "");
     }
     let commit = requests_a_commit(measured);
-    report.add(Row::of(format!("{what}s a commit"), commit, ""));
+    report.add_round(format!("{what}s a commit"), commit, "");
 }

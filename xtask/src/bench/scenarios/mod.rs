@@ -86,7 +86,12 @@ impl Effort {
 pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
     let effort = Effort { quick: options.quick };
     let open = || Place::open(checkout, &effort.size(), interrupt);
-    let path = checkout.target_dir().join("bench/report.json");
+    // Quick figures are not kept among those of whole runs.
+    let path = checkout.target_dir().join(if options.quick {
+        "bench/quick.json"
+    } else {
+        "bench/report.json"
+    });
     let mut report = Report::default();
     let facts = match &options.scenario {
         Some(Scenario::Serve { what }) => return serve(*what, interrupt),
