@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 use clap::{Args, Subcommand};
-use common::domain::ids::WorkspaceId;
+use common::domain::ids::{ProgramId, WorkspaceId};
 use common::domain::program::{Domain, ProgramName, ProgramSettings, ProgramStatus, Slug};
 use common::domain::token::ProgramToken;
 use common::runtime::clock::Clock;
@@ -18,6 +18,8 @@ use crate::output;
 pub enum Program {
     /// Create a program, and print its id and its tracking token, which is shown here only
     Create(Create),
+    /// End a program for good: its key and links stop working at once, its books stay, what is owed is still owed
+    Archive(Archive),
 }
 
 const EXAMPLES: &str = "\
@@ -45,10 +47,17 @@ pub struct Create {
     live: bool,
 }
 
+#[derive(Debug, Args)]
+pub struct Archive {
+    #[arg(long, value_name = "ID")]
+    program_id: i64,
+}
+
 impl Program {
     pub async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
         match self {
             Self::Create(create) => create.run(pool).await,
+            Self::Archive(archive) => archive.run(pool).await,
         }
     }
 }
@@ -98,6 +107,37 @@ impl Create {
             ("slug", settings.slug.to_string()),
             ("status", new.status.as_str().to_owned()),
             ("api_token", token.expose().to_owned()),
+        ]);
+        Ok(())
+    }
+}
+
+impl Archive {
+    async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        let program_id = ProgramId::new(self.program_id);
+        let now = Clock::system().now();
+        let mut transaction = pool.begin().await?;
+        let program = program_settings::find_one(&mut transaction, program_id)
+            .await?
+            .with_context(|| format!("there is no program {program_id}"))?;
+        ensure!(
+            program.status != ProgramStatus::Archived,
+            "program {program_id} is archived"
+        );
+        program_settings::archive(&mut transaction, program_id, now).await?;
+        let done = Done {
+            at: now,
+            workspace_id: program.workspace_id,
+            program_id: Some(program_id),
+            action: "program.archived",
+            subject_id: Some(program_id.get()),
+            details: json!({}),
+        };
+        audit::append(&mut transaction, done).await?;
+        transaction.commit().await?;
+        output::facts([
+            ("program_id", program_id.to_string()),
+            ("status", ProgramStatus::Archived.as_str().to_owned()),
         ]);
         Ok(())
     }

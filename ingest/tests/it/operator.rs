@@ -217,6 +217,45 @@ async fn somebody_suspended_is_out_at_once_until_they_are_restored() {
 }
 
 #[tokio::test]
+async fn a_program_archived_at_the_command_line_takes_nothing_any_more() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let sale = stack.sale(&program, sale_of("t1", "user-1")).await;
+    assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+    let id = program.program_id.to_string();
+    let archive = ["program", "archive", "--program-id", &id];
+    assert_eq!(succeeds(&stack, &archive).await.fact("status"), "archived");
+    stack
+        .eventually("its key is refused", async || {
+            stack.sale(&program, sale_of("t1", "user-1")).await.status == StatusCode::UNAUTHORIZED
+        })
+        .await;
+    stack
+        .eventually("its links are off", async || {
+            stack.click_with(&program.ada.code, json!({})).await.status == StatusCode::GONE
+        })
+        .await;
+    assert_eq!(
+        stack.balance(program.ada.membership).await,
+        1_000,
+        "the books stay"
+    );
+    fails(&stack, &archive, "is archived").await;
+    fails(
+        &stack,
+        &["program", "archive", "--program-id", "999"],
+        "there is no program 999",
+    )
+    .await;
+    let told: String = stack
+        .value("SELECT string_agg(actor || ' ' || action || ' ' || subject_id, ', ') FROM audit_log")
+        .await;
+    assert_eq!(told, format!("operator program.archived {id}"));
+    stack.stop().await;
+}
+
+#[tokio::test]
 async fn a_program_and_a_link_made_at_the_command_line_take_clicks_and_sales() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;
