@@ -49,6 +49,7 @@ pub struct Create {
 
 #[derive(Debug, Args)]
 pub struct Archive {
+    /// Which one
     #[arg(long, value_name = "ID")]
     program_id: i64,
 }
