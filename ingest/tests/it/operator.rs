@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use common::messages::envelope;
 use common::messages::subject::Subject;
-use common::testing::from_environment;
+use common::testing::{TestDatabase, from_environment};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -214,6 +214,22 @@ async fn somebody_suspended_is_out_at_once_until_they_are_restored() {
     )
     .await;
     stack.stop().await;
+}
+
+#[tokio::test]
+async fn what_the_runbook_asks_the_database_is_answered() {
+    let database = TestDatabase::create().await;
+    let questions: Vec<&'static str> = include_str!("../../../docs/runbook.md")
+        .split("```sql\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap())
+        .collect();
+    assert!(questions.len() > 2, "{questions:?}");
+    for question in questions {
+        let answered = sqlx::query(question).fetch_all(&database.pool).await;
+        assert!(answered.is_ok(), "{question}: {answered:?}");
+    }
+    database.drop().await;
 }
 
 #[tokio::test]
