@@ -1,6 +1,6 @@
 //! `ctl customer`: what is stored about one customer, for when they ask.
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use clap::{ArgGroup, Args, Subcommand};
 use common::domain::click_id::ClickId;
 use common::domain::email::EmailHasher;
@@ -9,12 +9,11 @@ use common::domain::lead::EmailHash;
 use common::runtime::clock::Clock;
 use common::runtime::config::KeysConfig;
 use common::storage::personal_data::{self, Found, Stated};
-use common::storage::program_settings;
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
 
 use crate::audit::{self, Done};
-use crate::output;
+use crate::{output, program};
 
 #[derive(Debug, Subcommand)]
 pub enum Customer {
@@ -90,9 +89,7 @@ impl Named {
             "a name must not be empty"
         );
         let program_id = ProgramId::new(self.program_id);
-        let program = program_settings::find_one(&mut *connection, program_id)
-            .await?
-            .with_context(|| format!("there is no program {program_id}"))?;
+        let program = program::find(&mut *connection, program_id).await?;
         let click_id = self.click_id.as_deref().and_then(ClickId::parse);
         let decoded: Vec<i64> = click_id
             .map(|click_id| {

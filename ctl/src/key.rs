@@ -1,6 +1,6 @@
 //! `ctl key`: the tracking tokens of programs.
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::{Args, Subcommand};
 use common::domain::ids::ProgramId;
@@ -11,7 +11,7 @@ use serde_json::json;
 use sqlx::PgPool;
 
 use crate::audit::{self, Done};
-use crate::output;
+use crate::{output, program};
 
 #[derive(Debug, Subcommand)]
 pub enum Key {
@@ -59,9 +59,7 @@ impl MarkRotation {
         }
         let program_id = ProgramId::new(self.program_id);
         let mut transaction = pool.begin().await?;
-        let program = program_settings::find_one(&mut transaction, program_id)
-            .await?
-            .with_context(|| format!("there is no program {program_id}"))?;
+        let program = program::find(&mut transaction, program_id).await?;
         ensure!(
             !self.clear || program.rotation.is_some(),
             "the key of program {program_id} is not marked"

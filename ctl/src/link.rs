@@ -1,20 +1,19 @@
 //! `ctl link`: a partner's link to a program, and what it needs to earn.
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use common::domain::account::EmailAddress;
 use common::domain::ids::{PartnerId, PartnerProgramId, ProgramId};
 use common::domain::partner::{MembershipStatus, PartnerName, ShortCode};
-use common::domain::program::ProgramStatus;
 use common::runtime::clock::Clock;
+use common::storage::links;
 use common::storage::partners::{self, NewMembership, NewPartner};
-use common::storage::{links, program_settings};
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
 
 use crate::audit::{self, Done};
-use crate::output;
+use crate::{output, program};
 
 #[derive(Debug, Subcommand)]
 pub enum Link {
@@ -58,13 +57,7 @@ impl Create {
         let program_id = ProgramId::new(self.program_id);
         let now = Clock::system().now();
         let mut transaction = pool.begin().await?;
-        let program = program_settings::find_one(&mut transaction, program_id)
-            .await?
-            .with_context(|| format!("there is no program {program_id}"))?;
-        ensure!(
-            program.status != ProgramStatus::Archived,
-            "program {program_id} is archived"
-        );
+        let program = program::find_unarchived(&mut transaction, program_id).await?;
         let new = NewPartner {
             program_id,
             name: &self.partner,

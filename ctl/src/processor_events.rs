@@ -7,13 +7,12 @@ use clap::{Args, Subcommand, ValueEnum};
 use common::domain::ids::ProgramId;
 use common::runtime::clock::Clock;
 use common::storage::processor_inbox::{self, ClosedEvent, KeptEvent};
-use common::storage::program_settings;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::audit::{self, Done};
-use crate::output;
+use crate::{output, program};
 
 /// Of a reason in a list.
 const SHOWN_CHARACTERS: usize = 160;
@@ -257,9 +256,7 @@ impl Close {
         let Some(program_id) = closed.program_id.map(ProgramId::new) else {
             return Ok(());
         };
-        let program = program_settings::find_one(connection, program_id)
-            .await?
-            .with_context(|| format!("there is no program {program_id}"))?;
+        let program = program::find(connection, program_id).await?;
         let done = Done {
             at: Clock::system().now(),
             workspace_id: program.workspace_id,

@@ -6,10 +6,10 @@ use common::domain::ids::{ProgramId, WorkspaceId};
 use common::domain::program::{Domain, ProgramName, ProgramSettings, ProgramStatus, Slug};
 use common::domain::token::ProgramToken;
 use common::runtime::clock::Clock;
-use common::storage::program_settings::{self, NewProgram};
+use common::storage::program_settings::{self, NewProgram, StoredProgram};
 use common::storage::workspaces;
 use serde_json::json;
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 
 use crate::audit::{self, Done};
 use crate::output;
@@ -61,6 +61,26 @@ impl Program {
             Self::Archive(archive) => archive.run(pool).await,
         }
     }
+}
+
+/// The program that is meant by an id.
+pub async fn find(connection: &mut PgConnection, program_id: ProgramId) -> anyhow::Result<StoredProgram> {
+    program_settings::find_one(connection, program_id)
+        .await?
+        .with_context(|| format!("there is no program {program_id}"))
+}
+
+/// The same for what an archived program takes no more.
+pub async fn find_unarchived(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> anyhow::Result<StoredProgram> {
+    let program = find(connection, program_id).await?;
+    ensure!(
+        program.status != ProgramStatus::Archived,
+        "program {program_id} is archived"
+    );
+    Ok(program)
 }
 
 impl Create {
@@ -118,13 +138,7 @@ impl Archive {
         let program_id = ProgramId::new(self.program_id);
         let now = Clock::system().now();
         let mut transaction = pool.begin().await?;
-        let program = program_settings::find_one(&mut transaction, program_id)
-            .await?
-            .with_context(|| format!("there is no program {program_id}"))?;
-        ensure!(
-            program.status != ProgramStatus::Archived,
-            "program {program_id} is archived"
-        );
+        let program = find_unarchived(&mut transaction, program_id).await?;
         program_settings::archive(&mut transaction, program_id, now).await?;
         let done = Done {
             at: now,
