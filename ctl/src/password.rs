@@ -6,8 +6,8 @@ use anyhow::{Context, anyhow, ensure};
 use common::domain::account::Password;
 use console::Term;
 
-/// Asked for without echo at a terminal, and read as one line otherwise.
-pub fn read() -> anyhow::Result<Password> {
+/// Asked for without echo at a terminal, and read as one line otherwise. `personal`: what its owner is called.
+pub fn read(personal: &[&str]) -> anyhow::Result<Password> {
     let text = if stdin().is_terminal() {
         ask()?
     } else {
@@ -18,7 +18,7 @@ pub fn read() -> anyhow::Result<Password> {
             .context("reading the password from standard input")?;
         line.trim_end_matches(['\r', '\n']).to_owned()
     };
-    Password::choose(text).map_err(|error| anyhow!("the password {error}"))
+    Password::choose(text, personal).map_err(|error| anyhow!("the password {error}"))
 }
 
 fn ask() -> anyhow::Result<String> {

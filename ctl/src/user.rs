@@ -82,7 +82,7 @@ impl Create {
         let password = if self.generate_password {
             Password::generate(rand::random())
         } else {
-            password::read()?
+            password::read(&[self.name.as_str(), self.email.as_str()])?
         };
         let password_hash = PasswordHash::of(&password, rand::random())?;
         let new = NewUser {

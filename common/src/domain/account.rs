@@ -4,6 +4,7 @@ use std::fmt;
 
 use argon2::password_hash::phc::PasswordHash as Phc;
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
+use zxcvbn::{Score, zxcvbn};
 
 use super::text::{Text, TextError};
 
@@ -47,19 +48,28 @@ impl fmt::Debug for EmailAddress {
 pub struct Password(String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must have 10 to 128 characters")]
-pub struct PasswordError;
+pub enum PasswordError {
+    #[error("must have 10 to 128 characters")]
+    Length,
+    #[error("is too easy to guess: take several words that have nothing to do with each other")]
+    Guessable,
+}
 
 impl Password {
     const LENGTH: std::ops::RangeInclusive<usize> = 10..=128;
 
-    /// For a new password. Length is the one rule that helps; characters of a kind do not.
-    pub fn choose(text: String) -> Result<Self, PasswordError> {
-        if Self::LENGTH.contains(&text.chars().count()) {
-            Ok(Self(text))
-        } else {
-            Err(PasswordError)
+    /// For a new password: long, and not one of those that are tried first. Which characters it is made of is no rule.
+    ///
+    /// `personal` is what an attacker knows of its owner, such as name and address: it makes no password strong.
+    pub fn choose(text: String, personal: &[&str]) -> Result<Self, PasswordError> {
+        if !Self::LENGTH.contains(&text.chars().count()) {
+            return Err(PasswordError::Length);
         }
+        // Lists of common passwords, names and words are part of the crate. `Three` is 10^8 guesses and more.
+        if zxcvbn(&text, personal).score() < Score::Three {
+            return Err(PasswordError::Guessable);
+        }
+        Ok(Self(text))
     }
 
     /// For comparing with the one that was chosen, whatever the rules are now. `None` beyond what can ever have been one:
@@ -190,10 +200,31 @@ mod tests {
     }
 
     #[test]
-    fn passwords_are_judged_by_length_alone() {
-        assert!(Password::choose("x".repeat(9)).is_err());
-        assert!(Password::choose("ä".repeat(10)).is_ok());
-        assert!(Password::choose("x".repeat(129)).is_err());
+    fn a_new_password_is_long_and_hard_to_guess() {
+        let choose = |text: &str| Password::choose(text.to_owned(), &["Olive Oyl", "olive@shop.example"]).err();
+        let words = "kettle ambush violin";
+        assert_eq!(choose("kQ7#vX2!p"), Some(PasswordError::Length));
+        assert_eq!(choose("ключ-чайник-скрипка"), None);
+        assert_eq!(choose(words), None);
+        assert_eq!(choose(&words.repeat(7)), Some(PasswordError::Length));
+        for guessable in [
+            "1234567890",
+            "password123",
+            "P@ssw0rd123",
+            "qwertyuiop",
+            "aaaaaaaaaaaaaaaa",
+            "abcdefghijkl",
+            "iloveyou2024",
+            "Summer2026!",
+            "olive@shop.example",
+            "OliveOyl2026",
+        ] {
+            assert_eq!(choose(guessable), Some(PasswordError::Guessable), "{guessable}");
+        }
+    }
+
+    #[test]
+    fn a_password_that_was_chosen_under_other_rules_still_opens_its_account() {
         assert!(Password::claim("x".repeat(129)).is_none());
         assert!(Password::claim("short".to_owned()).is_some());
     }
@@ -203,7 +234,7 @@ mod tests {
         let counting: [u8; 24] = std::array::from_fn(|at| u8::try_from(at).unwrap());
         let password = Password::generate(counting);
         assert_eq!(password.expose(), "abcdefghijkmnpqrstuvwxyz");
-        assert!(Password::choose(password.expose().to_owned()).is_ok());
+        assert!(Password::choose(password.expose().to_owned(), &[]).is_ok());
         assert_ne!(
             Password::generate([31; 24]).expose(),
             Password::generate([30; 24]).expose()

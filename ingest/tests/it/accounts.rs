@@ -187,6 +187,14 @@ async fn a_new_password_needs_the_old_one_and_ends_every_other_session() {
         "password must have 10 to 128 characters",
         "short",
     );
+    for easy in ["password1234", "owner@acme.example"] {
+        refused(
+            &change(PASSWORD, easy, easy).await,
+            400,
+            "password is too easy to guess: take several words that have nothing to do with each other",
+            easy,
+        );
+    }
     let changed = change(PASSWORD, "a new one entirely", "a new one entirely").await;
     assert_eq!(changed.status, StatusCode::OK);
     for ended in [&workspace.owner.token, &other.token] {

@@ -198,6 +198,11 @@ async fn an_invitation_says_what_is_wrong_with_it() {
     for (name, password, message) in [
         ("", PASSWORD, "name is required"),
         ("Max", "short", "password must have 10 to 128 characters"),
+        (
+            "Max",
+            "qwertyuiop12",
+            "password is too easy to guess: take several words that have nothing to do with each other",
+        ),
     ] {
         refused(
             &accept(&stack, &token, name, password).await,

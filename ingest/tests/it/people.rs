@@ -28,7 +28,7 @@ pub struct Workspace {
 
 /// The hash of [`PASSWORD`], made once: it is made to be slow.
 static HASH: std::sync::LazyLock<PasswordHash> = std::sync::LazyLock::new(|| {
-    PasswordHash::of(&Password::choose(PASSWORD.to_owned()).unwrap(), [9; 16]).unwrap()
+    PasswordHash::of(&Password::claim(PASSWORD.to_owned()).unwrap(), [9; 16]).unwrap()
 });
 
 /// The platform envelope, exactly.

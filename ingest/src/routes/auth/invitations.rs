@@ -138,10 +138,12 @@ pub async fn accept(
     let account = users::find_by_email(&mut *app.management.acquire().await?, &invitation.email).await?;
     let guest = match account {
         Some(user) => Guest::Known(known(&app, user, password, invitation.purpose.user_kind()).await?),
-        None => Guest::New {
-            name: request.name.required_text("name", "name is required")?,
-            password_hash: chosen(&app, password).await?,
-        },
+        None => {
+            let name: PersonName = request.name.required_text("name", "name is required")?;
+            let personal = [name.as_str(), invitation.email.as_str()];
+            let password_hash = chosen(&app, password, &personal).await?;
+            Guest::New { name, password_hash }
+        }
     };
     let mut transaction = app.management.begin().await?;
     if !invitations::accept(&mut transaction, invitation.invitation_id, app.clock.now()).await? {
@@ -196,8 +198,8 @@ async fn known(app: &App, user: User, password: String, kind: UserKind) -> Resul
     Ok(user)
 }
 
-async fn chosen(app: &App, password: String) -> Result<PasswordHash, ApiError> {
-    let password = Password::choose(password).map_err(|error| refused("password", &error.to_string()))?;
+async fn chosen(app: &App, password: String, personal: &[&str]) -> Result<PasswordHash, ApiError> {
+    let password = Password::choose(password, personal).map_err(|error| refused("password", &error.to_string()))?;
     app.passwords.hash(password, App::random()).await
 }
 

@@ -66,7 +66,6 @@ pub async fn change(
     if new != again {
         return Err(ApiError::bad_request("Passwords do not match"));
     }
-    let new = Password::choose(new).map_err(|error| refused("password", &error.to_string()))?;
     let current = Password::claim(current).ok_or_else(wrong)?;
     let user_id = signed_in.user.user_id;
     // Guesses count here as they do at the door: a stolen session must not find out the password.
@@ -74,6 +73,8 @@ pub async fn change(
     let user = users::find(&mut *app.management.acquire().await?, user_id)
         .await?
         .ok_or_else(wrong)?;
+    let new = Password::choose(new, &[&user.name, &user.email])
+        .map_err(|error| refused("password", &error.to_string()))?;
     if !app
         .passwords
         .matches(current, Some(user.password_hash.clone()))
