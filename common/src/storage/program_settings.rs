@@ -96,6 +96,20 @@ pub async fn find_one(
 }
 
 /// What became of an update.
+/// A program, locked for a change: of two that read, change and write, the second sees what the first wrote.
+pub async fn lock(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> StorageResult<Option<StoredProgram>> {
+    sqlx::query!(
+        "SELECT id FROM programs WHERE id = $1 FOR NO KEY UPDATE",
+        program_id.get()
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    find_one(connection, program_id).await
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Updated {
     Done,
