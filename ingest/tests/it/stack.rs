@@ -11,6 +11,7 @@ use common::domain::attribution::AttributionModel;
 use common::domain::commission::{CommissionType, Rate};
 use common::domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use common::domain::money::BasisPoints;
+use common::domain::name::Name;
 use common::domain::partner::{MembershipStatus, ShortCode};
 use common::domain::program::{ProgramSettings, ProgramStatus, Slug};
 use common::domain::text::Text;
@@ -296,7 +297,7 @@ impl Stack {
         let mut transaction = self.pool().begin().await.unwrap();
         let token = ProgramToken::generate(rand::random());
         let workspace_id = workspaces::create(&mut transaction, "Workspace").await.unwrap();
-        let name = Text::parse("Program").unwrap();
+        let name = Name::parse("Program").unwrap();
         let slug = Slug::of_name(name.as_str(), rand::random());
         let settings = ProgramSettings {
             attribution_model: model,
@@ -444,7 +445,7 @@ async fn partner_on(connection: &mut PgConnection, program_id: ProgramId, name: 
     let code = format!("{name}-{program_id}");
     let partner = NewPartner {
         program_id,
-        name: &Text::parse(name).unwrap(),
+        name: &Name::parse(name).unwrap(),
         email: None,
         created_at: long_ago(),
     };

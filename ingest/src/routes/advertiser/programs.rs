@@ -130,7 +130,7 @@ pub async fn add(
         .name
         .take()
         .unwrap_or_default()
-        .required_text("name", "name is required")?;
+        .required_name("name", "name is required")?;
     let slug = Slug::of_name(name.as_str(), u32::from_ne_bytes(App::random()));
     let settings = changes.apply(ProgramSettings::new(name, slug))?;
     let token = ProgramToken::generate(App::random());

@@ -139,7 +139,7 @@ pub async fn accept(
     let guest = match account {
         Some(user) => Guest::Known(known(&app, user, password, invitation.purpose.user_kind()).await?),
         None => Guest::New {
-            name: request.name.required_text("name", "name is required")?,
+            name: request.name.required_name("name", "name is required")?,
             password_hash: chosen(&app, password).await?,
         },
     };
