@@ -14,7 +14,6 @@ use common::domain::money::BasisPoints;
 use common::domain::name::Name;
 use common::domain::partner::{MembershipStatus, ShortCode};
 use common::domain::program::{ProgramSettings, ProgramStatus, Slug};
-use common::domain::text::Text;
 use common::domain::token::ProgramToken;
 use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
@@ -155,6 +154,8 @@ impl Stack {
             ("LEAD_LIMIT", "1000000".to_owned()),
             ("SALE_REFUND_LIMIT", "1000000".to_owned()),
             ("SIGN_IN_LIMIT", "1000000".to_owned()),
+            ("MANAGEMENT_LIMIT", "1000000".to_owned()),
+            ("UNKNOWN_TOKEN_LIMIT", "1000000".to_owned()),
             ("TRUSTED_PROXIES", "127.0.0.0/8".to_owned()),
         ];
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
