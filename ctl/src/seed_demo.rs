@@ -16,8 +16,8 @@ use common::domain::ids::{PartnerId, PartnerProgramId, ProgramId, WorkspaceId};
 use common::domain::money::Currency;
 use common::domain::partner::{MembershipStatus, PartnerName, ShortCode};
 use common::domain::permission::Role;
-use common::domain::program::{Domain, ProgramSettings, ProgramStatus, Slug};
-use common::domain::text::{ProductId, Text};
+use common::domain::program::{Domain, ProgramName, ProgramSettings, ProgramStatus, Slug};
+use common::domain::text::ProductId;
 use common::domain::token::ProgramToken;
 use common::runtime::clock::Clock;
 use common::storage::partners::{self, NewMembership, NewPartner};
@@ -88,7 +88,7 @@ impl SeedDemo {
     async fn create(&self, connection: &mut PgConnection, token: &ProgramToken) -> anyhow::Result<Demo> {
         let since = Clock::system().now() - TimeDelta::days(i64::from(self.days));
         let workspace_id = workspaces::create(connection, "Demo workspace").await?;
-        let name = Text::parse("Demo program")?;
+        let name = ProgramName::parse("Demo program")?;
         let slug = Slug::of_name(name.as_str(), rand::random());
         let settings = ProgramSettings {
             domain: Some(Domain::parse(SITE)?),

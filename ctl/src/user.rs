@@ -2,12 +2,12 @@
 
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
-use common::domain::account::{EmailAddress, Password, PasswordHash, UserKind};
+use common::domain::account::{EmailAddress, Password, PasswordHash, PersonName, UserKind};
 use common::domain::ids::WorkspaceId;
 use common::domain::permission::Role;
-use common::domain::text::Text;
 use common::runtime::clock::Clock;
 use common::storage::users::{self, NewUser};
+use common::storage::workspaces::WorkspaceName;
 use common::storage::{sessions, workspaces};
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
@@ -43,11 +43,11 @@ pub struct Create {
     #[arg(long, value_parser = EmailAddress::parse)]
     email: EmailAddress,
     /// What others know them by
-    #[arg(long, value_parser = Text::<120>::parse)]
-    name: Text<120>,
+    #[arg(long, value_parser = PersonName::parse)]
+    name: PersonName,
     /// Workspace by name; made when there is none called so
-    #[arg(long, value_name = "NAME", value_parser = Text::<120>::parse, conflicts_with = "workspace_id")]
-    workspace: Option<Text<120>>,
+    #[arg(long, value_name = "NAME", value_parser = WorkspaceName::parse, conflicts_with = "workspace_id")]
+    workspace: Option<WorkspaceName>,
     /// Workspace by id
     #[arg(long, value_name = "ID")]
     workspace_id: Option<i64>,

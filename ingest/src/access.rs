@@ -26,6 +26,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use common::domain::account::UserKind;
 use common::domain::ids::{ProgramId, SessionId, UserId, WorkspaceId};
+use common::domain::token::TokenHash;
 use common::storage::audit_log::{self, AuditActor, NewAuditEntry};
 use common::storage::management_keys::{self, UsableKey};
 use common::storage::sessions::{self, SessionKind};
@@ -269,22 +270,46 @@ enum Holder {
 }
 
 async fn holder(app: &App, parts: &Parts) -> Result<Holder, ApiError> {
-    let now = app.clock.now();
-    let session = match Credential::of(&parts.headers) {
-        Credential::Session(token_hash) => token_hash,
+    let token = match Credential::of(&parts.headers) {
+        Credential::Session(token_hash) => Token::Session(token_hash),
         // Without the header, a browser's cookie counts; `same_origin` has looked at where the request comes from.
-        Credential::MissingOrMalformed => session::token_of_cookie(&parts.headers).ok_or(nobody())?.hash(),
-        Credential::Management(key_hash) => {
-            let mut connection = app.management.acquire().await?;
-            let found = management_keys::find_usable(&mut connection, key_hash, now).await?;
-            return found.map(Holder::Key).ok_or(nobody());
+        Credential::MissingOrMalformed => {
+            Token::Session(session::token_of_cookie(&parts.headers).ok_or(nobody())?.hash())
         }
+        Credential::Management(key_hash) => Token::Key(key_hash),
         Credential::Program(_) => return Err(ApiError::Unauthorized(WRONG_KIND)),
         Credential::EmptyToken | Credential::Unusable => return Err(nobody()),
     };
+    let client = parts.extensions.get::<ClientAddress>().copied();
+    app.limits.admit_token(client)?;
+    let Some(holder) = find(app, token).await? else {
+        app.limits.count_unknown_token(client);
+        return Err(nobody());
+    };
+    let who = match &holder {
+        Holder::Session(session) => format!("user:{}", session.user_id),
+        Holder::Key(key) => format!("key:{}", key.key_id),
+    };
+    app.limits.spend_management(&who).await?;
+    Ok(holder)
+}
+
+enum Token {
+    Session(TokenHash),
+    Key(TokenHash),
+}
+
+async fn find(app: &App, token: Token) -> Result<Option<Holder>, ApiError> {
+    let now = app.clock.now();
     let mut connection = app.management.acquire().await?;
-    let found = sessions::find(&mut connection, session, now).await?;
-    found.map(Holder::Session).ok_or(nobody())
+    Ok(match token {
+        Token::Session(hash) => sessions::find(&mut connection, hash, now)
+            .await?
+            .map(Holder::Session),
+        Token::Key(hash) => management_keys::find_usable(&mut connection, hash, now)
+            .await?
+            .map(Holder::Key),
+    })
 }
 
 /// A session of the dashboard's, and of people of one kind if one is named.

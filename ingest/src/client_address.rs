@@ -51,13 +51,11 @@ impl TrustedProxies {
                 by_proxy: false,
             };
         }
-        let values = headers
-            .get_all(FORWARDED_FOR)
-            .iter()
-            .filter_map(|value| value.to_str().ok());
-        let hops: Vec<&str> = values.flat_map(|value| value.split(',')).map(str::trim).collect();
+        // As bytes: a client may write anything, and what our proxies added to its line still counts.
+        let lines = headers.get_all(FORWARDED_FOR).iter().rev();
+        let hops = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
         let mut ip = peer;
-        for hop in hops.into_iter().rev() {
+        for hop in hops {
             let Some(address) = parse(hop) else { break };
             ip = address;
             if !self.trusts(address) {
@@ -69,7 +67,8 @@ impl TrustedProxies {
 }
 
 /// An address with or without a port.
-fn parse(hop: &str) -> Option<IpAddr> {
+fn parse(hop: &[u8]) -> Option<IpAddr> {
+    let hop = str::from_utf8(hop.trim_ascii()).ok()?;
     hop.parse()
         .ok()
         .or_else(|| hop.parse::<SocketAddr>().ok().map(|address| address.ip()))
@@ -89,13 +88,20 @@ pub fn leave_with(request: &mut Request, proxies: &TrustedProxies) {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     fn client(peer: &str, forwarded: &[&str]) -> String {
+        let lines: Vec<&[u8]> = forwarded.iter().map(|line| line.as_bytes()).collect();
+        client_of(peer, &lines)
+    }
+
+    fn client_of(peer: &str, forwarded: &[&[u8]]) -> String {
         let proxies = TrustedProxies::new(&["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()]);
         let mut headers = HeaderMap::new();
         for value in forwarded {
-            headers.append(FORWARDED_FOR, value.parse().unwrap());
+            headers.append(FORWARDED_FOR, HeaderValue::from_bytes(value).unwrap());
         }
         proxies.client(peer.parse().unwrap(), &headers).ip.to_string()
     }
@@ -126,6 +132,22 @@ mod tests {
             "10.0.0.2"
         );
         assert_eq!(client("10.0.0.1", &[]), "10.0.0.1");
+    }
+
+    #[test]
+    fn a_bad_byte_ends_the_search_and_hides_nothing_to_its_right() {
+        for bad in [
+            &b"\xff, 203.0.113.9"[..],
+            b"198.51.100.1\xff,203.0.113.9",
+            b"a\tb,\xc3\x28 ,203.0.113.9",
+        ] {
+            assert_eq!(client_of("10.0.0.1", &[bad]), "203.0.113.9");
+            assert_eq!(client_of("10.0.0.1", &[bad, b"10.0.0.2"]), "203.0.113.9");
+        }
+        assert_eq!(
+            client_of("10.0.0.1", &[b"203.0.113.9, \xff, 10.0.0.2"]),
+            "10.0.0.2"
+        );
     }
 
     #[test]

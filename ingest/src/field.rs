@@ -4,6 +4,7 @@
 //! gives each field its own message; unknown fields are skipped, so nothing a caller invents has an effect.
 
 use chrono::{DateTime, Utc};
+use common::domain::name::{Name, NameError};
 use common::domain::text::{Text, TextError};
 use serde::de::{self, Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -42,6 +43,18 @@ impl Field<String> {
         match self {
             Self::WrongType => Err(ApiError::bad_request(missing)),
             field => field.text(name)?.ok_or_else(|| ApiError::bad_request(missing)),
+        }
+    }
+
+    /// As [`Self::required_text`]; a name of blanks is as good as none.
+    pub fn required_name(self, name: &str, missing: &'static str) -> Result<Name, ApiError> {
+        let missing = || ApiError::bad_request(missing);
+        match self {
+            Self::Absent | Self::WrongType => Err(missing()),
+            Self::Given(text) => Name::parse(&text).map_err(|reason| match reason {
+                NameError::Text(TextError::Empty) => missing(),
+                reason => refused(name, &reason.to_string()),
+            }),
         }
     }
 

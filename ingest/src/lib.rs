@@ -43,7 +43,7 @@ use common::bus::topology::Topology;
 use common::domain::email::EmailHasher;
 use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
-use common::runtime::config::PostgresConfig;
+use common::runtime::config::{HttpConfig, PostgresConfig};
 use common::runtime::health::Probe;
 use common::runtime::lifecycle::Lifecycle;
 use common::runtime::metrics::serve::Sources;
@@ -69,7 +69,11 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     metrics::serve::serve("ingest", &config.service, &app.clock, sources(&app), &lifecycle)?;
     tracing::info!(listen = %listener.local_addr()?, "ingest is ready");
     let router = routes::router(app, &TrustedProxies::new(&config.callers.trusted_proxies));
-    Ok(http::serve(listener, router, &config.service.http, &lifecycle).await?)
+    let http = HttpConfig {
+        behind_https: config.dashboard.public_url.scheme() == "https",
+        ..config.service.http.clone()
+    };
+    Ok(http::serve(listener, router, &http, &lifecycle).await?)
 }
 
 /// What is looked at when somebody looks at the metrics.

@@ -53,6 +53,12 @@ pub struct LimitsConfig {
     /// Attempts to sign in, for each client address. For each account it is a quarter of them.
     #[arg(long, env = "SIGN_IN_LIMIT", default_value_t = 20)]
     pub sign_in_limit: u32,
+    /// Management requests, for each user and each management key.
+    #[arg(long, env = "MANAGEMENT_LIMIT", default_value_t = 1_200)]
+    pub management_limit: u32,
+    /// Sessions, management keys and invitations that do not exist, for each client address at each ingest.
+    #[arg(long, env = "UNKNOWN_TOKEN_LIMIT", default_value_t = 120)]
+    pub unknown_token_limit: u32,
     /// Test chains an hour, for each program.
     #[arg(long, env = "CHAIN_LIMIT", default_value_t = 10)]
     pub chain_limit: u32,
@@ -145,6 +151,8 @@ struct Counters {
     readiness: Counter,
     cli: Counter,
     sign_ins: Counter,
+    management: Counter,
+    unknown_tokens: Counter,
     chains: Counter,
 }
 
@@ -159,6 +167,8 @@ impl Counters {
             readiness: LIMITED.with([Budget::Readiness.name()]),
             cli: LIMITED.with([Budget::Cli.name()]),
             sign_ins: LIMITED.with(["sign_in"]),
+            management: LIMITED.with(["management"]),
+            unknown_tokens: LIMITED.with(["unknown_token"]),
             chains: LIMITED.with(["chain"]),
         }
     }
@@ -225,6 +235,35 @@ impl Limits {
         self.spend(&key, Window::Minute, limit.div_ceil(4), limited).await
     }
 
+    /// Counts a management request of a user or a key: `user:7`, `key:7`.
+    pub async fn spend_management(&self, who: &str) -> Result<(), ApiError> {
+        let key = format!("management:{who}");
+        let limit = self.limits.management_limit;
+        self.spend(&key, Window::Minute, limit, &self.counted.management)
+            .await
+    }
+
+    /// Refuses a client that has sent too many tokens of nobody this minute, before another one is looked up. Counted in this
+    /// process: a good token costs no question to Redis.
+    pub fn admit_token(&self, client: Option<ClientAddress>) -> Result<(), ApiError> {
+        let count = self
+            .minutes
+            .look(&unknown_tokens_of(client), self.clock.now().timestamp());
+        if count.used < u64::from(self.limits.unknown_token_limit) {
+            return Ok(());
+        }
+        self.counted.unknown_tokens.inc();
+        Err(ApiError::RateLimited {
+            retry_after_seconds: count.retry_after_seconds(),
+        })
+    }
+
+    /// Counts a token that was looked up and does not exist.
+    pub fn count_unknown_token(&self, client: Option<ClientAddress>) {
+        self.minutes
+            .count(&unknown_tokens_of(client), self.clock.now().timestamp());
+    }
+
     /// Counts one of something that is limited beside the routes.
     async fn spend(&self, key: &str, window: Window, limit: u32, limited: &Counter) -> Result<(), ApiError> {
         let count = self.count(key, window).await;
@@ -276,6 +315,11 @@ impl Limits {
             );
         }
     }
+}
+
+fn unknown_tokens_of(client: Option<ClientAddress>) -> String {
+    let address = client.map_or_else(|| "unknown".to_owned(), |client| client.subscriber().to_string());
+    format!("unknown_token:ip:{address}")
 }
 
 /// A request that was counted.

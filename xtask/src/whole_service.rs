@@ -104,6 +104,8 @@ pub(crate) fn service_env(
         "CLI_LIMIT",
         "CHAIN_LIMIT",
         "SIGN_IN_LIMIT",
+        "MANAGEMENT_LIMIT",
+        "UNKNOWN_TOKEN_LIMIT",
     ] {
         env.set(limit, "1000000");
     }

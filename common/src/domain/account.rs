@@ -6,12 +6,16 @@ use argon2::password_hash::phc::PasswordHash as Phc;
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
 use zxcvbn::{Score, zxcvbn};
 
+use unicode_normalization::UnicodeNormalization;
+
+use super::name::{Name, is_hidden};
 use super::text::{Text, TextError};
 
 /// What somebody is called.
-pub type PersonName = Text<120>;
+pub type PersonName = Name;
 
-/// An e-mail address as its owner wrote it, trimmed. Whether it exists, only a message to it can tell.
+/// An e-mail address, trimmed and in lower case, so that one address has one spelling: PostgreSQL's `lower` depends on the
+/// database's collation. Whether it exists, only a message to it can tell.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EmailAddress(Text<254>);
 
@@ -23,17 +27,23 @@ impl EmailAddress {
     pub fn parse(text: &str) -> Result<Self, EmailError> {
         let text = text.trim();
         let (local, domain) = text.rsplit_once('@').ok_or(EmailError)?;
-        let plain =
-            |part: &str| !part.is_empty() && !part.chars().any(|c| c.is_whitespace() || c.is_control());
+        let plain = |part: &str| !part.is_empty() && !part.chars().any(|c| c.is_whitespace() || is_hidden(c));
         if !plain(local) || !plain(domain) || domain.starts_with('.') || domain.ends_with('.') {
             return Err(EmailError);
         }
-        Text::parse(text).map(Self).map_err(|_: TextError| EmailError)
+        Text::try_from(folded(text))
+            .map(Self)
+            .map_err(|_: TextError| EmailError)
     }
 
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
+}
+
+/// Character by character: what the lower case of one is does not depend on its neighbours.
+fn folded(text: &str) -> String {
+    text.nfc().flat_map(char::to_lowercase).nfc().collect()
 }
 
 /// Personal: logs show that there is one.
@@ -180,7 +190,14 @@ mod tests {
         }
         assert_eq!(
             EmailAddress::parse(" Ada@Shop.example ").unwrap().as_str(),
-            "Ada@Shop.example"
+            "ada@shop.example"
+        );
+        for same in ["ÄDA@Shop.example", "äda@shop.EXAMPLE", "A\u{308}DA@shop.example"] {
+            assert_eq!(EmailAddress::parse(same).unwrap().as_str(), "äda@shop.example");
+        }
+        assert_eq!(
+            EmailAddress::parse("ΟΣ@a").unwrap(),
+            EmailAddress::parse("οσ@a").unwrap()
         );
         let long = format!("{}@shop.example", "x".repeat(250));
         for bad in [
@@ -193,6 +210,9 @@ mod tests {
             "a@.b",
             "a@b.",
             "a\0@b",
+            "a\u{200B}@b",
+            "a\u{202E}@b",
+            "a@b\u{2060}",
             &long,
         ] {
             assert!(EmailAddress::parse(bad).is_err(), "{bad:?}");

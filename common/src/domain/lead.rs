@@ -33,6 +33,17 @@ pub struct Lead {
     pub event_name: Option<Label>,
 }
 
+impl Lead {
+    /// Whether the caller may hear why a lead of this customer is refused: a backend, or who names the customer's click_id. A key
+    /// alone can be guessed, so a refusal must not say that somebody has it.
+    pub fn may_hear_of(&self, click_id: &str) -> bool {
+        match self.mode {
+            LeadMode::Server { .. } => true,
+            LeadMode::Browser => self.click_id.as_ref().is_some_and(|own| own.as_str() == click_id),
+        }
+    }
+}
+
 /// Whether a program lets the browser's word stand (`lead_auth`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeadAuth {

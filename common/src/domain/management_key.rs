@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 
+use super::name::Name;
 use super::permission::{ProgramScope, Scopes};
-use super::text::Text;
 
-pub type KeyName = Text<120>;
+pub type KeyName = Name;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeySettings {

@@ -22,6 +22,7 @@
 //! - [`readiness`]: how far a program's set-up has come.
 //! - [`days`], [`performance`]: ranges of UTC days, and what they come to for the dashboard.
 //! - [`text`]: strings a caller sends, bounded.
+//! - [`name`]: names people type, without what hides in them.
 //! - [`money`]: cents, basis points, currencies and the one rounding rule.
 //!
 //! A sale walks `attribution` → `commission` → `ledger`; a refund walks `refund` → `ledger`, a payout
@@ -43,6 +44,7 @@ pub mod lead;
 pub mod ledger;
 pub mod management_key;
 pub mod money;
+pub mod name;
 pub mod partner;
 pub mod payment;
 pub mod payout;

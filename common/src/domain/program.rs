@@ -6,9 +6,10 @@ use super::attribution::{AttributionModel, AttributionWindow};
 use super::commission::HoldPeriod;
 use super::lead::LeadAuth;
 use super::money::Currency;
+use super::name::Name;
 use super::text::Text;
 
-pub type ProgramName = Text<120>;
+pub type ProgramName = Name;
 pub type Description = Text<2000>;
 
 /// Everything about a program that its advertiser may set, but for commission policies and credentials.

@@ -141,6 +141,9 @@ pub struct HttpConfig {
     /// Open connections; further ones are answered 503 and closed.
     #[arg(long, env = "MAX_CONNECTIONS", default_value_t = 20_000, value_parser = count())]
     pub max_connections: usize,
+    /// Browsers reach it over HTTPS: no setting of its own, it follows from the public URL where there is one.
+    #[arg(skip)]
+    pub behind_https: bool,
 }
 
 impl HttpConfig {

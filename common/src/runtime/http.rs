@@ -87,6 +87,7 @@ pub async fn serve(
         http,
         router: router.layer(DefaultBodyLimit::max(config.body_limit_bytes)),
         write_timeout: config.write_timeout(),
+        behind_https: config.behind_https,
         lifecycle,
         slots: Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS))),
         turned_away: TurnedAway::new(lifecycle),
@@ -123,6 +124,7 @@ struct Server<'a> {
     http: http1::Builder,
     router: Router,
     write_timeout: Duration,
+    behind_https: bool,
     lifecycle: &'a Lifecycle,
     slots: Arc<Semaphore>,
     turned_away: TurnedAway,
@@ -141,7 +143,14 @@ impl Server<'_> {
     fn serve(&self, stream: TcpStream, peer: SocketAddr, slot: OwnedSemaphorePermit) {
         let stream = Stalled::after(self.write_timeout, nodelay(stream));
         let soft = self.lifecycle.soft().clone();
-        let connection = connection(&self.http, stream, peer, self.router.clone(), soft);
+        let connection = connection(
+            &self.http,
+            stream,
+            peer,
+            self.router.clone(),
+            self.behind_https,
+            soft,
+        );
         let hard = self.lifecycle.hard().clone();
         let held = async move {
             hard.run_until_cancelled_owned(connection).await;
@@ -164,6 +173,7 @@ fn connection(
     stream: Stalled,
     peer: SocketAddr,
     router: Router,
+    behind_https: bool,
     soft: CancellationToken,
 ) -> impl Future<Output = ()> + use<> {
     let leaves = Arc::new(AtomicBool::new(false));
@@ -174,6 +184,7 @@ fn connection(
         let ends = Arc::clone(&ends);
         async move {
             let answer: Result<Response, Infallible> = answer.await.map(unsniffed);
+            let answer = if behind_https { answer.map(secure) } else { answer };
             if ends.load(Ordering::Relaxed) {
                 answer.map(last)
             } else {
@@ -217,6 +228,15 @@ fn unsniffed(mut answer: Response) -> Response {
     answer
 }
 
+/// A browser that has been here over HTTPS comes over nothing else for a year. Subdomains are the operator's own business.
+fn secure(mut answer: Response) -> Response {
+    answer.headers_mut().insert(
+        header::STRICT_TRANSPORT_SECURITY,
+        HeaderValue::from_static("max-age=31536000"),
+    );
+    answer
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,6 +253,7 @@ mod tests {
             write_timeout_ms: 60_000,
             body_limit_bytes: 8,
             max_connections: 16,
+            behind_https: false,
         }
     }
 

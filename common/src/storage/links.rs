@@ -181,19 +181,21 @@ pub enum Updated {
     CodeTaken,
 }
 
-/// `short_code: None` leaves it as it is. The edges are told by a trigger.
+/// What is `None` stays as it is. What the advertiser turns off, the partner does not turn on again. A trigger notifies the
+/// edges.
 pub async fn update(
     connection: &mut PgConnection,
     referral_link_id: ReferralLinkId,
     short_code: Option<&ShortCode>,
-    status: LinkStatus,
+    status: Option<LinkStatus>,
 ) -> StorageResult<Updated> {
     let updated = sqlx::query!(
-        "UPDATE referral_links SET short_code = coalesce($2, short_code), status = $3
+        "UPDATE referral_links SET short_code = coalesce($2, short_code), status = coalesce($3, status),
+             turned_off_by = CASE $3 WHEN 'active' THEN NULL WHEN 'inactive' THEN 'advertiser' ELSE turned_off_by END
          WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM referral_links o WHERE o.short_code = $2 AND o.id <> $1)",
         referral_link_id.get(),
         short_code.map(ShortCode::as_str),
-        status.as_str(),
+        status.map(LinkStatus::as_str),
     )
     .execute(connection)
     .await;

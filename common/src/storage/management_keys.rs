@@ -7,8 +7,8 @@ use super::window::Window;
 use super::{StorageError, StorageResult};
 use crate::domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
 use crate::domain::management_key::{KeySettings, KeyStatus};
+use crate::domain::name::Name;
 use crate::domain::permission::{ProgramScope, Scopes};
-use crate::domain::text::Text;
 use crate::domain::token::{ManagementKey, TokenHash};
 
 /// A key that is good at the moment it was looked up.
@@ -206,7 +206,7 @@ impl TryFrom<KeyRow> for StoredKey {
             key_id: ManagementKeyId::new(row.id),
             workspace_id: WorkspaceId::new(row.workspace_id),
             settings: KeySettings {
-                name: Text::parse(&row.name).map_err(|_| corrupt("name"))?,
+                name: Name::stored(&row.name).map_err(|_| corrupt("name"))?,
                 scopes: stored_scopes(&row.scopes, row.id)?,
                 program_scope: stored_program_scope(row.program_scope),
                 expires_at: row.expires_at,

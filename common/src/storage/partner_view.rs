@@ -120,6 +120,8 @@ pub struct LinkStanding {
     pub workspace_id: WorkspaceId,
     pub program_id: ProgramId,
     pub program_status: ProgramStatus,
+    /// Then only the advertiser turns it on again.
+    pub turned_off_by_advertiser: bool,
 }
 
 /// A partner's own link, locked; `None` when it is nobody's or somebody else's.
@@ -129,9 +131,9 @@ pub async fn lock_link(
     link_id: ReferralLinkId,
 ) -> StorageResult<Option<LinkStanding>> {
     let row = sqlx::query!(
-        "SELECT g.workspace_id, g.id, g.status
+        r#"SELECT g.workspace_id, g.id, g.status, l.turned_off_by = 'advertiser' AS "turned_off_by_advertiser?"
          FROM referral_links l JOIN partners p ON p.id = l.partner_id JOIN programs g ON g.id = l.program_id
-         WHERE l.id = $1 AND p.user_id = $2 FOR UPDATE OF l",
+         WHERE l.id = $1 AND p.user_id = $2 FOR UPDATE OF l"#,
         link_id.get(),
         user_id.get(),
     )
@@ -143,6 +145,7 @@ pub async fn lock_link(
             program_id: ProgramId::new(row.id),
             program_status: ProgramStatus::parse(&row.status)
                 .ok_or_else(|| StorageError::corrupt("programs", "status", row.id))?,
+            turned_off_by_advertiser: row.turned_off_by_advertiser.unwrap_or_default(),
         })
     })
     .transpose()
@@ -156,7 +159,8 @@ pub async fn set_link_active(
 ) -> StorageResult<PartnerLink> {
     let link = sqlx::query_as!(
         PartnerLink,
-        r#"UPDATE referral_links l SET status = CASE WHEN $2 THEN 'active' ELSE 'inactive' END
+        r#"UPDATE referral_links l SET status = CASE WHEN $2 THEN 'active' ELSE 'inactive' END,
+               turned_off_by = CASE WHEN NOT $2 THEN coalesce(l.turned_off_by, 'partner') END
            FROM programs g WHERE l.id = $1 AND g.id = l.program_id
            RETURNING l.id, g.id AS program_id, g.name AS program_name, l.short_code, l.status, l.clicks, l.last_clicked,
                l.created_at, l.updated_at"#,

@@ -11,6 +11,7 @@ use crate::domain::ids::{ProgramId, WorkspaceId};
 use crate::domain::key_rotation::KeyRotation;
 use crate::domain::lead::LeadAuth;
 use crate::domain::money::Currency;
+use crate::domain::name::Name;
 use crate::domain::program::{CookieWindow, Domain, ProgramSettings, ProgramStatus, Slug};
 use crate::domain::text::Text;
 use crate::domain::token::ProgramToken;
@@ -93,6 +94,20 @@ pub async fn find_one(
     program_id: ProgramId,
 ) -> StorageResult<Option<StoredProgram>> {
     Ok(find(connection, &[program_id.get()]).await?.pop())
+}
+
+/// A program, locked for a change: of two that read, change and write, the second sees what the first wrote.
+pub async fn lock(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> StorageResult<Option<StoredProgram>> {
+    sqlx::query!(
+        "SELECT id FROM programs WHERE id = $1 FOR NO KEY UPDATE",
+        program_id.get()
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    find_one(connection, program_id).await
 }
 
 /// What became of an update.
@@ -243,7 +258,7 @@ impl TryFrom<ProgramRow> for StoredProgram {
     fn try_from(row: ProgramRow) -> StorageResult<Self> {
         let corrupt = |column| StorageError::corrupt("programs", column, row.id);
         let settings = ProgramSettings {
-            name: Text::parse(&row.name).map_err(|_| corrupt("name"))?,
+            name: Name::stored(&row.name).map_err(|_| corrupt("name"))?,
             slug: Slug::parse(&row.slug).map_err(|_| corrupt("slug"))?,
             description: row
                 .description

@@ -7,11 +7,11 @@ use super::window::Window;
 use super::{StorageError, StorageResult};
 use crate::domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
 use crate::domain::money::Currency;
+use crate::domain::name::Name;
 use crate::domain::permission::{Permission, ProgramPermissions, ProgramScope, Role};
 use crate::domain::program::ProgramStatus;
-use crate::domain::text::Text;
 
-pub type WorkspaceName = Text<120>;
+pub type WorkspaceName = Name;
 
 /// Somebody's place in one workspace.
 #[derive(Debug, Clone)]

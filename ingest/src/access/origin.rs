@@ -6,7 +6,7 @@
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, header};
-use url::{Origin, Url};
+use url::{Host, Origin, Url};
 
 use super::session::token_of_cookie;
 use crate::app::App;
@@ -31,14 +31,24 @@ fn is_ours(headers: &HeaderMap, ours: &Origin) -> bool {
         let Some(url) = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok()) else {
             return false;
         };
-        // Reached under another name than its public one, such as localhost, the page's host is the request's own.
-        let is_own_host = || text("host").is_some_and(|host| authority(&url) == host);
+        // On one's own machine the page's host is the request's own, such as localhost. Elsewhere a host says nothing of its
+        // scheme: `http://app.example` is not `https://app.example`, and anybody on the way may have written its pages.
+        let is_own_host = || is_loopback(&url) && text("host").is_some_and(|host| authority(&url) == host);
         return url.origin() == *ours || is_own_host();
     }
     match text("sec-fetch-site") {
         Some("same-origin" | "none") => true,
         Some(_) => false,
         None => token_of_cookie(headers).is_none(),
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
     }
 }
 
@@ -74,6 +84,10 @@ mod tests {
             ("origin", "http://localhost:8080"),
             ("host", "localhost:8080")
         ]));
+        for local in ["127.0.0.1:8080", "[::1]:8080"] {
+            let origin = format!("http://{local}");
+            assert!(judged(&[("origin", &origin), ("host", local)]));
+        }
         assert!(judged(&[("sec-fetch-site", "same-origin"), ("cookie", &cookie)]));
         for foreign in [
             &[("origin", "https://evil.example")][..],
@@ -82,6 +96,16 @@ mod tests {
                 ("host", "app.example"),
             ],
             &[("origin", "http://app.example")],
+            &[("origin", "http://app.example"), ("host", "app.example")],
+            &[
+                ("origin", "http://app.example:8080"),
+                ("host", "app.example:8080"),
+            ],
+            &[("origin", "http://10.0.0.7:8080"), ("host", "10.0.0.7:8080")],
+            &[
+                ("origin", "http://localhost.example"),
+                ("host", "localhost.example"),
+            ],
             &[("origin", "null")],
             &[("sec-fetch-site", "cross-site")],
             &[("sec-fetch-site", "same-site"), ("cookie", &cookie)],

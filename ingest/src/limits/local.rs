@@ -33,6 +33,15 @@ impl LocalCounters {
 
     /// `now` in seconds since 1970.
     pub fn count(&self, key: &str, now: i64) -> Count {
+        self.counted(key, now, 1)
+    }
+
+    /// What [`Self::count`] has come to, without counting.
+    pub fn look(&self, key: &str, now: i64) -> Count {
+        self.counted(key, now, 0)
+    }
+
+    fn counted(&self, key: &str, now: i64, more: u64) -> Count {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let number = now.div_euclid(self.window.seconds());
         if current.number != number {
@@ -42,14 +51,14 @@ impl LocalCounters {
             };
         }
         let full = current.used.len() >= MAX_CALLERS && !current.used.contains_key(key);
-        let used = current
-            .used
-            .entry(if full { THE_REST } else { key }.to_owned())
-            .or_default();
-        *used += 1;
+        let key = if full { THE_REST } else { key };
+        let used = current.used.get(key).copied().unwrap_or_default() + more;
+        if more > 0 {
+            current.used.insert(key.to_owned(), used);
+        }
         Count {
             window: self.window,
-            used: *used,
+            used,
             now,
         }
     }
@@ -64,6 +73,7 @@ mod tests {
         let counters = LocalCounters::new(Window::Minute);
         assert_eq!(counters.count("a", 119).used, 1);
         assert_eq!(counters.count("a", 119).used, 2);
+        assert_eq!(counters.look("a", 119).used, 2);
         assert_eq!(counters.count("b", 119).used, 1);
         assert_eq!(counters.count("a", 120).used, 1);
         assert_eq!(counters.count("a", 120).resets_at(), 180);

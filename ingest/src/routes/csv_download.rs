@@ -123,6 +123,8 @@ fn following(piece: &Piece) -> Option<i64> {
 pub fn written(rows: &[Vec<Cell>]) -> Result<Bytes, ApiError> {
     let mut writer = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
+        // A reader that splits at other separators than the comma must not find a cell inside one, which may begin like a formula.
+        .quote_style(csv::QuoteStyle::Always)
         .from_writer(Vec::new());
     for row in rows {
         writer
@@ -149,14 +151,14 @@ mod tests {
             text("@SUM(A1)"),
             text("\tx"),
             text("\rx"),
-            text("a=b, \"c\""),
+            text("a=b, \"c\";=1+1"),
             Cell::Number(-250),
             Cell::Empty,
         ]];
         let bytes = written(&rows).unwrap();
         assert_eq!(
             std::str::from_utf8(&bytes).unwrap(),
-            "'=1+1,'+1,'-1,'@SUM(A1),'\tx,\"'\rx\",\"a=b, \"\"c\"\"\",-250,\r\n"
+            "\"'=1+1\",\"'+1\",\"'-1\",\"'@SUM(A1)\",\"'\tx\",\"'\rx\",\"a=b, \"\"c\"\";=1+1\",\"-250\",\"\"\r\n"
         );
     }
 

@@ -32,11 +32,9 @@ async fn a_browsers_key_alone_resolves_only_if_one_customer_has_it() {
         NOT_FOUND,
     );
     stack.customer(&program, &program.ada.code, "user-1").await;
+    // The one customer is a lead already, which is not a stranger's business: a key can be guessed.
     let one = browser(&stack, json!({ "customer_key": "user-1" })).await;
-    refused(
-        &one,
-        "Customer status cannot be updated to lead. Current status: lead",
-    );
+    refused(&one, NOT_FOUND);
     stack.customer(&other, &other.ada.code, "user-1").await;
     refused(
         &browser(&stack, json!({ "customer_key": "user-1" })).await,
@@ -45,10 +43,45 @@ async fn a_browsers_key_alone_resolves_only_if_one_customer_has_it() {
     // With its click_id the program is clear again.
     let click_id = stack.click(&other.bruno.code).await;
     let known = browser(&stack, json!({ "click_id": click_id, "customer_key": "user-1" })).await;
-    refused(
-        &known,
-        "Customer status cannot be updated to lead. Current status: lead",
-    );
+    refused(&known, NOT_FOUND);
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_browser_that_names_a_key_learns_nothing_of_the_customer_who_has_it() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let own = stack.customer(&program, &program.ada.code, "lead-1").await;
+    let paid = stack.customer(&program, &program.ada.code, "paid-1").await;
+    let sale = json!({ "transaction_id": "t1", "amount_cents": 100, "customer_key": "paid-1" });
+    assert_eq!(stack.sale(&program, sale).await.status, StatusCode::OK);
+    let strange = stack.click(&program.bruno.code).await;
+    for key in ["lead-1", "paid-1"] {
+        for body in [
+            json!({ "customer_key": key }),
+            json!({ "customer_key": key, "click_id": strange }),
+            json!({ "customer_key": key, "click_id": "cust_4711_1700000000000" }),
+        ] {
+            refused(&browser(&stack, body).await, NOT_FOUND);
+        }
+    }
+    let unknown = browser(&stack, json!({ "customer_key": "nobody-1" })).await;
+    refused(&unknown, NOT_FOUND);
+    for (click_id, key, status) in [(&own, "lead-1", "lead"), (&paid, "paid-1", "conversion")] {
+        let message = format!("Customer status cannot be updated to lead. Current status: {status}");
+        for body in [
+            json!({ "click_id": click_id }),
+            json!({ "click_id": click_id, "customer_key": key }),
+        ] {
+            refused(&browser(&stack, body).await, &message);
+        }
+        // The backend may know.
+        refused(
+            &server(&stack, &program, json!({ "customer_key": key })).await,
+            &message,
+        );
+    }
     stack.verify().await;
     stack.stop().await;
 }

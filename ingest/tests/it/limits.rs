@@ -1,6 +1,6 @@
 //! Rate limits: who is counted, what every answer says, and what happens without Redis.
 
-use common::domain::token::ProgramToken;
+use common::domain::token::{InvitationToken, ManagementKey, ProgramToken, SessionToken};
 use common::testing::{OwnRedis, free_address};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -130,6 +130,80 @@ async fn keys_that_are_right_in_form_and_nobodys_count_by_address_too() {
         statuses.push(stack.send(request).await.status);
     }
     assert!(statuses.contains(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
+    stack.stop().await;
+}
+
+/// Sends until a request is refused as one too many; the minute may turn in between.
+async fn limited(what: &str, send: impl AsyncFn() -> Answer) {
+    for _ in 0..12 {
+        let answer = send().await;
+        if answer.status == StatusCode::TOO_MANY_REQUESTS {
+            assert_eq!(answer.body["error"]["code"], "rate_limited", "{what}");
+            let seconds = answer.body["error"]["retry_after_seconds"].as_i64().unwrap();
+            assert_eq!(answer.header("retry-after"), seconds.to_string(), "{what}");
+            return;
+        }
+    }
+    panic!("never refused: {what}");
+}
+
+#[tokio::test]
+async fn management_requests_have_a_limit_for_each_user_and_each_key() {
+    let stack = Stack::start_set(&[("MANAGEMENT_LIMIT", "5")]).await;
+    let acme = stack.workspace("acme").await;
+    let rival = stack.workspace("rival").await;
+    let key = json!({ "name": "Backend", "scopes": ["program:list"] });
+    let key = stack
+        .submit("/api/advertiser/api-keys", Some(&acme.owner.token), key)
+        .await;
+    let key = key.body["data"]["key"].as_str().unwrap().to_owned();
+    let programs = "/api/advertiser/affiliate-programs";
+    limited("user", async || stack.get(programs, &acme.owner.token).await).await;
+    // A new session is no new user.
+    let again = stack.signed_in(acme.owner.user_id, "owner@acme.example").await;
+    limited("user again", async || stack.get(programs, &again.token).await).await;
+    assert_eq!(stack.get(programs, &key).await.status, StatusCode::OK);
+    limited("key", async || stack.get(programs, &key).await).await;
+    assert_eq!(
+        stack.get(programs, &rival.owner.token).await.status,
+        StatusCode::OK
+    );
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn tokens_of_nobody_are_looked_up_so_often_for_each_address() {
+    let stack = Stack::start_set(&[("UNKNOWN_TOKEN_LIMIT", "3")]).await;
+    let acme = stack.workspace("acme").await;
+    let invented = |kind: &str| match kind {
+        "session" => SessionToken::generate(rand::random()).expose().to_owned(),
+        "key" => ManagementKey::generate(rand::random()).expose().to_owned(),
+        _ => InvitationToken::generate(rand::random()).expose().to_owned(),
+    };
+    let programs = "/api/advertiser/affiliate-programs";
+    for kind in ["session", "key", "invitation"] {
+        let client = address();
+        limited(kind, async || {
+            let token = invented(kind);
+            let request = if kind == "invitation" {
+                stack
+                    .request(Method::POST, "/api/auth/invitations/inspect")
+                    .json(&json!({ "token": token }))
+            } else {
+                stack.request(Method::GET, programs).bearer_auth(token)
+            };
+            stack.send(request.header("x-forwarded-for", &client)).await
+        })
+        .await;
+    }
+    // A good token elsewhere is not counted at all.
+    for _ in 0..5 {
+        let request = stack
+            .request(Method::GET, programs)
+            .bearer_auth(&acme.owner.token);
+        let answer = stack.send(request.header("x-forwarded-for", address())).await;
+        assert_eq!(answer.status, StatusCode::OK);
+    }
     stack.stop().await;
 }
 

@@ -212,6 +212,45 @@ async fn balances_tell_what_is_held_what_is_due_and_what_was_received() {
 }
 
 #[tokio::test]
+async fn a_link_that_the_advertiser_turned_off_stays_off_for_its_partner() {
+    let scene = Scene::set().await;
+    let Scene { stack, shop, .. } = &scene;
+    let owner = stack.owner_of(shop).await;
+    let link = shop.ada.link.get();
+    let theirs = format!(
+        "/api/advertiser/affiliate-programs/{}/referral-links/{link}",
+        shop.program_id
+    );
+    let own = format!("/api/partner/referral-links/{link}");
+    let advertiser = async |body: Value| stack.put(&theirs, &owner.token, body).await;
+    let partner = async |status: &str| {
+        stack
+            .put(&own, &scene.ada.token, json!({ "status": status }))
+            .await
+    };
+    let off_by_advertiser = "The advertiser has turned this link off";
+    // Whoever turned it off first.
+    for first in ["active", "inactive"] {
+        assert_eq!(partner(first).await.body["data"]["status"], first);
+        assert_eq!(
+            advertiser(json!({ "status": "inactive" })).await.status,
+            StatusCode::OK
+        );
+        // A new code is no word about the status, and turning it off again is no way to own it.
+        advertiser(json!({ "short_code": format!("ada-{first}") })).await;
+        assert_eq!(partner("inactive").await.status, StatusCode::OK);
+        refused(&partner("active").await, 409, off_by_advertiser, first);
+        assert_eq!(
+            advertiser(json!({ "status": "active" })).await.status,
+            StatusCode::OK
+        );
+    }
+    assert_eq!(partner("inactive").await.body["data"]["status"], "inactive");
+    assert_eq!(partner("active").await.body["data"]["status"], "active");
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
 async fn a_partner_turns_their_own_links_off_and_on() {
     let scene = Scene::set().await;
     let Scene { stack, shop, .. } = &scene;

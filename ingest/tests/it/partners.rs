@@ -106,6 +106,76 @@ async fn click_status(stack: &Stack, code: &str) -> StatusCode {
 }
 
 #[tokio::test]
+async fn an_address_is_one_partner_in_whichever_letters() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let ada = program.partner(&stack, "ÄDA@letters.example", "pending").await;
+    assert_eq!(ada["email"], "äda@letters.example");
+    for same in ["äda@letters.example", "A\u{308}DA@Letters.example"] {
+        let again = json!({ "name": "Ada", "email": same });
+        let answer = program.submit(&stack, "partners", again).await;
+        refused(&answer, 409, "This partner is in the program already", same);
+    }
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 1);
+    for hidden in ["a\u{200B}da@letters.example", "\u{202E}ada@letters.example"] {
+        let body = json!({ "name": "Ada", "email": hidden });
+        let answer = program.submit(&stack, "partners", body).await;
+        refused(&answer, 400, "email must be an e-mail address", hidden);
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn names_that_show_nothing_or_hide_something_are_refused_wherever_they_are_typed() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let token = &acme.owner.token;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let ada = program.partner(&stack, "ada@letters.example", "pending").await;
+    let key = json!({ "name": "Backend", "scopes": ["program:read"] });
+    let key = stack
+        .submit("/api/advertiser/api-keys", Some(token), key)
+        .await
+        .body["data"]["id"]
+        .clone();
+    let hidden = "name must not contain control characters or invisible ones";
+    for (name, message) in [
+        (" \u{2003}\t ", "name is required"),
+        ("\u{200B}", hidden),
+        ("Ada\u{7}", hidden),
+        ("Ada\nBoss", hidden),
+        ("\u{202E}adA", hidden),
+        ("Ada\u{2069}", hidden),
+        ("\u{FEFF}Ada", hidden),
+    ] {
+        let named = json!({ "name": name });
+        for path in [
+            PROGRAMS.to_owned(),
+            program.path("partners"),
+            "/api/advertiser/api-keys".to_owned(),
+        ] {
+            let body = json!({ "name": name, "email": "new@letters.example" });
+            refused(&stack.submit(&path, Some(token), body).await, 400, message, &path);
+        }
+        for path in [
+            format!("{PROGRAMS}/{}", program.id),
+            program.path(&format!("partners/{}", ada["id"])),
+            format!("/api/advertiser/api-keys/{key}"),
+            format!("/api/advertiser/workspaces/{}", acme.workspace_id),
+        ] {
+            refused(&stack.put(&path, token, named.clone()).await, 400, message, &path);
+        }
+    }
+    let trimmed = json!({ "name": " \u{3000}Ada \u{1F469}\u{200D}\u{1F4BB} " });
+    let renamed = program
+        .put(&stack, &format!("partners/{}", ada["id"]), trimmed)
+        .await;
+    assert_eq!(renamed.body["data"]["name"], "Ada \u{1F469}\u{200D}\u{1F4BB}");
+    stack.stop().await;
+}
+
+#[tokio::test]
 async fn a_partner_is_one_record_of_the_workspace_by_address() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;
@@ -117,7 +187,7 @@ async fn a_partner_is_one_record_of_the_workspace_by_address() {
     let data = &added.body["data"];
     for (name, value) in [
         ("name", json!("Ada")),
-        ("email", json!("Ada@letters.example")),
+        ("email", json!("ada@letters.example")),
         ("status", json!("pending")),
         ("has_account", json!(false)),
         ("clicks", json!(0)),

@@ -357,7 +357,10 @@ async fn who_owes_is_paid_less_and_what_is_held_advances_nothing() {
     assert_eq!(shop.balance().await, 0);
     let file = shop.get(&format!("payouts/{}/export.csv", payout["id"])).await;
     assert!(
-        file.body.as_str().unwrap().contains(",1500,500,1000,USD,"),
+        file.body
+            .as_str()
+            .unwrap()
+            .contains(r#","1500","500","1000","USD","#),
         "{file:?}"
     );
     // What settled a debt was paid all the same: taken back, it is owed again.
@@ -600,21 +603,23 @@ async fn exports_are_files_that_no_spreadsheet_runs() {
     );
     let lines: Vec<_> = commissions.body.as_str().unwrap().split("\r\n").collect();
     assert!(
-        lines[0].starts_with("commission_id,sale_id,transaction_id,partner_id,partner_name,amount_cents,"),
+        lines[0].starts_with(
+            r#""commission_id","sale_id","transaction_id","partner_id","partner_name","amount_cents","#
+        ),
         "{lines:?}"
     );
     let sale_id = &rows::sale(&shop.stack, "@cmd|x").await["id"];
     let ada = shop.program.ada.partner_id;
     let begin = format!(
-        "{id},{sale_id},'@cmd|x,{ada},\"'=HYPERLINK(\"\"http://evil.example\"\")\",2000,0,2000,USD,paid,,"
+        r#""{id}","{sale_id}","'@cmd|x","{ada}","'=HYPERLINK(""http://evil.example"")","2000","0","2000","USD","paid","","#
     );
     assert!(lines[1].starts_with(&begin), "{lines:?}");
     assert_eq!(lines[2..], [""]);
     let file = shop.get(&format!("payouts/{}/export.csv", payout["id"])).await;
     let text = file.body.as_str().unwrap();
-    let begin = format!("{},\"'-May, \"\"2\"\"\",{id},", payout["id"]);
+    let begin = format!(r#""{}","'-May, ""2""","{id}","#, payout["id"]);
     assert!(text.contains(&begin), "{text}");
-    assert!(text.contains(",2000,0,2000,USD,"), "{text}");
+    assert!(text.contains(r#","2000","0","2000","USD","#), "{text}");
     // No commission passes: a heading alone.
     let none = shop.get("commissions/export.csv?status=reversed").await;
     assert_eq!(none.body.as_str().unwrap().matches("\r\n").count(), 1);
@@ -645,7 +650,7 @@ async fn an_export_of_many_pieces_has_every_commission_once() {
     let mut ids: Vec<i64> = text
         .lines()
         .skip(1)
-        .map(|line| line.split(',').next().unwrap().parse().unwrap())
+        .map(|line| line.split(',').next().unwrap().trim_matches('"').parse().unwrap())
         .collect();
     assert_eq!(ids.len(), many + 1);
     assert!(ids.is_sorted());

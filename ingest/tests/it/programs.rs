@@ -4,6 +4,7 @@ use common::domain::permission::Role;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
+use crate::partners::Managed;
 use crate::people::{Person, Workspace, refused};
 use crate::stack::{Answer, Stack};
 
@@ -195,6 +196,140 @@ async fn an_archived_program_takes_no_calls_and_no_changes() {
     stack.stop().await;
 }
 
+/// Waits until this many statements wait for a lock.
+async fn locked_out(stack: &Stack, statements: i64) {
+    stack
+        .eventually("the requests wait for the row", async || {
+            let waiting = "SELECT count(*) FROM pg_stat_activity
+                           WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            stack.value::<i64>(waiting).await >= statements
+        })
+        .await;
+}
+
+/// Both requests arrive while the row is locked, so each has read all it reads without the lock before the other writes.
+#[tokio::test]
+async fn two_changes_at_once_both_last() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let token = &acme.owner.token;
+    let member = stack
+        .member(acme.workspace_id, "member@acme.example", Role::Member)
+        .await;
+    let shop = Managed::new(&stack, &acme, "Shop").await;
+    let ada = shop.partner(&stack, "ada@letters.example", "pending").await;
+    let bruno = shop.partner(&stack, "bruno@reviews.example", "approved").await;
+    let link = shop.link(&stack, &bruno, "bruno").await;
+    let account = json!({ "account_id": "acct_1", "webhook_endpoint_id": "we_1" });
+    shop.put(&stack, "processor-connection", account).await;
+    let key = json!({ "name": "Backend", "scopes": ["program:read"] });
+    let key = stack
+        .submit("/api/advertiser/api-keys", Some(token), key)
+        .await
+        .body["data"]["id"]
+        .clone();
+    let members = stack.get("/api/advertiser/members", token).await;
+    let member = members.body["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|listed| listed["user_id"] == json!(member.user_id.get()))
+        .unwrap()["id"]
+        .clone();
+    let granted = json!({ shop.id.to_string(): ["tracking:read"] });
+    for (path, row, first, second) in [
+        (
+            format!("{PROGRAMS}/{}", shop.id),
+            format!("programs WHERE id = {}", shop.id),
+            json!({ "lead_auth": "server_required" }),
+            json!({ "description": "b" }),
+        ),
+        (
+            shop.path(&format!("partners/{}", ada["id"])),
+            format!("partner_programs WHERE id = {}", ada["id"]),
+            json!({ "status": "approved" }),
+            json!({ "name": "Ada Lovelace" }),
+        ),
+        (
+            shop.path(&format!("referral-links/{}", link["id"])),
+            format!("referral_links WHERE id = {}", link["id"]),
+            json!({ "status": "inactive" }),
+            json!({ "short_code": "bruno-2" }),
+        ),
+        (
+            shop.path("processor-connection"),
+            format!("programs WHERE id = {}", shop.id),
+            json!({ "status": "connected" }),
+            json!({ "webhook_endpoint_id": "we_2" }),
+        ),
+        (
+            format!("/api/advertiser/api-keys/{key}"),
+            format!("management_keys WHERE id = {key}"),
+            json!({ "name": "Frontend" }),
+            json!({ "scopes": ["program:list"] }),
+        ),
+        (
+            format!("/api/advertiser/members/{member}"),
+            format!("workspaces WHERE id = {}", acme.workspace_id),
+            json!({ "role": "admin" }),
+            json!({ "permissions": granted }),
+        ),
+    ] {
+        let mut holder = stack.pool().begin().await.unwrap();
+        let lock = format!("SELECT FROM {row} FOR NO KEY UPDATE");
+        sqlx::query(sqlx::AssertSqlSafe(lock))
+            .execute(&mut *holder)
+            .await
+            .unwrap();
+        let released = async {
+            locked_out(&stack, 2).await;
+            holder.commit().await.unwrap();
+        };
+        let (one, other, ()) = tokio::join!(
+            stack.put(&path, token, first.clone()),
+            stack.put(&path, token, second.clone()),
+            released
+        );
+        assert_eq!(
+            (one.status, other.status),
+            (StatusCode::OK, StatusCode::OK),
+            "{path}"
+        );
+        // A change of nothing shows what is there.
+        let now = stack.put(&path, token, json!({})).await;
+        for (name, value) in [&first, &second]
+            .into_iter()
+            .filter_map(Value::as_object)
+            .flatten()
+        {
+            assert_eq!(&now.body["data"][name], value, "{path} {name}");
+        }
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_program_archived_while_a_change_waits_is_not_changed() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let (id, _) = program(&stack, &acme, "Acme").await;
+    let mut archiving = stack.pool().begin().await.unwrap();
+    sqlx::query("UPDATE programs SET status = 'archived', archived_at = now() WHERE id = $1")
+        .bind(id)
+        .execute(&mut *archiving)
+        .await
+        .unwrap();
+    let archived = async {
+        locked_out(&stack, 1).await;
+        archiving.commit().await.unwrap();
+    };
+    let path = format!("{PROGRAMS}/{id}");
+    let change = stack.put(&path, &acme.owner.token, json!({ "name": "New" }));
+    let (changed, ()) = tokio::join!(change, archived);
+    refused(&changed, 409, "This program is archived", "archived meanwhile");
+    stack.stop().await;
+}
+
 /// As click batches do, whatever order the rows lie in.
 #[tokio::test]
 async fn archiving_locks_links_in_order() {
@@ -224,13 +359,7 @@ async fn archiving_locks_links_in_order() {
     let path = format!("{PROGRAMS}/{id}");
     let archived = stack.delete(&path, &acme.owner.token);
     let counted = async {
-        stack
-            .eventually("the archiving waits", async || {
-                let waiting = "SELECT count(*) FROM pg_stat_activity
-                               WHERE datname = current_database() AND wait_event_type = 'Lock'";
-                stack.value::<i64>(waiting).await > 0
-            })
-            .await;
+        locked_out(&stack, 1).await;
         sqlx::query(lock)
             .bind(second)
             .execute(&mut *counting)

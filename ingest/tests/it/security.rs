@@ -88,6 +88,24 @@ async fn signing_in_makes_a_new_session_whatever_the_browser_holds() {
 }
 
 #[tokio::test]
+async fn every_answer_of_a_service_behind_https_keeps_browsers_there() {
+    let plain = Stack::start().await;
+    let answer = plain.send(plain.request(Method::GET, "/api/users/me")).await;
+    assert_eq!(answer.header("strict-transport-security"), "");
+    plain.stop().await;
+    let stack = Stack::start_set(&[("PUBLIC_URL", "https://app.example")]).await;
+    for path in ["/api/users/me", "/js/tracker.js", "/nowhere"] {
+        let answer = stack.send(stack.request(Method::GET, path)).await;
+        assert_eq!(
+            answer.header("strict-transport-security"),
+            "max-age=31536000",
+            "{path}"
+        );
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
 async fn what_strangers_write_comes_back_as_json_that_no_browser_takes_for_a_page() {
     let stack = Stack::start().await;
     let program = stack.program().await;

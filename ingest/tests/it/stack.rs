@@ -11,9 +11,9 @@ use common::domain::attribution::AttributionModel;
 use common::domain::commission::{CommissionType, Rate};
 use common::domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use common::domain::money::BasisPoints;
+use common::domain::name::Name;
 use common::domain::partner::{MembershipStatus, ShortCode};
 use common::domain::program::{ProgramSettings, ProgramStatus, Slug};
-use common::domain::text::Text;
 use common::domain::token::ProgramToken;
 use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
@@ -154,6 +154,8 @@ impl Stack {
             ("LEAD_LIMIT", "1000000".to_owned()),
             ("SALE_REFUND_LIMIT", "1000000".to_owned()),
             ("SIGN_IN_LIMIT", "1000000".to_owned()),
+            ("MANAGEMENT_LIMIT", "1000000".to_owned()),
+            ("UNKNOWN_TOKEN_LIMIT", "1000000".to_owned()),
             ("TRUSTED_PROXIES", "127.0.0.0/8".to_owned()),
         ];
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
@@ -296,7 +298,7 @@ impl Stack {
         let mut transaction = self.pool().begin().await.unwrap();
         let token = ProgramToken::generate(rand::random());
         let workspace_id = workspaces::create(&mut transaction, "Workspace").await.unwrap();
-        let name = Text::parse("Program").unwrap();
+        let name = Name::parse("Program").unwrap();
         let slug = Slug::of_name(name.as_str(), rand::random());
         let settings = ProgramSettings {
             attribution_model: model,
@@ -444,7 +446,7 @@ async fn partner_on(connection: &mut PgConnection, program_id: ProgramId, name: 
     let code = format!("{name}-{program_id}");
     let partner = NewPartner {
         program_id,
-        name: &Text::parse(name).unwrap(),
+        name: &Name::parse(name).unwrap(),
         email: None,
         created_at: long_ago(),
     };

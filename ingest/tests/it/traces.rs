@@ -59,6 +59,7 @@ async fn serve(listener: tokio::net::TcpListener, router: Router) {
         write_timeout_ms: 60_000,
         body_limit_bytes: 16 << 20,
         max_connections: 64,
+        behind_https: false,
     };
     let lifecycle = common::runtime::lifecycle::Lifecycle::new();
     common::runtime::http::serve(listener, router, &config, &lifecycle)

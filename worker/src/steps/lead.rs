@@ -179,7 +179,14 @@ impl<'a> Desk<'a> {
             .get(&customer.program_id)
             .map_or(LeadAuth::AnyCaller, |program| program.lead_auth);
         let provisional = match decide(record.lead.mode, customer.program_id, customer.status, lead_auth) {
-            LeadDecision::Refuse(reason) => return Some(self.refuse(record, reason)),
+            LeadDecision::Refuse(reason) => {
+                let reason = if record.lead.may_hear_of(&customer.click_id) {
+                    reason
+                } else {
+                    LeadRefusal::CustomerNotFound
+                };
+                return Some(self.refuse(record, reason));
+            }
             LeadDecision::Provisional => true,
             LeadDecision::Track => false,
         };

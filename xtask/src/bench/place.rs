@@ -363,8 +363,10 @@ fn service_env(area: &Area, servers: &Servers) -> Result<EnvFile> {
     let mut env = keys::read_or_create(area)?;
     env.set_all(servers.urls());
     env.set("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string());
-    // Every sale of a measurement comes with one of a few dozen keys. The limiter counts as always, and lets them pass.
+    // Every sale of a measurement comes with one of a few dozen keys, every read with one session. The limiter counts as always,
+    // and lets them pass.
     env.set("SALE_REFUND_LIMIT", u32::MAX.to_string());
+    env.set("MANAGEMENT_LIMIT", u32::MAX.to_string());
     // Thousands of connections are opened before the first of them is used.
     env.set("HEADER_READ_TIMEOUT_MS", "60000");
     if servers.nats.is_none() {

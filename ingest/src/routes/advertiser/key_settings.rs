@@ -40,7 +40,7 @@ impl KeyChanges {
     pub fn of_new_key(mut self, now: DateTime<Utc>) -> Result<KeySettings, ApiError> {
         let name = self.name.take().unwrap_or_default();
         let settings = KeySettings {
-            name: name.required_text("name", "name is required")?,
+            name: name.required_name("name", "name is required")?,
             scopes: Scopes::ALL,
             program_scope: ProgramScope::new(None::<Vec<ProgramId>>),
             expires_at: None,
@@ -51,7 +51,7 @@ impl KeyChanges {
     /// The settings with the changes made, or the first change that cannot be.
     pub fn apply(self, mut settings: KeySettings, now: DateTime<Utc>) -> Result<KeySettings, ApiError> {
         if let Some(name) = self.name {
-            settings.name = name.required_text("name", "name is required")?;
+            settings.name = name.required_name("name", "name is required")?;
         }
         // A null among the scopes of others must not open everything: it changes nothing.
         if let Some(scopes) = listed(
@@ -178,14 +178,14 @@ fn shown(program_scope: &ProgramScope) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use common::domain::text::Text;
+    use common::domain::name::Name;
 
     use super::*;
 
     fn applied(body: &Value) -> Result<KeySettings, ApiError> {
         let changes: KeyChanges = serde_json::from_str(&body.to_string()).unwrap();
         let before = KeySettings {
-            name: Text::parse("Backend").unwrap(),
+            name: Name::parse("Backend").unwrap(),
             scopes: Scopes::parse(["program:read"]).unwrap(),
             program_scope: ProgramScope::new(Some([ProgramId::new(7)])),
             expires_at: None,

@@ -226,7 +226,7 @@ pub async fn add(
         .for_change()?;
     let bytes = body.bytes()?;
     let request: NewPartnerRequest = body::parse(&bytes)?;
-    let name: PartnerName = request.name.required_text("name", "name is required")?;
+    let name: PartnerName = request.name.required_name("name", "name is required")?;
     let email = address(request.email)?;
     let status = first_status(request.status)?;
     let membership = join(&app, &mut transaction, program_id, (&name, &email), status).await?;
@@ -331,7 +331,7 @@ pub async fn update(
     let status = changes.status.map(next_status).transpose()?;
     let name: Option<PartnerName> = changes
         .name
-        .map(|name| name.required_text("name", "name is required"))
+        .map(|name| name.required_name("name", "name is required"))
         .transpose()?;
     let before = partners::lock(&mut transaction, program_id, membership)
         .await?

@@ -74,7 +74,7 @@ impl ProgramChanges {
     /// The settings with the changes made, or the first change that cannot be.
     pub fn apply(self, mut settings: ProgramSettings) -> Result<ProgramSettings, ApiError> {
         if let Some(name) = self.name {
-            settings.name = name.required_text("name", "name is required")?;
+            settings.name = name.required_name("name", "name is required")?;
         }
         if let Some(slug) = self.slug {
             settings.slug =

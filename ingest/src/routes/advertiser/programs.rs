@@ -130,7 +130,7 @@ pub async fn add(
         .name
         .take()
         .unwrap_or_default()
-        .required_text("name", "name is required")?;
+        .required_name("name", "name is required")?;
     let slug = Slug::of_name(name.as_str(), u32::from_ne_bytes(App::random()));
     let settings = changes.apply(ProgramSettings::new(name, slug))?;
     let token = ProgramToken::generate(App::random());
@@ -196,7 +196,14 @@ pub async fn update(
         .for_change()?;
     let bytes = body.bytes()?;
     let changes: ProgramChanges = body::parse(&bytes)?;
-    let before = stored(&mut transaction, program_id).await?.settings;
+    let locked = program_settings::lock(&mut transaction, program_id)
+        .await?
+        .ok_or(ApiError::NotFound("Program not found"))?;
+    // It may have been archived while this waited for the lock.
+    if locked.status == ProgramStatus::Archived {
+        return Err(archived());
+    }
+    let before = locked.settings;
     let settings = changes.apply(before.clone())?;
     if program_settings::update(&mut transaction, program_id, &settings).await? == Updated::SlugTaken {
         return Err(slug_taken());

@@ -249,7 +249,6 @@ pub async fn update(
     let before = links::lock(&mut transaction, program_id, link_id)
         .await?
         .ok_or_else(unknown)?;
-    let status = status.unwrap_or(before.status);
     if links::update(&mut transaction, link_id, code.as_ref(), status).await? == Updated::CodeTaken {
         return Err(code_taken());
     }

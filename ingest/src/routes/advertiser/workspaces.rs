@@ -47,7 +47,7 @@ pub async fn update(
     let before = user.workspace(&mut transaction, Some(workspace_id)).await?;
     let bytes = body.bytes()?;
     let changes: WorkspaceChanges = body::parse(&bytes)?;
-    let name = changes.name.required_text("name", "name is required")?;
+    let name = changes.name.required_name("name", "name is required")?;
     workspaces::rename(&mut transaction, workspace_id, &name).await?;
     let audited = Audited::new(workspace_id, "workspace.updated")
         .about(workspace_id.get())

@@ -83,15 +83,17 @@ enum Guest {
     responses(
         (status = 200, description = "It can be accepted.", body = Data<InvitationInspected>),
         (status = 404, description = "There is none, or it has ended.", body = PlatformError),
+        (status = 429, description = "Too many unknown tokens from this address.", body = RateLimited),
     )
 )]
 pub async fn inspect(
     State(app): State<App>,
+    client: Option<Extension<ClientAddress>>,
     body: TrackingBody,
 ) -> Result<Json<Data<InvitationInspected>>, ApiError> {
     let bytes = body.bytes()?;
     let request: InspectRequest = body::parse(&bytes)?;
-    let invitation = open(&app, request.token).await?;
+    let invitation = open(&app, client.map(|Extension(client)| client), request.token).await?;
     Ok(data(InvitationInspected {
         kind: invitation.purpose.user_kind().as_str(),
         name: invitation.name,
@@ -130,16 +132,17 @@ pub async fn accept(
     let Field::Given(password) = request.password else {
         return Err(ApiError::bad_request("password is required"));
     };
-    let invitation = open(&app, request.token).await?;
+    let client = client.map(|Extension(client)| client);
+    let invitation = open(&app, client, request.token).await?;
     // Whoever holds the link may guess at the password of the account, no faster than at the door.
     app.limits
-        .spend_sign_in(client.map(|Extension(client)| client), invitation.email.as_str())
+        .spend_sign_in(client, invitation.email.as_str())
         .await?;
     let account = users::find_by_email(&mut *app.management.acquire().await?, &invitation.email).await?;
     let guest = match account {
         Some(user) => Guest::Known(known(&app, user, password, invitation.purpose.user_kind()).await?),
         None => {
-            let name: PersonName = request.name.required_text("name", "name is required")?;
+            let name = request.name.required_name("name", "name is required")?;
             let personal = [name.as_str(), invitation.email.as_str()];
             let password_hash = chosen(&app, password, &personal).await?;
             Guest::New { name, password_hash }
@@ -171,15 +174,22 @@ pub async fn accept(
     Ok(answer)
 }
 
-async fn open(app: &App, token: Field<String>) -> Result<OpenInvitation, ApiError> {
+async fn open(
+    app: &App,
+    client: Option<ClientAddress>,
+    token: Field<String>,
+) -> Result<OpenInvitation, ApiError> {
     let Field::Given(text) = token else {
         return Err(ApiError::bad_request("token is required"));
     };
     let token = InvitationToken::parse(&text).ok_or_else(none)?;
+    app.limits.admit_token(client)?;
     let mut connection = app.management.acquire().await?;
-    invitations::find_open(&mut connection, token.hash(), app.clock.now())
-        .await?
-        .ok_or_else(none)
+    let found = invitations::find_open(&mut connection, token.hash(), app.clock.now()).await?;
+    found.ok_or_else(|| {
+        app.limits.count_unknown_token(client);
+        none()
+    })
 }
 
 /// What an account is, and whether it may come in, is told only to who knows its password.

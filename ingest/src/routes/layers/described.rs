@@ -121,9 +121,11 @@ impl Layers {
         }
         if self.budget.is_some() {
             names.extend(["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]);
-            if ["429", "503"].contains(&status) {
-                names.push("Retry-After");
-            }
+        }
+        if (self.budget.is_some() && status == "503")
+            || ((self.budget.is_some() || self.managed) && status == "429")
+        {
+            names.push("Retry-After");
         }
         if announces_rotation {
             names.extend(["Deprecation", "Sunset", "Link"]);
@@ -223,6 +225,14 @@ fn managed(path: &str, operation: &Operation) -> Vec<Shared> {
     ];
     if takes_a_credential(operation) {
         answers.push(Shared::of("No usable credential.", access::nobody()));
+        answers.push(Shared {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            when: "Too many requests of this user or key, or too many unknown tokens from this address.",
+            schema: "RateLimited",
+            examples: vec![ApiError::RateLimited {
+                retry_after_seconds: 21,
+            }],
+        });
     }
     if path.contains('{') {
         answers.push(Shared::of(

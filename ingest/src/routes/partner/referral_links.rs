@@ -91,7 +91,7 @@ pub struct LinkChange {
 
 /// Turn a link on or off
 ///
-/// While it is off, clicks on it are refused.
+/// While it is off, clicks on it are refused. What the advertiser turned off, only the advertiser turns on again.
 #[utoipa::path(
     put,
     path = "/api/partner/referral-links/{link_id}",
@@ -102,7 +102,7 @@ pub struct LinkChange {
     request_body = LinkChange,
     responses(
         (status = 200, description = "As it is now.", body = Data<PartnerLinkView>),
-        (status = 409, description = "Its program is archived.", body = PlatformError),
+        (status = 409, description = "Its program is archived, or the advertiser turned it off.", body = PlatformError),
     )
 )]
 pub async fn update(
@@ -125,6 +125,9 @@ pub async fn update(
         Field::Given(status) if status == "inactive" => false,
         _ => return Err(neither()),
     };
+    if active && standing.turned_off_by_advertiser {
+        return Err(turned_off_by_advertiser());
+    }
     let link = partner_view::set_link_active(&mut transaction, link_id, active).await?;
     let audited = Audited::new(standing.workspace_id, "referral_link.updated")
         .in_program(standing.program_id)
@@ -133,6 +136,10 @@ pub async fn update(
     partner.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(data(link.into()))
+}
+
+const fn turned_off_by_advertiser() -> ApiError {
+    ApiError::Conflict("The advertiser has turned this link off")
 }
 
 fn neither() -> ApiError {
@@ -160,7 +167,7 @@ pub fn list_examples() -> Examples {
 }
 
 pub fn examples() -> Examples {
-    Examples::of_refusals([neither(), archived()])
+    Examples::of_refusals([neither(), archived(), turned_off_by_advertiser()])
         .request("Off", json!({ "status": "inactive" }))
         .answer("The link", Data { data: example() })
 }

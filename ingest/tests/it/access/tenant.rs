@@ -7,6 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use common::domain::account::{EmailAddress, PasswordHash, UserKind};
 use common::domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
 use common::domain::management_key::KeySettings;
+use common::domain::name::Name;
 use common::domain::permission::{Permission, ProgramPermissions, ProgramScope, Role, Scopes};
 use common::domain::program::{ProgramSettings, ProgramStatus, Slug};
 use common::domain::text::Text;
@@ -135,7 +136,7 @@ impl Making<'_> {
         let slug = Slug::parse(&format!("{}-{name}", self.marker)).unwrap();
         let settings = ProgramSettings {
             description: Some(Text::parse(&format!("{} description", self.marker)).unwrap()),
-            ..ProgramSettings::new(Text::parse(&format!("{} {name}", self.marker)).unwrap(), slug)
+            ..ProgramSettings::new(Name::parse(&format!("{} {name}", self.marker)).unwrap(), slug)
         };
         let new = NewProgram {
             workspace_id: self.workspace_id,
@@ -294,7 +295,7 @@ impl Making<'_> {
     ) -> ManagementKeyId {
         let key = ManagementKey::generate(rand::random());
         let settings = KeySettings {
-            name: Text::parse(&format!("{} {name}", self.marker)).unwrap(),
+            name: Name::parse(&format!("{} {name}", self.marker)).unwrap(),
             scopes,
             program_scope: ProgramScope::new(program.map(|id| [ProgramId::new(id)])),
             expires_at: None,

@@ -236,15 +236,22 @@ impl Reference {
             Who::Program(program) => Some(program),
             _ => None,
         };
-        let Some(place) = self.resolve(server, click, key) else {
-            return refused(
+        let not_found = || {
+            refused(
                 400,
                 "Customer not found. Provide a valid click_id or customer_key.",
-            );
+            )
+        };
+        let Some(place) = self.resolve(server, click, key) else {
+            return not_found();
         };
         let customer = &mut self.customers[place];
         if server.is_some_and(|program| program != customer.program) {
             return refused(400, "Customer does not belong to this program");
+        }
+        let is_proven = server.is_some() || click == Some(Quoted::Of(customer.number));
+        if customer.status != "click" && !is_proven {
+            return not_found();
         }
         if customer.status != "click" {
             let status = customer.status;
