@@ -1,7 +1,8 @@
 //! Which customer a lead or a sale speaks of.
 //!
 //! Order: the customer to which the key is bound in the program; the customer whose click_id was sent, as a whole
-//! string; the one customer for whom a browser proposed the key (believed from an authenticated caller only). A
+//! string; the one customer for whom a browser proposed the key (believed from an authenticated caller only). A key that only
+//! a browser bound yields to an authenticated call that names another click of the program. A
 //! browser knows no program: the program is that of its click_id's customer, and a key alone resolves only if a
 //! single customer of all programs has it.
 
@@ -12,9 +13,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use common::bus::consume::Delivered;
 use common::domain::click_id::{ClickId, ClickIdCodec};
 use common::domain::ids::{CustomerId, EventId, ProgramId};
+use common::domain::signal::Signal;
 use common::domain::text::CustomerKey;
 use common::storage::customers::{self, Customer, KeyInProgram};
-use common::storage::{StorageResult, customer_ids};
+use common::storage::{StorageResult, commissions, customer_ids};
 use sqlx::PgConnection;
 
 /// How long after its click a click_id may still be on its way into the table.
@@ -46,10 +48,18 @@ pub struct Reference<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    Customer(CustomerId),
+    Customer(Match),
     Missing,
     /// Names a click_id that is ours and recent but not stored yet: clicks are written asynchronously.
     NotYet,
+}
+
+/// Whom a reference names, as the tables have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Match {
+    pub customer_id: CustomerId,
+    /// The customer whose click_id it quotes.
+    pub clicked: Option<CustomerId>,
 }
 
 /// Who a batch speaks of.
@@ -83,9 +93,14 @@ pub async fn resolve(
         .iter()
         .map(|reference| {
             let by_key = key_in_program(reference, &programs).and_then(|key| named.by_key(&key));
-            match by_key.or_else(|| named.by_click(reference.click_id?)) {
-                Some(customer_id) => Found::Customer(customer_id),
-                None if may_still_come(reference, &authentic) => Found::NotYet,
+            let clicked = reference.click_id.and_then(|click_id| named.by_click(click_id));
+            let late = clicked.is_none() && may_still_come(reference, &authentic);
+            // The click that is on its way may be the one to which a browser's key yields.
+            let settled =
+                |holder: &CustomerId| !(late && yields(reference.program_id, named.customers.get(holder)));
+            match by_key.or(clicked).filter(settled) {
+                Some(customer_id) => Found::Customer(Match { customer_id, clicked }),
+                None if late => Found::NotYet,
                 None => Found::Missing,
             }
         })
@@ -258,33 +273,124 @@ async fn keys_alone(
     ))
 }
 
-/// Keys bound while a batch is decided on: the next record of the batch finds its customer by them, as the next
+/// Whether a customer's key goes to the click that a caller names: only a browser bound it, and the caller is authenticated.
+fn yields(caller: Option<ProgramId>, holder: Option<&Customer>) -> bool {
+    caller.is_some() && holder.is_some_and(|holder| holder.customer_key.is_some() && holder.key_from_browser)
+}
+
+/// Keys bound and unbound while a batch is decided on: the next record of the batch finds its customer by them, as the next
 /// batch will find it in the table.
 #[derive(Debug, Default)]
-pub struct KeyBindings(HashMap<(ProgramId, String), CustomerId>);
+pub struct KeyBindings {
+    /// `None`: nobody's any more.
+    holders: HashMap<(ProgramId, String), Option<CustomerId>>,
+    losers: Vec<CustomerId>,
+}
+
+/// The customer a record speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whom {
+    pub customer_id: CustomerId,
+    /// An authenticated call named its click.
+    vouched: bool,
+    /// To whom a browser had bound the key that the record names.
+    loser: Option<CustomerId>,
+}
 
 impl KeyBindings {
-    /// The customer a key was bound to in this batch, which goes before what the tables said.
-    pub fn redirect(
+    /// What was bound in this batch goes before what the tables said. `None`: nobody, since the key was unbound.
+    pub fn whom(
         &self,
-        program_id: ProgramId,
+        customers: &HashMap<CustomerId, Customer>,
+        caller: Option<ProgramId>,
         key: Option<&CustomerKey>,
-        found: CustomerId,
-    ) -> CustomerId {
-        let bound = key.and_then(|key| self.0.get(&(program_id, key.to_string())));
-        bound.copied().unwrap_or(found)
+        found: Match,
+    ) -> Option<Whom> {
+        let program_id = match caller {
+            Some(program_id) => program_id,
+            None => customers.get(&found.customer_id)?.program_id,
+        };
+        let now = key.and_then(|key| self.holders.get(&(program_id, key.to_string())));
+        let customer_id = match now {
+            Some(holder) => holder.or(found.clicked)?,
+            None => found.customer_id,
+        };
+        let holder = customers.get(&customer_id);
+        let by_key = holder.filter(|holder| {
+            holder.program_id == program_id && holder.customer_key.as_deref() == key.map(CustomerKey::as_str)
+        });
+        let ours = |clicked: &CustomerId| {
+            let clicked = customers.get(clicked);
+            clicked.is_some_and(|clicked| clicked.program_id == program_id)
+        };
+        let other = found.clicked.filter(|clicked| *clicked != customer_id);
+        let other = other.filter(|clicked| yields(caller, by_key) && ours(clicked));
+        let customer_id = other.unwrap_or(customer_id);
+        Some(Whom {
+            customer_id,
+            vouched: caller.is_some() && found.clicked == Some(customer_id),
+            loser: other.and(by_key).map(|holder| holder.customer_id),
+        })
     }
 
-    /// Binds a key to a customer that has none. A bound key stays.
-    pub fn bind(&mut self, customer: &mut Customer, key: Option<&CustomerKey>) {
-        if customer.customer_key.is_none()
-            && let Some(key) = key
-        {
+    /// Takes the key from the customer to whom only a browser had bound it, and binds it unless the customer has one: a bound key
+    /// stays. A call that names the click with the key settles whose it is. Returns those who changed.
+    pub fn bind(
+        &mut self,
+        customers: &mut HashMap<CustomerId, Customer>,
+        whom: &Whom,
+        key: Option<&CustomerKey>,
+    ) -> Vec<CustomerId> {
+        let Some(key) = key else { return Vec::new() };
+        let mut changed = Vec::new();
+        if let Some(loser) = whom.loser.and_then(|loser| customers.get_mut(&loser)) {
+            loser.customer_key = None;
+            loser.key_from_browser = false;
+            loser.key_contested = true;
+            self.holders.insert((loser.program_id, key.to_string()), None);
+            self.losers.push(loser.customer_id);
+            changed.push(loser.customer_id);
+        }
+        let Some(customer) = customers.get_mut(&whom.customer_id) else {
+            return changed;
+        };
+        let before = (
+            customer.customer_key.is_some(),
+            customer.key_from_browser,
+            customer.key_contested,
+        );
+        customer.key_contested |= whom.loser.is_some();
+        if customer.customer_key.is_none() {
             customer.customer_key = Some(key.to_string());
             customer.proposed_customer_key = None;
-            self.0
-                .insert((customer.program_id, key.to_string()), customer.customer_id);
+            customer.key_from_browser = !whom.vouched;
+            self.holders
+                .insert((customer.program_id, key.to_string()), Some(customer.customer_id));
+        } else if customer.customer_key.as_deref() == Some(key.as_str()) {
+            customer.key_from_browser &= !whom.vouched;
         }
+        if before != (true, customer.key_from_browser, customer.key_contested) {
+            changed.push(customer.customer_id);
+        }
+        changed
+    }
+
+    /// Writes these customers; what was earned by those who lost a key is flagged.
+    pub async fn save(
+        &self,
+        connection: &mut PgConnection,
+        customers: &HashMap<CustomerId, Customer>,
+        changed: impl IntoIterator<Item = &CustomerId>,
+    ) -> StorageResult<()> {
+        let changed: Vec<&Customer> = changed.into_iter().filter_map(|id| customers.get(id)).collect();
+        let ids: Vec<i64> = self.losers.iter().map(|loser| loser.get()).collect();
+        customers::unbind(connection, &ids).await?;
+        customers::save(connection, &changed).await?;
+        let losers = self.losers.iter().filter_map(|loser| customers.get(loser));
+        let bought: Vec<_> = losers
+            .filter_map(|loser| Some((loser.customer_id, loser.program_id, loser.first_purchase?.at)))
+            .collect();
+        commissions::flag(connection, &bought, Signal::ContestedKey).await
     }
 }
 
@@ -311,7 +417,10 @@ fn at_positions(positions: &[usize], answers: Vec<(usize, CustomerId)>) -> HashM
 fn fill_in(found: &mut [Found], answers: &HashMap<usize, CustomerId>) {
     for (position, customer_id) in answers {
         if let Some(place) = found.get_mut(*position) {
-            *place = Found::Customer(*customer_id);
+            *place = Found::Customer(Match {
+                customer_id: *customer_id,
+                clicked: None,
+            });
         }
     }
 }

@@ -20,6 +20,16 @@ pub enum LeadMode {
     Browser,
 }
 
+impl LeadMode {
+    /// The authenticated caller's program.
+    pub const fn program_id(self) -> Option<ProgramId> {
+        match self {
+            Self::Server { program_id } => Some(program_id),
+            Self::Browser => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lead {
     pub mode: LeadMode,

@@ -1,5 +1,5 @@
-//! What is odd about a sale: a hint for a person, decided once and kept with the commission. It changes no amount, no state
-//! and no answer.
+//! What is odd about a sale: a hint for a person, decided with the sale and kept with the commission; a contested key may turn
+//! out later. It changes no amount, no state and no answer.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -13,16 +13,19 @@ pub enum Signal {
     SelfReferral,
     /// The sale followed the customer's first click sooner than somebody buys.
     FastSale,
+    /// A browser had bound the customer's key to another click, or to this one, when an authenticated call named another.
+    ContestedKey,
 }
 
 impl Signal {
-    pub const ALL: [Self; 2] = [Self::SelfReferral, Self::FastSale];
+    pub const ALL: [Self; 3] = [Self::SelfReferral, Self::FastSale, Self::ContestedKey];
 
     /// As it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::SelfReferral => "self_referral",
             Self::FastSale => "fast_sale",
+            Self::ContestedKey => "contested_key",
         }
     }
 
@@ -40,6 +43,7 @@ pub struct SignalFacts<'a> {
     pub customer_key: Option<&'a str>,
     /// Of the customer, by the same hasher.
     pub email_hash: Option<&'a str>,
+    pub key_contested: bool,
     pub partner_addresses: &'a [String],
     pub first_click_at: DateTime<Utc>,
     pub sold_at: DateTime<Utc>,
@@ -59,6 +63,7 @@ impl SignalRules {
         let is_so = |signal: &Signal| match signal {
             Signal::SelfReferral => self.is_self_referral(facts),
             Signal::FastSale => facts.sold_at - facts.first_click_at < self.fast_sale,
+            Signal::ContestedKey => facts.key_contested,
         };
         Signal::ALL.into_iter().filter(is_so).collect()
     }
@@ -99,6 +104,7 @@ mod tests {
         SignalFacts {
             customer_key: key,
             email_hash: hash,
+            key_contested: false,
             partner_addresses: addresses,
             first_click_at: DateTime::UNIX_EPOCH,
             sold_at: DateTime::UNIX_EPOCH + TimeDelta::hours(1),

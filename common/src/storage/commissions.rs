@@ -124,6 +124,37 @@ pub async fn insert(
         .collect()
 }
 
+/// Adds a signal to what was earned by these customers, whose first purchases are the places to look from.
+pub async fn flag(
+    connection: &mut PgConnection,
+    customers: &[(CustomerId, ProgramId, DateTime<Utc>)],
+    signal: Signal,
+) -> StorageResult<()> {
+    if customers.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = customers.iter().map(|(customer, ..)| customer.get()).collect();
+    let programs: Vec<i64> = customers.iter().map(|(_, program, _)| program.get()).collect();
+    let since: Vec<DateTime<Utc>> = customers.iter().map(|(.., since)| *since).collect();
+    sqlx::query!(
+        "UPDATE commissions SET signals = array_append(signals, $4)
+         WHERE id IN (SELECT c.id
+                      FROM UNNEST($1::bigint[], $2::bigint[], $3::timestamptz[]) AS n (customer_id, program_id, since)
+                      JOIN sale_events s ON s.program_id = n.program_id AND s.sale_date >= n.since
+                                        AND s.customer_id = n.customer_id AND NOT s.is_test
+                      JOIN commissions c ON c.sale_id = s.id
+                      WHERE $4 <> ALL (c.signals)
+                      ORDER BY c.id FOR UPDATE OF c)",
+        &ids,
+        &programs,
+        &since,
+        signal.as_str(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// A commission a refund may take from, locked.
 #[derive(Debug, Clone)]
 pub struct LockedCommission {

@@ -16,6 +16,10 @@ pub struct Customer {
     pub program_id: ProgramId,
     pub click_id: String,
     pub customer_key: Option<String>,
+    /// No authenticated call has named this click with the key yet.
+    pub key_from_browser: bool,
+    /// The key was taken from a browser's click, or from this customer.
+    pub key_contested: bool,
     pub proposed_customer_key: Option<String>,
     pub email_hash: Option<String>,
     pub status: CustomerStatus,
@@ -133,8 +137,8 @@ pub async fn lock_named(
     let (texts, programs) = unzip(keys);
     let rows = sqlx::query_as!(
         CustomerRow,
-        "SELECT id, program_id, click_id, customer_key, proposed_customer_key, email_hash, status,
-                first_click_at, first_referral_link_id, touched_link_ids, touched_at, signup_date, signup_link_id,
+        "SELECT id, program_id, click_id, customer_key, key_from_browser, key_contested, proposed_customer_key,
+                email_hash, status, first_click_at, first_referral_link_id, touched_link_ids, touched_at, signup_date, signup_link_id,
                 first_purchase_date, first_purchase_link_id
          FROM customers
          WHERE id IN (SELECT UNNEST($1::bigint[])
@@ -193,6 +197,17 @@ pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]
     Ok(())
 }
 
+/// Takes their keys from customers, so that [`save`] can give them to others: one statement cannot do both.
+pub async fn unbind(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    sqlx::query!("UPDATE customers SET customer_key = NULL WHERE id = ANY($1)", ids)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 /// Writes what leads and sales change: key, proposed key, e-mail, status and milestones.
 pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> StorageResult<()> {
     if customers.is_empty() {
@@ -206,6 +221,11 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
         .iter()
         .map(|customer| customer.customer_key.as_deref())
         .collect();
+    let from_browsers: Vec<bool> = customers
+        .iter()
+        .map(|customer| customer.key_from_browser)
+        .collect();
+    let contested: Vec<bool> = customers.iter().map(|customer| customer.key_contested).collect();
     let proposed: Vec<Option<&str>> = customers
         .iter()
         .map(|customer| customer.proposed_customer_key.as_deref())
@@ -225,11 +245,12 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
          SET customer_key = n.customer_key, proposed_customer_key = n.proposed_customer_key,
              email_hash = n.email_hash, status = n.status, signup_date = n.signup_date,
              signup_link_id = n.signup_link, first_purchase_date = n.first_purchase_date,
-             first_purchase_link_id = n.first_purchase_link
+             first_purchase_link_id = n.first_purchase_link, key_from_browser = n.key_from_browser,
+             key_contested = n.key_contested
          FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::bigint[],
-                     $8::timestamptz[], $9::bigint[])
+                     $8::timestamptz[], $9::bigint[], $10::boolean[], $11::boolean[])
               AS n (id, customer_key, proposed_customer_key, email_hash, status, signup_date, signup_link,
-                    first_purchase_date, first_purchase_link)
+                    first_purchase_date, first_purchase_link, key_from_browser, key_contested)
          WHERE c.id = n.id",
         &ids,
         &keys as &[Option<&str>],
@@ -240,6 +261,8 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
         &signup_links as &[Option<i64>],
         &purchases as &[Option<DateTime<Utc>>],
         &purchase_links as &[Option<i64>],
+        &from_browsers,
+        &contested,
     )
     .execute(connection)
     .await?;
@@ -324,6 +347,8 @@ struct CustomerRow {
     program_id: i64,
     click_id: String,
     customer_key: Option<String>,
+    key_from_browser: bool,
+    key_contested: bool,
     proposed_customer_key: Option<String>,
     email_hash: Option<String>,
     status: String,
@@ -366,6 +391,8 @@ impl TryFrom<CustomerRow> for Customer {
             journey: Journey::from_parts(first, touches).ok_or_else(|| corrupt("touched_link_ids"))?,
             click_id: row.click_id,
             customer_key: row.customer_key,
+            key_from_browser: row.key_from_browser,
+            key_contested: row.key_contested,
             proposed_customer_key: row.proposed_customer_key,
             email_hash: row.email_hash,
             signup: milestone(row.signup_date, row.signup_link_id),

@@ -12,7 +12,7 @@ use crate::stack::{Answer, Program, Stack};
 use crate::streams::Streams;
 
 /// The content of every table, as a digest. Rollups are added up: the worker folds them whenever it likes.
-async fn digests(stack: &Stack) -> Vec<(String, Option<String>)> {
+pub async fn digests(stack: &Stack) -> Vec<(String, Option<String>)> {
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT relname::text FROM pg_class
          WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition

@@ -15,6 +15,7 @@ mod approvals;
 mod attribution;
 mod audit_log;
 mod backup;
+mod claimed_keys;
 mod cli_login;
 mod cli_setup;
 mod clicks;

@@ -9,11 +9,11 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use common::domain::ids::{CustomerId, EventId, ProgramId};
-use common::domain::lead::{EmailHash, LeadAuth, LeadDecision, LeadMode, LeadRefusal, decide};
+use common::domain::lead::{EmailHash, LeadAuth, LeadDecision, LeadRefusal, decide};
 use common::domain::text::{CustomerKey, Label};
 use common::messages::lead::{LeadOutcome, LeadRecord};
 use common::messages::subject::Subject;
-use common::storage::customers::{self, Customer, Milestone};
+use common::storage::customers::{Customer, Milestone};
 use common::storage::leads::{self, NewLead};
 use common::storage::programs::{self, Program};
 use common::storage::rollups::Deltas;
@@ -96,10 +96,7 @@ fn references<'a>(records: &[&'a LeadRecord], waited: &HashSet<EventId>) -> Vec<
     records
         .iter()
         .map(|record| Reference {
-            program_id: match record.lead.mode {
-                LeadMode::Server { program_id } => Some(program_id),
-                LeadMode::Browser => None,
-            },
+            program_id: record.lead.mode.program_id(),
             customer_key: record.lead.customer_key.as_ref(),
             click_id: record.lead.click_id.as_ref(),
             at: record.led_at,
@@ -166,12 +163,17 @@ impl<'a> Desk<'a> {
 
     /// `None`: not yet to be decided.
     fn take(&mut self, record: &'a LeadRecord, found: Found) -> Option<LeadOutcome> {
-        let customer = match found {
+        let key = record.lead.customer_key.as_ref();
+        let whom = match found {
             Found::NotYet => return None,
             Found::Missing => None,
-            Found::Customer(customer_id) => self.redirected(record, customer_id),
+            Found::Customer(found) => {
+                self.keys
+                    .whom(&self.customers, record.lead.mode.program_id(), key, found)
+            }
         };
-        let Some(customer) = customer.and_then(|customer_id| self.customers.get_mut(&customer_id)) else {
+        let named = whom.and_then(|whom| Some((whom, self.customers.get_mut(&whom.customer_id)?)));
+        let Some((whom, customer)) = named else {
             return Some(self.refuse(record, LeadRefusal::CustomerNotFound));
         };
         let lead_auth = self
@@ -193,7 +195,7 @@ impl<'a> Desk<'a> {
         if provisional {
             propose(customer, record);
         } else {
-            confirm(customer, record, &mut self.keys, &mut self.deltas);
+            confirm(customer, record, &mut self.deltas);
         }
         self.changed.push(customer.customer_id);
         self.events.push(NewLead {
@@ -206,22 +208,12 @@ impl<'a> Desk<'a> {
             event_name: record.lead.event_name.as_ref().map(Label::as_str),
             provisional,
         });
-        Some(if provisional {
-            LeadOutcome::Provisional
-        } else {
-            LeadOutcome::Tracked
-        })
-    }
-
-    fn redirected(&self, record: &LeadRecord, found: CustomerId) -> Option<CustomerId> {
-        let program_id = match record.lead.mode {
-            LeadMode::Server { program_id } => program_id,
-            LeadMode::Browser => self.customers.get(&found)?.program_id,
-        };
-        Some(
-            self.keys
-                .redirect(program_id, record.lead.customer_key.as_ref(), found),
-        )
+        if provisional {
+            return Some(LeadOutcome::Provisional);
+        }
+        self.changed
+            .extend(self.keys.bind(&mut self.customers, &whom, key));
+        Some(LeadOutcome::Tracked)
     }
 
     fn refuse(&mut self, record: &LeadRecord, reason: LeadRefusal) -> LeadOutcome {
@@ -235,21 +227,16 @@ impl<'a> Desk<'a> {
     async fn close(mut self, connection: &mut PgConnection) -> StorageResult<()> {
         self.changed.sort_unstable();
         self.changed.dedup();
-        let changed: Vec<&Customer> = self
-            .changed
-            .iter()
-            .filter_map(|id| self.customers.get(id))
-            .collect();
-        customers::save(connection, &changed).await?;
+        self.keys.save(connection, &self.customers, &self.changed).await?;
         leads::insert(connection, &self.events).await?;
         self.deltas.append(connection).await?;
         refused_events::remember(connection, &self.refusals).await
     }
 }
 
-/// The status moves, and the key is bound unless the customer has one. Confirmed by click_id alone, a proposed key
-/// stays a proposal: it resolves for authenticated callers, and the first of them to send it binds it.
-fn confirm(customer: &mut Customer, record: &LeadRecord, keys: &mut KeyBindings, deltas: &mut Deltas) {
+/// The status moves. Confirmed by click_id alone, a proposed key stays a proposal: it resolves for authenticated callers, and
+/// the first of them to send it binds it.
+fn confirm(customer: &mut Customer, record: &LeadRecord, deltas: &mut Deltas) {
     if let Ok(status) = customer.status.on_lead() {
         let signup = Milestone {
             at: record.led_at,
@@ -259,7 +246,6 @@ fn confirm(customer: &mut Customer, record: &LeadRecord, keys: &mut KeyBindings,
         customer.signup = Some(signup);
         deltas.lead(customer.program_id, signup);
     }
-    keys.bind(customer, record.lead.customer_key.as_ref());
     remember_email(customer, record.lead.email_hash.as_ref());
 }
 

@@ -56,6 +56,7 @@ pub struct CommissionView {
     payout_id: Option<i64>,
     /// What is odd about the sale, for somebody to look at; it changes nothing of what is paid. `self_referral`: the
     /// customer has the partner's address. `fast_sale`: it followed the first click within seconds.
+    /// `contested_key`: a browser had bound the customer's key to one click, and the backend or a payment named another.
     signals: Vec<String>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
     #[schema(value_type = String, format = DateTime)]
@@ -105,17 +106,18 @@ pub struct CommissionQuery {
     status: Option<String>,
     /// Those of one membership.
     partner_program_id: Option<i64>,
-    /// Those with one of `self_referral`, `fast_sale`, or with `any` of them.
+    /// Those with one of `self_referral`, `fast_sale`, `contested_key`, or with `any` of them.
     signal: Option<String>,
 }
 
-const SIGNALS: &str = "must be one of self_referral, fast_sale, any";
+const SIGNALS: &str = "must be one of self_referral, fast_sale, contested_key, any";
 
 /// Those that a filter's word stands for.
 fn signals_named(text: &str) -> Option<&'static [Signal]> {
     let one = |signal| match signal {
         Signal::SelfReferral => &[Signal::SelfReferral],
         Signal::FastSale => &[Signal::FastSale],
+        Signal::ContestedKey => &[Signal::ContestedKey],
     };
     match text {
         "any" => Some(&Signal::ALL),

@@ -48,6 +48,8 @@ struct Customer {
     program: usize,
     status: &'static str,
     key: Option<usize>,
+    /// Only a browser said so.
+    from_browser: bool,
     proposed: Option<usize>,
     signup: Option<i64>,
 }
@@ -205,6 +207,7 @@ impl Reference {
                     program,
                     status: "click",
                     key: None,
+                    from_browser: false,
                     proposed: None,
                     signup: None,
                 });
@@ -242,7 +245,7 @@ impl Reference {
                 "Customer not found. Provide a valid click_id or customer_key.",
             )
         };
-        let Some(place) = self.resolve(server, click, key) else {
+        let Some((place, loser)) = self.resolve(server, click, key) else {
             return not_found();
         };
         let customer = &mut self.customers[place];
@@ -275,13 +278,20 @@ impl Reference {
         }
         customer.status = "lead";
         customer.signup = Some(at);
-        self.bind(place, key);
+        let vouched = server.is_some() && self.is_of(click, place);
+        self.bind(place, key, vouched, loser);
         answered(json!({ "success": true, "message": "Lead tracked successfully" }))
     }
 
     /// By key first, then by click_id; then the one customer for whom the key was proposed, where a backend asks; then, where
-    /// a browser asks, the only customer of any program who has the key.
-    fn resolve(&self, server: Option<usize>, click: Option<Quoted>, key: Option<usize>) -> Option<usize> {
+    /// a browser asks, the only customer of any program who has the key. Where a backend names another click of its program with a
+    /// key that only a browser bound, it means the customer of that click, and the other one loses the key.
+    fn resolve(
+        &self,
+        server: Option<usize>,
+        click: Option<Quoted>,
+        key: Option<usize>,
+    ) -> Option<(usize, Option<usize>)> {
         let clicked = click.and_then(|quoted| self.by_click(quoted));
         let program = server.or(clicked.map(|customer| customer.program));
         let keyed = |customer: &&Customer| key.is_some() && customer.key == key;
@@ -296,7 +306,21 @@ impl Reference {
                 Some(_) => only(all().filter(of_program).filter(proposed)),
                 None => only(all().filter(keyed)),
             })?;
-        all().position(|customer| customer.number == found.number)
+        let place = |number: usize| all().position(|customer| customer.number == number);
+        let by_key = all().filter(of_program).find(keyed);
+        let loser = by_key.filter(|holder| server.is_some() && holder.from_browser);
+        let other = clicked.filter(of_program);
+        if let (Some(loser), Some(other)) = (loser, other)
+            && loser.number != other.number
+        {
+            return Some((place(other.number)?, place(loser.number)));
+        }
+        Some((place(found.number)?, None))
+    }
+
+    fn is_of(&self, click: Option<Quoted>, place: usize) -> bool {
+        let clicked = click.and_then(|quoted| self.by_click(quoted));
+        clicked.is_some_and(|clicked| clicked.number == self.customers[place].number)
     }
 
     fn by_click(&self, quoted: Quoted) -> Option<&Customer> {
@@ -306,12 +330,19 @@ impl Reference {
         self.customers.iter().find(|customer| customer.number == number)
     }
 
-    /// Once bound, a key stays.
-    fn bind(&mut self, place: usize, key: Option<usize>) {
+    /// Once bound, a key stays, unless only a browser said so. A backend that names the click and the key has the last word.
+    fn bind(&mut self, place: usize, key: Option<usize>, vouched: bool, loser: Option<usize>) {
+        if let Some(loser) = loser {
+            self.customers[loser].key = None;
+            self.customers[loser].from_browser = false;
+        }
         let customer = &mut self.customers[place];
         if customer.key.is_none() && key.is_some() {
             customer.key = key;
             customer.proposed = None;
+            customer.from_browser = !vouched;
+        } else if key.is_some() && customer.key == key && vouched {
+            customer.from_browser = false;
         }
     }
 

@@ -32,6 +32,7 @@ export const EVENT_NAMES: Record<string, string> = { click: 'Click', lead: 'Lead
 export const SIGNALS: Record<string, string> = {
   self_referral: 'The customer has the partner’s own address.',
   fast_sale: 'The sale followed the first click within seconds.',
+  contested_key: 'A browser had bound the customer’s key to one click; the server or a payment named another.',
 };
 
 export const COMMISSION_TYPES: Record<string, string> = {

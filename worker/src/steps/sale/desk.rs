@@ -13,14 +13,14 @@ use common::domain::sale::{
 use common::domain::signal::{PartnerAddresses, Signal, SignalFacts, SignalRules};
 use common::domain::text::SubscriptionId;
 use common::messages::sale::SaleRecord;
-use common::storage::customers::{self, Customer, Milestone};
+use common::storage::customers::{Customer, Milestone};
 use common::storage::programs::{self, Program};
 use common::storage::rollups::Deltas;
 use common::storage::subscriptions::{self, SubscriptionKey};
 use common::storage::{StorageResult, links};
 use sqlx::PgConnection;
 
-use crate::customer_lookup::{Found, KeyBindings};
+use crate::customer_lookup::{Found, KeyBindings, Match, Whom};
 
 pub enum Judged {
     /// Its click may still be on its way.
@@ -91,15 +91,12 @@ impl Desk {
         if may_wait && first_payment_missing {
             return Judged::FirstPaymentMissing;
         }
-        let customer = match found {
+        let whom = match found {
             Found::NotYet => return Judged::NotYet,
             Found::Missing => None,
-            Found::Customer(found) => {
-                let key = record.sale.customer_key.as_ref();
-                self.customers
-                    .get(&self.keys.redirect(record.program_id, key, found))
-            }
+            Found::Customer(found) => self.whom(record, found),
         };
+        let customer = whom.and_then(|whom| self.customers.get(&whom.customer_id));
         let Some(program) = self.programs.get(&record.program_id) else {
             return Judged::Decided(SaleDecision::Refuse(SaleRefusal::NoAttribution));
         };
@@ -115,27 +112,36 @@ impl Desk {
                 links: &self.links,
             },
         );
-        if let (SaleDecision::Record(recording), Some(buyer)) = (&decision, buyer) {
+        if let (SaleDecision::Record(recording), Some(buyer), Some(whom)) = (&decision, buyer, whom) {
             self.follow(record, recording, &buyer);
+            self.bind(record, &whom);
         }
         Judged::Decided(decision)
     }
 
     /// A payment that is a sale already still tells whose key its customer's is.
     pub fn recognise(&mut self, record: &SaleRecord, found: Found) {
-        let Found::Customer(customer_id) = found else {
+        let Found::Customer(found) = found else {
             return;
         };
-        let key = record.sale.customer_key.as_ref();
-        let customer_id = self.keys.redirect(record.program_id, key, customer_id);
-        if let Some(customer) = self.customers.get_mut(&customer_id)
+        if let Some(whom) = self.whom(record, found)
+            && let Some(customer) = self.customers.get(&whom.customer_id)
             && customer.program_id == record.program_id
-            && customer.customer_key.is_none()
-            && key.is_some()
         {
-            self.keys.bind(customer, key);
-            self.changed.insert(customer_id);
+            self.bind(record, &whom);
         }
+    }
+
+    fn whom(&self, record: &SaleRecord, found: Match) -> Option<Whom> {
+        let key = record.sale.customer_key.as_ref();
+        self.keys
+            .whom(&self.customers, Some(record.program_id), key, found)
+    }
+
+    fn bind(&mut self, record: &SaleRecord, whom: &Whom) {
+        let key = record.sale.customer_key.as_ref();
+        self.changed
+            .extend(self.keys.bind(&mut self.customers, whom, key));
     }
 
     /// What the next record of the batch must see.
@@ -155,7 +161,6 @@ impl Desk {
                 }
                 self.deltas.conversion(customer.program_id, purchase);
             }
-            self.keys.bind(customer, record.sale.customer_key.as_ref());
         }
         if let Some(key) = subscription_key(record)
             && !self.subscriptions.contains_key(&key)
@@ -186,6 +191,7 @@ impl Desk {
         rules.judge(&SignalFacts {
             customer_key: customer.customer_key.as_deref(),
             email_hash: customer.email_hash.as_deref(),
+            key_contested: customer.key_contested,
             partner_addresses: self
                 .addresses
                 .get(&partner_id)
@@ -217,12 +223,7 @@ impl Desk {
     pub async fn close(mut self, connection: &mut PgConnection, sales: Deltas) -> StorageResult<()> {
         self.deltas.extend(sales);
         self.deltas.append(connection).await?;
-        let changed: Vec<&Customer> = self
-            .changed
-            .iter()
-            .filter_map(|id| self.customers.get(id))
-            .collect();
-        customers::save(connection, &changed).await
+        self.keys.save(connection, &self.customers, &self.changed).await
     }
 }
 

@@ -16,7 +16,7 @@ impl Reference {
         if self.sales.iter().any(|sold| sold.transaction == sale.transaction) {
             return duplicate();
         }
-        let Some(place) = self.resolve(Some(program), sale.click, sale.key) else {
+        let Some((place, loser)) = self.resolve(Some(program), sale.click, sale.key) else {
             return refused(400, "Customer not found. Provide customer_key or click_id.");
         };
         let customer = self.customers[place].clone();
@@ -63,7 +63,8 @@ impl Reference {
             });
         }
         self.customers[place].status = "conversion";
-        self.bind(place, sale.key);
+        let vouched = self.is_of(sale.click, place);
+        self.bind(place, sale.key, vouched, loser);
         let answer = sale_answer(
             self.programs[program].attribution,
             sale.transaction,
