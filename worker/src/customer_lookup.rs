@@ -1,10 +1,12 @@
 //! Which customer a lead or a sale speaks of.
 //!
 //! Order: the customer to which the key is bound in the program; the customer whose click_id was sent, as a whole
-//! string; the one customer for whom a browser proposed the key (believed from an authenticated caller only). A key that only
-//! a browser bound yields to an authenticated call that names another click of the program. A
+//! string; the one customer for whom a browser proposed the key (believed from an authenticated caller only). A
 //! browser knows no program: the program is that of its click_id's customer, and a key alone resolves only if a
-//! single customer of all programs has it.
+//! single customer of all programs has it. A key that only a browser bound yields to an authenticated call that names
+//! another click of the program ([`KeyBindings`]).
+
+mod keys;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -13,11 +15,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 use common::bus::consume::Delivered;
 use common::domain::click_id::{ClickId, ClickIdCodec};
 use common::domain::ids::{CustomerId, EventId, ProgramId};
-use common::domain::signal::Signal;
 use common::domain::text::CustomerKey;
 use common::storage::customers::{self, Customer, KeyInProgram};
-use common::storage::{StorageResult, commissions, customer_ids};
+use common::storage::{StorageResult, customer_ids};
 use sqlx::PgConnection;
+
+use self::keys::yields;
+pub use self::keys::{KeyBindings, Whom};
 
 /// How long after its click a click_id may still be on its way into the table.
 const CLICK_MAY_LAG: TimeDelta = TimeDelta::seconds(60);
@@ -271,127 +275,6 @@ async fn keys_alone(
         &positions,
         customers::by_key_in_any_program(connection, &keys).await?,
     ))
-}
-
-/// Whether a customer's key goes to the click that a caller names: only a browser bound it, and the caller is authenticated.
-fn yields(caller: Option<ProgramId>, holder: Option<&Customer>) -> bool {
-    caller.is_some() && holder.is_some_and(|holder| holder.customer_key.is_some() && holder.key_from_browser)
-}
-
-/// Keys bound and unbound while a batch is decided on: the next record of the batch finds its customer by them, as the next
-/// batch will find it in the table.
-#[derive(Debug, Default)]
-pub struct KeyBindings {
-    /// `None`: nobody's any more.
-    holders: HashMap<(ProgramId, String), Option<CustomerId>>,
-    losers: Vec<CustomerId>,
-}
-
-/// The customer a record speaks of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Whom {
-    pub customer_id: CustomerId,
-    /// An authenticated call named its click.
-    vouched: bool,
-    /// To whom a browser had bound the key that the record names.
-    loser: Option<CustomerId>,
-}
-
-impl KeyBindings {
-    /// What was bound in this batch goes before what the tables said. `None`: nobody, since the key was unbound.
-    pub fn whom(
-        &self,
-        customers: &HashMap<CustomerId, Customer>,
-        caller: Option<ProgramId>,
-        key: Option<&CustomerKey>,
-        found: Match,
-    ) -> Option<Whom> {
-        let program_id = match caller {
-            Some(program_id) => program_id,
-            None => customers.get(&found.customer_id)?.program_id,
-        };
-        let now = key.and_then(|key| self.holders.get(&(program_id, key.to_string())));
-        let customer_id = match now {
-            Some(holder) => holder.or(found.clicked)?,
-            None => found.customer_id,
-        };
-        let holder = customers.get(&customer_id);
-        let by_key = holder.filter(|holder| {
-            holder.program_id == program_id && holder.customer_key.as_deref() == key.map(CustomerKey::as_str)
-        });
-        let ours = |clicked: &CustomerId| {
-            let clicked = customers.get(clicked);
-            clicked.is_some_and(|clicked| clicked.program_id == program_id)
-        };
-        let other = found.clicked.filter(|clicked| *clicked != customer_id);
-        let other = other.filter(|clicked| yields(caller, by_key) && ours(clicked));
-        let customer_id = other.unwrap_or(customer_id);
-        Some(Whom {
-            customer_id,
-            vouched: caller.is_some() && found.clicked == Some(customer_id),
-            loser: other.and(by_key).map(|holder| holder.customer_id),
-        })
-    }
-
-    /// Takes the key from the customer to whom only a browser had bound it, and binds it unless the customer has one: a bound key
-    /// stays. A call that names the click with the key settles whose it is. Returns those who changed.
-    pub fn bind(
-        &mut self,
-        customers: &mut HashMap<CustomerId, Customer>,
-        whom: &Whom,
-        key: Option<&CustomerKey>,
-    ) -> Vec<CustomerId> {
-        let Some(key) = key else { return Vec::new() };
-        let mut changed = Vec::new();
-        if let Some(loser) = whom.loser.and_then(|loser| customers.get_mut(&loser)) {
-            loser.customer_key = None;
-            loser.key_from_browser = false;
-            loser.key_contested = true;
-            self.holders.insert((loser.program_id, key.to_string()), None);
-            self.losers.push(loser.customer_id);
-            changed.push(loser.customer_id);
-        }
-        let Some(customer) = customers.get_mut(&whom.customer_id) else {
-            return changed;
-        };
-        let before = (
-            customer.customer_key.is_some(),
-            customer.key_from_browser,
-            customer.key_contested,
-        );
-        customer.key_contested |= whom.loser.is_some();
-        if customer.customer_key.is_none() {
-            customer.customer_key = Some(key.to_string());
-            customer.proposed_customer_key = None;
-            customer.key_from_browser = !whom.vouched;
-            self.holders
-                .insert((customer.program_id, key.to_string()), Some(customer.customer_id));
-        } else if customer.customer_key.as_deref() == Some(key.as_str()) {
-            customer.key_from_browser &= !whom.vouched;
-        }
-        if before != (true, customer.key_from_browser, customer.key_contested) {
-            changed.push(customer.customer_id);
-        }
-        changed
-    }
-
-    /// Writes these customers; what was earned by those who lost a key is flagged.
-    pub async fn save(
-        &self,
-        connection: &mut PgConnection,
-        customers: &HashMap<CustomerId, Customer>,
-        changed: impl IntoIterator<Item = &CustomerId>,
-    ) -> StorageResult<()> {
-        let changed: Vec<&Customer> = changed.into_iter().filter_map(|id| customers.get(id)).collect();
-        let ids: Vec<i64> = self.losers.iter().map(|loser| loser.get()).collect();
-        customers::unbind(connection, &ids).await?;
-        customers::save(connection, &changed).await?;
-        let losers = self.losers.iter().filter_map(|loser| customers.get(loser));
-        let bought: Vec<_> = losers
-            .filter_map(|loser| Some((loser.customer_id, loser.program_id, loser.first_purchase?.at)))
-            .collect();
-        commissions::flag(connection, &bought, Signal::ContestedKey).await
-    }
 }
 
 /// What is asked, and the places in the batch that ask it.
