@@ -139,14 +139,13 @@ pub async fn accept(
         .spend_sign_in(client, invitation.email.as_str())
         .await?;
     let account = users::find_by_email(&mut *app.management.acquire().await?, &invitation.email).await?;
-    let guest = match account {
-        Some(user) => Guest::Known(known(&app, user, password, invitation.purpose.user_kind()).await?),
-        None => {
-            let name = request.name.required_name("name", "name is required")?;
-            let personal = [name.as_str(), invitation.email.as_str()];
-            let password_hash = chosen(&app, password, &personal).await?;
-            Guest::New { name, password_hash }
-        }
+    let guest = if let Some(user) = account {
+        Guest::Known(known(&app, user, password, invitation.purpose.user_kind()).await?)
+    } else {
+        let name = request.name.required_name("name", "name is required")?;
+        let personal = [name.as_str(), invitation.email.as_str()];
+        let password_hash = chosen(&app, password, &personal).await?;
+        Guest::New { name, password_hash }
     };
     let mut transaction = app.management.begin().await?;
     if !invitations::accept(&mut transaction, invitation.invitation_id, app.clock.now()).await? {
