@@ -280,7 +280,10 @@ pub fn inspect_examples() -> Examples {
         email: "ada@letters.example".to_owned(),
         expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_007),
     };
-    Examples::of_refusals([none()])
+    let limited = ApiError::RateLimited {
+        retry_after_seconds: 21,
+    };
+    Examples::of_refusals([none(), limited])
         .request("A partner's", json!({ "token": example_token() }))
         .answer("A partner's", Data { data: inspected })
 }
