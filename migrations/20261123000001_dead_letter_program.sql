@@ -16,3 +16,9 @@ $$;
 UPDATE dead_letters SET program_id = pg_temp.named_program(payload) WHERE payload <> '';
 -- A customer's letters are looked for among their program's.
 CREATE INDEX dead_letters_program ON dead_letters (program_id, id);
+
+-- What may not be changed may not be emptied either.
+CREATE TRIGGER audit_log_kept BEFORE TRUNCATE ON audit_log
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER ledger_entries_kept BEFORE TRUNCATE ON ledger_entries
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
