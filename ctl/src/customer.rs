@@ -1,18 +1,20 @@
 //! `ctl customer`: what is stored about one customer, for when they ask.
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use clap::{ArgGroup, Args, Subcommand};
+use common::domain::account::EmailAddress;
 use common::domain::click_id::ClickId;
 use common::domain::email::EmailHasher;
 use common::domain::ids::{CustomerId, ProgramId, WorkspaceId};
 use common::domain::lead::EmailHash;
 use common::runtime::clock::Clock;
 use common::runtime::config::KeysConfig;
-use common::storage::personal_data::{self, Found, Stated};
+use common::storage::personal_data::{self, Erased, Found, Reach, Stated};
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
 
 use crate::audit::{self, Done};
+use crate::consent::{Consent, Verdict};
 use crate::{output, program};
 
 #[derive(Debug, Subcommand)]
@@ -20,15 +22,25 @@ pub enum Customer {
     /// Print everything that is stored about a customer, as JSON
     Export(Named),
     /// Erase a customer's names, addresses and visits; sales and sums stay. It cannot be undone
-    Erase(Named),
+    Erase(Erase),
+}
+
+#[derive(Debug, Args)]
+pub struct Erase {
+    #[command(flatten)]
+    named: Named,
+    #[command(flatten)]
+    consent: Consent,
 }
 
 const EXAMPLES: &str = "\
 Examples:
     ctl customer export --program-id 1 --customer-key user-42
+    ctl customer erase --program-id 1 --customer-key user-42 --email jane@customer.example --dry-run
     ctl customer erase --program-id 1 --customer-key user-42 --email jane@customer.example
 
-Whoever is meant by any of the names is meant. Both are written into the audit log, without the names.";
+Any of the names selects the customer. Records that were put aside count when they name the program, or no program at all.
+Exports and erasures are written into the audit log, without the names.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -44,46 +56,89 @@ pub struct Named {
     #[arg(long, value_name = "CLICK_ID")]
     click_id: Option<String>,
     /// The customer's address
-    #[arg(long, value_name = "ADDRESS")]
-    email: Option<String>,
+    #[arg(long, value_name = "ADDRESS", value_parser = EmailAddress::parse)]
+    email: Option<EmailAddress>,
     #[command(flatten)]
     keys: KeysConfig,
 }
 
 impl Customer {
     pub async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
-        let mut transaction = pool.begin().await?;
         match self {
-            Self::Export(named) => {
-                let (found, workspace_id) = named.find(&mut transaction).await?;
-                let export = personal_data::export(&mut transaction, &found).await?;
-                write_down(&mut transaction, &found, workspace_id, "customer.exported").await?;
-                transaction.commit().await?;
-                output::lines([serde_json::to_string_pretty(&export)?]);
-            }
-            Self::Erase(named) => {
-                let (found, workspace_id) = named.find(&mut transaction).await?;
-                let erased = personal_data::erase(&mut transaction, &found, Clock::system().now()).await?;
-                write_down(&mut transaction, &found, workspace_id, "customer.erased").await?;
-                transaction.commit().await?;
-                output::facts([
-                    ("customers", erased.customers.to_string()),
-                    ("click_events", erased.click_events.to_string()),
-                    ("lead_events", erased.lead_events.to_string()),
-                    ("sale_events", erased.sale_events.to_string()),
-                    ("refunds", erased.refunds.to_string()),
-                    ("notifications", erased.notifications.to_string()),
-                    ("unprocessed", erased.unprocessed.to_string()),
-                ]);
-            }
+            Self::Export(named) => named.export(pool).await,
+            Self::Erase(erase) => erase.run(pool).await,
         }
-        Ok(())
     }
 }
 
+impl Erase {
+    async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        if self.consent.previews() {
+            let mut transaction = pool.begin().await?;
+            let (_, _, erased) = self.erase(&mut transaction).await?;
+            transaction.rollback().await?;
+            show(erased);
+            if self.consent.ask("Erase this customer?")? == Verdict::DryRun {
+                return Ok(());
+            }
+        }
+        let mut transaction = pool.begin().await?;
+        let (found, workspace_id, erased) = self.erase(&mut transaction).await?;
+        write_down(&mut transaction, &found, workspace_id, "customer.erased").await?;
+        transaction.commit().await?;
+        show(erased);
+        Ok(())
+    }
+
+    async fn erase(&self, connection: &mut PgConnection) -> anyhow::Result<(Found, WorkspaceId, Erased)> {
+        let (found, workspace_id) = self.named.find(connection).await?;
+        let erased = personal_data::erase(connection, &found, Clock::system().now()).await?;
+        if erased.is_nothing() {
+            bail!(self.named.nothing_found());
+        }
+        Ok((found, workspace_id, erased))
+    }
+}
+
+/// Rows, by table.
+fn show(erased: Erased) {
+    output::facts([
+        ("customers", erased.customers.to_string()),
+        ("click_events", erased.click_events.to_string()),
+        ("lead_events", erased.lead_events.to_string()),
+        ("sale_events", erased.sale_events.to_string()),
+        ("refunds", erased.refunds.to_string()),
+        ("notifications", erased.notifications.to_string()),
+        ("unprocessed", erased.unprocessed.to_string()),
+    ]);
+}
+
 impl Named {
+    async fn export(self, pool: &PgPool) -> anyhow::Result<()> {
+        let mut transaction = pool.begin().await?;
+        let (found, workspace_id) = self.find(&mut transaction).await?;
+        let export = personal_data::export(&mut transaction, &found).await?;
+        write_down(&mut transaction, &found, workspace_id, "customer.exported").await?;
+        transaction.commit().await?;
+        output::lines([serde_json::to_string_pretty(&export)?]);
+        Ok(())
+    }
+
+    /// A hash made under another key looks like the hash of an address that is not there.
+    fn nothing_found(&self) -> String {
+        let program_id = self.program_id;
+        let mut message =
+            format!("nothing is stored under these names in program {program_id}: nothing was erased");
+        if self.email.is_some() {
+            message.push_str(
+                "; an address is found by its keyed hash, so check its spelling, and that EMAIL_HASH_KEY is the services' own",
+            );
+        }
+        message
+    }
+
     async fn find(&self, connection: &mut PgConnection) -> anyhow::Result<(Found, WorkspaceId)> {
-        let names = [&self.customer_key, &self.click_id, &self.email];
+        let names = [&self.customer_key, &self.click_id];
         ensure!(
             names.into_iter().flatten().all(|name| !name.trim().is_empty()),
             "a name must not be empty"
@@ -91,25 +146,19 @@ impl Named {
         let program_id = ProgramId::new(self.program_id);
         let program = program::find(&mut *connection, program_id).await?;
         let click_id = self.click_id.as_deref().and_then(ClickId::parse);
-        let decoded: Vec<i64> = click_id
-            .map(|click_id| {
-                self.keys
-                    .click_id_codec()
-                    .decode(&click_id)
-                    .map(CustomerId::get)
-                    .collect()
-            })
-            .unwrap_or_default();
+        let codec = self.keys.click_id_codec();
+        let decode = |click_id| codec.decode(click_id);
+        let decoded: Vec<i64> = click_id.iter().flat_map(decode).map(CustomerId::get).collect();
         let hasher = EmailHasher::new(self.keys.email_hash_key.expose());
-        let email_hash = self.email.as_deref().and_then(|email| hasher.hash(email));
+        let email_hash = self.email.as_ref().and_then(|email| hasher.hash(email.as_str()));
         let stated = Stated {
             customer_key: self.customer_key.as_deref(),
-            click_id: self.click_id.as_deref(),
+            click_id: click_id.as_ref(),
             click_id_customers: &decoded,
-            email: self.email.as_deref(),
+            email: self.email.as_ref(),
             email_hash: email_hash.as_ref().map(EmailHash::as_str),
         };
-        let found = personal_data::find(connection, program_id, stated).await?;
+        let found = personal_data::find(connection, program_id, stated, Reach::Installation).await?;
         Ok((found, program.workspace_id))
     }
 }

@@ -2,6 +2,7 @@
 
 mod audit;
 mod balances;
+mod consent;
 mod counters;
 mod customer;
 mod dead_letters;

@@ -12,6 +12,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::audit::{self, Done};
+use crate::consent::{Consent, Verdict};
 use crate::{output, program};
 
 /// Of a reason in a list.
@@ -95,6 +96,8 @@ pub struct Show {
 pub struct Close {
     /// As the list shows it; in state review or stuck
     id: Uuid,
+    #[command(flatten)]
+    consent: Consent,
 }
 
 #[derive(Debug, Args)]
@@ -240,15 +243,28 @@ impl Replay {
 
 impl Close {
     async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
-        let states = State::WAIT_FOR_A_PERSON.map(State::as_str);
+        if self.consent.previews() {
+            let mut transaction = pool.begin().await?;
+            let closed = self.close(&mut transaction).await?;
+            transaction.rollback().await?;
+            output::facts([("kind", output::plain(&closed.kind)), ("state", closed.state)]);
+            if self.consent.ask("Close this event, and forget what it says?")? == Verdict::DryRun {
+                return Ok(());
+            }
+        }
         let mut transaction = pool.begin().await?;
-        let closed = processor_inbox::close(&mut transaction, self.id, &states)
-            .await?
-            .with_context(|| format!("there is no processor event {} in state review or stuck", self.id))?;
+        let closed = self.close(&mut transaction).await?;
         self.write_down(&mut transaction, closed).await?;
         transaction.commit().await?;
         output::lines([format!("{}: done", self.id)]);
         Ok(())
+    }
+
+    async fn close(&self, connection: &mut PgConnection) -> anyhow::Result<ClosedEvent> {
+        let states = State::WAIT_FOR_A_PERSON.map(State::as_str);
+        processor_inbox::close(connection, self.id, &states)
+            .await?
+            .with_context(|| format!("there is no processor event {} in state review or stuck", self.id))
     }
 
     /// One that was no program's is in nobody's audit log.

@@ -12,6 +12,7 @@ use serde_json::json;
 use sqlx::{PgConnection, PgPool};
 
 use crate::audit::{self, Done};
+use crate::consent::{Consent, Verdict};
 use crate::output;
 
 #[derive(Debug, Subcommand)]
@@ -52,6 +53,8 @@ pub struct Archive {
     /// Which one
     #[arg(long, value_name = "ID")]
     program_id: i64,
+    #[command(flatten)]
+    consent: Consent,
 }
 
 impl Program {
@@ -136,6 +139,17 @@ impl Create {
 impl Archive {
     async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
         let program_id = ProgramId::new(self.program_id);
+        if self.consent.previews() {
+            let program = find_unarchived(&mut *pool.acquire().await?, program_id).await?;
+            output::facts([
+                ("program_id", program_id.to_string()),
+                ("name", output::plain(&program.settings.name.to_string())),
+                ("status", program.status.as_str().to_owned()),
+            ]);
+            if self.consent.ask("Archive this program?")? == Verdict::DryRun {
+                return Ok(());
+            }
+        }
         let now = Clock::system().now();
         let mut transaction = pool.begin().await?;
         let program = find_unarchived(&mut transaction, program_id).await?;

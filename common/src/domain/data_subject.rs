@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::account::EmailAddress;
 use super::ids::ProgramId;
 
 /// The end of the name under which records and processors' metadata carry a customer's key, whatever its prefix.
@@ -17,7 +18,7 @@ pub struct CustomerNames {
     pub click_ids: BTreeSet<String>,
     pub email_hashes: BTreeSet<String>,
     /// As it was stated with the request: processors' events hold addresses as they are.
-    pub email: Option<String>,
+    pub email: Option<EmailAddress>,
 }
 
 /// They are personal data: debug output shows how many there are.
@@ -28,29 +29,51 @@ impl std::fmt::Debug for CustomerNames {
     }
 }
 
+/// Whose a stored record is, by the row that keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordOwner {
+    /// The customer's program.
+    Program,
+    /// No program: only an operator looks through these.
+    Unknown,
+}
+
 impl CustomerNames {
-    /// Whether a record is about this customer of this program. A key alone says little (`1` is one), so it counts only as
-    /// the value of a key's field, and in a record that names no other program. What is no JSON is searched as text.
-    pub fn are_in(&self, record: &[u8], program_id: ProgramId) -> bool {
+    /// Whether a record is about this customer of this program. Records of another program must not come here. What is no
+    /// JSON is searched as text.
+    pub fn are_in(&self, record: &[u8], program_id: ProgramId, owner: RecordOwner) -> bool {
         match serde_json::from_slice(record) {
             Ok(value) => {
-                self.stand_in(&value) || (self.key_stands_in(&value) && may_be_of(&value, program_id))
+                self.name_stands_in(&value)
+                    || self.email_stands_in(&value, false)
+                    || (self.key_stands_in(&value) && key_counts(&value, program_id, owner))
             }
             Err(_) => self.stand_in_text(&String::from_utf8_lossy(record)),
         }
     }
 
-    /// One that is nobody else's, in any place.
-    fn stand_in(&self, value: &Value) -> bool {
+    /// Made by this installation, and nobody else's: in any place.
+    fn name_stands_in(&self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.click_ids.contains(text) || self.email_hashes.contains(text),
+            Value::Array(items) => items.iter().any(|item| self.name_stands_in(item)),
+            Value::Object(fields) => fields.values().any(|field| self.name_stands_in(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
+    /// An address counts only where addresses are kept.
+    fn email_stands_in(&self, value: &Value, field_of_addresses: bool) -> bool {
         match value {
             Value::String(text) => {
-                let is_email = |email: &String| email.to_lowercase() == text.trim().to_lowercase();
-                self.click_ids.contains(text)
-                    || self.email_hashes.contains(text)
-                    || self.email.as_ref().is_some_and(is_email)
+                field_of_addresses && self.email.as_ref().is_some_and(|email| is_address(text, email))
             }
-            Value::Array(items) => items.iter().any(|item| self.stand_in(item)),
-            Value::Object(fields) => fields.values().any(|field| self.stand_in(field)),
+            Value::Array(items) => items
+                .iter()
+                .any(|item| self.email_stands_in(item, field_of_addresses)),
+            Value::Object(fields) => fields
+                .iter()
+                .any(|(name, field)| self.email_stands_in(field, holds_addresses(name))),
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
@@ -67,7 +90,6 @@ impl CustomerNames {
     }
 
     fn stand_in_text(&self, text: &str) -> bool {
-        let lower = text.to_lowercase();
         let quoted =
             |key: &String| text.contains(KEY_FIELD) && text.contains(&Value::from(key.as_str()).to_string());
         self.click_ids
@@ -77,16 +99,40 @@ impl CustomerNames {
             || self
                 .email
                 .as_ref()
-                .is_some_and(|email| lower.contains(&email.to_lowercase()))
+                .is_some_and(|email| address_stands_in(text, email))
             || self.keys.iter().any(quoted)
     }
 }
 
-/// No program is named in it, or this one is.
-fn may_be_of(value: &Value, program_id: ProgramId) -> bool {
+fn holds_addresses(field: &str) -> bool {
+    let letters = field.chars().filter(char::is_ascii_alphabetic);
+    let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    name.contains("email")
+}
+
+fn is_address(text: &str, email: &EmailAddress) -> bool {
+    text.trim().to_lowercase() == email.as_str().to_lowercase()
+}
+
+/// Whole: `ann@shop.example` is not in `joann@shop.example`.
+fn address_stands_in(text: &str, email: &EmailAddress) -> bool {
+    let continues = |c: char| c.is_alphanumeric() || "+-_%@".contains(c);
+    let (text, email) = (text.to_lowercase(), email.as_str().to_lowercase());
+    text.match_indices(&email).any(|(start, found)| {
+        let (before, after) = text.split_at(start);
+        let after = after.get(found.len()..).unwrap_or_default();
+        // A dot after it may end the sentence.
+        let after = after.strip_prefix('.').unwrap_or(after);
+        !before.ends_with(|c: char| continues(c) || c == '.') && !after.starts_with(continues)
+    })
+}
+
+/// A key alone says little (`1` is one): it counts in a program's record that names no other, and elsewhere only beside the
+/// program's own name.
+fn key_counts(value: &Value, program_id: ProgramId, owner: RecordOwner) -> bool {
     let mut named = Vec::new();
     programs(value, &mut named);
-    named.is_empty() || named.contains(&program_id.get())
+    named.contains(&program_id.get()) || (owner == RecordOwner::Program && named.is_empty())
 }
 
 fn programs(value: &Value, named: &mut Vec<i64>) {
@@ -118,12 +164,36 @@ mod tests {
             keys: ["1".to_owned()].into(),
             click_ids: ["cust_7_8".to_owned()].into(),
             email_hashes: ["v1:ab".to_owned()].into(),
-            email: Some("Jane@customer.example".to_owned()),
+            email: EmailAddress::parse("Jane@customer.example").ok(),
         }
     }
 
     fn is_janes(record: &Value) -> bool {
-        jane().are_in(record.to_string().as_bytes(), ProgramId::new(5))
+        is_janes_of(record, RecordOwner::Program)
+    }
+
+    fn is_janes_of(record: &Value, owner: RecordOwner) -> bool {
+        jane().are_in(record.to_string().as_bytes(), ProgramId::new(5), owner)
+    }
+
+    #[test]
+    fn in_a_record_of_no_program_a_key_counts_beside_the_programs_name_only() {
+        for (record, found) in [
+            (
+                json!({ "lead": { "mode": "browser", "customer_key": "1" } }),
+                false,
+            ),
+            (
+                json!({ "metadata": { "shop_customer_key": "1", "program_id": "5" } }),
+                true,
+            ),
+            (
+                json!({ "lead": { "mode": "browser", "click_id": "cust_7_8" } }),
+                true,
+            ),
+        ] {
+            assert_eq!(is_janes_of(&record, RecordOwner::Unknown), found, "{record}");
+        }
     }
 
     #[test]
@@ -133,9 +203,11 @@ mod tests {
             json!({ "lead": { "mode": "browser", "customer_key": "1" } }),
             json!({ "lead": { "mode": { "server": { "program_id": 5 } }, "customer_key": "1" } }),
             json!({ "metadata": { "shop_customer_key": "1", "program_id": "5" } }),
-            json!({ "program_id": 6, "click_id": "cust_7_8" }),
+            json!({ "program_id": 5, "click_id": "cust_7_8" }),
             json!([[{ "email_hash": "v1:ab" }]]),
             json!({ "customer_details": { "email": "jane@Customer.example " } }),
+            json!({ "charge": { "receipt_email": "jane@customer.example" } }),
+            json!({ "e-Mails": ["x", "jane@customer.example"] }),
         ] {
             assert!(is_janes(&record), "{record}");
         }
@@ -148,6 +220,8 @@ mod tests {
             json!({ "program_id": 5, "sale": { "customer_key": "11", "product_id": "1" } }),
             json!({ "program_id": 5, "quantity": "1", "session_id": "cust_7_89" }),
             json!({ "email": "not-jane@customer.example" }),
+            json!({ "program_id": 5, "note": "jane@customer.example" }),
+            json!({ "email": { "note": "jane@customer.example" } }),
             json!(1),
         ] {
             assert!(!is_janes(&record), "{record}");
@@ -160,10 +234,18 @@ mod tests {
             ("{\"customer_key\": \"1\"", true),
             ("… cust_7_8 …", true),
             ("to JANE@customer.example", true),
+            ("from Jane@customer.example.", true),
+            ("to mary.jane@customer.example", false),
+            ("to jane@customer.examples", false),
+            ("to jane@customer.example.org", false),
             ("{\"quantity\": \"1\"", false),
             ("nothing", false),
         ] {
-            assert_eq!(jane().are_in(text.as_bytes(), ProgramId::new(5)), found, "{text}");
+            assert_eq!(
+                jane().are_in(text.as_bytes(), ProgramId::new(5), RecordOwner::Unknown),
+                found,
+                "{text}"
+            );
         }
     }
 
@@ -175,8 +257,9 @@ mod tests {
             for _ in 0..depth {
                 record = json!({ "inner": [record] });
             }
-            prop_assert!(names.are_in(record.to_string().as_bytes(), ProgramId::new(1)));
-            prop_assert!(!CustomerNames::default().are_in(record.to_string().as_bytes(), ProgramId::new(1)));
+            let (record, program_id) = (record.to_string(), ProgramId::new(1));
+            prop_assert!(names.are_in(record.as_bytes(), program_id, RecordOwner::Program));
+            prop_assert!(!CustomerNames::default().are_in(record.as_bytes(), program_id, RecordOwner::Program));
         }
     }
 }

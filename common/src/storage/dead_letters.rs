@@ -5,12 +5,15 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::StorageResult;
+use crate::domain::ids::ProgramId;
 
 #[derive(Debug)]
 pub struct NewDeadLetter<'a> {
     pub subject: &'a str,
     /// `None` when the record could not even be decoded.
     pub event_id: Option<Uuid>,
+    /// `None` when the record names none: then no program's people reach it.
+    pub program_id: Option<ProgramId>,
     pub payload: &'a [u8],
     pub reason: &'a str,
     /// JetStream's delivery count when it was given up.
@@ -20,11 +23,12 @@ pub struct NewDeadLetter<'a> {
 /// Stores a dead letter; one that is there already (the same record, delivered again) stays as it is.
 pub async fn bury(connection: &mut PgConnection, letter: &NewDeadLetter<'_>) -> StorageResult<()> {
     sqlx::query!(
-        "INSERT INTO dead_letters (subject, event_id, payload, reason, deliveries)
-         VALUES ($1, $2, $3, $4, $5)
+        "INSERT INTO dead_letters (subject, event_id, program_id, payload, reason, deliveries)
+         VALUES ($1, $2, $3, $4, $5, $6)
          ON CONFLICT (subject, event_id) WHERE replayed_at IS NULL DO NOTHING",
         letter.subject,
         letter.event_id,
+        letter.program_id.map(ProgramId::get),
         letter.payload,
         letter.reason,
         i32::try_from(letter.deliveries).unwrap_or(i32::MAX),

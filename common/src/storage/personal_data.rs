@@ -18,7 +18,9 @@ use uuid::Uuid;
 pub use self::erase::{Erased, erase, erased};
 pub use self::export::{Export, export};
 use super::StorageResult;
-use crate::domain::data_subject::CustomerNames;
+use crate::domain::account::EmailAddress;
+use crate::domain::click_id::ClickId;
+use crate::domain::data_subject::{CustomerNames, RecordOwner};
 use crate::domain::ids::{CustomerId, ProgramId};
 
 const PIECE: i64 = 100;
@@ -27,10 +29,10 @@ const PIECE: i64 = 100;
 #[derive(Clone, Copy, Default)]
 pub struct Stated<'a> {
     pub customer_key: Option<&'a str>,
-    pub click_id: Option<&'a str>,
+    pub click_id: Option<&'a ClickId>,
     /// What the click_id decodes to.
     pub click_id_customers: &'a [i64],
-    pub email: Option<&'a str>,
+    pub email: Option<&'a EmailAddress>,
     pub email_hash: Option<&'a str>,
 }
 
@@ -39,6 +41,15 @@ impl std::fmt::Debug for Stated<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Stated")
     }
+}
+
+/// Among which records that were put aside a customer is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Those that name the customer's program: all that its people may see.
+    Program,
+    /// Those too that name no program or cannot be read: for operators, because they may be about another program's customer.
+    Installation,
 }
 
 /// What there is of one customer.
@@ -68,6 +79,7 @@ pub async fn find(
     connection: &mut PgConnection,
     program_id: ProgramId,
     stated: Stated<'_>,
+    reach: Reach,
 ) -> StorageResult<Found> {
     let rows = sqlx::query!(
         "SELECT id, click_id, customer_key, email_hash FROM customers
@@ -78,15 +90,19 @@ pub async fn find(
         stated.customer_key,
         stated.email_hash,
         stated.click_id_customers,
-        stated.click_id,
+        stated.click_id.map(ClickId::as_str),
     )
     .fetch_all(&mut *connection)
     .await?;
     let mut names = CustomerNames {
         keys: stated.customer_key.map(str::to_owned).into_iter().collect(),
-        click_ids: stated.click_id.map(str::to_owned).into_iter().collect(),
+        click_ids: stated
+            .click_id
+            .map(|id| id.as_str().to_owned())
+            .into_iter()
+            .collect(),
         email_hashes: stated.email_hash.map(str::to_owned).into_iter().collect(),
-        email: stated.email.map(|email| email.trim().to_owned()),
+        email: stated.email.cloned(),
     };
     let mut customers = Vec::new();
     for row in rows {
@@ -96,83 +112,114 @@ pub async fn find(
         names.click_ids.insert(row.click_id);
         names.email_hashes.extend(row.email_hash);
     }
+    let seeker = Seeker {
+        program_id,
+        names: &names,
+        reach,
+    };
     Ok(Found {
         program_id,
         customers,
-        letters: letters(connection, program_id, &names).await?,
-        claims: claims(connection, program_id, &names).await?,
-        processor_events: processor_events(connection, program_id, &names).await?,
+        letters: seeker.letters(connection).await?,
+        claims: seeker.claims(connection).await?,
+        processor_events: seeker.processor_events(connection).await?,
         names,
     })
 }
 
-/// Of all programs: what could not be read names none.
-async fn letters(
-    connection: &mut PgConnection,
+/// Looks through what was put aside.
+#[derive(Clone, Copy)]
+struct Seeker<'a> {
     program_id: ProgramId,
-    names: &CustomerNames,
-) -> StorageResult<Vec<i64>> {
-    let mut search = Search::new(0, program_id, names);
-    while search.goes_on {
-        let piece = sqlx::query!(
-            "SELECT id, payload FROM dead_letters WHERE id > $1 AND payload <> '' ORDER BY id LIMIT $2",
-            search.after,
-            PIECE,
-        )
-        .fetch_all(&mut *connection)
-        .await?;
-        search.look_through(piece.into_iter().map(|row| (row.id, row.payload)));
-    }
-    Ok(search.theirs)
+    names: &'a CustomerNames,
+    reach: Reach,
 }
 
-async fn claims(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    names: &CustomerNames,
-) -> StorageResult<Vec<String>> {
-    let mut search = Search::new(String::new(), program_id, names);
-    while search.goes_on {
-        let piece = sqlx::query!(
-            r#"SELECT transaction_id, payload AS "payload!" FROM transaction_claims
-               WHERE program_id = $1 AND state = 'dead' AND payload IS NOT NULL AND transaction_id > $2
-               ORDER BY transaction_id LIMIT $3"#,
-            program_id.get(),
-            search.after.as_str(),
-            PIECE,
-        )
-        .fetch_all(&mut *connection)
-        .await?;
-        search.look_through(piece.into_iter().map(|row| (row.transaction_id, row.payload)));
+impl Seeker<'_> {
+    /// Records that no program is known of, too.
+    fn all(self) -> bool {
+        self.reach == Reach::Installation
     }
-    Ok(search.theirs)
+
+    async fn letters(self, connection: &mut PgConnection) -> StorageResult<Vec<i64>> {
+        let mut search = Search::new(0, self);
+        while search.goes_on {
+            let piece = sqlx::query!(
+                "SELECT id, program_id, payload FROM dead_letters
+                 WHERE id > $1 AND payload <> '' AND (program_id = $2 OR (program_id IS NULL AND $3)) ORDER BY id LIMIT $4",
+                search.after,
+                self.program_id.get(),
+                self.all(),
+                PIECE,
+            )
+            .fetch_all(&mut *connection)
+            .await?;
+            search.look_through(
+                piece
+                    .into_iter()
+                    .map(|row| (row.id, owner(row.program_id), row.payload)),
+            );
+        }
+        Ok(search.theirs)
+    }
+
+    async fn claims(self, connection: &mut PgConnection) -> StorageResult<Vec<String>> {
+        let mut search = Search::new(String::new(), self);
+        while search.goes_on {
+            let piece = sqlx::query!(
+                r#"SELECT transaction_id, payload AS "payload!" FROM transaction_claims
+                   WHERE program_id = $1 AND state = 'dead' AND payload IS NOT NULL AND transaction_id > $2
+                   ORDER BY transaction_id LIMIT $3"#,
+                self.program_id.get(),
+                search.after.as_str(),
+                PIECE,
+            )
+            .fetch_all(&mut *connection)
+            .await?;
+            search.look_through(
+                piece
+                    .into_iter()
+                    .map(|row| (row.transaction_id, RecordOwner::Program, row.payload)),
+            );
+        }
+        Ok(search.theirs)
+    }
+
+    async fn processor_events(self, connection: &mut PgConnection) -> StorageResult<Vec<Uuid>> {
+        let mut search = Search::new(Uuid::nil(), self);
+        while search.goes_on {
+            let piece = sqlx::query!(
+                r#"SELECT event_id, program_id, payload AS "payload!" FROM processor_events
+                   WHERE (program_id = $1 OR (program_id IS NULL AND $2)) AND payload IS NOT NULL AND event_id > $3
+                   ORDER BY event_id LIMIT $4"#,
+                self.program_id.get(),
+                self.all(),
+                search.after,
+                PIECE,
+            )
+            .fetch_all(&mut *connection)
+            .await?;
+            search.look_through(
+                piece
+                    .into_iter()
+                    .map(|row| (row.event_id, owner(row.program_id), row.payload)),
+            );
+        }
+        Ok(search.theirs)
+    }
 }
 
-async fn processor_events(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    names: &CustomerNames,
-) -> StorageResult<Vec<Uuid>> {
-    let mut search = Search::new(Uuid::nil(), program_id, names);
-    while search.goes_on {
-        let piece = sqlx::query!(
-            r#"SELECT event_id, payload AS "payload!" FROM processor_events
-               WHERE program_id = $1 AND payload IS NOT NULL AND event_id > $2 ORDER BY event_id LIMIT $3"#,
-            program_id.get(),
-            search.after,
-            PIECE,
-        )
-        .fetch_all(&mut *connection)
-        .await?;
-        search.look_through(piece.into_iter().map(|row| (row.event_id, row.payload)));
+/// Of a row that was selected for the program, or for being of none.
+const fn owner(program_id: Option<i64>) -> RecordOwner {
+    match program_id {
+        Some(_) => RecordOwner::Program,
+        None => RecordOwner::Unknown,
     }
-    Ok(search.theirs)
 }
 
 /// For records about the customer, piece by piece, in the order of their keys.
 struct Search<'a, K> {
-    program_id: ProgramId,
-    names: &'a CustomerNames,
+    seeker: Seeker<'a>,
     /// The last key that was looked at.
     after: K,
     theirs: Vec<K>,
@@ -182,22 +229,24 @@ struct Search<'a, K> {
 
 impl<'a, K: Clone> Search<'a, K> {
     /// No key comes before `first`.
-    const fn new(first: K, program_id: ProgramId, names: &'a CustomerNames) -> Self {
+    const fn new(first: K, seeker: Seeker<'a>) -> Self {
         Self {
-            program_id,
-            names,
+            seeker,
             after: first,
             theirs: Vec::new(),
             goes_on: true,
         }
     }
 
-    fn look_through(&mut self, piece: impl Iterator<Item = (K, impl AsRef<[u8]>)>) {
+    fn look_through(&mut self, piece: impl Iterator<Item = (K, RecordOwner, impl AsRef<[u8]>)>) {
         self.goes_on = false;
-        for (key, record) in piece {
+        for (key, owner, record) in piece {
             self.goes_on = true;
             self.after.clone_from(&key);
-            if self.names.are_in(record.as_ref(), self.program_id) {
+            let Seeker {
+                names, program_id, ..
+            } = self.seeker;
+            if names.are_in(record.as_ref(), program_id, owner) {
                 self.theirs.push(key);
             }
         }

@@ -104,9 +104,18 @@ async fn the_audit_log_is_for_owners_and_cannot_be_rewritten() {
         .await;
     refused(&wrong, 400, "program_id must be an integer", "no number");
     let before: Value = stack.value("SELECT jsonb_agg(a) FROM audit_log a").await;
-    for statement in ["UPDATE audit_log SET actor_id = 1", "DELETE FROM audit_log"] {
-        let refused = sqlx::query(statement).execute(stack.pool()).await;
-        assert!(refused.is_err(), "{statement}");
+    for statement in [
+        "UPDATE audit_log SET actor_id = 1",
+        "DELETE FROM audit_log",
+        "TRUNCATE audit_log",
+        "TRUNCATE ledger_entries",
+    ] {
+        let refused = sqlx::query(statement)
+            .execute(stack.pool())
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("append-only"), "{statement}: {refused}");
     }
     assert_eq!(
         stack.value::<Value>("SELECT jsonb_agg(a) FROM audit_log a").await,

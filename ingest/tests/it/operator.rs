@@ -240,7 +240,12 @@ async fn a_program_archived_at_the_command_line_takes_nothing_any_more() {
     let sale = stack.sale(&program, sale_of("t1", "user-1")).await;
     assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
     let id = program.program_id.to_string();
-    let archive = ["program", "archive", "--program-id", &id];
+    let archive = ["program", "archive", "--yes", "--program-id", &id];
+    let unasked = ["program", "archive", "--program-id", &id];
+    fails(&stack, &unasked, "--yes").await;
+    let dry = succeeds(&stack, &[&unasked[..], &["--dry-run"]].concat()).await;
+    assert!(dry.out.contains("nothing was changed"), "{dry:?}");
+    assert_ne!(dry.fact("status"), "archived");
     assert_eq!(succeeds(&stack, &archive).await.fact("status"), "archived");
     stack
         .eventually("its key is refused", async || {
@@ -260,7 +265,7 @@ async fn a_program_archived_at_the_command_line_takes_nothing_any_more() {
     fails(&stack, &archive, "is archived").await;
     fails(
         &stack,
-        &["program", "archive", "--program-id", "999"],
+        &["program", "archive", "--yes", "--program-id", "999"],
         "there is no program 999",
     )
     .await;

@@ -16,6 +16,7 @@ use common::bus::reply::Reply;
 use common::domain::click_id::ClickIdCodec;
 use common::domain::ids::EventId;
 use common::domain::signal::SignalRules;
+use common::messages;
 use common::runtime::clock::Clock;
 use common::storage::{StorageError, StorageResult, claims, dead_letters, processor_events};
 use serde::Serialize;
@@ -60,6 +61,7 @@ async fn keep(connection: &mut PgConnection, letter: &DeadLetter) -> StorageResu
     let new = dead_letters::NewDeadLetter {
         subject: &letter.subject,
         event_id: letter.event_id,
+        program_id: messages::program_of(&letter.payload),
         payload: &letter.payload,
         reason: &letter.reason,
         deliveries: letter.deliveries,

@@ -24,6 +24,13 @@ pub struct Erased {
     pub unprocessed: u64,
 }
 
+impl Erased {
+    /// There was nothing to erase.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Erases what [`super::find`] found, in its transaction. A second time there is nobody to find.
 pub async fn erase(
     connection: &mut PgConnection,
@@ -116,7 +123,7 @@ async fn visits(connection: &mut PgConnection, found: &Found) -> StorageResult<(
     let keys = found.keys();
     let click_ids: Vec<&str> = found.names.click_ids.iter().map(String::as_str).collect();
     // Held by a browser that was taken for a new customer.
-    sqlx::query!(
+    let held = sqlx::query!(
         "UPDATE click_events SET previous_click_id = NULL WHERE program_id = $1 AND previous_click_id = ANY($2)",
         program_id,
         &click_ids as &[&str],
@@ -136,7 +143,10 @@ async fn visits(connection: &mut PgConnection, found: &Found) -> StorageResult<(
     )
     .execute(connection)
     .await?;
-    Ok((clicks.rows_affected(), leads.rows_affected()))
+    Ok((
+        clicks.rows_affected() + held.rows_affected(),
+        leads.rows_affected(),
+    ))
 }
 
 async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime<Utc>) -> StorageResult<u64> {

@@ -5,11 +5,12 @@
 
 use axum::Json;
 use axum::extract::State;
+use common::domain::account::EmailAddress;
 use common::domain::click_id::ClickId;
 use common::domain::ids::{CustomerId, ProgramId};
 use common::domain::lead::EmailHash;
 use common::domain::text::{CustomerKey, Label};
-use common::storage::personal_data::{self, Erased, Export, Found, Stated};
+use common::storage::personal_data::{self, Erased, Export, Found, Reach, Stated};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -19,7 +20,7 @@ use crate::access::AdvertiserUser;
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
-use crate::field::Field;
+use crate::field::{Field, refused};
 use crate::routes::answers::{Data, Ids, data};
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
@@ -181,10 +182,12 @@ pub async fn erase(
     let access = advertiser.who_runs(&mut transaction, program_id).await?;
     let found = find(&app, &mut transaction, program_id, body).await?;
     let erased = personal_data::erase(&mut transaction, &found, app.clock.now()).await?;
-    let audited = access
-        .audited("customer.erased")
-        .with(json!({ "customer_ids": ids(&found) }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
+    if !erased.is_nothing() {
+        let audited = access
+            .audited("customer.erased")
+            .with(json!({ "customer_ids": ids(&found) }));
+        advertiser.audit(&app, &mut transaction, audited).await?;
+    }
     transaction.commit().await?;
     Ok(data(erased.into()))
 }
@@ -199,32 +202,32 @@ async fn find(
     let named: CustomerNamed = body::parse(&bytes)?;
     let customer_key: Option<CustomerKey> = named.customer_key.text("customer_key")?;
     let click_id: Option<Label> = named.click_id.text("click_id")?;
-    let email: Option<Label> = named.email.text("email")?;
+    let email = address(named.email)?;
     if customer_key.is_none() && click_id.is_none() && email.is_none() {
         return Err(ApiError::bad_request(NOBODY_NAMED));
     }
-    let decoded: Vec<i64> = click_id
-        .as_ref()
-        .and_then(|text| ClickId::parse(text.as_str()))
-        .map(|click_id| {
-            app.existing_clicks
-                .codec()
-                .decode(&click_id)
-                .map(CustomerId::get)
-                .collect()
-        })
-        .unwrap_or_default();
+    // One that the service cannot have made is nobody's.
+    let click_id = click_id.and_then(|text| ClickId::parse(text.as_str()));
+    let decode = |click_id| app.existing_clicks.codec().decode(click_id);
+    let decoded: Vec<i64> = click_id.iter().flat_map(decode).map(CustomerId::get).collect();
     let email_hash = email
         .as_ref()
         .and_then(|email| app.email_hasher.hash(email.as_str()));
     let stated = Stated {
         customer_key: customer_key.as_ref().map(CustomerKey::as_str),
-        click_id: click_id.as_ref().map(Label::as_str),
+        click_id: click_id.as_ref(),
         click_id_customers: &decoded,
-        email: email.as_ref().map(Label::as_str),
+        email: email.as_ref(),
         email_hash: email_hash.as_ref().map(EmailHash::as_str),
     };
-    Ok(personal_data::find(connection, program_id, stated).await?)
+    Ok(personal_data::find(connection, program_id, stated, Reach::Program).await?)
+}
+
+fn address(field: Field<String>) -> Result<Option<EmailAddress>, ApiError> {
+    let text: Option<Label> = field.text("email")?;
+    text.map(|text| EmailAddress::parse(text.as_str()))
+        .transpose()
+        .map_err(|error| refused("email", &error.to_string()))
 }
 
 /// Ids of rows say nothing once these are erased; the names must not stand in the audit log.

@@ -100,14 +100,14 @@ async fn what_waits_for_a_person_is_closed_by_one_and_stands_in_the_audit_log() 
     };
     let (to_be_reviewed, parked) = (only("review").await, only("parked").await);
     for id in [&unreadable, &to_be_reviewed] {
-        succeeds(&shop.stack, &["processor-events", "close", id]).await;
-        let again = ctl(&shop.stack, &["processor-events", "close", id]).await;
+        succeeds(&shop.stack, &["processor-events", "close", "--yes", id]).await;
+        let again = ctl(&shop.stack, &["processor-events", "close", "--yes", id]).await;
         assert!(
             !again.ok && again.err.contains("in state review or stuck"),
             "{again:?}"
         );
     }
-    let waits = ctl(&shop.stack, &["processor-events", "close", &parked]).await;
+    let waits = ctl(&shop.stack, &["processor-events", "close", "--yes", &parked]).await;
     assert!(!waits.ok, "{waits:?}");
     // It comes again, as the processor pleases.
     shop.report(&program, &reinstated).await;
