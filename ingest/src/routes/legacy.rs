@@ -30,6 +30,7 @@ use crate::routes::test_mode::{
 };
 
 const FAILED: &str = "Test event tracking failed";
+const NO_TOKEN: &str = "Missing API token";
 const PROGRAM_ID: &str = "program_id";
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -137,7 +138,7 @@ fn unknown_step() -> ApiError {
 
 #[derive(Debug, Deserialize, ToSchema)]
 struct StepRequest {
-    /// Needed where no key says so.
+    /// The key's own program, where it is named at all.
     #[schema(schema_with = program_number, required = false)]
     program_id: Field<ProgramId>,
     /// `pageview` tries out clicks, `referrals` leads, `payments` sales.
@@ -149,11 +150,12 @@ struct StepRequest {
 ///
 /// Of the step's type, without anything particular in it. Use `POST /api/v1/cli/test-event`, or the test mode of
 /// `POST /api/v1/track/click`, `lead` and `sale`, instead.
-// Like the test mode of a click it needs no key, for a sale neither: all that can be made here is a test row.
+// It needs the program's key, so that a stranger neither learns which programs exist nor writes into their live views.
 #[utoipa::path(
     post,
     path = "/api/tracking/test",
     operation_id = "older_test",
+    security(("program_key" = [])),
     request_body = StepRequest,
     responses(
         (status = 200, description = "Stored.", body = TestAnswer),
@@ -165,19 +167,26 @@ pub async fn test(
     caller: Caller,
     body: TrackingBody,
 ) -> Result<Json<TestAnswer>, ApiError> {
+    let program_id = caller.program(NO_TOKEN, FAILED)?;
     let bytes = body.bytes()?;
     let request = parse::<StepRequest>(&bytes)?;
     let step = Step::parse(request.step_id)?.ok_or_else(unknown_step)?;
-    let program_id = app
-        .tested_program(caller, request.program_id, PROGRAM_ID, FAILED)
-        .await?
-        .ok_or_else(|| no_program(PROGRAM_ID))?;
+    is_of(program_id, &request.program_id)?;
     let event = match step {
         Step::Pageview => TestEvent::Click(TestClick::default()),
         Step::Referrals => TestEvent::Lead(TestLead::default()),
         Step::Payments => TestEvent::Sale(Box::new(empty_sale(app.clock.now())?)),
     };
     app.record_test(program_id, event, FAILED).await.map(Json)
+}
+
+/// Refuses a program that is not the key's, whether it exists or not.
+fn is_of(program_id: ProgramId, named: &Field<ProgramId>) -> Result<(), ApiError> {
+    match named {
+        Field::Given(named) if *named != program_id => Err(ApiError::Forbidden(OTHER_PROGRAM)),
+        Field::Given(_) | Field::Absent => Ok(()),
+        Field::WrongType => Err(no_program(PROGRAM_ID)),
+    }
 }
 
 fn empty_sale(now: DateTime<Utc>) -> Result<TestSale, ApiError> {
@@ -202,7 +211,7 @@ pub struct CheckAnswer {
     data: Check,
 }
 
-/// Numbers and times only, because anybody may ask.
+/// Numbers and times only.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = TestEvents)]
@@ -251,12 +260,12 @@ struct Latest {
 /// Ask which test events have arrived
 ///
 /// Of one step's type or of all. Use `GET /api/v1/programs/me/readiness` instead.
-// It needs no key, as test mode needs none: whoever tries out an installation has only its page. So it says how many
-// test events there are and when the latest came, and nothing of what is in them.
+// It needs the program's key: without one, the answers would tell strangers which programs exist and whose they are.
 #[utoipa::path(
     post,
     path = "/api/tracking/check-test-events",
     operation_id = "older_check",
+    security(("program_key" = [])),
     request_body = StepRequest,
     responses(
         (status = 200, description = "As of now.", body = CheckAnswer),
@@ -268,13 +277,11 @@ pub async fn check(
     caller: Caller,
     body: TrackingBody,
 ) -> Result<Json<CheckAnswer>, ApiError> {
+    let program_id = caller.program(NO_TOKEN, FAILED)?;
     let bytes = body.bytes()?;
     let request = parse::<StepRequest>(&bytes)?;
     let step = Step::parse(request.step_id)?;
-    let program_id = app
-        .tested_program(caller, request.program_id, PROGRAM_ID, FAILED)
-        .await?
-        .ok_or_else(|| no_program(PROGRAM_ID))?;
+    is_of(program_id, &request.program_id)?;
     let tested = test_events::of_program(&app.pool, program_id)
         .await
         .map_err(|error| ApiError::internal(FAILED, error))?

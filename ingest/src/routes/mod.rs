@@ -106,8 +106,8 @@ fn set_up() -> Vec<Endpoint> {
     ]
 }
 
-/// The paths of older scripts. They count together with the routes they stand for; the checks of an installation, which
-/// come from browsers as leads do, count with leads.
+/// The paths of older scripts. They count together with the routes they stand for; the checks of an installation count by
+/// key, as those of the command line do.
 fn older_paths(tracking: &[Endpoint]) -> Vec<Endpoint> {
     // Leads had other names.
     let same = tracking.iter().filter_map(|endpoint| {
@@ -123,12 +123,12 @@ fn older_paths(tracking: &[Endpoint]) -> Vec<Endpoint> {
             .examples(legacy::lead_examples()),
         Endpoint::new(routes!(legacy::test))
             .older()
-            .limited(Budget::Lead)
+            .limited(Budget::Cli)
             .open_to_browsers()
             .examples(legacy::test_examples()),
         Endpoint::new(routes!(legacy::check))
             .older()
-            .limited(Budget::Lead)
+            .limited(Budget::Cli)
             .open_to_browsers()
             .examples(legacy::check_examples()),
     ])

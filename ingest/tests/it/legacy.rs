@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 
 use crate::stack::{Answer, Program, Stack};
 
+const TEST: &str = "/api/tracking/test";
+const CHECK: &str = "/api/tracking/check-test-events";
+
 async fn post(stack: &Stack, path: &str, token: Option<&str>, body: &Value) -> Answer {
     let mut request = stack.request(Method::POST, path).body(body.to_string());
     if let Some(token) = token {
@@ -13,8 +16,8 @@ async fn post(stack: &Stack, path: &str, token: Option<&str>, body: &Value) -> A
     stack.send(request).await
 }
 
-async fn check(stack: &Stack, body: Value) -> Value {
-    let answer = post(stack, "/api/tracking/check-test-events", None, &body).await;
+async fn check(stack: &Stack, program: &Program, body: Value) -> Value {
+    let answer = post(stack, CHECK, Some(&program.token), &body).await;
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     assert_eq!(answer.body["success"], true);
     answer.body["data"].clone()
@@ -22,7 +25,7 @@ async fn check(stack: &Stack, body: Value) -> Value {
 
 async fn try_out(stack: &Stack, program: &Program, step: &str) -> Answer {
     let body = json!({ "program_id": program.program_id, "step_id": step });
-    post(stack, "/api/tracking/test", None, &body).await
+    post(stack, TEST, Some(&program.token), &body).await
 }
 
 #[tokio::test]
@@ -38,7 +41,10 @@ async fn each_step_of_an_installation_is_tried_out_and_seen() {
         "hasTestEvents": false, "eventCount": 0, "eventsByType": { "click": 0, "lead": 0, "sale": 0 },
         "latestTestEvent": null, "programId": id, "advertiserId": workspace, "stepId": null,
     });
-    assert_eq!(check(&stack, json!({ "program_id": id })).await, nothing);
+    assert_eq!(
+        check(&stack, &program, json!({ "program_id": id })).await,
+        nothing
+    );
     for (step, kind) in [("pageview", "click"), ("referrals", "lead"), ("payments", "sale")] {
         let answer = try_out(&stack, &program, step).await;
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
@@ -50,6 +56,7 @@ async fn each_step_of_an_installation_is_tried_out_and_seen() {
         assert_eq!(answer.body["data"]["test_mode"], true);
         let seen = check(
             &stack,
+            &program,
             json!({ "program_id": id.get().to_string(), "step_id": step }),
         )
         .await;
@@ -65,10 +72,10 @@ async fn each_step_of_an_installation_is_tried_out_and_seen() {
             );
         }
     }
-    let all = check(&stack, json!({ "program_id": id })).await;
+    let all = check(&stack, &program, json!({ "program_id": id })).await;
     assert_eq!(all["eventCount"], 3);
     assert_eq!(all["eventsByType"], json!({ "click": 1, "lead": 1, "sale": 1 }));
-    let others = check(&stack, json!({ "program_id": other.program_id })).await;
+    let others = check(&stack, &other, json!({ "program_id": other.program_id })).await;
     assert_eq!(others["hasTestEvents"], false);
     stack.verify().await;
     stack.stop().await;
@@ -81,14 +88,53 @@ async fn real_events_are_not_seen_and_ten_test_events_are_enough() {
     stack.customer(&program, &program.ada.code, "user").await;
     stack.verify().await;
     let body = json!({ "program_id": program.program_id });
-    assert_eq!(check(&stack, body.clone()).await["hasTestEvents"], false);
+    assert_eq!(
+        check(&stack, &program, body.clone()).await["hasTestEvents"],
+        false
+    );
     for _ in 0..6 {
         for step in ["pageview", "referrals"] {
             assert_eq!(try_out(&stack, &program, step).await.status, StatusCode::OK);
         }
     }
-    let seen = check(&stack, body).await;
+    let seen = check(&stack, &program, body).await;
     assert_eq!(seen["eventCount"], 10);
     assert_eq!(seen["eventsByType"], json!({ "click": 6, "lead": 6, "sale": 0 }));
+    stack.stop().await;
+}
+
+/// A stranger who tries one number after the other must not find out which of them are programs, nor leave a row.
+#[tokio::test]
+async fn without_the_programs_key_every_program_id_is_answered_alike() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let other = stack.program().await;
+    let unknown = 987_654_321;
+    for path in [TEST, CHECK] {
+        for token in [None, Some("aff_nobody"), Some("")] {
+            let mut seen = Vec::new();
+            for id in [program.program_id.get(), unknown] {
+                let answer = post(
+                    &stack,
+                    path,
+                    token,
+                    &json!({ "program_id": id, "step_id": "pageview" }),
+                )
+                .await;
+                assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{path}: {answer:?}");
+                seen.push(answer.body);
+            }
+            assert_eq!(seen[0], seen[1], "{path}");
+        }
+        // Neither does the key of another program tell them apart.
+        for id in [program.program_id.get(), unknown] {
+            let body = json!({ "program_id": id, "step_id": "pageview" });
+            let answer = post(&stack, path, Some(&other.token), &body).await;
+            assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path}: {answer:?}");
+            assert_eq!(answer.message(), "program_id does not match the API key");
+        }
+    }
+    let rows: i64 = stack.value("SELECT count(*) FROM click_events").await;
+    assert_eq!(rows, 0);
     stack.stop().await;
 }
