@@ -31,7 +31,8 @@ const OVERLAYS: [(&str, [&str; 3]); 2] = [
     ),
     ("single-node", ["postgres-rw", "postgres-rw", "nats-0.nats"]),
 ];
-const NATS_SETTINGS: [&str; 3] = [
+const NATS_SETTINGS: [&str; 4] = [
+    "deploy/nats/compose.conf",
     "deploy/nats/single.conf",
     "deploy/kubernetes/base/nats.conf",
     "deploy/kubernetes/overlays/single-node/nats.conf",
