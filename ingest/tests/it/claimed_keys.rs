@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use common::messages::subject::Subject;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use crate::streams::Streams;
 const KEY: &str = "1001";
 
 /// The click of a thief through Ada's link and that of the user through Bruno's, both stored.
-async fn two_clicks(stack: &Stack, program: &Program) -> (String, String) {
+pub async fn two_clicks(stack: &Stack, program: &Program) -> (String, String) {
     let clicks = (
         stack.click(&program.ada.code).await,
         stack.click(&program.bruno.code).await,
@@ -116,6 +117,27 @@ async fn a_browsers_key_and_the_backends_word_in_one_batch_end_alike() {
     }
     assert_eq!(key_of(&stack, &own).await, KEY);
     sold(&stack, &program, "t1", None).await;
+    assert_eq!(earned(&stack, &program).await, (0, 1_000));
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_bound_by_a_browser_waits_for_the_click_that_the_backend_names() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let streams = Streams::of(&stack).await;
+    let theirs = stack.click(&program.ada.code).await;
+    rows::counted(&stack, program.ada.link, 1).await;
+    browser(&stack, lead_of(&theirs)).await;
+    let holding_up = stack.hold_up_clicks().await;
+    let own = stack.click(&program.bruno.code).await;
+    let release = async {
+        let in_hand = async || streams.in_hand(Subject::Sales).await == 1;
+        stack.eventually("a worker has the sale", in_hand).await;
+        holding_up.rollback().await.unwrap();
+    };
+    tokio::join!(sold(&stack, &program, "t1", Some(&own)), release);
     assert_eq!(earned(&stack, &program).await, (0, 1_000));
     stack.verify().await;
     stack.stop().await;

@@ -6,6 +6,8 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::{Hooks, accepted, connected, event, inbox, settled};
+use crate::claimed_keys::two_clicks;
+use crate::leads::browser;
 use crate::rows::{commission, sale};
 use crate::stack::{Stack, noon};
 
@@ -32,6 +34,25 @@ async fn a_session_paid_is_a_sale_of_the_moment_it_was_paid() {
     );
     assert_eq!(sale["sale_date"], "2026-03-01T12:00:00+00:00");
     assert_eq!(commission(&stack, "in_1OneOff").await["amount_cents"], 980);
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_payment_takes_a_key_back_that_only_a_browser_bound() {
+    let mut stack = Stack::start().await;
+    let hooks = Hooks::start(&mut stack).await;
+    let program = connected(&stack).await;
+    let (theirs, own) = two_clicks(&stack, &program).await;
+    browser(&stack, json!({ "click_id": theirs, "customer_key": "1001" })).await;
+    let name = "checkout.session.completed.with_invoice.acacia";
+    let mut event = event(&stack, name, &program, "1001");
+    event["data"]["object"]["metadata"]["tracker_click_id"] = json!(own);
+    accepted(&hooks.deliver(&stack, &program, &event).await);
+    settled(&stack, &["done"]).await;
+    let commission = commission(&stack, "in_1OneOff").await;
+    assert_eq!(commission["referral_link_id"], program.bruno.link.get());
+    assert!(commission["signals"].to_string().contains("contested_key"));
     stack.verify().await;
     stack.stop().await;
 }
