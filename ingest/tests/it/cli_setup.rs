@@ -235,6 +235,15 @@ async fn a_processor_is_connected_with_the_programs_key_or_by_who_may_change_it(
     );
     let status = stack.get("/api/v1/cli/status", key).await;
     assert_eq!(status.body["data"]["stripe_connected"], true);
+    let replaced = connect(
+        &stack,
+        id,
+        key,
+        json!({ "webhook_secret": "whsec_of_a_thief_0001" }),
+    )
+    .await;
+    let message = "The program has a connection already: sign in to change it";
+    refused(&replaced, 403, message, "a key replaces a secret");
     let number: i64 = id.as_str().unwrap().parse().unwrap();
     let by_session = connect(
         &stack,

@@ -10,6 +10,7 @@ use common::domain::ids::ProgramId;
 use common::domain::permission::Permission;
 use common::domain::processor::ConnectionStatus;
 use common::storage::audit_log::AuditActor;
+use common::storage::processor_connections;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -30,6 +31,8 @@ use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
 use crate::routes::test_event::program_number;
 use crate::routes::test_mode::OTHER_PROGRAM;
+
+const CONNECTED_ALREADY: &str = "The program has a connection already: sign in to change it";
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct StripeConnectRequest {
@@ -67,7 +70,7 @@ pub struct StripeConnectAnswer {
     request_body = StripeConnectRequest,
     responses(
         (status = 200, description = "Connected.", body = StripeConnectAnswer),
-        (status = 403, description = "The program is another than the key's, or not theirs to change.", body = PlatformError),
+        (status = 403, description = "The program is another than the key's, not theirs to change, or connected already, which a key does not change.", body = PlatformError),
         (status = 404, description = "There is no such program.", body = PlatformError),
         (status = 409, description = "The program is archived.", body = PlatformError),
     )
@@ -102,6 +105,7 @@ async fn keep(
         required(request.webhook_endpoint_id, "webhook_endpoint_id")?,
         required(request.webhook_secret, "webhook_secret")?,
     );
+    by.may_replace(&mut transaction, program_id).await?;
     let (connection, details) =
         processor_connection::change(app, &mut transaction, program_id, changes).await?;
     let audited = access
@@ -152,6 +156,23 @@ impl Connector {
         }
     }
 
+    /// A program's key is in servers and scripts: it may make the connection, and replaces none. Else a stolen one would stop
+    /// the real events, and sign sales of its own long after it was regenerated.
+    async fn may_replace(
+        &self,
+        connection: &mut PgConnection,
+        program_id: ProgramId,
+    ) -> Result<(), ApiError> {
+        if matches!(self, Self::User(_)) {
+            return Ok(());
+        }
+        processor_connections::lock(connection, program_id).await?;
+        match processor_connections::find(connection, program_id).await? {
+            Some(_) => Err(ApiError::Forbidden(CONNECTED_ALREADY)),
+            None => Ok(()),
+        }
+    }
+
     async fn audit(
         &self,
         app: &App,
@@ -194,6 +215,7 @@ pub fn examples() -> Examples {
     Examples::of_refusals([
         refused("stripe_user_id", "is required"),
         ApiError::Forbidden(OTHER_PROGRAM),
+        ApiError::Forbidden(CONNECTED_ALREADY),
         ApiError::NotFound("Program not found"),
         access::archived(),
         failed(),
