@@ -221,7 +221,8 @@ mod tests {
 
     #[test]
     fn a_new_password_is_long_and_hard_to_guess() {
-        let choose = |text: &str| Password::choose(text.to_owned(), &["Olive Oyl", "olive@shop.example"]).err();
+        let choose =
+            |text: &str| Password::choose(text.to_owned(), &["Olive Oyl", "olive@shop.example"]).err();
         let words = "kettle ambush violin";
         assert_eq!(choose("kQ7#vX2!p"), Some(PasswordError::Length));
         assert_eq!(choose("ключ-чайник-скрипка"), None);

@@ -208,7 +208,8 @@ async fn known(app: &App, user: User, password: String, kind: UserKind) -> Resul
 }
 
 async fn chosen(app: &App, password: String, personal: &[&str]) -> Result<PasswordHash, ApiError> {
-    let password = Password::choose(password, personal).map_err(|error| refused("password", &error.to_string()))?;
+    let password =
+        Password::choose(password, personal).map_err(|error| refused("password", &error.to_string()))?;
     app.passwords.hash(password, App::random()).await
 }
 
