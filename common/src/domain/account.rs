@@ -75,8 +75,12 @@ impl Password {
         if !Self::LENGTH.contains(&text.chars().count()) {
             return Err(PasswordError::Length);
         }
+        let words = personal
+            .iter()
+            .flat_map(|text| text.split(|c: char| !c.is_alphanumeric()));
+        let known: Vec<&str> = personal.iter().copied().chain(words).collect();
         // Lists of common passwords, names and words are part of the crate. `Three` is 10^8 guesses and more.
-        if zxcvbn(&text, personal).score() < Score::Three {
+        if zxcvbn(&text, &known).score() < Score::Three {
             return Err(PasswordError::Guessable);
         }
         Ok(Self(text))
