@@ -242,7 +242,8 @@ mod tests {
             "iloveyou2024",
             "Summer2026!",
             "olive@shop.example",
-            "OliveOyl2026",
+            "OliveOlive",
+            "ExampleShop",
         ] {
             assert_eq!(choose(guessable), Some(PasswordError::Guessable), "{guessable}");
         }
