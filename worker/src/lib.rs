@@ -5,6 +5,7 @@
 
 pub mod config;
 mod customer_lookup;
+mod reassessment;
 mod relay;
 mod rollups;
 mod room;

@@ -1,8 +1,10 @@
 //! Which referral links a sale credits, and whether the customer's first click is still recent enough.
 //!
 //! Clicks arrive late, twice and out of order. A [`Journey`] is a fold that does not notice: the same clicks
-//! give the same journey in any order and any number. It is bounded by the number of distinct links, not of
-//! clicks.
+//! give the same journey in any order and any number. It answers as of any moment ([`Journey::as_of`]), because a
+//! payment may be processed long after it was made. It is bounded: see [`Journey`] for what is kept.
+
+use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
@@ -18,15 +20,25 @@ pub struct Touch {
     pub referral_link_id: ReferralLinkId,
 }
 
-/// All clicks of one customer, folded to what attribution needs: the first click, and each link's latest.
+/// How far the clock of a payment may be behind the clock of its click.
+const CLOCK_SKEW: TimeDelta = TimeDelta::minutes(1);
+
+/// The clicks of one customer, as far as attribution needs them.
+///
+/// Kept are the first click, the [`Journey::KEPT`] latest clicks, and the latest click of each of the [`Journey::KEPT`] links
+/// that were clicked last: at most `2 × KEPT + 1`. So a customer with up to `KEPT` clicks is known exactly as of every moment,
+/// and one with more as of every moment since the oldest of the latest `KEPT`; for a moment before that, the clicks that were
+/// forgotten count as not made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Journey {
     first: Touch,
-    /// Distinct links, ascending in [`Touch`] order; never empty; none before `first`.
+    /// Ascending and distinct; never empty; none before `first`.
     touches: Vec<Touch>,
 }
 
 impl Journey {
+    pub const KEPT: usize = 100;
+
     pub fn begin(touch: Touch) -> Self {
         Self {
             first: touch,
@@ -37,32 +49,64 @@ impl Journey {
     /// Takes one more click in. A repeated click changes nothing.
     pub fn touch(&mut self, touch: Touch) {
         self.first = self.first.min(touch);
-        let of_same_link = |known: &Touch| known.referral_link_id == touch.referral_link_id;
-        if self
-            .touches
-            .iter()
-            .any(|known| of_same_link(known) && *known >= touch)
-        {
+        if let Err(position) = self.touches.binary_search(&touch) {
+            self.touches.insert(position, touch);
+            self.forget_beyond_the_bound();
+        }
+    }
+
+    /// Keeping the greatest by time is what makes the fold indifferent to the order of its clicks.
+    fn forget_beyond_the_bound(&mut self) {
+        if self.touches.len() <= Self::KEPT {
             return;
         }
-        self.touches.retain(|known| !of_same_link(known));
-        let position = self.touches.partition_point(|known| *known < touch);
-        self.touches.insert(position, touch);
+        let mut links = HashSet::new();
+        let mut kept: Vec<Touch> = Vec::with_capacity(self.touches.len());
+        for (newer, touch) in self.touches.iter().rev().enumerate() {
+            let is_latest_of_link = links.len() < Self::KEPT && links.insert(touch.referral_link_id);
+            if newer < Self::KEPT || is_latest_of_link {
+                kept.push(*touch);
+            }
+        }
+        kept.reverse();
+        self.touches = kept;
     }
 
     /// The journey of stored rows, in any order. `None` when no clicks could have produced them: no touch at
-    /// all, a link twice, a touch before the first click, or a first click whose link is not among them.
+    /// all, a touch twice, or one before the first click.
     pub fn from_parts(first: Touch, mut touches: Vec<Touch>) -> Option<Self> {
         touches.sort_unstable();
         let starts_at_first = touches.first().is_some_and(|earliest| *earliest >= first);
-        let knows_first_link = touches
-            .iter()
-            .any(|touch| touch.referral_link_id == first.referral_link_id);
-        let mut links: Vec<_> = touches.iter().map(|touch| touch.referral_link_id).collect();
-        links.sort_unstable();
-        links.dedup();
-        let links_are_distinct = links.len() == touches.len();
-        (starts_at_first && knows_first_link && links_are_distinct).then_some(Self { first, touches })
+        let is_distinct = touches.windows(2).all(|pair| pair.first() != pair.last());
+        (starts_at_first && is_distinct).then_some(Self { first, touches })
+    }
+
+    /// The journey as it was at a moment, whatever was clicked since. `None` before the first click.
+    pub fn as_of(&self, at: DateTime<Utc>) -> Option<Self> {
+        if self.first.clicked_at > at {
+            return None;
+        }
+        let known = self.touches.partition_point(|touch| touch.clicked_at <= at);
+        let mut touches = self.touches.get(..known).unwrap_or_default().to_vec();
+        if touches.first() != Some(&self.first) {
+            touches.insert(0, self.first);
+        }
+        Some(Self {
+            first: self.first,
+            touches,
+        })
+    }
+
+    /// The journey as a payment of this time is judged by it. `None`: it was paid before the first click.
+    ///
+    /// Clocks differ: a first click that seems to come up to a minute after the payment brought it nevertheless. No other click
+    /// does: whoever is clicked right after a payment did not bring it.
+    pub fn at_payment(&self, paid_at: DateTime<Utc>) -> Option<Self> {
+        let first_clicked_at = self.first.clicked_at;
+        if first_clicked_at - paid_at > CLOCK_SKEW {
+            return None;
+        }
+        self.as_of(paid_at.max(first_clicked_at))
     }
 
     /// The anchor of the attribution window: the earliest click ever. A switch of partner does not move it.
@@ -75,9 +119,15 @@ impl Journey {
         self.touches.last().copied().unwrap_or(self.first)
     }
 
-    /// Every link once, at its latest click, oldest first.
+    /// The clicks that are kept, oldest first.
     pub fn touches(&self) -> &[Touch] {
         &self.touches
+    }
+
+    /// Every link once, at its latest click, oldest first.
+    pub fn links(&self) -> Vec<ReferralLinkId> {
+        let clicked: Vec<ReferralLinkId> = self.touches.iter().map(|touch| touch.referral_link_id).collect();
+        distinct_in_order(&clicked)
     }
 }
 
@@ -112,11 +162,7 @@ impl AttributionModel {
         match self {
             Self::LastClick => vec![journey.last().referral_link_id],
             Self::FirstClick => vec![journey.first().referral_link_id],
-            Self::Linear => journey
-                .touches()
-                .iter()
-                .map(|touch| touch.referral_link_id)
-                .collect(),
+            Self::Linear => journey.links(),
         }
     }
 }

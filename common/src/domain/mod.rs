@@ -53,6 +53,7 @@ pub mod permission;
 pub mod processor;
 pub mod program;
 pub mod readiness;
+pub mod reassessment;
 pub mod refund;
 pub mod sale;
 pub mod sealed;

@@ -2,6 +2,8 @@
 //!
 //! Order of the checks (each refusal hides the ones after it): customer, attribution, relationship, window,
 //! partner, commission. Everything up to the window stores nothing; from there on the sale exists.
+//!
+//! A sale is judged as of the time it was paid, whenever it is processed: by the clicks until then and by the payments before it.
 
 use std::collections::HashMap;
 
@@ -94,24 +96,45 @@ pub struct ProgramTerms {
     pub policies: Vec<Policy>,
 }
 
-/// What is known of the customer before this sale.
+/// What is known of the customer.
 #[derive(Debug, Clone)]
 pub struct SaleCustomer {
     pub customer_id: CustomerId,
     pub program_id: ProgramId,
+    /// All of it: what was clicked after the sale does not count for it.
     pub journey: Journey,
-    pub first_purchase_date: Option<DateTime<Utc>>,
+    /// The first payment that was made before this one, whatever arrived first.
+    pub first_payment_at: Option<DateTime<Utc>>,
 }
 
-/// What a subscription's first sale fixed for its renewals.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What is known of a subscription.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subscription {
-    pub first_payment_at: DateTime<Utc>,
+    /// The earliest payment, of those that are known.
+    pub first: Option<FirstPayment>,
+    /// It began without a payment, by a trial or a full discount.
+    pub started_at: Option<DateTime<Utc>>,
+    /// Ended at the processor.
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+/// What a subscription's first payment fixed for its renewals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstPayment {
+    pub at: DateTime<Utc>,
     /// The click that anchors the attribution window of every renewal.
     pub first_click_at: DateTime<Utc>,
     pub credited_links: Vec<ReferralLinkId>,
-    /// Ended at the processor.
-    pub ended_at: Option<DateTime<Utc>>,
+}
+
+impl Subscription {
+    /// What was known of it before a moment.
+    pub fn before(&self, at: DateTime<Utc>) -> Self {
+        Self {
+            first: self.first.clone().filter(|first| first.at < at),
+            ..self.clone()
+        }
+    }
 }
 
 /// Where a referral link leads the money.
@@ -134,7 +157,7 @@ pub struct SaleFacts<'a> {
     pub program_id: ProgramId,
     pub terms: &'a ProgramTerms,
     pub customer: Option<&'a SaleCustomer>,
-    /// The known subscription the sale names.
+    /// The subscription the sale names, as it was before the sale.
     pub subscription: Option<&'a Subscription>,
     pub links: &'a HashMap<ReferralLinkId, LinkOwner>,
 }
@@ -146,6 +169,8 @@ pub enum SaleRefusal {
     CustomerNotFound,
     NoAttribution,
     NoRelationship,
+    /// Paid before the customer's first click. The API's callers hear [`SaleRefusal::NoAttribution`].
+    BeforeFirstClick,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -197,12 +222,17 @@ pub fn decide(sale: &Sale, at: DateTime<Utc>, facts: &SaleFacts<'_>) -> SaleDeci
     if customer.program_id != facts.program_id {
         return SaleDecision::Refuse(SaleRefusal::NoAttribution);
     }
-    // A recurring charge stays with the partner of the subscription's first sale, and with its click.
-    let renewed = facts.subscription.filter(|_| sale.is_recurring);
-    let credited_links = match renewed {
-        Some(subscription) => subscription.credited_links.clone(),
-        None => facts.terms.attribution_model.credited(&customer.journey),
+    let Some(journey) = customer.journey.at_payment(at) else {
+        return SaleDecision::Refuse(SaleRefusal::BeforeFirstClick);
     };
+    let model = facts.terms.attribution_model;
+    // A recurring charge stays with the partner of the subscription's beginning, and with its click.
+    let renewed = facts
+        .subscription
+        .filter(|_| sale.is_recurring)
+        .and_then(|subscription| beginning(subscription, model, customer, at));
+    let (credited_links, anchor) =
+        renewed.unwrap_or_else(|| (model.credited(&journey), journey.first().clicked_at));
     let owners = owners_in_program(&credited_links, facts);
     if owners.is_empty() {
         return SaleDecision::Refuse(SaleRefusal::NoAttribution);
@@ -211,9 +241,6 @@ pub fn decide(sale: &Sale, at: DateTime<Utc>, facts: &SaleFacts<'_>) -> SaleDeci
     if members.is_empty() {
         return SaleDecision::Refuse(SaleRefusal::NoRelationship);
     }
-    let anchor = renewed.map_or(customer.journey.first().clicked_at, |subscription| {
-        subscription.first_click_at
-    });
     if let WindowVerdict::Expired {
         click_age_days,
         window_days,
@@ -228,6 +255,21 @@ pub fn decide(sale: &Sale, at: DateTime<Utc>, facts: &SaleFacts<'_>) -> SaleDeci
         earning: earning(sale, at, facts, customer, &members),
         credited_links,
     })
+}
+
+/// Whom a subscription credited when it began before a payment, and the click that anchors its window.
+fn beginning(
+    subscription: &Subscription,
+    model: AttributionModel,
+    customer: &SaleCustomer,
+    at: DateTime<Utc>,
+) -> Option<(Vec<ReferralLinkId>, DateTime<Utc>)> {
+    if let Some(first) = &subscription.first {
+        return Some((first.credited_links.clone(), first.first_click_at));
+    }
+    let started_at = subscription.started_at.filter(|started_at| *started_at <= at)?;
+    let journey = customer.journey.at_payment(started_at)?;
+    Some((model.credited(&journey), journey.first().clicked_at))
 }
 
 fn earning(
@@ -249,10 +291,11 @@ fn earning(
         return Earning::PartnerMissing;
     };
     let history = PaymentHistory {
-        customer_first_payment_at: customer.first_purchase_date,
+        customer_first_payment_at: customer.first_payment_at,
         subscription_first_payment_at: facts
             .subscription
-            .map(|subscription| subscription.first_payment_at),
+            .and_then(|subscription| subscription.first.as_ref())
+            .map(|first| first.at),
         names_subscription: sale.subscription_id.is_some(),
     };
     let ended_at = facts.subscription.and_then(|subscription| subscription.ended_at);

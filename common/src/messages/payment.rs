@@ -38,6 +38,10 @@ pub enum PaymentFact {
         withdrawn: AmountCents,
         currency: Currency,
     },
+    /// Without a payment: a trial, or a full discount.
+    SubscriptionStarted {
+        subscription_id: SubscriptionId,
+    },
     SubscriptionEnded {
         subscription_id: SubscriptionId,
     },

@@ -8,7 +8,9 @@ use sqlx::{PgConnection, PgPool};
 use super::error::expect_rows;
 use super::{StorageError, StorageResult, array_literal};
 use crate::domain::commission::{CommissionStatus, Policy, Rate};
-use crate::domain::ids::{CommissionId, CustomerId, PartnerId, PartnerProgramId, ProgramId, SaleId};
+use crate::domain::ids::{
+    CommissionId, CustomerId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId, SaleId,
+};
 use crate::domain::money::{Cents, Currency};
 use crate::domain::sale::Credit;
 use crate::domain::signal::Signal;
@@ -163,6 +165,8 @@ pub struct LockedCommission {
     pub program_id: ProgramId,
     pub partner_program_id: PartnerProgramId,
     pub partner_id: PartnerId,
+    pub referral_link_id: ReferralLinkId,
+    pub created_at: DateTime<Utc>,
     pub currency: Currency,
     pub amount: Cents,
     pub deducted: Cents,
@@ -170,15 +174,15 @@ pub struct LockedCommission {
     pub paid_out: bool,
 }
 
-/// Locks the commissions of these sales in ascending order of id.
+/// Locks the commissions of these sales that are in force, in ascending order of id.
 pub async fn lock_of_sales(
     connection: &mut PgConnection,
     sales: &[i64],
 ) -> StorageResult<Vec<LockedCommission>> {
     let rows = sqlx::query!(
-        r#"SELECT id, sale_id, program_id, partner_program_id, partner_id, currency, amount_cents, deducted_cents,
-                  status, paid_at IS NOT NULL AS "paid_out!"
-           FROM commissions WHERE sale_id = ANY($1) ORDER BY id FOR UPDATE"#,
+        r#"SELECT id, sale_id, program_id, partner_program_id, partner_id, referral_link_id, created_at, currency,
+                  amount_cents, deducted_cents, status, paid_at IS NOT NULL AS "paid_out!"
+           FROM commissions WHERE sale_id = ANY($1) AND superseded_at IS NULL ORDER BY id FOR UPDATE"#,
         sales,
     )
     .fetch_all(connection)
@@ -192,6 +196,8 @@ pub async fn lock_of_sales(
                 program_id: ProgramId::new(row.program_id),
                 partner_program_id: PartnerProgramId::new(row.partner_program_id),
                 partner_id: PartnerId::new(row.partner_id),
+                referral_link_id: ReferralLinkId::new(row.referral_link_id),
+                created_at: row.created_at,
                 currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
                 amount: Cents::new(row.amount_cents),
                 deducted: Cents::new(row.deducted_cents),

@@ -1,5 +1,7 @@
 //! `customers`: finding them by key, by click_id or by a proposed key, locking them, moving them on.
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
@@ -26,6 +28,8 @@ pub struct Customer {
     pub journey: Journey,
     pub signup: Option<Milestone>,
     pub first_purchase: Option<Milestone>,
+    /// The latest sale, by its own time. `None`: without a sale, or with sales of before this was kept.
+    pub last_purchase_at: Option<DateTime<Utc>>,
 }
 
 /// When a customer got there, and the link it was counted under. A later click does not change that.
@@ -138,8 +142,8 @@ pub async fn lock_named(
     let rows = sqlx::query_as!(
         CustomerRow,
         "SELECT id, program_id, click_id, customer_key, key_from_browser, key_contested, proposed_customer_key,
-                email_hash, status, first_click_at, first_referral_link_id, touched_link_ids, touched_at, signup_date, signup_link_id,
-                first_purchase_date, first_purchase_link_id
+                email_hash, status, first_click_at, first_referral_link_id, touched_link_ids, touched_at, earlier_link_ids,
+                earlier_at, signup_date, signup_link_id, first_purchase_date, first_purchase_link_id, last_purchase_date
          FROM customers
          WHERE id IN (SELECT UNNEST($1::bigint[])
                       UNION
@@ -240,17 +244,21 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
         .collect();
     let (signups, signup_links) = milestones(customers, |customer| customer.signup);
     let (purchases, purchase_links) = milestones(customers, |customer| customer.first_purchase);
+    let last_purchases: Vec<Option<DateTime<Utc>>> = customers
+        .iter()
+        .map(|customer| customer.last_purchase_at)
+        .collect();
     let updated = sqlx::query!(
         "UPDATE customers c
          SET customer_key = n.customer_key, proposed_customer_key = n.proposed_customer_key,
              email_hash = n.email_hash, status = n.status, signup_date = n.signup_date,
              signup_link_id = n.signup_link, first_purchase_date = n.first_purchase_date,
              first_purchase_link_id = n.first_purchase_link, key_from_browser = n.key_from_browser,
-             key_contested = n.key_contested
+             key_contested = n.key_contested, last_purchase_date = n.last_purchase_date
          FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::bigint[],
-                     $8::timestamptz[], $9::bigint[], $10::boolean[], $11::boolean[])
+                     $8::timestamptz[], $9::bigint[], $10::boolean[], $11::boolean[], $12::timestamptz[])
               AS n (id, customer_key, proposed_customer_key, email_hash, status, signup_date, signup_link,
-                    first_purchase_date, first_purchase_link, key_from_browser, key_contested)
+                    first_purchase_date, first_purchase_link, key_from_browser, key_contested, last_purchase_date)
          WHERE c.id = n.id",
         &ids,
         &keys as &[Option<&str>],
@@ -263,6 +271,7 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
         &purchase_links as &[Option<i64>],
         &from_browsers,
         &contested,
+        &last_purchases as &[Option<DateTime<Utc>>],
     )
     .execute(connection)
     .await?;
@@ -300,46 +309,64 @@ pub async fn save_journeys(connection: &mut PgConnection, customers: &[&Customer
         .iter()
         .map(|customer| customer.journey.first().referral_link_id.get())
         .collect();
-    let links: Vec<String> = customers
+    let touches: Vec<(TouchColumns, TouchColumns)> = customers
         .iter()
         .map(|customer| {
-            array_literal(
-                customer
-                    .journey
-                    .touches()
-                    .iter()
-                    .map(|touch| touch.referral_link_id),
-            )
+            let (latest, earlier) = by_age(&customer.journey);
+            (TouchColumns::of(&latest), TouchColumns::of(&earlier))
         })
         .collect();
-    let times: Vec<String> = customers
-        .iter()
-        .map(|customer| {
-            array_literal(
-                customer
-                    .journey
-                    .touches()
-                    .iter()
-                    .map(|touch| touch.clicked_at.to_rfc3339()),
-            )
-        })
-        .collect();
+    let column = |of: fn(&(TouchColumns, TouchColumns)) -> &String| {
+        touches.iter().map(of).cloned().collect::<Vec<String>>()
+    };
     let updated = sqlx::query!(
         "UPDATE customers c
          SET first_click_at = n.first_at, first_referral_link_id = n.first_link,
-             touched_link_ids = n.links::bigint[], touched_at = n.times::timestamptz[]
-         FROM UNNEST($1::bigint[], $2::timestamptz[], $3::bigint[], $4::text[], $5::text[])
-              AS n (id, first_at, first_link, links, times)
+             touched_link_ids = n.links::bigint[], touched_at = n.times::timestamptz[],
+             earlier_link_ids = nullif(n.earlier_links, '{}')::bigint[], earlier_at = nullif(n.earlier_times, '{}')::timestamptz[]
+         FROM UNNEST($1::bigint[], $2::timestamptz[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[])
+              AS n (id, first_at, first_link, links, times, earlier_links, earlier_times)
          WHERE c.id = n.id",
         &ids,
         &first_at,
         &first_links,
-        &links,
-        &times,
+        &column(|(latest, _)| &latest.links),
+        &column(|(latest, _)| &latest.times),
+        &column(|(_, earlier)| &earlier.links),
+        &column(|(_, earlier)| &earlier.times),
     )
     .execute(connection)
     .await?;
     expect_rows("customers", customers.len(), updated.rows_affected())
+}
+
+/// Each link's latest click, and the other clicks that are kept: two pairs of columns, because the first pair is read by the
+/// release before this one, which knows no others.
+fn by_age(journey: &Journey) -> (Vec<Touch>, Vec<Touch>) {
+    let mut seen = HashSet::new();
+    let (mut latest, mut earlier): (Vec<Touch>, Vec<Touch>) = journey
+        .touches()
+        .iter()
+        .rev()
+        .partition(|touch| seen.insert(touch.referral_link_id));
+    latest.reverse();
+    earlier.reverse();
+    (latest, earlier)
+}
+
+/// Array literals.
+struct TouchColumns {
+    links: String,
+    times: String,
+}
+
+impl TouchColumns {
+    fn of(touches: &[Touch]) -> Self {
+        Self {
+            links: array_literal(touches.iter().map(|touch| touch.referral_link_id)),
+            times: array_literal(touches.iter().map(|touch| touch.clicked_at.to_rfc3339())),
+        }
+    }
 }
 
 struct CustomerRow {
@@ -356,10 +383,13 @@ struct CustomerRow {
     first_referral_link_id: i64,
     touched_link_ids: Vec<i64>,
     touched_at: Vec<DateTime<Utc>>,
+    earlier_link_ids: Option<Vec<i64>>,
+    earlier_at: Option<Vec<DateTime<Utc>>>,
     signup_date: Option<DateTime<Utc>>,
     signup_link_id: Option<i64>,
     first_purchase_date: Option<DateTime<Utc>>,
     first_purchase_link_id: Option<i64>,
+    last_purchase_date: Option<DateTime<Utc>>,
 }
 
 impl TryFrom<CustomerRow> for Customer {
@@ -375,6 +405,12 @@ impl TryFrom<CustomerRow> for Customer {
             .touched_link_ids
             .iter()
             .zip(&row.touched_at)
+            .chain(
+                row.earlier_link_ids
+                    .iter()
+                    .flatten()
+                    .zip(row.earlier_at.iter().flatten()),
+            )
             .map(|(link, at)| touch(*link, *at))
             .collect();
         let first = touch(row.first_referral_link_id, row.first_click_at);
@@ -397,6 +433,7 @@ impl TryFrom<CustomerRow> for Customer {
             email_hash: row.email_hash,
             signup: milestone(row.signup_date, row.signup_link_id),
             first_purchase: milestone(row.first_purchase_date, row.first_purchase_link_id),
+            last_purchase_at: row.last_purchase_date,
         })
     }
 }

@@ -19,17 +19,30 @@ pub struct Owners {
     pub addresses: PartnerAddresses,
 }
 
-pub async fn owners(connection: &mut PgConnection, links: &[i64]) -> StorageResult<Owners> {
+/// Which memberships count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memberships {
+    /// One that is not approved, or no longer, earns nothing.
+    Approved,
+    /// For what was earned before.
+    All,
+}
+
+pub async fn owners(
+    connection: &mut PgConnection,
+    links: &[i64],
+    memberships: Memberships,
+) -> StorageResult<Owners> {
     let rows = sqlx::query!(
         r#"SELECT l.id AS "id!", l.program_id, p.id AS "partner_program_id?", p.partner_id AS "partner_id?",
                   r.email AS "record_address?", u.email AS "account_address?"
            FROM referral_links l
-           -- A membership that is not approved, or no longer, earns nothing.
-           LEFT JOIN partner_programs p ON p.id = l.partner_program_id AND p.status = 'approved'
+           LEFT JOIN partner_programs p ON p.id = l.partner_program_id AND (p.status = 'approved' OR $2)
            LEFT JOIN partners r ON r.id = p.partner_id
            LEFT JOIN users u ON u.id = r.user_id
            WHERE l.id = ANY($1)"#,
         links,
+        memberships == Memberships::All,
     )
     .fetch_all(connection)
     .await?;

@@ -53,8 +53,10 @@ pub enum Reason {
     NoAttribution,
     NoRelationship,
     WindowExpired,
-    /// A renewal whose first payment was not seen.
-    FirstPaymentMissing,
+    /// Paid before the customer's first click.
+    BeforeFirstClick,
+    /// The partner it would credit is not approved in the program, or no longer.
+    PartnerNotApproved,
     /// A refund or dispute of a payment that is no sale so far.
     SaleMissing,
     /// Of another currency than its sale.
@@ -70,11 +72,20 @@ impl Reason {
             Self::NoAttribution => "no_attribution",
             Self::NoRelationship => "no_relationship",
             Self::WindowExpired => "window_expired",
-            Self::FirstPaymentMissing => "first_payment_missing",
+            Self::BeforeFirstClick => "before_first_click",
+            Self::PartnerNotApproved => "partner_not_approved",
             Self::SaleMissing => "sale_missing",
             Self::CurrencyDiffers => "currency_differs",
         }
     }
+}
+
+/// What payments wait for that would credit a partner who is not approved, or no longer.
+pub const PARTNER_APPROVED: &str = "partner_approved";
+
+/// What the payments of a customer_key wait for that no customer has.
+pub fn waits_for_key(customer_key: &str) -> String {
+    format!("customer_key:{customer_key}")
 }
 
 /// Which half of an event was handled.
@@ -442,14 +453,15 @@ pub async fn bury(connection: &mut PgConnection, event_id: EventId) -> StorageRe
     Ok(())
 }
 
-/// Gives up what has waited since before `horizon`; nothing of it concerns a sale. Bounded per call.
+/// Gives up what has waited since before `horizon`, except payments for partners who are not approved: those wait for a person. Bounded per
+/// call.
 pub async fn give_up_parked(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let given_up = sqlx::query!(
         "UPDATE processor_events
          SET state = 'ignored', sale_pending = false, payment_pending = false, waits_for = NULL, relay_after = NULL,
              payload = NULL
          WHERE event_id IN (
-             SELECT event_id FROM processor_events WHERE state = 'parked' AND received_at < $1
+             SELECT event_id FROM processor_events WHERE state = 'parked' AND received_at < $1 AND reason IS DISTINCT FROM 'partner_not_approved'
              ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
         horizon,
         limit,

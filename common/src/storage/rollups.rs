@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{Connection, PgConnection, PgPool};
 
-use super::commissions::NewCommission;
+use super::commissions::{LockedCommission, NewCommission};
 use super::customers::Milestone;
 use super::duplicate_sales::{CountedCommission, Recorded};
 use super::sales::NewSale;
@@ -131,20 +131,42 @@ impl Deltas {
 
     /// A sale that is undone: it counts no more.
     pub fn no_sale(&mut self, undone: &Recorded) {
+        self.recorded_sale(undone, -1);
+    }
+
+    /// A sale that counts under another link than it did.
+    pub fn moved_sale(&mut self, sale: &Recorded, to: Option<ReferralLinkId>) {
+        self.recorded_sale(sale, -1);
+        let moved = Recorded {
+            referral_link_id: to,
+            ..sale.clone()
+        };
+        self.recorded_sale(&moved, 1);
+    }
+
+    fn recorded_sale(&mut self, sale: &Recorded, sign: i64) {
         let sums = self.on(
-            undone.program_id,
-            undone.referral_link_id,
-            undone.sold_at.date_naive(),
-            Some(undone.currency),
+            sale.program_id,
+            sale.referral_link_id,
+            sale.sold_at.date_naive(),
+            Some(sale.currency),
         );
-        sums.sales -= 1;
-        sums.revenue_cents -= undone.amount.get();
+        sums.sales += sign;
+        sums.revenue_cents += sign * sale.amount.get();
     }
 
     pub fn no_commission(&mut self, undone: &CountedCommission) {
         let link = Some(undone.referral_link_id);
         self.on(undone.program_id, link, undone.day, Some(undone.currency))
             .commission_cents -= undone.amount_cents;
+    }
+
+    /// A commission that is superseded: it counts no more.
+    pub fn superseded(&mut self, commission: &LockedCommission) {
+        let link = Some(commission.referral_link_id);
+        let day = commission.created_at.date_naive();
+        self.on(commission.program_id, link, day, Some(commission.currency))
+            .commission_cents -= commission.amount.get();
     }
 
     pub fn extend(&mut self, other: Self) {

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::error::expect_rows;
 use super::{StorageError, StorageResult};
+use crate::domain::attribution::AttributionModel;
 use crate::domain::ids::{CommissionId, CustomerId, EventId, ProgramId, ReferralLinkId, SaleId};
 use crate::domain::sale::SubscriptionInterval;
 use crate::domain::text::{ProductId, SubscriptionId};
@@ -20,6 +21,8 @@ pub struct NewSale<'a> {
     /// The last link credited; the sale counts under it.
     pub referral_link_id: Option<ReferralLinkId>,
     pub no_commission: Option<NoCommission>,
+    /// The program's at this time.
+    pub model: AttributionModel,
 }
 
 /// Inserts sales, closes the claims they were made of, and returns their ids by event. The claim each of them holds makes a
@@ -61,18 +64,19 @@ pub async fn insert(
         .iter()
         .map(|new| new.referral_link_id.map(ReferralLinkId::get))
         .collect();
+    let models: Vec<&str> = sales.iter().map(|new| new.model.as_str()).collect();
     let rows = sqlx::query!(
         r#"WITH sales AS (
                INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency,
                    sale_type, is_recurring, subscription_id, subscription_interval, product_id, line_items, sale_date,
-                   no_commission_reason, referral_link_id)
+                   no_commission_reason, referral_link_id, attribution_model)
                SELECT event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
-                      subscription_id, subscription_interval, product_id, line_items::jsonb, sale_date, reason, link_id
+                      subscription_id, subscription_interval, product_id, line_items::jsonb, sale_date, reason, link_id, model
                FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[],
                            $8::bool[], $9::text[], $10::text[], $11::text[], $12::text[], $13::timestamptz[],
-                           $14::text[], $15::bigint[])
+                           $14::text[], $15::bigint[], $16::text[])
                     AS s (event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
-                          subscription_id, subscription_interval, product_id, line_items, sale_date, reason, link_id)
+                          subscription_id, subscription_interval, product_id, line_items, sale_date, reason, link_id, model)
                RETURNING id, event_id, processor_event_id
            ), closed AS (
                UPDATE transaction_claims c
@@ -96,6 +100,7 @@ pub async fn insert(
         &dates,
         &reasons as &[Option<&str>],
         &links as &[Option<i64>],
+        &models as &[&str],
     )
     .fetch_all(connection)
     .await?;
@@ -124,7 +129,7 @@ pub async fn recorded(
 ) -> StorageResult<HashMap<SaleId, RecordedSale>> {
     let rows = sqlx::query!(
         r#"SELECT s.id, s.event_id, s.program_id, s.no_commission_reason,
-                  ARRAY(SELECT c.id FROM commissions c WHERE c.sale_id = s.id ORDER BY c.id) AS "commission_ids!"
+                  ARRAY(SELECT c.id FROM commissions c WHERE c.sale_id = s.id AND c.superseded_at IS NULL ORDER BY c.id) AS "commission_ids!"
            FROM sale_events s WHERE s.id = ANY($1)"#,
         sales,
     )

@@ -38,14 +38,14 @@ pub const INVARIANTS: &[Invariant] = &[
     Invariant {
         name: "one commission per sale, unless the program splits them",
         query: "SELECT format('sale %s has %s commissions', s.id, count(*))
-                FROM commissions c JOIN sale_events s ON s.id = c.sale_id JOIN programs p ON p.id = s.program_id
-                WHERE p.attribution_model <> 'linear' AND s.subscription_id IS NULL
+                FROM commissions c JOIN sale_events s ON s.id = c.sale_id
+                WHERE c.superseded_at IS NULL AND s.attribution_model <> 'linear' AND s.subscription_id IS NULL
                 GROUP BY s.id HAVING count(*) > 1",
     },
     Invariant {
         name: "a sale has a commission or a reason why not",
         query: "SELECT format('sale %s: commissions %s, reason %s', s.id, count(c.id), coalesce(s.no_commission_reason, 'none'))
-                FROM sale_events s LEFT JOIN commissions c ON c.sale_id = s.id WHERE NOT s.is_test
+                FROM sale_events s LEFT JOIN commissions c ON c.sale_id = s.id AND c.superseded_at IS NULL WHERE NOT s.is_test
                 GROUP BY s.id HAVING (count(c.id) > 0) = (s.no_commission_reason IS NOT NULL)",
     },
     Invariant {
@@ -100,7 +100,10 @@ pub const INVARIANTS: &[Invariant] = &[
                 FROM commissions c JOIN sale_events s ON s.id = c.sale_id
                 CROSS JOIN LATERAL (SELECT round(c.amount_cents::numeric
                     * least(s.amount_cents, greatest(s.api_refunded_cents, s.processor_refunded_cents)) / nullif(s.amount_cents, 0)) AS due) d
-                WHERE c.deducted_cents <> d.due",
+                WHERE c.deducted_cents <> d.due AND c.superseded_at IS NULL
+                UNION ALL
+                SELECT format('commission %s is superseded, and %s of %s taken back', id, deducted_cents, amount_cents)
+                FROM commissions WHERE superseded_at IS NOT NULL AND (deducted_cents <> amount_cents OR status <> 'reversed')",
     },
     Invariant {
         name: "a commission's status agrees with its sale's refunds",
@@ -108,9 +111,10 @@ pub const INVARIANTS: &[Invariant] = &[
                 FROM commissions c JOIN sale_events s ON s.id = c.sale_id
                 CROSS JOIN LATERAL (SELECT least(s.amount_cents,
                     greatest(s.api_refunded_cents, s.processor_refunded_cents)) AS refunded) e
-                WHERE (c.status = 'reversed') <> (e.refunded = s.amount_cents)
-                   OR (c.status = 'refunded') <> (e.refunded > 0 AND e.refunded < s.amount_cents)
-                   OR (c.status = 'paid' AND c.paid_at IS NULL)",
+                WHERE c.superseded_at IS NULL
+                  AND ((c.status = 'reversed') <> (e.refunded = s.amount_cents)
+                       OR (c.status = 'refunded') <> (e.refunded > 0 AND e.refunded < s.amount_cents)
+                       OR (c.status = 'paid' AND c.paid_at IS NULL))",
     },
     Invariant {
         name: "a balance is negative only after a paid commission was reversed",
@@ -323,6 +327,42 @@ pub const INVARIANTS: &[Invariant] = &[
                 UNION ALL
                 SELECT format('lead event %s: no customer %s', e.id, e.customer_id)
                 FROM lead_events e LEFT JOIN customers c ON c.id = e.customer_id WHERE NOT e.is_test AND c.id IS NULL",
+    },
+    Invariant {
+        name: "no commission for a link first clicked after the payment",
+        query: "SELECT format('commission %s of a sale of %s: link %s was first clicked at %s', c.id, s.sale_date, c.referral_link_id, k.at)
+                FROM commissions c JOIN sale_events s ON s.id = c.sale_id JOIN customers u ON u.id = s.customer_id
+                JOIN (SELECT customer_id, referral_link_id, min(click_timestamp) AS at FROM click_events
+                      WHERE NOT is_test AND counted GROUP BY 1, 2) k
+                     ON k.customer_id = s.customer_id AND k.referral_link_id = c.referral_link_id
+                WHERE c.superseded_at IS NULL AND s.attribution_model IS NOT NULL
+                  -- Of others the clicks that count may have been dropped with their month.
+                  AND u.first_click_at >= (SELECT min(click_timestamp) FROM click_events)
+                  AND k.at > s.sale_date AND k.at > u.first_click_at",
+    },
+    Invariant {
+        name: "a one-time commission is for the customer's first payment",
+        query: "SELECT format('commission %s is for sale %s of %s, the first payment was on %s', c.id, s.id, s.sale_date, f.at)
+                FROM commissions c JOIN sale_events s ON s.id = c.sale_id
+                JOIN (SELECT customer_id, min(sale_date) AS at FROM sale_events
+                      WHERE NOT is_test AND duplicate_of IS NULL GROUP BY 1) f ON f.customer_id = s.customer_id
+                WHERE c.superseded_at IS NULL AND c.commission_type = 'cps_one_time' AND s.attribution_model IS NOT NULL
+                  AND s.duplicate_of IS NULL AND s.sale_date > f.at",
+    },
+    Invariant {
+        name: "a recurring commission is within its months of the first payment",
+        query: "SELECT format('commission %s is for a payment of %s, %s months are counted from %s', c.id, s.sale_date,
+                              c.default_duration_months, f.at)
+                FROM commissions c JOIN sale_events s ON s.id = c.sale_id
+                JOIN (SELECT customer_id, NULL AS subscription_id, min(sale_date) AS at FROM sale_events
+                      WHERE NOT is_test AND duplicate_of IS NULL GROUP BY 1
+                      UNION ALL
+                      SELECT customer_id, subscription_id, min(sale_date) FROM sale_events
+                      WHERE NOT is_test AND duplicate_of IS NULL AND subscription_id IS NOT NULL GROUP BY 1, 2) f
+                     ON f.customer_id = s.customer_id AND f.subscription_id IS NOT DISTINCT FROM s.subscription_id
+                WHERE c.superseded_at IS NULL AND c.commission_type = 'cps_recurring' AND s.attribution_model IS NOT NULL
+                  AND s.duplicate_of IS NULL
+                  AND s.sale_date > f.at + make_interval(months => c.default_duration_months)",
     },
     Invariant {
         name: "no sale outside its attribution window",

@@ -347,7 +347,9 @@ fn message(no_commission: Option<NoCommission>) -> String {
 fn refusal(reason: SaleRefusal) -> ApiError {
     ApiError::bad_request(match reason {
         SaleRefusal::CustomerNotFound => "Customer not found. Provide customer_key or click_id.",
-        SaleRefusal::NoAttribution => "No affiliate attribution found for this customer in this program",
+        SaleRefusal::NoAttribution | SaleRefusal::BeforeFirstClick => {
+            "No affiliate attribution found for this customer in this program"
+        }
         SaleRefusal::NoRelationship => "No partner-program relationship found for this customer",
     })
 }

@@ -10,6 +10,7 @@ mod payments;
 mod permutations;
 mod shop;
 mod signatures;
+mod time_order;
 mod waiting;
 
 use std::fmt::Write;

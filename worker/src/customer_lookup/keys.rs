@@ -6,6 +6,7 @@ use common::domain::ids::{CustomerId, ProgramId};
 use common::domain::signal::Signal;
 use common::domain::text::CustomerKey;
 use common::storage::customers::{self, Customer};
+use common::storage::processor_events::{self, waits_for_key};
 use common::storage::{StorageResult, commissions};
 use sqlx::PgConnection;
 
@@ -113,7 +114,7 @@ impl KeyBindings {
         changed
     }
 
-    /// Writes these customers; what was earned by those who lost a key is flagged.
+    /// Writes these customers, and wakes the payments that wait for their keys; what was earned by those who lost a key is flagged.
     pub async fn save(
         &self,
         connection: &mut PgConnection,
@@ -124,6 +125,11 @@ impl KeyBindings {
         let ids: Vec<i64> = self.losers.iter().map(|loser| loser.get()).collect();
         customers::unbind(connection, &ids).await?;
         customers::save(connection, &changed).await?;
+        let bound = self.holders.iter().filter(|(_, holder)| holder.is_some());
+        let awaited: Vec<_> = bound
+            .map(|((program_id, key), _)| (*program_id, waits_for_key(key)))
+            .collect();
+        processor_events::wake(connection, &awaited).await?;
         let losers = self.losers.iter().filter_map(|loser| customers.get(loser));
         let bought: Vec<_> = losers
             .filter_map(|loser| Some((loser.customer_id, loser.program_id, loser.first_purchase?.at)))

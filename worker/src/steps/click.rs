@@ -3,13 +3,14 @@
 //! Phases: **visitors** behind the clicks, before the transaction → clicks of customers who were erased meanwhile, left out →
 //! **customers** that the clicks create → **click
 //! events**, of which only those not seen before go on, without the bots that their program excludes → **journeys** of
-//! customers who came back (attribution follows the last click, whatever order the batches arrive in) → **deltas** of the
-//! rollups → **counters**, pre-summed, last because every other batch wants the same rows.
+//! customers who came back (attribution follows the last click, whatever order the batches arrive in); sales that were made after
+//! such a click, and decided before it came, are judged again → **deltas** of the rollups → **counters**, pre-summed, last because every other batch wants the same rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use common::domain::attribution::Touch;
 use common::domain::ids::{CustomerId, ProgramId};
@@ -24,6 +25,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::{StepContext, storage_failed};
+use crate::reassessment::{OutOfOrder, reassess};
 use crate::visitor::{Traces, Visitors};
 
 #[derive(Debug)]
@@ -44,7 +46,7 @@ impl Step for ClickStep {
         // Only a runtime that is shutting down takes the work away; another delivery will find another worker.
         let visitors = visitors.map_err(|error| StepError::Transient(error.into()))?;
         let mut transaction = self.context.pool.begin().await.map_err(storage_failed)?;
-        store(&mut transaction, &clicks, &visitors)
+        store(&mut transaction, &self.context, &clicks, &visitors)
             .await
             .map_err(storage_failed)?;
         transaction.commit().await.map_err(storage_failed)?;
@@ -101,6 +103,7 @@ async fn of_somebody<'a, 'v>(
 
 pub(super) async fn store(
     connection: &mut PgConnection,
+    context: &StepContext,
     told: &[&ClickRecord],
     visitors: &[Visitor],
 ) -> StorageResult<()> {
@@ -131,7 +134,7 @@ pub(super) async fn store(
     // A record can stand twice in one batch; it was inserted once.
     counted.sort_by_key(|click| click.event_id);
     counted.dedup_by_key(|click| click.event_id);
-    extend_journeys(connection, &counted).await?;
+    extend_journeys(connection, context, &counted).await?;
     deltas(&counted).append(connection).await?;
     clicks::count(connection, &sums(&counted)).await
 }
@@ -170,7 +173,11 @@ fn touch(click: &ClickRecord) -> Touch {
     }
 }
 
-async fn extend_journeys(connection: &mut PgConnection, clicks: &[&ClickRecord]) -> StorageResult<()> {
+async fn extend_journeys(
+    connection: &mut PgConnection,
+    context: &StepContext,
+    clicks: &[&ClickRecord],
+) -> StorageResult<()> {
     let returning: Vec<&ClickRecord> = clicks
         .iter()
         .copied()
@@ -182,12 +189,25 @@ async fn extend_journeys(connection: &mut PgConnection, clicks: &[&ClickRecord])
         .into_iter()
         .map(|customer| (customer.customer_id, customer))
         .collect();
+    let mut out_of_order = OutOfOrder::default();
     for click in returning {
         if let Some(customer) = customers.get_mut(&click.customer_id) {
             customer.journey.touch(touch(click));
+            if bought_since(customer, click.clicked_at) {
+                out_of_order.note(customer.customer_id, click.clicked_at);
+            }
         }
     }
-    customers::save_journeys(connection, &customers.values().collect::<Vec<_>>()).await
+    customers::save_journeys(connection, &customers.values().collect::<Vec<_>>()).await?;
+    reassess(connection, context, &customers, &out_of_order).await
+}
+
+/// Whether a click came to us after a sale that was made after it. Of a customer whose latest sale is not known, any sale counts.
+fn bought_since(customer: &Customer, clicked_at: DateTime<Utc>) -> bool {
+    match customer.last_purchase_at {
+        Some(last) => last >= clicked_at,
+        None => customer.first_purchase.is_some(),
+    }
 }
 
 fn deltas(clicks: &[&ClickRecord]) -> Deltas {

@@ -8,13 +8,15 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
-use common::domain::ids::{CustomerId, EventId, ProgramId};
+use common::domain::attribution::Journey;
+use common::domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
 use common::domain::lead::{EmailHash, LeadAuth, LeadDecision, LeadRefusal, decide};
 use common::domain::text::{CustomerKey, Label};
 use common::messages::lead::{LeadOutcome, LeadRecord};
 use common::messages::subject::Subject;
 use common::storage::customers::{Customer, Milestone};
 use common::storage::leads::{self, NewLead};
+use common::storage::processor_events::{self, waits_for_key};
 use common::storage::programs::{self, Program};
 use common::storage::rollups::Deltas;
 use common::storage::{StorageResult, refused_events};
@@ -139,6 +141,8 @@ struct Desk<'a> {
     deltas: Deltas,
     events: Vec<NewLead<'a>>,
     refusals: Vec<(EventId, String)>,
+    /// Keys that were proposed; payments may wait for them.
+    proposed: Vec<(ProgramId, String)>,
 }
 
 impl<'a> Desk<'a> {
@@ -158,6 +162,7 @@ impl<'a> Desk<'a> {
             deltas: Deltas::default(),
             events: Vec::new(),
             refusals: Vec::new(),
+            proposed: Vec::new(),
         })
     }
 
@@ -194,6 +199,8 @@ impl<'a> Desk<'a> {
         };
         if provisional {
             propose(customer, record);
+            self.proposed
+                .extend(key.map(|key| (customer.program_id, waits_for_key(key.as_str()))));
         } else {
             confirm(customer, record, &mut self.deltas);
         }
@@ -230,7 +237,8 @@ impl<'a> Desk<'a> {
         self.keys.save(connection, &self.customers, &self.changed).await?;
         leads::insert(connection, &self.events).await?;
         self.deltas.append(connection).await?;
-        refused_events::remember(connection, &self.refusals).await
+        refused_events::remember(connection, &self.refusals).await?;
+        processor_events::wake(connection, &self.proposed).await
     }
 }
 
@@ -240,13 +248,23 @@ fn confirm(customer: &mut Customer, record: &LeadRecord, deltas: &mut Deltas) {
     if let Ok(status) = customer.status.on_lead() {
         let signup = Milestone {
             at: record.led_at,
-            referral_link_id: Some(customer.journey.last().referral_link_id),
+            referral_link_id: Some(link_at(&customer.journey, record.led_at)),
         };
         customer.status = status;
         customer.signup = Some(signup);
         deltas.lead(customer.program_id, signup);
     }
     remember_email(customer, record.lead.email_hash.as_ref());
+}
+
+/// The link under which a signup of this time counts.
+fn link_at(journey: &Journey, led_at: DateTime<Utc>) -> ReferralLinkId {
+    journey
+        .as_of(led_at)
+        .as_ref()
+        .unwrap_or(journey)
+        .last()
+        .referral_link_id
 }
 
 /// Only a proposal: nothing that attribution or money rests on changes.

@@ -29,11 +29,12 @@ use common::storage::processor_events::{self, Ending, Part, Reason};
 use common::storage::processor_refs::{self, Reference};
 use common::storage::processor_reversals::{self, NewReversal};
 use common::storage::subscriptions::SubscriptionKey;
-use common::storage::{StorageResult, subscription_ends};
+use common::storage::{StorageResult, customers, subscription_periods, subscriptions};
 use sqlx::PgConnection;
 
 pub use self::reversals::reverse;
 use super::{StepContext, storage_failed};
+use crate::reassessment::{OutOfOrder, reassess};
 
 #[derive(Debug)]
 pub struct PaymentStep(pub StepContext);
@@ -76,6 +77,7 @@ async fn tell(connection: &mut PgConnection, records: &[&PaymentRecord]) -> Stor
     let reversals: Vec<NewReversal<'_>> = records.iter().filter_map(|record| reversal(record)).collect();
     processor_reversals::insert(connection, &reversals).await?;
     let mut ends: BTreeMap<SubscriptionKey, DateTime<Utc>> = BTreeMap::new();
+    let mut starts: BTreeMap<SubscriptionKey, DateTime<Utc>> = BTreeMap::new();
     let mut accounts = Vec::new();
     for record in records {
         match &record.fact {
@@ -83,6 +85,11 @@ async fn tell(connection: &mut PgConnection, records: &[&PaymentRecord]) -> Stor
                 let key = (record.program_id, subscription_id.to_string());
                 let ended_at = ends.entry(key).or_insert(record.occurred_at);
                 *ended_at = record.occurred_at.max(*ended_at);
+            }
+            Some(PaymentFact::SubscriptionStarted { subscription_id }) => {
+                let key = (record.program_id, subscription_id.to_string());
+                let started_at = starts.entry(key).or_insert(record.occurred_at);
+                *started_at = record.occurred_at.min(*started_at);
             }
             Some(PaymentFact::Account {
                 connected,
@@ -105,7 +112,8 @@ async fn tell(connection: &mut PgConnection, records: &[&PaymentRecord]) -> Stor
             Some(PaymentFact::Refunded { .. } | PaymentFact::Disputed { .. }) | None => {}
         }
     }
-    subscription_ends::tell(connection, &ends).await?;
+    subscription_periods::record_starts(connection, &starts).await?;
+    subscription_periods::record_ends(connection, &ends).await?;
     accounts.sort_by_key(|told| (told.program_id, told.told_at));
     for told in &accounts {
         processor_connections::tell(connection, told).await?;
@@ -128,6 +136,7 @@ impl PaymentStep {
             .filter_map(|(payment, sales)| sales.first().map(|sale_id| (payment.clone(), *sale_id)))
             .collect();
         reverse(connection, &standing, &self.0.clock).await?;
+        self.reassess_subscriptions(connection, records).await?;
         let endings: Vec<_> = records
             .iter()
             .filter_map(|record| {
@@ -144,6 +153,48 @@ impl PaymentStep {
             })
             .collect();
         processor_events::end(connection, Part::Payment, &endings).await
+    }
+}
+
+impl PaymentStep {
+    /// When a subscription began or ended may become known after payments of it.
+    async fn reassess_subscriptions(
+        &self,
+        connection: &mut PgConnection,
+        records: &[&PaymentRecord],
+    ) -> StorageResult<()> {
+        let since: BTreeMap<SubscriptionKey, DateTime<Utc>> = records
+            .iter()
+            .filter_map(|record| subscription_news(record))
+            .rev()
+            .collect();
+        if since.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<SubscriptionKey> = since.keys().cloned().collect();
+        let mut out_of_order = OutOfOrder::default();
+        for (key, customer_id) in subscriptions::customers(connection, &keys).await? {
+            if let Some(at) = since.get(&key) {
+                out_of_order.note(customer_id, *at);
+            }
+        }
+        let locked = customers::lock(connection, &out_of_order.customers()).await?;
+        let customers = locked
+            .into_iter()
+            .map(|customer| (customer.customer_id, customer))
+            .collect();
+        reassess(connection, &self.0, &customers, &out_of_order).await
+    }
+}
+
+fn subscription_news(record: &PaymentRecord) -> Option<(SubscriptionKey, DateTime<Utc>)> {
+    match record.fact.as_ref()? {
+        PaymentFact::SubscriptionStarted { subscription_id }
+        | PaymentFact::SubscriptionEnded { subscription_id } => Some((
+            (record.program_id, subscription_id.to_string()),
+            record.occurred_at,
+        )),
+        PaymentFact::Refunded { .. } | PaymentFact::Disputed { .. } | PaymentFact::Account { .. } => None,
     }
 }
 
@@ -212,7 +263,9 @@ fn reversal(record: &PaymentRecord) -> Option<NewReversal<'_>> {
                 withdrawn,
                 currency,
             } => (ReversalKind::Dispute, dispute, *withdrawn, *currency),
-            PaymentFact::SubscriptionEnded { .. } | PaymentFact::Account { .. } => return None,
+            PaymentFact::SubscriptionStarted { .. }
+            | PaymentFact::SubscriptionEnded { .. }
+            | PaymentFact::Account { .. } => return None,
         };
     Some(NewReversal {
         event_id: record.event_id,

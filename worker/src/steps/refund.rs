@@ -208,6 +208,6 @@ async fn earlier_outcomes(
 }
 
 /// Our own types always encode; should one not, its record is given up rather than half written.
-fn json(value: &impl serde::Serialize) -> StorageResult<String> {
+pub fn json(value: &impl serde::Serialize) -> StorageResult<String> {
     serde_json::to_string(value).map_err(|error| StorageError::Database(sqlx::Error::Encode(error.into())))
 }

@@ -5,6 +5,9 @@
 //! before it did ([`desk`]) → **rows** ([`rows`]) → **parked refunds** and the processor's **reversals** of the sales just
 //! recorded, in the same transaction → the processor's **inbox** ([`inbox`]).
 //!
+//! Sales are judged as of their own time, and may arrive in another order: one that comes before others of its customer has those
+//! judged again ([`reassessment`](crate::reassessment)).
+//!
 //! A payment has many names at its processor, and is one sale: a record whose payment is recorded under another name is a
 //! duplicate ([`payments`]). Names that become known too late are the payment step's business.
 //!
@@ -21,26 +24,27 @@ use std::sync::Arc;
 
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use common::domain::attribution::AttributionModel;
-use common::domain::ids::{EventId, ProgramId, SaleId};
-use common::domain::sale::{Recording, SaleDecision};
+use common::domain::ids::{EventId, SaleId};
+use common::domain::sale::{Recording, SaleDecision, SaleRefusal};
 use common::messages::refund::{RefundOutcome, RefundRecord};
 use common::messages::sale::{SaleOutcome, SaleRecord};
 use common::messages::subject::Subject;
 use common::storage::claims::{self, Claim, ClaimState, Told};
 use common::storage::refunds::{self, ParkedRefund};
 use common::storage::rollups::Deltas;
-use common::storage::subscriptions::SubscriptionKey;
-use common::storage::{StorageResult, ledger, processor_events, programs, sales};
+use common::storage::{StorageResult, ledger, programs, sales};
 use sqlx::PgConnection;
 
 use self::desk::{Desk, Judged};
-use self::inbox::{Inbox, first_payment_of};
+use self::inbox::Inbox;
 use self::payments::{Payments, Standing};
 use self::rows::Rows;
+pub use self::rows::no_commission;
 use super::payment::reverse;
 use super::refund::{self, remember_refusals, settle};
 use super::{StepContext, reply, storage_failed};
 use crate::customer_lookup::{Reference, Resolved, resolve, waited_enough};
+use crate::reassessment::reassess;
 
 #[derive(Debug)]
 pub struct SaleStep(pub StepContext);
@@ -76,6 +80,10 @@ impl<'a> Sorted<'a> {
             SaleDecision::Record(recording) => {
                 self.kept.push((record, recording));
                 return None;
+            }
+            // The API's callers know no refusal of this name, and the release before neither.
+            SaleDecision::Refuse(SaleRefusal::BeforeFirstClick) if !record.from_processor => {
+                SaleOutcome::Refused(SaleRefusal::NoAttribution)
             }
             SaleDecision::Refuse(reason) => SaleOutcome::Refused(reason),
             SaleDecision::WindowExpired {
@@ -182,13 +190,9 @@ impl SaleStep {
                     sorted.duplicates.push((record, sale_id));
                     batch.outcomes.insert(record.event_id, SaleOutcome::Duplicate);
                 }
-                Standing::Fresh => match desk.judge(record, found, inbox.may_wait(record)) {
+                Standing::Fresh => match desk.judge(record, found) {
                     Judged::NotYet => {
                         batch.later.insert(record.event_id);
-                    }
-                    Judged::FirstPaymentMissing => {
-                        sorted.released.push(record.sale.transaction_id.as_str());
-                        inbox.first_payment_missing(record);
                     }
                     Judged::Decided(decision) => {
                         let refusal = sorted.take(record, decision);
@@ -205,18 +209,14 @@ impl SaleStep {
             accruals,
         } = rows::write(connection, &sorted.kept, &desk, &self.0.signal_rules, &mut deltas).await?;
         claims::record(connection, &sorted.closed).await?;
-        rows::begin_subscriptions(connection, &sorted.duplicates).await?;
-        let mut started: Vec<_> = desk.started().map(|(key, ..)| first_payment(key)).collect();
-        started.extend(
-            sorted
-                .duplicates
-                .iter()
-                .filter_map(|(record, _)| desk::subscription_key(record))
-                .map(|key| first_payment(&key)),
-        );
-        desk.close(connection, deltas).await?;
+        let adopted = rows::begin_subscriptions(connection, &sorted.duplicates).await?;
+        let (customers, mut out_of_order) = desk.close(connection, deltas).await?;
+        for (customer_id, sold_at) in adopted {
+            out_of_order.note(customer_id, sold_at);
+        }
         claims::release(connection, &sorted.released).await?;
         ledger::post(connection, &accruals).await?;
+        reassess(connection, &self.0, &customers, &out_of_order).await?;
         if told.refunds {
             self.apply_parked_refunds(connection, &sorted, &written, &mut batch)
                 .await?;
@@ -234,8 +234,6 @@ impl SaleStep {
             }
         }
         inbox.close(connection).await?;
-        // After the batch's own events are parked: it may hold a renewal and what that waits for.
-        processor_events::wake(connection, &started).await?;
         Ok(batch)
     }
 
@@ -304,10 +302,6 @@ impl SaleStep {
             .collect();
         Ok(())
     }
-}
-
-fn first_payment((program_id, subscription_id): &SubscriptionKey) -> (ProgramId, String) {
-    (*program_id, first_payment_of(subscription_id))
 }
 
 fn decode_parked(parked: &ParkedRefund) -> StorageResult<RefundRecord> {

@@ -23,8 +23,9 @@ use common::messages::subject::Subject;
 use common::messages::test_chain::{TestChainOutcome, TestChainRecord};
 use common::runtime::clock::Clock;
 use common::storage::claims::{self, NewClaim};
+use common::storage::links::{self, Memberships};
 use common::storage::test_chains::{self, ChainLink};
-use common::storage::{StorageResult, customers, links};
+use common::storage::{StorageResult, customers};
 use sqlx::{Connection, PgConnection};
 
 use super::lead::LeadStep;
@@ -128,7 +129,7 @@ impl TestChainStep {
         link: &ChainLink,
     ) -> StorageResult<ChainVerdict> {
         let Rehearsal { click, lead, sale } = Rehearsal::new(record, link, &self.context.clock);
-        click::store(connection, &[&click], &[Visitor::default()]).await?;
+        click::store(connection, &self.context, &[&click], &[Visitor::default()]).await?;
         let attribution = Verdict::of(
             link.partner_id,
             &last_click_partners(connection, record.customer_id).await?,
@@ -175,7 +176,9 @@ async fn last_click_partners(
         .iter()
         .map(|customer| customer.journey.last().referral_link_id.get())
         .collect();
-    let owners = links::owners(connection, &clicked).await?.links;
+    let owners = links::owners(connection, &clicked, Memberships::Approved)
+        .await?
+        .links;
     Ok(owners
         .values()
         .filter_map(|owner| owner.membership?.partner_id)

@@ -27,11 +27,38 @@ fn links(ids: &[i64]) -> Vec<ReferralLinkId> {
 }
 
 #[test]
-fn a_journey_keeps_the_first_click_and_the_latest_of_each_link() {
+fn a_journey_names_each_link_at_its_latest_click() {
     let journey = journey(&[click(1, 0), click(2, 10), click(1, 20), click(3, 5)]);
     assert_eq!(journey.first(), click(1, 0));
     assert_eq!(journey.last(), click(1, 20));
-    assert_eq!(journey.touches(), [click(3, 5), click(2, 10), click(1, 20)]);
+    assert_eq!(journey.links(), links(&[3, 2, 1]));
+}
+
+#[test]
+fn a_journey_answers_as_of_a_moment() {
+    let journey = journey(&[click(1, 10), click(2, 20), click(1, 30)]);
+    let credited =
+        |ms, model: AttributionModel| journey.as_of(at(ms)).map(|journey| model.credited(&journey));
+    assert_eq!(credited(9, AttributionModel::LastClick), None);
+    assert_eq!(credited(10, AttributionModel::LastClick), Some(links(&[1])));
+    assert_eq!(credited(29, AttributionModel::LastClick), Some(links(&[2])));
+    assert_eq!(credited(30, AttributionModel::LastClick), Some(links(&[1])));
+    assert_eq!(credited(29, AttributionModel::Linear), Some(links(&[1, 2])));
+    assert_eq!(credited(30, AttributionModel::Linear), Some(links(&[2, 1])));
+}
+
+#[test]
+fn a_minute_of_skew_helps_the_first_click_and_no_other() {
+    let journey = journey(&[click(1, 60_000), click(2, 60_001)]);
+    let paid = |ms| {
+        journey
+            .at_payment(at(ms))
+            .map(|journey| journey.last().referral_link_id.get())
+    };
+    assert_eq!(paid(-1), None);
+    assert_eq!(paid(0), Some(1));
+    assert_eq!(paid(60_000), Some(1));
+    assert_eq!(paid(60_001), Some(2));
 }
 
 #[test]
@@ -52,10 +79,10 @@ fn clicks_of_one_instant_are_ordered_by_link() {
 fn rows_that_no_clicks_produce_are_refused() {
     let first = click(1, 10);
     assert_eq!(Journey::from_parts(first, vec![]), None);
-    assert_eq!(Journey::from_parts(first, vec![click(2, 20)]), None);
     assert_eq!(Journey::from_parts(first, vec![click(1, 9)]), None);
     assert_eq!(Journey::from_parts(first, vec![click(1, 30), click(2, 9)]), None);
-    assert_eq!(Journey::from_parts(first, vec![click(1, 10), click(1, 30)]), None);
+    assert_eq!(Journey::from_parts(first, vec![click(1, 10), click(1, 10)]), None);
+    assert!(Journey::from_parts(first, vec![click(1, 10), click(1, 30)]).is_some());
     assert!(Journey::from_parts(first, vec![click(2, 20), click(1, 10)]).is_some());
 }
 
@@ -145,12 +172,19 @@ proptest! {
         let journey = journey(&clicks);
         prop_assert_eq!(Some(&journey.first()), clicks.iter().min());
         prop_assert_eq!(Some(&journey.last()), clicks.iter().max());
-        for link in 0..6 {
-            let latest = clicks.iter().filter(|touch| touch.referral_link_id.get() == link).max();
-            let kept: Vec<_> = journey.touches().iter().filter(|touch| touch.referral_link_id.get() == link).collect();
-            prop_assert_eq!(kept, Vec::from_iter(latest));
-        }
         prop_assert!(journey.touches().is_sorted());
+    }
+
+    #[test]
+    fn as_of_any_moment_a_journey_is_that_of_the_clicks_until_then(clicks in clicks(), ms in -1i64..14) {
+        let until_then: Vec<Touch> = clicks.iter().copied().filter(|touch| touch.clicked_at <= at(ms)).collect();
+        let expected = (!until_then.is_empty()).then(|| journey(&until_then));
+        let answered = journey(&clicks).as_of(at(ms));
+        for model in AttributionModel::ALL {
+            let credited = |journey: &Option<Journey>| journey.as_ref().map(|journey| model.credited(journey));
+            prop_assert_eq!(credited(&answered), credited(&expected));
+        }
+        prop_assert_eq!(answered.map(|journey| journey.first()), expected.map(|journey| journey.first()));
     }
 
     #[test]
@@ -190,6 +224,29 @@ proptest! {
         if window.judge(at(0), at(age)) == WindowVerdict::Inside {
             prop_assert_eq!(AttributionWindow::new(days + 1).unwrap().judge(at(0), at(age)), WindowVerdict::Inside);
             prop_assert_eq!(window.judge(at(0), at(age.min(less))), WindowVerdict::Inside);
+        }
+    }
+}
+
+proptest! {
+    // Each case folds hundreds of clicks.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_long_journey_is_bounded_in_any_order_and_exact_since_the_oldest_of_the_latest_clicks(
+        (clicks, shuffled, ms) in prop::collection::vec((0i64..150, 0i64..400).prop_map(|(link, ms)| click(link, ms)), 200..600)
+            .prop_flat_map(|clicks| (Just(clicks.clone()), Just(clicks).prop_shuffle(), 0i64..400)),
+    ) {
+        let kept = journey(&clicks);
+        prop_assert_eq!(&kept, &journey(&shuffled));
+        prop_assert!(kept.touches().len() <= 2 * Journey::KEPT);
+        let mut distinct = clicks.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let oldest = distinct[distinct.len().saturating_sub(Journey::KEPT)];
+        let until_then = distinct.iter().rev().find(|touch| touch.clicked_at <= at(ms));
+        if let Some(last) = until_then.filter(|last| **last >= oldest) {
+            prop_assert_eq!(kept.as_of(at(ms)).unwrap().last(), *last);
         }
     }
 }

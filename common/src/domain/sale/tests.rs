@@ -64,7 +64,7 @@ fn customer(links: &[ReferralLinkId]) -> SaleCustomer {
         customer_id: CustomerId::new(7),
         program_id: PROGRAM,
         journey: journey(links),
-        first_purchase_date: None,
+        first_payment_at: None,
     }
 }
 
@@ -207,10 +207,12 @@ fn a_renewal_stays_with_the_first_sales_partner_and_click() {
         terms(AttributionModel::LastClick),
     );
     let subscription = Subscription {
-        first_payment_at: start(),
-        first_click_at: start() - TimeDelta::days(59),
-        credited_links: vec![ADA],
-        ended_at: None,
+        first: Some(FirstPayment {
+            at: start(),
+            first_click_at: start() - TimeDelta::days(59),
+            credited_links: vec![ADA],
+        }),
+        ..Subscription::default()
     };
     let facts = SaleFacts {
         program_id: PROGRAM,

@@ -11,6 +11,7 @@ use common::domain::partner::{MembershipStatus, PartnerName};
 use common::domain::permission::Permission;
 use common::storage::invitations::Purpose;
 use common::storage::partners::{self, NewMembership, NewPartner, ProgramPartner, Selection};
+use common::storage::processor_events::{self, PARTNER_APPROVED};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -339,6 +340,10 @@ pub async fn update(
     let audited = |action, details| access.audited(action).about(membership.get()).with(details);
     if let Some(status) = status.filter(|status| *status != before.status) {
         partners::set_status(&mut transaction, membership, status, app.clock.now()).await?;
+        if status == MembershipStatus::Approved {
+            let awaited = (program_id, PARTNER_APPROVED.to_owned());
+            processor_events::wake(&mut transaction, &[awaited]).await?;
+        }
         let action = match status {
             MembershipStatus::Approved => "partner.approved",
             MembershipStatus::Pending | MembershipStatus::Suspended => "partner.suspended",

@@ -1,9 +1,12 @@
 //! A shop whose payment processor reports to a webhook consumer, and events as the processor sends them.
 
+use common::domain::attribution::AttributionModel;
+use common::domain::commission::CommissionType;
+use common::runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use super::{Hooks, SECRET, accepted, connect};
-use crate::stack::{Program, Stack};
+use crate::stack::{Program, Stack, percentage};
 use crate::streams::Streams;
 
 pub struct Shop {
@@ -23,7 +26,11 @@ pub enum Shape {
 
 impl Shop {
     pub async fn open() -> Self {
-        let mut stack = Stack::start().await;
+        Self::open_at(Clock::system()).await
+    }
+
+    pub async fn open_at(clock: Clock) -> Self {
+        let mut stack = Stack::start_with(clock).await;
         Self {
             hooks: Hooks::start(&mut stack).await,
             opened: stack.clock.now().timestamp(),
@@ -34,7 +41,13 @@ impl Shop {
 
     /// A program whose account reports to its own endpoint.
     pub async fn program(&self) -> Program {
-        let program = self.stack.program().await;
+        self.program_with(AttributionModel::LastClick, CommissionType::CpsLifetime)
+            .await
+    }
+
+    /// That pays 20 %.
+    pub async fn program_with(&self, model: AttributionModel, kind: CommissionType) -> Program {
+        let program = self.stack.program_with(model, kind, percentage(2_000)).await;
         let account = format!("acct_{}", program.program_id);
         connect(&self.stack, program.program_id, &account, Some(SECRET)).await;
         program
@@ -59,6 +72,28 @@ impl Shop {
             })
             .await;
         self.streams.drained(&self.stack).await;
+    }
+
+    /// Approves and pays out all commissions of the program.
+    pub async fn pay_out(&self, program: &Program) {
+        let owner = self.stack.owner_of(program).await;
+        let ids: Vec<i64> =
+            sqlx::query_scalar("SELECT id FROM commissions WHERE program_id = $1 ORDER BY id")
+                .bind(program.program_id.get())
+                .fetch_all(self.stack.pool())
+                .await
+                .unwrap();
+        let path = |rest: &str| {
+            let programs = "/api/advertiser/affiliate-programs";
+            format!("{programs}/{}/{rest}", program.program_id)
+        };
+        for (rest, body, status) in [
+            ("commissions/approve", json!({ "commission_ids": ids }), 200),
+            ("payouts", json!({ "all_approved": true, "currency": "USD" }), 201),
+        ] {
+            let answer = self.stack.submit(&path(rest), Some(&owner.token), body).await;
+            assert_eq!(answer.status, status, "{answer:?}");
+        }
     }
 
     /// `(state, reason)` of an event in the inbox.

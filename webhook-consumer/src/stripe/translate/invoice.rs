@@ -7,6 +7,7 @@
 use common::domain::money::AmountCents;
 use common::domain::processor::ProcessorId;
 use common::domain::sale::{Sale, SaleType};
+use common::messages::payment::PaymentFact;
 use serde::Deserialize;
 
 use super::{Told, Untold, named_program};
@@ -86,6 +87,7 @@ pub fn paid(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
         references: std::iter::once(invoice.id.clone())
             .chain(ids([invoice.payment_intent.as_ref(), invoice.charge.as_ref()]))
             .collect(),
+        fact: invoice.start_without_payment(paid),
         sale,
         ..Told::default()
     };
@@ -93,6 +95,20 @@ pub fn paid(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
 }
 
 impl Invoice {
+    /// A trial or a full discount begins a subscription; its renewals have nothing to wait for.
+    fn start_without_payment(&self, paid: Option<AmountCents>) -> Option<PaymentFact> {
+        let subscription = self
+            .subscription()
+            .filter(|_| paid.is_none() && self.is_first())?;
+        Some(PaymentFact::SubscriptionStarted {
+            subscription_id: subscription.0.clone(),
+        })
+    }
+
+    fn is_first(&self) -> bool {
+        self.billing_reason.as_deref() == Some(FIRST)
+    }
+
     fn parent_details(&self) -> Option<&SubscriptionDetails> {
         self.parent.as_ref()?.subscription_details.as_ref()
     }
@@ -136,7 +152,6 @@ impl Invoice {
 
     fn sale(&self, paid: AmountCents, payer: Payer) -> Result<Sale, Untranslatable> {
         let subscription = self.subscription();
-        let is_first = self.billing_reason.as_deref() == Some(FIRST);
         Ok(Sale {
             transaction_id: self.id.clone(),
             amount: paid,
@@ -148,7 +163,7 @@ impl Invoice {
             } else {
                 SaleType::Payment
             },
-            is_recurring: subscription.is_some() && !is_first,
+            is_recurring: subscription.is_some() && !self.is_first(),
             subscription_id: subscription.map(|subscription| subscription.0.clone()),
             subscription_interval: None,
             product_id: self.product().map(|product| product.0.clone()),

@@ -5,28 +5,29 @@
 
 use std::collections::{HashMap, HashSet};
 
+use chrono::{DateTime, Utc};
 use common::domain::ids::{CustomerId, EventId, PartnerId, ProgramId, ReferralLinkId};
 use common::domain::sale::{
-    LinkOwner, ProgramTerms, Recording, SaleCustomer, SaleDecision, SaleFacts, SaleRefusal, Subscription,
-    decide,
+    FirstPayment, LinkOwner, ProgramTerms, Recording, SaleCustomer, SaleDecision, SaleFacts, SaleRefusal,
+    Subscription, decide,
 };
-use common::domain::signal::{PartnerAddresses, Signal, SignalFacts, SignalRules};
+use common::domain::signal::{PartnerAddresses, Signal, SignalRules};
 use common::domain::text::SubscriptionId;
 use common::messages::sale::SaleRecord;
+use common::storage::StorageResult;
 use common::storage::customers::{Customer, Milestone};
+use common::storage::links::{self, Memberships};
 use common::storage::programs::{self, Program};
 use common::storage::rollups::Deltas;
 use common::storage::subscriptions::{self, SubscriptionKey};
-use common::storage::{StorageResult, links};
 use sqlx::PgConnection;
 
 use crate::customer_lookup::{Found, KeyBindings, Match, Whom};
+use crate::reassessment::{OutOfOrder, signals};
 
 pub enum Judged {
     /// Its click may still be on its way.
     NotYet,
-    /// A renewal of a subscription whose first payment was not seen, and may still come.
-    FirstPaymentMissing,
     Decided(SaleDecision),
 }
 
@@ -43,6 +44,7 @@ pub struct Desk {
     /// Subscriptions whose first sale is in this batch, with that sale's event.
     started: Vec<(SubscriptionKey, EventId)>,
     deltas: Deltas,
+    out_of_order: OutOfOrder,
 }
 
 impl Desk {
@@ -67,9 +69,15 @@ impl Desk {
         );
         let renewed = subscriptions
             .values()
-            .flat_map(|subscription| &subscription.credited_links);
+            .filter_map(|subscription| subscription.first.as_ref())
+            .flat_map(|first| &first.credited_links);
         link_ids.extend(renewed.map(|link| link.get()));
-        let owners = links::owners(connection, &link_ids.into_iter().collect::<Vec<_>>()).await?;
+        let owners = links::owners(
+            connection,
+            &link_ids.into_iter().collect::<Vec<_>>(),
+            Memberships::Approved,
+        )
+        .await?;
         Ok(Self {
             links: owners.links,
             addresses: owners.addresses,
@@ -81,16 +89,11 @@ impl Desk {
             buyers: HashMap::new(),
             started: Vec::new(),
             deltas: Deltas::default(),
+            out_of_order: OutOfOrder::default(),
         })
     }
 
-    /// `may_wait`: for what the record refers to and is not there.
-    pub fn judge(&mut self, record: &SaleRecord, found: Found, may_wait: bool) -> Judged {
-        let first_payment_missing = record.sale.is_recurring
-            && subscription_key(record).is_some_and(|key| !self.subscriptions.contains_key(&key));
-        if may_wait && first_payment_missing {
-            return Judged::FirstPaymentMissing;
-        }
+    pub fn judge(&mut self, record: &SaleRecord, found: Found) -> Judged {
         let whom = match found {
             Found::NotYet => return Judged::NotYet,
             Found::Missing => None,
@@ -100,7 +103,9 @@ impl Desk {
         let Some(program) = self.programs.get(&record.program_id) else {
             return Judged::Decided(SaleDecision::Refuse(SaleRefusal::NoAttribution));
         };
-        let buyer = customer.map(sale_customer);
+        let buyer = customer.map(|customer| sale_customer(customer, record.sold_at));
+        let subscription = subscription_key(record).and_then(|key| self.subscriptions.get(&key));
+        let subscription = subscription.map(|subscription| subscription.before(record.sold_at));
         let decision = decide(
             &record.sale,
             record.sold_at,
@@ -108,7 +113,7 @@ impl Desk {
                 program_id: record.program_id,
                 terms: &program.terms,
                 customer: buyer.as_ref(),
-                subscription: subscription_key(record).and_then(|key| self.subscriptions.get(&key)),
+                subscription: subscription.as_ref(),
                 links: &self.links,
             },
         );
@@ -154,6 +159,16 @@ impl Desk {
                 at: record.sold_at,
                 referral_link_id: recording.credited_links.last().copied(),
             };
+            let latest = customer
+                .last_purchase_at
+                .max(customer.first_purchase.map(|known| known.at));
+            customer.last_purchase_at = latest.max(Some(purchase.at));
+            if customer
+                .first_purchase
+                .is_some_and(|known| purchase.at <= known.at)
+            {
+                self.out_of_order.note(customer.customer_id, purchase.at);
+            }
             // Sales may arrive out of order: the conversion then moves to the earlier one's day and link.
             if customer.first_purchase.is_none_or(|known| purchase.at < known.at) {
                 if let Some(known) = customer.first_purchase.replace(purchase) {
@@ -162,20 +177,33 @@ impl Desk {
                 self.deltas.conversion(customer.program_id, purchase);
             }
         }
-        if let Some(key) = subscription_key(record)
-            && !self.subscriptions.contains_key(&key)
-        {
-            self.started.push((key.clone(), record.event_id));
-            self.subscriptions.insert(
-                key,
-                Subscription {
-                    first_payment_at: record.sold_at,
-                    first_click_at: buyer.journey.first().clicked_at,
-                    credited_links: recording.credited_links.clone(),
-                    ended_at: None,
-                },
-            );
+        self.follow_subscription(record, recording, buyer);
+    }
+
+    /// The earliest payment is the first one, whichever arrives first.
+    fn follow_subscription(&mut self, record: &SaleRecord, recording: &Recording, buyer: &SaleCustomer) {
+        let Some(key) = subscription_key(record) else {
+            return;
+        };
+        let subscription = self.subscriptions.entry(key.clone()).or_default();
+        let known = subscription.first.as_ref().map(|first| first.at);
+        if known.is_some_and(|known| known < record.sold_at) {
+            return;
         }
+        if known.is_some() {
+            self.out_of_order.note(buyer.customer_id, record.sold_at);
+        }
+        let journey = buyer.journey.at_payment(record.sold_at);
+        subscription.first = Some(FirstPayment {
+            at: record.sold_at,
+            first_click_at: journey
+                .unwrap_or_else(|| buyer.journey.clone())
+                .first()
+                .clicked_at,
+            credited_links: recording.credited_links.clone(),
+        });
+        self.started.retain(|(started, _)| *started != key);
+        self.started.push((key, record.event_id));
     }
 
     pub fn buyer(&self, event_id: EventId) -> Option<CustomerId> {
@@ -188,18 +216,7 @@ impl Desk {
         let Some(customer) = buyer else {
             return Vec::new();
         };
-        rules.judge(&SignalFacts {
-            customer_key: customer.customer_key.as_deref(),
-            email_hash: customer.email_hash.as_deref(),
-            key_contested: customer.key_contested,
-            partner_addresses: self
-                .addresses
-                .get(&partner_id)
-                .map(Vec::as_slice)
-                .unwrap_or_default(),
-            first_click_at: customer.journey.first().clicked_at,
-            sold_at: record.sold_at,
-        })
+        signals(rules, customer, &self.addresses, partner_id, record.sold_at)
     }
 
     pub fn program(&self, program_id: ProgramId) -> Option<&Program> {
@@ -210,29 +227,37 @@ impl Desk {
         self.program(program_id).map(|program| &program.terms)
     }
 
-    /// Subscriptions started in this batch: key, event of the first sale, what its renewals follow.
-    pub fn started(&self) -> impl Iterator<Item = (&SubscriptionKey, EventId, &Subscription)> {
+    /// Subscriptions whose first payment is in this batch: key, event of that sale, what the renewals follow.
+    pub fn started(&self) -> impl Iterator<Item = (&SubscriptionKey, EventId, &FirstPayment)> {
         self.started.iter().filter_map(|(key, event_id)| {
-            self.subscriptions
-                .get(key)
-                .map(|started| (key, *event_id, started))
+            let first = self.subscriptions.get(key)?.first.as_ref()?;
+            Some((key, *event_id, first))
         })
     }
 
-    /// Writes the customers that changed, and what they and these sales add to the rollups.
-    pub async fn close(mut self, connection: &mut PgConnection, sales: Deltas) -> StorageResult<()> {
+    /// Writes the customers that changed, and what they and these sales add to the rollups. Returns the customers, and those
+    /// of whom a later sale was recorded before an earlier one.
+    pub async fn close(
+        mut self,
+        connection: &mut PgConnection,
+        sales: Deltas,
+    ) -> StorageResult<(HashMap<CustomerId, Customer>, OutOfOrder)> {
         self.deltas.extend(sales);
         self.deltas.append(connection).await?;
-        self.keys.save(connection, &self.customers, &self.changed).await
+        self.keys.save(connection, &self.customers, &self.changed).await?;
+        Ok((self.customers, self.out_of_order))
     }
 }
 
-fn sale_customer(customer: &Customer) -> SaleCustomer {
+fn sale_customer(customer: &Customer, sold_at: DateTime<Utc>) -> SaleCustomer {
     SaleCustomer {
         customer_id: customer.customer_id,
         program_id: customer.program_id,
         journey: customer.journey.clone(),
-        first_purchase_date: customer.first_purchase.map(|first| first.at),
+        first_payment_at: customer
+            .first_purchase
+            .map(|first| first.at)
+            .filter(|first| *first < sold_at),
     }
 }
 

@@ -1,25 +1,24 @@
 //! How the processor's events end whose sales are in the batch.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use common::domain::ids::EventId;
 use common::domain::sale::SaleRefusal;
 use common::messages::sale::{SaleOutcome, SaleRecord};
 use common::storage::StorageResult;
-use common::storage::processor_events::{self, Ending, Part, Reason};
+use common::storage::processor_events::{self, Ending, PARTNER_APPROVED, Part, Reason, waits_for_key};
 use sqlx::PgConnection;
 
-/// How long a sale waits for what it refers to: as long as a processor repeats an event that was not answered, for that may
-/// be the one that is missing.
+/// How long a sale waits for the lead that names its customer's key: as long as a processor repeats an event that was not
+/// answered. Most payments of most shops are of customers whom no partner brought: they cost a row until then, and no work.
 const PATIENCE: TimeDelta = TimeDelta::days(3);
+/// The lead wakes it. One more look is for a lead that was stored at the very same time.
+const SECOND_LOOK: TimeDelta = TimeDelta::seconds(5);
 
-/// Pauses grow with the time an event has waited: they double.
-const LONGEST_PAUSE: TimeDelta = TimeDelta::hours(6);
-/// A lead comes when its customer does.
-const PAUSE_FOR_CUSTOMER: TimeDelta = TimeDelta::minutes(1);
-/// The first payment wakes its renewals. The pause is for one that was recorded at the very same time.
-const PAUSE_FOR_FIRST_PAYMENT: TimeDelta = TimeDelta::seconds(5);
+/// The approval wakes it. The look is for one that was given at the very same time.
+const PARTNER_LOOK: Duration = Duration::from_hours(6);
 
 pub struct Inbox {
     now: DateTime<Utc>,
@@ -45,25 +44,6 @@ impl Inbox {
         })
     }
 
-    /// Whether what the processor reported may still wait for what it refers to.
-    pub fn may_wait(&self, record: &SaleRecord) -> bool {
-        record.from_processor && self.age(record) < PATIENCE
-    }
-
-    /// A renewal waits for the first payment of its subscription.
-    pub fn first_payment_missing(&mut self, record: &SaleRecord) {
-        let ending = Ending::Parked {
-            reason: Reason::FirstPaymentMissing,
-            waits_for: record
-                .sale
-                .subscription_id
-                .as_ref()
-                .map(|id| first_payment_of(id.as_str())),
-            retry: self.pause(record, PAUSE_FOR_FIRST_PAYMENT),
-        };
-        self.endings.push((record.event_id, ending));
-    }
-
     pub fn decided(&mut self, record: &SaleRecord, outcome: &SaleOutcome) {
         if !record.from_processor {
             return;
@@ -73,13 +53,15 @@ impl Inbox {
             SaleOutcome::Duplicate => Ending::Done(Some(Reason::Duplicate)),
             SaleOutcome::WindowExpired { .. } => Ending::Done(Some(Reason::WindowExpired)),
             SaleOutcome::Refused(SaleRefusal::NoAttribution) => Ending::Done(Some(Reason::NoAttribution)),
-            SaleOutcome::Refused(SaleRefusal::NoRelationship) => Ending::Done(Some(Reason::NoRelationship)),
-            SaleOutcome::Refused(SaleRefusal::CustomerNotFound) if self.may_wait(record) => Ending::Parked {
-                reason: Reason::CustomerNotFound,
-                waits_for: None,
-                retry: self.pause(record, PAUSE_FOR_CUSTOMER),
+            SaleOutcome::Refused(SaleRefusal::BeforeFirstClick) => {
+                Ending::Done(Some(Reason::BeforeFirstClick))
+            }
+            SaleOutcome::Refused(SaleRefusal::NoRelationship) => Ending::Parked {
+                reason: Reason::PartnerNotApproved,
+                waits_for: Some(PARTNER_APPROVED.to_owned()),
+                retry: Some(PARTNER_LOOK),
             },
-            SaleOutcome::Refused(SaleRefusal::CustomerNotFound) => Ending::Stuck(Reason::CustomerNotFound),
+            SaleOutcome::Refused(SaleRefusal::CustomerNotFound) => self.customer_not_found(record),
         };
         self.endings.push((record.event_id, ending));
     }
@@ -88,17 +70,22 @@ impl Inbox {
         processor_events::end(connection, Part::Sale, &self.endings).await
     }
 
-    fn age(&self, record: &SaleRecord) -> TimeDelta {
+    /// A key may still be bound by a lead. An organic payment ends when that has not happened in time, and nothing of it is kept.
+    fn customer_not_found(&self, record: &SaleRecord) -> Ending {
         let arrived = self.arrived.get(&record.event_id).copied();
-        self.now - arrived.unwrap_or(record.sold_at)
+        let age = self.now - arrived.unwrap_or(record.sold_at);
+        let wait = if age < SECOND_LOOK {
+            SECOND_LOOK
+        } else {
+            PATIENCE - age
+        };
+        match (&record.sale.customer_key, wait.to_std()) {
+            (Some(key), Ok(wait)) => Ending::Parked {
+                reason: Reason::CustomerNotFound,
+                waits_for: Some(waits_for_key(key.as_str())),
+                retry: Some(wait),
+            },
+            _ => Ending::Done(Some(Reason::CustomerNotFound)),
+        }
     }
-
-    fn pause(&self, record: &SaleRecord, shortest: TimeDelta) -> Option<std::time::Duration> {
-        self.age(record).clamp(shortest, LONGEST_PAUSE).to_std().ok()
-    }
-}
-
-/// What renewals wait for.
-pub fn first_payment_of(subscription_id: &str) -> String {
-    format!("subscription:{subscription_id}")
 }

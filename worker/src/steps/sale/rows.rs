@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use common::domain::attribution::AttributionModel;
-use common::domain::ids::{CommissionId, EventId, SaleId};
+use common::domain::ids::{CommissionId, CustomerId, EventId, SaleId};
 use common::domain::ledger;
 use common::domain::sale::{Earning, Recording};
 use common::domain::signal::SignalRules;
@@ -64,11 +65,12 @@ pub async fn write(
     Ok(Rows { sales, accruals })
 }
 
-/// A subscription that only the duplicate of its first sale names has begun all the same.
+/// A subscription that only the duplicate of its first sale names has begun all the same. Returns whose sales they are, and
+/// when they were made.
 pub async fn begin_subscriptions(
     connection: &mut PgConnection,
     duplicates: &[(&SaleRecord, SaleId)],
-) -> StorageResult<()> {
+) -> StorageResult<Vec<(CustomerId, DateTime<Utc>)>> {
     let begun: Vec<_> = duplicates
         .iter()
         .filter(|(record, _)| !record.sale.is_recurring)
@@ -91,6 +93,9 @@ async fn write_sales(
                 customer_id,
                 referral_link_id: recording.credited_links.last().copied(),
                 no_commission: no_commission(recording),
+                model: desk
+                    .terms(record.program_id)
+                    .map_or_else(AttributionModel::default, |terms| terms.attribution_model),
             })
         })
         .collect();
@@ -175,16 +180,16 @@ async fn write_subscriptions(
 ) -> StorageResult<()> {
     let new: Vec<NewSubscription> = desk
         .started()
-        .filter_map(|(key, event_id, subscription)| {
+        .filter_map(|(key, event_id, first)| {
             Some(NewSubscription {
                 key: key.clone(),
                 customer_id: desk.buyer(event_id)?,
                 first_sale_id: *sale_ids.get(&event_id)?,
-                subscription: subscription.clone(),
+                first: first.clone(),
             })
         })
         .collect();
-    subscriptions::insert(connection, &new).await
+    subscriptions::save(connection, &new).await
 }
 
 fn sale_id(sale_ids: &HashMap<EventId, SaleId>, record: &SaleRecord) -> StorageResult<SaleId> {
@@ -198,7 +203,7 @@ fn sale_id(sale_ids: &HashMap<EventId, SaleId>, record: &SaleRecord) -> StorageR
         })
 }
 
-fn no_commission(recording: &Recording) -> Option<NoCommission> {
+pub fn no_commission(recording: &Recording) -> Option<NoCommission> {
     match &recording.earning {
         Earning::Commissions { .. } => None,
         Earning::Nothing(reason) => Some(NoCommission::NothingDue(*reason)),

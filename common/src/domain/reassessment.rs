@@ -1,0 +1,93 @@
+//! Judging a customer's recorded sales again, after an earlier click, payment or start of a subscription became known.
+//!
+//! Events arrive in any order, and each sale is decided at once by what is known then. What was decided on too little is found
+//! here: the sales are decided anew in the order of their own times, each by what came before it.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+
+use super::attribution::AttributionModel;
+use super::ids::{ReferralLinkId, SaleId};
+use super::sale::{
+    FirstPayment, LinkOwner, ProgramTerms, Recording, Sale, SaleCustomer, SaleDecision, SaleFacts,
+    Subscription, decide,
+};
+use super::text::SubscriptionId;
+
+/// A sale as it was recorded.
+#[derive(Debug, Clone)]
+pub struct RecordedSale {
+    pub sale_id: SaleId,
+    pub sale: Sale,
+    pub at: DateTime<Utc>,
+    /// The program's at the time it was recorded.
+    pub model: AttributionModel,
+}
+
+/// What the books should say.
+#[derive(Debug, Default)]
+pub struct Reassessment {
+    /// What each sale is worth. One that could not be recorded now is left out, and stays as it is: its caller was answered.
+    pub recordings: Vec<(SaleId, Recording)>,
+    /// The first payments of the subscriptions that these sales name, each with its sale.
+    pub first_payments: HashMap<SubscriptionId, (SaleId, FirstPayment)>,
+}
+
+/// Decides a customer's sales anew, which are all since some moment.
+///
+/// `customer` and `subscriptions` are as they were before that moment.
+pub fn reassess(
+    mut customer: SaleCustomer,
+    terms: &ProgramTerms,
+    mut subscriptions: HashMap<SubscriptionId, Subscription>,
+    links: &HashMap<ReferralLinkId, LinkOwner>,
+    mut sales: Vec<RecordedSale>,
+) -> Reassessment {
+    // Two payments of one second have an order too, which is not that of their arrival.
+    sales.sort_by(|a, b| (a.at, a.sale.transaction_id.as_str()).cmp(&(b.at, b.sale.transaction_id.as_str())));
+    let mut reassessment = Reassessment::default();
+    for recorded in sales {
+        let terms = ProgramTerms {
+            attribution_model: recorded.model,
+            ..terms.clone()
+        };
+        let named = recorded.sale.subscription_id.clone();
+        let facts = SaleFacts {
+            program_id: customer.program_id,
+            terms: &terms,
+            customer: Some(&customer),
+            subscription: named.as_ref().and_then(|id| subscriptions.get(id)),
+            links,
+        };
+        let decision = decide(&recorded.sale, recorded.at, &facts);
+        customer.first_payment_at = customer.first_payment_at.or(Some(recorded.at));
+        let SaleDecision::Record(recording) = decision else {
+            continue;
+        };
+        if let Some(id) = named
+            && let Some(first) = first_payment(&customer, &recorded, &recording)
+        {
+            let subscription = subscriptions.entry(id.clone()).or_default();
+            if subscription.first.is_none() {
+                subscription.first = Some(first.clone());
+                reassessment.first_payments.insert(id, (recorded.sale_id, first));
+            }
+        }
+        reassessment.recordings.push((recorded.sale_id, recording));
+    }
+    reassessment
+}
+
+fn first_payment(
+    customer: &SaleCustomer,
+    recorded: &RecordedSale,
+    recording: &Recording,
+) -> Option<FirstPayment> {
+    let journey = customer.journey.at_payment(recorded.at)?;
+    Some(FirstPayment {
+        at: recorded.at,
+        first_click_at: journey.first().clicked_at,
+        credited_links: recording.credited_links.clone(),
+    })
+}
