@@ -281,7 +281,7 @@ impl<'a> Corrections<'a> {
             .iter()
             .map(|commission| commission.commission_id)
             .collect();
-        reassessments::supersede(connection, &ids, REASON, self.context.clock.now()).await?;
+        reassessments::supersede(connection, &ids, REASON).await?;
         let mut entries = Vec::new();
         for commission in &self.superseded {
             self.deltas.superseded(commission);

@@ -88,17 +88,17 @@ pub async fn supersede(
     connection: &mut PgConnection,
     commissions: &[CommissionId],
     reason: &str,
-    now: DateTime<Utc>,
 ) -> StorageResult<()> {
     if commissions.is_empty() {
         return Ok(());
     }
     let ids: Vec<i64> = commissions.iter().map(|commission| commission.get()).collect();
     let updated = sqlx::query!(
-        "UPDATE commissions SET deducted_cents = amount_cents, status = 'reversed', superseded_at = $2, refund_reason = $3
+        // The database's clock, because it tells two times of one sale and membership apart: they are unique.
+        "UPDATE commissions
+         SET deducted_cents = amount_cents, status = 'reversed', superseded_at = clock_timestamp(), refund_reason = $2
          WHERE id = ANY($1)",
         &ids,
-        now,
         reason,
     )
     .execute(connection)
