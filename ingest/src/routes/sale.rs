@@ -25,8 +25,9 @@ use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
 use crate::claims::ClaimRequest;
 use crate::error::ApiError;
-use crate::field::{Field, free_form, refused};
+use crate::field::{Field, Key, free_form, refused};
 use crate::pipeline::encode;
+use crate::routes::lead::customer_key_schema;
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
 use crate::routes::test_mode::{
@@ -50,9 +51,8 @@ pub struct SaleRequest<'a> {
     /// What percentages are taken of: the amount without tax and shipping, 0 to `amount_cents`; the whole amount when absent.
     #[schema(value_type = Option<i64>, minimum = 0, maximum = 100_000_000_000_000_i64, examples(4118))]
     commissionable_cents: Field<i64>,
-    /// The advertiser's own stable id of the user.
-    #[schema(value_type = Option<String>, max_length = 255, examples("user-42"))]
-    customer_key: Field<String>,
+    #[schema(schema_with = customer_key_schema, required = false)]
+    customer_key: Field<Key>,
     #[schema(value_type = Option<String>, max_length = 255)]
     click_id: Field<String>,
     /// Three letters of ISO 4217, in either case; `USD` when absent or empty.

@@ -69,7 +69,7 @@ pub fn all() -> Vec<Refusal> {
         ),
         (
             "sale",
-            sale_with("customer_key", json!(7)),
+            sale_with("customer_key", json!(7.5)),
             "customer_key must be a string",
         ),
         (
