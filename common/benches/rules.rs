@@ -56,6 +56,7 @@ fn commission(criterion: &mut Criterion) {
     let sale = Sale {
         transaction_id: Text::parse("order-1001").unwrap(),
         amount: AmountCents::new(4_900).unwrap(),
+        commissionable: None,
         currency: Currency::USD,
         customer_key: Text::parse("user-42").ok(),
         click_id: None,

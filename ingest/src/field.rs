@@ -75,6 +75,17 @@ impl Field<String> {
     }
 }
 
+impl Field<Key> {
+    pub fn text<const MAX: usize>(self, name: &str) -> Result<Option<Text<MAX>>, ApiError> {
+        let text = match self {
+            Self::Absent => Field::Absent,
+            Self::Given(Key(text)) => Field::Given(text),
+            Self::WrongType => Field::WrongType,
+        };
+        text.text(name)
+    }
+}
+
 impl Field<bool> {
     pub fn flag(self, name: &str) -> Result<bool, ApiError> {
         match self {
@@ -103,7 +114,8 @@ pub trait FieldType: Sized {
     fn from_text(_: String) -> Option<Self> {
         None
     }
-    fn from_integer(_: i64) -> Option<Self> {
+    /// As it is written: it may be too large for any type of ours.
+    fn from_integer(_: &str) -> Option<Self> {
         None
     }
     fn from_boolean(_: bool) -> Option<Self> {
@@ -124,8 +136,8 @@ impl FieldType for String {
 }
 
 impl FieldType for i64 {
-    fn from_integer(integer: i64) -> Option<Self> {
-        Some(integer)
+    fn from_integer(digits: &str) -> Option<Self> {
+        digits.parse().ok()
     }
 }
 
@@ -144,8 +156,22 @@ impl FieldType for IdNumber {
         text.parse().ok().map(Self)
     }
 
-    fn from_integer(integer: i64) -> Option<Self> {
-        Some(Self(integer))
+    fn from_integer(digits: &str) -> Option<Self> {
+        digits.parse().ok().map(Self)
+    }
+}
+
+/// A customer_key: text, or an integer, which counts as its decimal text. Users are numbered in many a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key(pub String);
+
+impl FieldType for Key {
+    fn from_text(text: String) -> Option<Self> {
+        Some(Self(text))
+    }
+
+    fn from_integer(digits: &str) -> Option<Self> {
+        Some(Self(digits.to_owned()))
     }
 }
 
@@ -173,7 +199,7 @@ impl<'de, T: FieldType> Deserialize<'de> for Field<T> {
         let value = match raw.as_bytes().first() {
             Some(b'"') => T::from_text(serde_json::from_str(raw).map_err(de::Error::custom)?),
             Some(b't' | b'f') => T::from_boolean(raw == "true"),
-            Some(b'-' | b'0'..=b'9') => integer(raw).and_then(T::from_integer),
+            Some(b'-' | b'0'..=b'9') if is_integer(raw) => T::from_integer(raw),
             Some(b'[') => T::from_list(raw),
             Some(b'{') => T::from_object(raw),
             _ => None,
@@ -183,8 +209,8 @@ impl<'de, T: FieldType> Deserialize<'de> for Field<T> {
 }
 
 /// An integer written as one. Minus zero is none: who wrote it meant something else than 0.
-fn integer(number: &str) -> Option<i64> {
-    number.parse().ok().filter(|_| number != "-0")
+fn is_integer(number: &str) -> bool {
+    number != "-0" && !number.contains(['.', 'e', 'E'])
 }
 
 /// Free-form detail: an object or an array, kept as the caller wrote it.
@@ -274,6 +300,23 @@ mod tests {
         for json in ["9223372036854775808", "1e2", "1.0", "-0", "\"100\"", "1e400000"] {
             assert_eq!(field::<i64>(json), Field::WrongType, "{json}");
         }
+    }
+
+    #[test]
+    fn a_key_is_a_text_or_an_integer_as_it_is_written() {
+        for (json, key) in [
+            ("4711", "4711"),
+            ("\"4711\"", "4711"),
+            ("-1", "-1"),
+            ("18446744073709551616", "18446744073709551616"),
+        ] {
+            assert_eq!(field::<Key>(json), Field::Given(Key(key.to_owned())), "{json}");
+        }
+        for json in ["1.0", "1e2", "-0", "true", "[4711]", "{}"] {
+            assert_eq!(field::<Key>(json), Field::WrongType, "{json}");
+        }
+        let long = Field::Given(Key("1".repeat(256)));
+        assert!(long.text::<255>("customer_key").is_err());
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl CommissionType {
 /// How much of a sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
-    /// Of the sale's amount, in the sale's currency.
+    /// Of what earns of the sale's amount, in the sale's currency.
     Percentage(BasisPoints),
     /// The same for every sale, in a currency of its own.
     Fixed { amount: Cents, currency: Currency },
@@ -180,10 +180,10 @@ impl NothingDue {
     }
 }
 
-/// What a payment made at `at` earns under a policy.
+/// What a payment made at `at` earns under a policy; percentages are of `commissionable`.
 pub fn due(
     policy: Option<&Policy>,
-    sale_amount: AmountCents,
+    commissionable: Cents,
     sale_currency: Currency,
     history: &PaymentHistory,
     at: DateTime<Utc>,
@@ -210,7 +210,7 @@ pub fn due(
     match policy.rate {
         Rate::Percentage(rate) => Due::Amount {
             amount: proportion(
-                sale_amount.into(),
+                commissionable,
                 i64::from(rate.get()),
                 i64::from(BasisPoints::WHOLE.get()),
             ),

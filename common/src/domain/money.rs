@@ -64,6 +64,40 @@ impl From<AmountCents> for Cents {
     }
 }
 
+/// The part of a sale's amount that percentages are taken of: without tax, say. 0..=[`AmountCents::MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "i64", into = "i64")]
+pub struct CommissionableCents(i64);
+
+impl CommissionableCents {
+    /// `None` unless within `amount`.
+    pub fn of(amount: AmountCents, cents: i64) -> Option<Self> {
+        (0..=amount.0).contains(&cents).then_some(Self(cents))
+    }
+
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+impl TryFrom<i64> for CommissionableCents {
+    type Error = OutOfRange;
+
+    fn try_from(value: i64) -> Result<Self, OutOfRange> {
+        Self::of(AmountCents::MAX, value).ok_or(OutOfRange {
+            value,
+            min: 0,
+            max: AmountCents::MAX.0,
+        })
+    }
+}
+
+impl From<CommissionableCents> for i64 {
+    fn from(part: CommissionableCents) -> Self {
+        part.0
+    }
+}
+
 /// A signed amount in cents: commissions, deductions, balances.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -15,7 +15,7 @@ use super::attribution::{AttributionModel, AttributionWindow, Journey, WindowVer
 use super::click_id::ClickId;
 use super::commission::{Due, NothingDue, PaymentHistory, Policy, due, policy_in_force};
 use super::ids::{CustomerId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
-use super::money::{AmountCents, Cents, Currency, split_evenly};
+use super::money::{AmountCents, Cents, CommissionableCents, Currency, split_evenly};
 use super::text::{CustomerKey, ProductId, SubscriptionId, TransactionId};
 
 /// A sale as the caller reported it, valid in form.
@@ -23,6 +23,9 @@ use super::text::{CustomerKey, ProductId, SubscriptionId, TransactionId};
 pub struct Sale {
     pub transaction_id: TransactionId,
     pub amount: AmountCents,
+    /// What earns, where that is not the whole amount.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commissionable: Option<CommissionableCents>,
     pub currency: Currency,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub customer_key: Option<CustomerKey>,
@@ -39,6 +42,15 @@ pub struct Sale {
     /// JSON object or array, stored as sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_items: Option<Box<RawValue>>,
+}
+
+impl Sale {
+    /// What percentages are taken of. The amount itself is the revenue, and what refunds are a part of.
+    pub fn commissionable_amount(&self) -> Cents {
+        let whole = self.amount.get();
+        let part = self.commissionable.map_or(whole, CommissionableCents::get);
+        Cents::new(part.min(whole))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -307,7 +319,10 @@ fn earning(
         sale.product_id.as_ref().map(ProductId::as_str),
         at,
     );
-    match (due(policy, sale.amount, sale.currency, &history, at), policy) {
+    match (
+        due(policy, sale.commissionable_amount(), sale.currency, &history, at),
+        policy,
+    ) {
         (Due::Amount { amount, currency }, Some(policy)) => Earning::Commissions {
             credits: payees
                 .into_iter()

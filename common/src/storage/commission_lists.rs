@@ -15,6 +15,11 @@ pub struct ListedCommission {
     pub id: i64,
     pub sale_id: i64,
     pub transaction_id: String,
+    /// What the customer paid.
+    pub sale_amount_cents: i64,
+    /// What of it percentages are taken of.
+    pub commissionable_cents: i64,
+    pub sale_currency: String,
     pub partner_program_id: i64,
     pub partner_id: i64,
     /// `None` when the partner's record was removed.
@@ -98,7 +103,10 @@ pub async fn page(
         ListedCommission,
         r#"SELECT c.id, c.sale_id, s.processor_event_id AS transaction_id, c.partner_program_id, c.partner_id,
                   p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status, c.refund_reason,
-                  c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals
+                  c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals,
+                  s.amount_cents AS sale_amount_cents,
+                  coalesce(s.commissionable_cents, s.amount_cents) AS "commissionable_cents!",
+                  s.currency AS sale_currency
            FROM commissions c JOIN sale_events s ON s.id = c.sale_id LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
@@ -143,7 +151,10 @@ pub async fn following(
         ListedCommission,
         r#"SELECT c.id, c.sale_id, s.processor_event_id AS transaction_id, c.partner_program_id, c.partner_id,
                   p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status, c.refund_reason,
-                  c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals
+                  c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals,
+                  s.amount_cents AS sale_amount_cents,
+                  coalesce(s.commissionable_cents, s.amount_cents) AS "commissionable_cents!",
+                  s.currency AS sale_currency
            FROM commissions c JOIN sale_events s ON s.id = c.sale_id LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.program_id = $1 AND c.id > $5 AND ($2::text IS NULL OR c.status = $2)
              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)

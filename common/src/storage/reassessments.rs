@@ -7,7 +7,7 @@ use super::error::expect_rows;
 use super::{StorageError, StorageResult};
 use crate::domain::attribution::AttributionModel;
 use crate::domain::ids::{CommissionId, CustomerId, ProgramId, ReferralLinkId, SaleId};
-use crate::domain::money::{AmountCents, Cents, Currency};
+use crate::domain::money::{AmountCents, Cents, CommissionableCents, Currency};
 use crate::domain::reassessment::RecordedSale;
 use crate::domain::sale::{Sale, SaleType};
 use crate::domain::text::{ProductId, SubscriptionId, TransactionId};
@@ -31,7 +31,7 @@ pub async fn lock_sales_since(
     since: DateTime<Utc>,
 ) -> StorageResult<Vec<StoredSale>> {
     let rows = sqlx::query!(
-        r#"SELECT id, processor_event_id, amount_cents, currency, sale_type, is_recurring, subscription_id, product_id, sale_date,
+        r#"SELECT id, processor_event_id, amount_cents, commissionable_cents, currency, sale_type, is_recurring, subscription_id, product_id, sale_date,
                   no_commission_reason, referral_link_id, attribution_model AS "attribution_model!",
                   least(amount_cents, greatest(api_refunded_cents, processor_refunded_cents)) AS "refunded!"
            FROM sale_events
@@ -47,10 +47,17 @@ pub async fn lock_sales_since(
     rows.into_iter()
         .map(|row| {
             let corrupt = |column| StorageError::corrupt("sale_events", column, row.id);
+            let amount = AmountCents::new(row.amount_cents).ok_or_else(|| corrupt("amount_cents"))?;
             let sale = Sale {
                 transaction_id: TransactionId::parse(&row.processor_event_id)
                     .map_err(|_| corrupt("processor_event_id"))?,
-                amount: AmountCents::new(row.amount_cents).ok_or_else(|| corrupt("amount_cents"))?,
+                amount,
+                commissionable: row
+                    .commissionable_cents
+                    .map(|cents| {
+                        CommissionableCents::of(amount, cents).ok_or_else(|| corrupt("commissionable_cents"))
+                    })
+                    .transpose()?,
                 currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
                 customer_key: None,
                 click_id: None,

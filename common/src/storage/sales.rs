@@ -10,6 +10,7 @@ use super::error::expect_rows;
 use super::{StorageError, StorageResult};
 use crate::domain::attribution::AttributionModel;
 use crate::domain::ids::{CommissionId, CustomerId, EventId, ProgramId, ReferralLinkId, SaleId};
+use crate::domain::money::CommissionableCents;
 use crate::domain::sale::SubscriptionInterval;
 use crate::domain::text::{ProductId, SubscriptionId};
 use crate::messages::sale::{NoCommission, SaleRecord};
@@ -40,6 +41,9 @@ pub async fn insert(
     let told = || sales.iter().map(|new| &new.record.sale);
     let transaction_ids: Vec<&str> = told().map(|sale| sale.transaction_id.as_str()).collect();
     let amounts: Vec<i64> = told().map(|sale| sale.amount.get()).collect();
+    let commissionable: Vec<Option<i64>> = told()
+        .map(|sale| sale.commissionable.map(CommissionableCents::get))
+        .collect();
     let currencies: Vec<&str> = told().map(|sale| sale.currency.as_str()).collect();
     let types: Vec<&str> = told().map(|sale| sale.sale_type.as_str()).collect();
     let recurring: Vec<bool> = told().map(|sale| sale.is_recurring).collect();
@@ -69,14 +73,16 @@ pub async fn insert(
         r#"WITH sales AS (
                INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency,
                    sale_type, is_recurring, subscription_id, subscription_interval, product_id, line_items, sale_date,
-                   no_commission_reason, referral_link_id, attribution_model)
+                   no_commission_reason, referral_link_id, attribution_model, commissionable_cents)
                SELECT event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
-                      subscription_id, subscription_interval, product_id, line_items::jsonb, sale_date, reason, link_id, model
+                      subscription_id, subscription_interval, product_id, line_items::jsonb, sale_date, reason, link_id, model,
+                      commissionable
                FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[],
                            $8::bool[], $9::text[], $10::text[], $11::text[], $12::text[], $13::timestamptz[],
-                           $14::text[], $15::bigint[], $16::text[])
+                           $14::text[], $15::bigint[], $16::text[], $17::bigint[])
                     AS s (event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
-                          subscription_id, subscription_interval, product_id, line_items, sale_date, reason, link_id, model)
+                          subscription_id, subscription_interval, product_id, line_items, sale_date, reason, link_id, model,
+                          commissionable)
                RETURNING id, event_id, processor_event_id
            ), closed AS (
                UPDATE transaction_claims c
@@ -101,6 +107,7 @@ pub async fn insert(
         &reasons as &[Option<&str>],
         &links as &[Option<i64>],
         &models as &[&str],
+        &commissionable as &[Option<i64>],
     )
     .fetch_all(connection)
     .await?;

@@ -43,6 +43,14 @@ pub const INVARIANTS: &[Invariant] = &[
                 GROUP BY s.id HAVING count(*) > 1",
     },
     Invariant {
+        name: "commissions by percentage come to their policy's share of what earns",
+        query: "SELECT format('sale %s: commissions of %s, %s basis points of %s', s.id, sum(c.amount_cents), min(c.rate_bps),
+                              coalesce(s.commissionable_cents, s.amount_cents))
+                FROM commissions c JOIN sale_events s ON s.id = c.sale_id WHERE c.rate_bps IS NOT NULL
+                GROUP BY s.id
+                HAVING sum(c.amount_cents) <> round(coalesce(s.commissionable_cents, s.amount_cents)::numeric * min(c.rate_bps) / 10000)",
+    },
+    Invariant {
         name: "a sale has a commission or a reason why not",
         query: "SELECT format('sale %s: commissions %s, reason %s', s.id, count(c.id), coalesce(s.no_commission_reason, 'none'))
                 FROM sale_events s LEFT JOIN commissions c ON c.sale_id = s.id AND c.superseded_at IS NULL WHERE NOT s.is_test

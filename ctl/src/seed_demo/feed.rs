@@ -190,6 +190,7 @@ impl Past {
             sale: Sale {
                 transaction_id: transaction_id.clone(),
                 amount: AmountCents::new(sale.cents).context("an amount out of range")?,
+                commissionable: None,
                 currency: Currency::default(),
                 customer_key: Some(customer_key.clone()),
                 click_id: None,

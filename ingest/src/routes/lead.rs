@@ -13,12 +13,13 @@ use common::messages::test_event::{TestEvent, TestLead};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
 use crate::error::ApiError;
-use crate::field::{Field, refused};
+use crate::field::{Field, Key, refused};
 use crate::pipeline::encode;
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
@@ -34,9 +35,8 @@ pub struct LeadRequest {
     /// The answer to the visitor's click.
     #[schema(value_type = Option<String>, max_length = 255)]
     pub click_id: Field<String>,
-    /// The advertiser's own stable id of the user.
-    #[schema(value_type = Option<String>, max_length = 255, examples("user-42"))]
-    pub customer_key: Field<String>,
+    #[schema(schema_with = customer_key_schema, required = false)]
+    pub customer_key: Field<Key>,
     /// Stored as a keyed hash only.
     #[schema(value_type = Option<String>, max_length = 320, examples("jane@shop.example"))]
     pub email: Field<String>,
@@ -45,6 +45,18 @@ pub struct LeadRequest {
     #[serde(default)]
     #[schema(value_type = Option<AdditionalFields>)]
     pub additional_data: AdditionalData,
+}
+
+/// As every body is described that names a customer by key.
+pub fn customer_key_schema() -> Schema {
+    Object::builder()
+        .schema_type(SchemaType::from_iter([Type::String, Type::Integer, Type::Null]))
+        .max_length(Some(255))
+        .description(Some(
+            "The advertiser's own stable id of the user; an integer counts as its decimal text.",
+        ))
+        .examples([json!("user-42")])
+        .into()
 }
 
 /// Whom a lead speaks of, and what it is called.

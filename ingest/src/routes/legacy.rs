@@ -19,8 +19,10 @@ use crate::app::App;
 use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
 use crate::error::ApiError;
-use crate::field::{Field, refused};
-use crate::routes::lead::{FAILED as LEAD_FAILED, LeadAnswer, LeadRequest, track, tracked};
+use crate::field::{Field, Key, refused};
+use crate::routes::lead::{
+    FAILED as LEAD_FAILED, LeadAnswer, LeadRequest, customer_key_schema, track, tracked,
+};
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
 use crate::routes::test_event::program_number;
@@ -40,8 +42,8 @@ struct LegacyLeadRequest {
     #[schema(value_type = Option<String>, max_length = 255)]
     customer_code: Field<String>,
     /// The customer_key.
-    #[schema(value_type = Option<String>, max_length = 255, examples("user-42"))]
-    user_id: Field<String>,
+    #[schema(schema_with = customer_key_schema, required = false)]
+    user_id: Field<Key>,
     #[schema(value_type = Option<String>, max_length = 320, examples("jane@shop.example"))]
     email: Field<String>,
     #[schema(value_type = Option<String>, max_length = 255, examples("signup"))]

@@ -8,7 +8,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use common::domain::click_id::ClickId;
 use common::domain::ids::{CommissionId, EventId, SaleId};
-use common::domain::money::{AmountCents, Currency};
+use common::domain::money::{AmountCents, CommissionableCents, Currency};
 use common::domain::sale::{Sale, SaleRefusal, SaleType, SubscriptionInterval};
 use common::domain::text::{CustomerKey, ProductId, SubscriptionId, Text, TransactionId};
 use common::messages::sale::{NoCommission, SaleOutcome, SaleRecord};
@@ -25,8 +25,9 @@ use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
 use crate::claims::ClaimRequest;
 use crate::error::ApiError;
-use crate::field::{Field, free_form, refused};
+use crate::field::{Field, Key, free_form, refused};
 use crate::pipeline::encode;
+use crate::routes::lead::customer_key_schema;
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
 use crate::routes::test_mode::{
@@ -43,13 +44,15 @@ pub struct SaleRequest<'a> {
     /// Test mode does without.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255, examples("order-1001"))]
     transaction_id: Field<String>,
-    /// What the customer paid, in the currency's smallest unit.
+    /// What the customer paid, tax and shipping included, in the currency's smallest unit.
     /// Test mode does without.
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 100_000_000_000_000_i64, examples(4900))]
     amount_cents: Field<i64>,
-    /// The advertiser's own stable id of the user.
-    #[schema(value_type = Option<String>, max_length = 255, examples("user-42"))]
-    customer_key: Field<String>,
+    /// What percentages are taken of: the amount without tax and shipping, 0 to `amount_cents`; the whole amount when absent.
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 100_000_000_000_000_i64, examples(4118))]
+    commissionable_cents: Field<i64>,
+    #[schema(schema_with = customer_key_schema, required = false)]
+    customer_key: Field<Key>,
     #[schema(value_type = Option<String>, max_length = 255)]
     click_id: Field<String>,
     /// Three letters of ISO 4217, in either case; `USD` when absent or empty.
@@ -186,10 +189,12 @@ impl SaleRequest<'_> {
     fn validate(mut self) -> Result<Sale, ApiError> {
         let transaction_id = transaction_id(std::mem::take(&mut self.transaction_id))?;
         let amount = amount(&self.amount_cents)?;
+        let commissionable = commissionable(&self.commissionable_cents, amount)?;
         let details = self.details()?;
         Ok(Sale {
             transaction_id,
             amount,
+            commissionable,
             currency: details.currency,
             customer_key: details.customer_key,
             click_id: details.click_id,
@@ -212,6 +217,7 @@ impl SaleRequest<'_> {
             Field::Absent => None,
             ref given => Some(amount(given)?),
         };
+        commissionable(&self.commissionable_cents, amount.unwrap_or(AmountCents::MAX))?;
         let details = self.details()?;
         Ok(TestSale {
             transaction_id,
@@ -280,6 +286,20 @@ fn amount(field: &Field<i64>) -> Result<AmountCents, ApiError> {
         Field::Absent | Field::WrongType => None,
     };
     amount.ok_or_else(|| ApiError::bad_request("amount_cents is required and must be a positive integer"))
+}
+
+fn commissionable(field: &Field<i64>, amount: AmountCents) -> Result<Option<CommissionableCents>, ApiError> {
+    let part = match field {
+        Field::Absent => return Ok(None),
+        Field::Given(cents) => CommissionableCents::of(amount, *cents),
+        Field::WrongType => None,
+    };
+    part.map(Some).ok_or_else(|| {
+        refused(
+            "commissionable_cents",
+            "must be an integer from 0 to amount_cents",
+        )
+    })
 }
 
 fn duplicate() -> ApiError {
@@ -375,6 +395,7 @@ pub fn examples() -> Examples {
             json!({
                 "transaction_id": "invoice-2002",
                 "amount_cents": 1900,
+                "commissionable_cents": 1597,
                 "customer_key": "user-42",
                 "currency": "EUR",
                 "sale_type": "subscription",

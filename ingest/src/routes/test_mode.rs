@@ -96,8 +96,8 @@ impl<'de> Deserialize<'de> for AdditionalData {
 
 /// A program's number, or the same in a string: clients send both.
 impl FieldType for ProgramId {
-    fn from_integer(integer: i64) -> Option<Self> {
-        Some(Self::new(integer))
+    fn from_integer(digits: &str) -> Option<Self> {
+        digits.parse().ok().map(Self::new)
     }
 
     fn from_text(text: String) -> Option<Self> {

@@ -125,6 +125,14 @@ async fn rates_are_exact_and_commissions_are_what_the_client_calls_them() {
             "0.29 USD",
         ),
         (
+            json!({ "commission_type": "recurring_fixed", "commission_rate": 5, "duration_months": 0 }),
+            "cps_lifetime",
+            Value::Null,
+            Value::Null,
+            json!(500),
+            "5.00 USD",
+        ),
+        (
             json!({ "commission_type": "recurring_percent", "commission_rate": 100.00, "duration_months": 1 }),
             "cps_recurring",
             json!(1),
@@ -161,7 +169,7 @@ async fn what_cannot_be_set_up_is_refused_by_the_clients_own_names_and_leaves_no
     let amount =
         "commission_rate must be an amount above 0 in units of the currency, with at most two decimals";
     let kind = "commission_type must be one of percent, fixed, recurring_percent, recurring_fixed";
-    let months = "duration_months must be an integer from 1 to 120";
+    let months = "duration_months must be an integer from 0 to 120";
     let days = "cookie_duration must be an integer from 1 to 365";
     for (change, message) in [
         (json!({ "name": "" }), "name is required"),
@@ -184,7 +192,8 @@ async fn what_cannot_be_set_up_is_refused_by_the_clients_own_names_and_leaves_no
             json!({ "commission_type": "fixed", "commission_rate": "1e3" }),
             amount,
         ),
-        (json!({ "duration_months": 0 }), months),
+        (json!({ "duration_months": -1 }), months),
+        (json!({ "duration_months": 121 }), months),
         (json!({ "duration_months": "12" }), months),
         (json!({ "cookie_duration": 0 }), days),
         (json!({ "cookie_duration": 366 }), days),

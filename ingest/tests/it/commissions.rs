@@ -272,3 +272,33 @@ async fn a_commission_is_of_its_sales_day_however_late_it_is_settled() {
     stack.verify().await;
     stack.stop().await;
 }
+
+#[tokio::test]
+async fn a_commission_is_shown_with_its_sale_and_what_of_it_earns() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let sold = json!({ "transaction_id": "t1", "amount_cents": 1190, "commissionable_cents": 1000, "customer_key": "user-1" });
+    let answer = stack.sale(&program, sold).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    let owner = stack.owner_of(&program).await;
+    let path = format!(
+        "/api/advertiser/affiliate-programs/{}/commissions",
+        program.program_id
+    );
+    let listed = stack.get(&path, &owner.token).await;
+    let commission = &listed.body["data"][0];
+    for (field, value) in [
+        ("amount_cents", json!(200)),
+        ("sale_amount_cents", json!(1190)),
+        ("commissionable_cents", json!(1000)),
+        ("sale_currency", json!("USD")),
+    ] {
+        assert_eq!(commission[field], value, "{field}: {commission}");
+    }
+    let file = stack.get(&format!("{path}/export.csv"), &owner.token).await;
+    let lines: Vec<&str> = file.body.as_str().unwrap().lines().collect();
+    assert!(lines[1].ends_with(r#","1190","1000","USD""#), "{lines:?}");
+    stack.verify().await;
+    stack.stop().await;
+}

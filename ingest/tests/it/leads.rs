@@ -112,3 +112,31 @@ async fn an_email_is_stored_as_a_keyed_hash_only() {
     stack.verify().await;
     stack.stop().await;
 }
+
+/// The examples pass a user's id, which is a number in many a table; the browser script sends its text.
+#[tokio::test]
+async fn a_key_is_the_same_as_a_number_and_as_its_text() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let click_id = stack.click(&program.ada.code).await;
+    let lead = browser(&stack, json!({ "click_id": click_id, "customer_key": "4711" })).await;
+    assert_eq!(lead.status, StatusCode::OK, "{lead:?}");
+    for (transaction_id, key) in [("t1", json!(4711)), ("t2", json!("4711"))] {
+        let body = json!({ "transaction_id": transaction_id, "amount_cents": 5000, "customer_key": key });
+        let sale = stack.sale(&program, body).await;
+        assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+    }
+    assert_eq!(stack.balance(program.ada.membership).await, 2_000);
+    let test =
+        json!({ "customer_key": 4711, "amount_cents": 5000, "additional_data": { "test_mode": true } });
+    for path in ["lead", "sale"] {
+        let answer = stack.post(path, Some(&program.token), test.clone()).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    }
+    for other in [json!(47.11), json!(true), json!([4711])] {
+        let lead = server(&stack, &program, json!({ "customer_key": other })).await;
+        refused(&lead, "customer_key must be a string");
+    }
+    stack.verify().await;
+    stack.stop().await;
+}

@@ -20,6 +20,10 @@ const DAMAGES: &[(&str, &str)] = &[
          WHERE sale_id = (SELECT id FROM sale_events WHERE processor_event_id = 't3')",
     ),
     (
+        "commissions by percentage come to their policy's share of what earns",
+        "UPDATE sale_events SET commissionable_cents = amount_cents - 100 WHERE processor_event_id = 't1'",
+    ),
+    (
         "a sale has a commission or a reason why not",
         "UPDATE sale_events SET no_commission_reason = 'none' WHERE processor_event_id = 't1'",
     ),

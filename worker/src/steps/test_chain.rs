@@ -246,6 +246,7 @@ impl Rehearsal {
                 sale: Sale {
                     transaction_id: record.transaction_id.clone(),
                     amount: AMOUNT,
+                    commissionable: None,
                     currency: Currency::default(),
                     customer_key: Some(record.customer_key.clone()),
                     click_id: None,

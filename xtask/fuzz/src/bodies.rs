@@ -5,7 +5,7 @@ use chrono::DateTime;
 use common::domain::affiliate_url::aff_code;
 use common::domain::ids::ProgramId;
 use common::domain::lead::LeadMode;
-use common::domain::money::AmountCents;
+use common::domain::money::{AmountCents, CommissionableCents};
 use common::domain::refund::{RefundKey, RefundRequest};
 use common::domain::sale::SubscriptionInterval;
 use ingest::reading::{self, ApiError};
@@ -55,10 +55,9 @@ pub fn lead(bytes: &[u8]) {
     };
     assert!(lead.click_id.is_some() || lead.customer_key.is_some());
     assert_click_id(&body["click_id"], lead.click_id.as_ref().map(ToString::to_string));
-    assert_text(
+    assert_key(
         &body["customer_key"],
         lead.customer_key.as_ref().map(AsRef::as_ref),
-        255,
     );
     let email = body["email"].as_str().filter(|email| !email.is_empty());
     let hash = lead.email_hash.as_ref().map(ToString::to_string);
@@ -85,6 +84,9 @@ pub fn sale(bytes: &[u8]) {
     };
     assert_text(&body["transaction_id"], Some(sale.transaction_id.as_str()), 255);
     assert_eq!(body["amount_cents"].as_i64(), Some(sale.amount.get()));
+    let commissionable = sale.commissionable.map(CommissionableCents::get);
+    assert_eq!(body["commissionable_cents"].as_i64(), commissionable);
+    assert!((0..=sale.amount.get()).contains(&sale.commissionable_amount().get()));
     assert!((1..=MOST_CENTS).contains(&sale.amount.get()));
     let currency = body["currency"]
         .as_str()
@@ -92,10 +94,9 @@ pub fn sale(bytes: &[u8]) {
         .unwrap_or("USD");
     assert!(sale.currency.as_str().eq_ignore_ascii_case(currency) && sale.currency.as_str().len() == 3);
     assert_click_id(&body["click_id"], sale.click_id.as_ref().map(ToString::to_string));
-    assert_text(
+    assert_key(
         &body["customer_key"],
         sale.customer_key.as_ref().map(AsRef::as_ref),
-        255,
     );
     assert_text(
         &body["subscription_id"],
@@ -172,6 +173,23 @@ fn assert_text(field: &Value, text: Option<&str>, most: usize) {
     assert!(field.is_null() || field.is_string());
     assert_eq!(field.as_str().filter(|text| !text.is_empty()), text);
     assert!(text.is_none_or(|text| text.chars().count() <= most && !text.contains('\0')));
+}
+
+/// An integer counts as its text, of which a value has all digits only within 64 bits.
+fn assert_key(field: &Value, key: Option<&str>) {
+    match field {
+        Value::Number(number) if number.is_i64() || number.is_u64() => {
+            assert_eq!(Some(number.to_string().as_str()), key);
+        }
+        Value::Number(_) => {
+            assert!(key.is_some_and(|key| {
+                key.trim_start_matches('-')
+                    .bytes()
+                    .all(|byte| byte.is_ascii_digit())
+            }));
+        }
+        _ => assert_text(field, key, 255),
+    }
 }
 
 /// One of another form counts as absent.

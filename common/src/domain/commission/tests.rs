@@ -25,13 +25,7 @@ fn paying(commission_type: CommissionType) -> Policy {
 }
 
 fn judged(policy: &Policy, history: PaymentHistory, at: DateTime<Utc>) -> Due {
-    due(
-        Some(policy),
-        AmountCents::new(1_005).unwrap(),
-        Currency::default(),
-        &history,
-        at,
-    )
+    due(Some(policy), Cents::new(1_005), Currency::default(), &history, at)
 }
 
 fn nothing(due: Due) -> Option<NothingDue> {
@@ -153,7 +147,7 @@ fn a_subscription_has_its_own_clock() {
 fn without_a_policy_nothing_is_due() {
     let due = due(
         None,
-        AmountCents::new(1).unwrap(),
+        Cents::new(1),
         Currency::default(),
         &PaymentHistory::default(),
         day(1, 1),

@@ -21,6 +21,7 @@ fn sale() -> Sale {
     Sale {
         transaction_id: TransactionId::parse("t").unwrap(),
         amount: AmountCents::new(10_000).unwrap(),
+        commissionable: None,
         currency: Currency::default(),
         customer_key: None,
         click_id: None,

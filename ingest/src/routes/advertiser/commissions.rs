@@ -33,6 +33,11 @@ pub struct CommissionView {
     sale_id: i64,
     /// The sale's, as the caller sent it.
     transaction_id: String,
+    /// What the customer paid, in `sale_currency`.
+    sale_amount_cents: i64,
+    /// What of it percentages are taken of: without tax and shipping, where the sale said so.
+    commissionable_cents: i64,
+    sale_currency: String,
     partner_program_id: i64,
     partner: NamedPartner,
     amount_cents: i64,
@@ -76,6 +81,9 @@ impl From<ListedCommission> for CommissionView {
             id: row.id,
             sale_id: row.sale_id,
             transaction_id: row.transaction_id,
+            sale_amount_cents: row.sale_amount_cents,
+            commissionable_cents: row.commissionable_cents,
+            sale_currency: row.sale_currency,
             partner_program_id: row.partner_program_id,
             partner: NamedPartner {
                 id: row.partner_id,
@@ -249,6 +257,9 @@ pub fn list_examples() -> Examples {
             id: 6,
             name: Some("Ada".to_owned()),
         },
+        sale_amount_cents: 5_831,
+        commissionable_cents: 4_900,
+        sale_currency: "USD".to_owned(),
         amount_cents: 980,
         deducted_cents: 0,
         payable_cents: 980,

@@ -20,8 +20,9 @@ use crate::access::AdvertiserUser;
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
-use crate::field::{Field, refused};
+use crate::field::{Field, Key, refused};
 use crate::routes::answers::{Data, Ids, data};
+use crate::routes::lead::customer_key_schema;
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
 
@@ -30,8 +31,8 @@ const NOBODY_NAMED: &str = "customer_key, click_id or email is required";
 /// One of the three is required; whoever is meant by any of them is meant.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct CustomerNamed {
-    #[schema(value_type = Option<String>, max_length = 255)]
-    customer_key: Field<String>,
+    #[schema(schema_with = customer_key_schema, required = false)]
+    customer_key: Field<Key>,
     #[schema(value_type = Option<String>, max_length = 255)]
     click_id: Field<String>,
     #[schema(value_type = Option<String>, max_length = 255)]

@@ -34,6 +34,9 @@ const COMMISSION_COLUMNS: &[&str] = &[
     "payout_id",
     "created_at",
     "signals",
+    "sale_amount_cents",
+    "commissionable_cents",
+    "sale_currency",
 ];
 
 /// Export commissions
@@ -102,6 +105,9 @@ fn commission(row: ListedCommission) -> Vec<Cell> {
         Cell::number_if_any(row.payout_id),
         Cell::instant(row.created_at),
         Cell::Text(row.signals.join(" ")),
+        Cell::Number(row.sale_amount_cents),
+        Cell::Number(row.commissionable_cents),
+        Cell::Text(row.sale_currency),
     ]
 }
 

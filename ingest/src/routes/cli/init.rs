@@ -1,7 +1,7 @@
 //! `POST /api/v1/cli/init`: a program with its policy, in one step.
 //!
 //! The clients' words for a commission are not ours. `percent` and `fixed` are paid on a customer's first payment, the
-//! `recurring_` ones on every payment, or for `duration_months` after the first. A percentage has two decimals at most,
+//! `recurring_` ones on every payment, or for `duration_months` after the first, where 0 is no end. A percentage has two decimals at most,
 //! and so has a fixed rate, which is in units of the program's currency, not in cents.
 
 use axum::Json;
@@ -31,7 +31,7 @@ use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
 use crate::routes::test_event::program_number;
 
-const MONTHS: std::ops::RangeInclusive<i64> = 1..=120;
+const MONTHS: std::ops::RangeInclusive<i64> = 0..=120;
 /// Ten billion units: what the books hold of one amount.
 const MAX_FIXED_HUNDREDTHS: i64 = 1_000_000_000_000;
 
@@ -51,8 +51,8 @@ pub struct InitRequest<'a> {
     /// Days; 90 unless said otherwise.
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 365)]
     cookie_duration: Field<i64>,
-    /// Of a recurring commission; without it, it is paid for as long as the customer pays.
-    #[schema(value_type = Option<i64>, minimum = 1, maximum = 120)]
+    /// Of a recurring commission; 0, and none, is for as long as the customer pays.
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 120)]
     duration_months: Field<i64>,
     /// The workspace the command line was connected to; it need not be named.
     #[schema(schema_with = program_number, required = false)]
@@ -166,11 +166,11 @@ fn commission_type(name: &Field<String>, months: &Field<i64>) -> Result<Commissi
     };
     match months {
         _ if !recurring => Ok(CommissionType::CpsOneTime),
-        Field::Absent => Ok(CommissionType::CpsLifetime),
+        Field::Absent | Field::Given(0) => Ok(CommissionType::CpsLifetime),
         Field::Given(months) if MONTHS.contains(months) => Ok(CommissionType::CpsRecurring {
             months: u32::try_from(*months).unwrap_or(u32::MAX),
         }),
-        _ => Err(refused("duration_months", "must be an integer from 1 to 120")),
+        _ => Err(refused("duration_months", "must be an integer from 0 to 120")),
     }
 }
 

@@ -24,6 +24,8 @@ const STEP: &str = "step_id must be pageview, referrals or payments";
 pub enum Rule {
     /// So many characters at most, under this name.
     Text(usize, &'static str),
+    /// The same; an integer counts as its text.
+    Key(usize, &'static str),
     /// The same; a value of another type counts as none.
     Required(usize, &'static str, &'static str),
     /// One of a few words; everything else has one message.
@@ -33,14 +35,20 @@ pub enum Rule {
 impl Rule {
     pub fn wrong_type(self) -> String {
         match self {
-            Self::Text(_, name) => format!("{name} must be a string"),
+            Self::Text(_, name) | Self::Key(_, name) => format!("{name} must be a string"),
             Self::Required(_, _, missing) | Self::Word(missing) => missing.to_owned(),
         }
     }
 
+    /// Whether this JSON, of no text, is taken as one.
+    pub fn takes(self, json: &str) -> bool {
+        let is_digit = |byte: u8| byte.is_ascii_digit();
+        matches!(self, Self::Key(..)) && json != "-0" && json.trim_start_matches('-').bytes().all(is_digit)
+    }
+
     pub fn too_long(self) -> String {
         match self {
-            Self::Text(longest, name) | Self::Required(longest, name, _) => {
+            Self::Text(longest, name) | Self::Key(longest, name) | Self::Required(longest, name, _) => {
                 format!("{name} must be at most {longest} characters")
             }
             Self::Word(message) => message.to_owned(),
@@ -49,7 +57,7 @@ impl Rule {
 
     pub fn nul(self) -> String {
         match self {
-            Self::Text(_, name) | Self::Required(_, name, _) => {
+            Self::Text(_, name) | Self::Key(_, name) | Self::Required(_, name, _) => {
                 format!("{name} must not contain NUL characters")
             }
             Self::Word(message) => message.to_owned(),
@@ -58,7 +66,7 @@ impl Rule {
 
     pub fn longest(self) -> usize {
         match self {
-            Self::Text(longest, _) | Self::Required(longest, ..) => longest,
+            Self::Text(longest, _) | Self::Key(longest, _) | Self::Required(longest, ..) => longest,
             Self::Word(_) => 16,
         }
     }
@@ -87,19 +95,19 @@ const CLICK: &[(&str, Rule)] = &[
 ];
 const LEAD: &[(&str, Rule)] = &[
     ("click_id", Rule::Text(255, "click_id")),
-    ("customer_key", Rule::Text(255, "customer_key")),
+    ("customer_key", Rule::Key(255, "customer_key")),
     ("email", Rule::Text(320, "email")),
     ("event_name", Rule::Text(255, "event_name")),
 ];
 const OLD_LEAD: &[(&str, Rule)] = &[
     ("customer_code", Rule::Text(255, "click_id")),
-    ("user_id", Rule::Text(255, "customer_key")),
+    ("user_id", Rule::Key(255, "customer_key")),
     ("email", Rule::Text(320, "email")),
     ("event_name", Rule::Text(255, "event_name")),
 ];
 const SALE: &[(&str, Rule)] = &[
     ("transaction_id", Rule::Required(255, "transaction_id", SALE_ID)),
-    ("customer_key", Rule::Text(255, "customer_key")),
+    ("customer_key", Rule::Key(255, "customer_key")),
     ("click_id", Rule::Text(255, "click_id")),
     ("subscription_id", Rule::Text(255, "subscription_id")),
     ("product_id", Rule::Text(255, "product_id")),

@@ -120,6 +120,8 @@ pub enum What<V> {
 pub struct Sale<V> {
     pub transaction: usize,
     pub amount: i64,
+    /// What of the amount earns; none is all of it.
+    pub commissionable: Option<i64>,
     pub click: Option<V>,
     pub key: Option<usize>,
     pub currency: Option<&'static str>,
@@ -177,6 +179,7 @@ impl<V> Call<V> {
             What::Sale(sale) => What::Sale(Sale {
                 transaction: sale.transaction,
                 amount: sale.amount,
+                commissionable: sale.commissionable,
                 click: sale.click.as_ref().map(quoted),
                 key: sale.key,
                 currency: sale.currency,
@@ -237,6 +240,7 @@ fn paid(transaction: usize, amount: i64, visitor: usize) -> Sale<Visitor> {
     Sale {
         transaction,
         amount,
+        commissionable: None,
         click: Some(Visitor::Known(visitor)),
         key: None,
         currency: None,
@@ -420,6 +424,7 @@ fn sale() -> impl Strategy<Value = Sale<Visitor>> {
     (
         0..6_usize,
         amount(),
+        prop::option::weighted(0.3, 0..=100_i64),
         prop::option::weighted(0.75, visitor()),
         prop::option::weighted(0.6, 0..4_usize),
         prop::option::weighted(0.2, select(vec!["EUR", "usd"])),
@@ -428,15 +433,18 @@ fn sale() -> impl Strategy<Value = Sale<Visitor>> {
         prop::bool::weighted(0.4),
     )
         .prop_map(
-            |(transaction, amount, click, key, currency, product, subscription, is_recurring)| Sale {
-                transaction,
-                amount,
-                click,
-                key,
-                currency,
-                product,
-                subscription,
-                is_recurring,
+            |(transaction, amount, percent, click, key, currency, product, subscription, is_recurring)| {
+                Sale {
+                    transaction,
+                    amount,
+                    commissionable: percent.map(|percent| amount * percent / 100),
+                    click,
+                    key,
+                    currency,
+                    product,
+                    subscription,
+                    is_recurring,
+                }
             },
         )
 }

@@ -10,6 +10,7 @@ pub struct Refusal {
 }
 
 const AMOUNT: &str = "amount_cents is required and must be a positive integer";
+const COMMISSIONABLE: &str = "commissionable_cents must be an integer from 0 to amount_cents";
 const TRANSACTION: &str = "transaction_id is required and must be a string";
 const REFUND_AMOUNT: &str = "refund_amount_cents must be a positive integer";
 
@@ -53,7 +54,22 @@ pub fn all() -> Vec<Refusal> {
         ("sale", sale_with("amount_cents", json!(1.5)), AMOUNT),
         (
             "sale",
-            sale_with("customer_key", json!(7)),
+            sale_with("commissionable_cents", json!(-1)),
+            COMMISSIONABLE,
+        ),
+        (
+            "sale",
+            sale_with("commissionable_cents", json!(101)),
+            COMMISSIONABLE,
+        ),
+        (
+            "sale",
+            sale_with("commissionable_cents", json!("50")),
+            COMMISSIONABLE,
+        ),
+        (
+            "sale",
+            sale_with("customer_key", json!(7.5)),
             "customer_key must be a string",
         ),
         (

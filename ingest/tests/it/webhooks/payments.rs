@@ -153,3 +153,37 @@ async fn nothing_paid_is_no_sale() {
     assert_eq!(payload, None);
     stack.stop().await;
 }
+
+/// 10.00 and 1.90 of tax, at 20 %.
+#[tokio::test]
+async fn tax_earns_nothing_and_is_part_of_what_can_be_refunded() {
+    let mut stack = Stack::start().await;
+    let hooks = Hooks::start(&mut stack).await;
+    let program = connected(&stack).await;
+    for (shape, key) in [("acacia", "user-1"), ("basil", "user-2")] {
+        stack.customer(&program, &program.ada.code, key).await;
+        let mut event = event(&stack, &format!("invoice.paid.taxed.{shape}"), &program, key);
+        for field in ["subscription", "payment_intent", "charge"] {
+            if shape == "acacia" {
+                event["data"]["object"][field] = json!(format!("{field}_{shape}"));
+            }
+        }
+        event["data"]["object"]["id"] = json!(format!("in_{shape}"));
+        accepted(&hooks.deliver(&stack, &program, &event).await);
+    }
+    settled(&stack, &["done"]).await;
+    for shape in ["acacia", "basil"] {
+        let transaction_id = format!("in_{shape}");
+        let sale = sale(&stack, &transaction_id).await;
+        assert_eq!(
+            (&sale["amount_cents"], &sale["commissionable_cents"]),
+            (&json!(1190), &json!(1000))
+        );
+        assert_eq!(commission(&stack, &transaction_id).await["amount_cents"], 200);
+    }
+    let refund = json!({ "transaction_id": "in_basil", "refund_amount_cents": 595 });
+    let answer = stack.refund(&program, refund).await;
+    assert_eq!(answer.body["deductionAmount"], json!(1.0), "{answer:?}");
+    stack.verify().await;
+    stack.stop().await;
+}

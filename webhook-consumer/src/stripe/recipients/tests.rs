@@ -24,6 +24,7 @@ fn sale() -> Sale {
     Sale {
         transaction_id: id("pi_1"),
         amount: AmountCents::new(500).unwrap(),
+        commissionable: None,
         currency: Currency::USD,
         customer_key: Some(CustomerKey::parse("user-1").unwrap()),
         click_id: None,

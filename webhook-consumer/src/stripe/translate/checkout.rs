@@ -7,6 +7,7 @@ use common::domain::processor::ProcessorId;
 use common::domain::sale::{Sale, SaleType};
 use serde::Deserialize;
 
+use super::commissionable::{ShippingCost, commissionable};
 use super::{Told, Untold, named_program};
 use crate::stripe::event::{Event, Reference, Untranslatable, amount, currency, ids};
 use crate::stripe::metadata::{Metadata, MetadataKeys, Payer};
@@ -21,8 +22,16 @@ struct Session {
     payment_intent: Option<Reference>,
     invoice: Option<Reference>,
     amount_total: Option<i64>,
+    total_details: Option<TotalDetails>,
+    shipping_cost: Option<ShippingCost>,
     currency: Option<String>,
     metadata: Option<Metadata>,
+}
+
+#[derive(Deserialize)]
+struct TotalDetails {
+    amount_tax: Option<i64>,
+    amount_shipping: Option<i64>,
 }
 
 /// Paid at once, or not yet.
@@ -62,6 +71,19 @@ impl Session {
         told.or_ignored(NO_PAYMENT)
     }
 
+    /// Where the tax is included in prices, `amount_shipping` has its share of it, which must not go twice.
+    fn tax_and_shipping(&self) -> i64 {
+        let details = self.total_details.as_ref();
+        let tax = details.and_then(|details| details.amount_tax).unwrap_or_default();
+        let shipping = match &self.shipping_cost {
+            Some(cost) => cost.without_tax(),
+            None => details
+                .and_then(|details| details.amount_shipping)
+                .unwrap_or_default(),
+        };
+        tax.saturating_add(shipping)
+    }
+
     /// An invoice, where there is one, is told by its own events too.
     fn sale(&self, paid: AmountCents, payer: Payer) -> Result<Sale, Untranslatable> {
         let transaction_id = ids([self.invoice.as_ref(), self.payment_intent.as_ref()])
@@ -71,6 +93,7 @@ impl Session {
         Ok(Sale {
             transaction_id,
             amount: paid,
+            commissionable: commissionable(paid, paid.get(), self.tax_and_shipping()),
             currency: currency(code)?,
             customer_key: payer.customer_key,
             click_id: payer.click_id,

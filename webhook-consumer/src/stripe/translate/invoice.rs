@@ -4,12 +4,13 @@
 //! Up to API version 2025-02 ("acacia") an invoice names its subscription, payment intent and charge itself; since 2025-03-31
 //! ("basil") the subscription is its parent, and payments are told by `invoice_payment.paid`.
 
-use common::domain::money::AmountCents;
+use common::domain::money::{AmountCents, CommissionableCents};
 use common::domain::processor::ProcessorId;
 use common::domain::sale::{Sale, SaleType};
 use common::messages::payment::PaymentFact;
 use serde::Deserialize;
 
+use super::commissionable::{ShippingCost, Tax, commissionable, sum};
 use super::{Told, Untold, named_program};
 use crate::stripe::event::{Event, Reference, Untranslatable, amount, currency, ids};
 use crate::stripe::metadata::{Metadata, MetadataKeys, Payer};
@@ -21,6 +22,9 @@ const FIRST: &str = "subscription_create";
 struct Invoice {
     id: ProcessorId,
     amount_paid: i64,
+    total: Option<i64>,
+    total_excluding_tax: Option<i64>,
+    shipping_cost: Option<ShippingCost>,
     currency: String,
     billing_reason: Option<String>,
     metadata: Option<Metadata>,
@@ -30,7 +34,9 @@ struct Invoice {
     subscription_details: Option<SubscriptionDetails>,
     payment_intent: Option<Reference>,
     charge: Option<Reference>,
+    tax: Option<i64>,
     // basil
+    total_taxes: Option<Vec<Tax>>,
     parent: Option<Parent>,
 }
 
@@ -150,11 +156,23 @@ impl Invoice {
         })
     }
 
+    fn commissionable(&self, paid: AmountCents) -> Option<CommissionableCents> {
+        let total = self.total?;
+        let tax = match (self.total_excluding_tax, &self.total_taxes) {
+            (Some(excluding_tax), _) => total.saturating_sub(excluding_tax),
+            (None, Some(taxes)) => sum(taxes),
+            (None, None) => self.tax.unwrap_or_default(),
+        };
+        let shipping = self.shipping_cost.as_ref().map_or(0, ShippingCost::without_tax);
+        commissionable(paid, total, tax.saturating_add(shipping))
+    }
+
     fn sale(&self, paid: AmountCents, payer: Payer) -> Result<Sale, Untranslatable> {
         let subscription = self.subscription();
         Ok(Sale {
             transaction_id: self.id.clone(),
             amount: paid,
+            commissionable: self.commissionable(paid),
             currency: currency(&self.currency)?,
             customer_key: payer.customer_key,
             click_id: payer.click_id,

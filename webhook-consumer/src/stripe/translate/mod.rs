@@ -7,6 +7,7 @@
 mod account;
 mod charge;
 mod checkout;
+mod commissionable;
 mod dispute;
 mod invoice;
 mod invoice_payment;

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod commissionable;
+
 /// The versions after which the shapes are called; what an event means may depend on what its version tells.
 const ACACIA: &str = "acacia";
 const BASIL: &str = "basil";
@@ -369,7 +371,7 @@ fn names() -> BTreeSet<String> {
 #[test]
 fn every_event_is_there_in_both_shapes() {
     let names = names();
-    assert_eq!(names.len(), 21);
+    assert_eq!(names.len(), 23);
     for name in names {
         let body = fixture(&name, BASIL);
         assert_ne!(meaning(&body), "unknown", "{name}");

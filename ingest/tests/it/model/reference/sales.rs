@@ -121,7 +121,10 @@ impl Reference {
             _ => {}
         }
         let (whole, currency) = match rate {
-            Rate::Percent(share) => (rounded(sale.amount, share, 10_000), currency(sale)),
+            Rate::Percent(share) => {
+                let earning = sale.commissionable.unwrap_or(sale.amount);
+                (rounded(earning, share, 10_000), currency(sale))
+            }
             Rate::Fixed(cents, currency) => (cents, currency),
         };
         let mut payees: Vec<(usize, usize)> = Vec::new();

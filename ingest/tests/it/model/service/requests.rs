@@ -59,6 +59,7 @@ impl World<'_> {
         json!({
             "transaction_id": self.named("order", sale.transaction),
             "amount_cents": sale.amount,
+            "commissionable_cents": sale.commissionable,
             "click_id": sale.click.map(|quoted| self.click_id(quoted)),
             "customer_key": sale.key.map(|key| self.named("user", key)),
             "currency": sale.currency,
