@@ -10,6 +10,7 @@
 //! - [`attribution`]: which referral links a sale credits, and until when.
 //! - [`commission`]: what a sale owes, under which policy, and the commission's own lifecycle.
 //! - [`refund`]: how refunds from two channels reverse commissions exactly once.
+//! - [`reassessment`]: judging recorded sales again when something earlier becomes known.
 //! - [`ledger`]: how accruals, reversals and payouts move a partner's balance.
 //! - [`payout`]: what of a commission can be paid, and how a debt is settled.
 //! - [`click`], [`lead`], [`sale`]: what a caller reports, and what it comes to.

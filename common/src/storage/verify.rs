@@ -46,7 +46,8 @@ pub const INVARIANTS: &[Invariant] = &[
         name: "commissions by percentage come to their policy's share of what earns",
         query: "SELECT format('sale %s: commissions of %s, %s basis points of %s', s.id, sum(c.amount_cents), min(c.rate_bps),
                               coalesce(s.commissionable_cents, s.amount_cents))
-                FROM commissions c JOIN sale_events s ON s.id = c.sale_id WHERE c.rate_bps IS NOT NULL
+                FROM commissions c JOIN sale_events s ON s.id = c.sale_id
+                WHERE c.rate_bps IS NOT NULL AND c.superseded_at IS NULL
                 GROUP BY s.id
                 HAVING sum(c.amount_cents) <> round(coalesce(s.commissionable_cents, s.amount_cents)::numeric * min(c.rate_bps) / 10000)",
     },
@@ -341,7 +342,7 @@ pub const INVARIANTS: &[Invariant] = &[
         query: "SELECT format('commission %s of a sale of %s: link %s was first clicked at %s', c.id, s.sale_date, c.referral_link_id, k.at)
                 FROM commissions c JOIN sale_events s ON s.id = c.sale_id JOIN customers u ON u.id = s.customer_id
                 JOIN (SELECT customer_id, referral_link_id, min(click_timestamp) AS at FROM click_events
-                      WHERE NOT is_test AND counted GROUP BY 1, 2) k
+                      WHERE NOT is_test GROUP BY 1, 2) k
                      ON k.customer_id = s.customer_id AND k.referral_link_id = c.referral_link_id
                 WHERE c.superseded_at IS NULL AND s.attribution_model IS NOT NULL
                   -- Of others the clicks that count may have been dropped with their month.

@@ -139,6 +139,21 @@ const DAMAGES: &[(&str, &str)] = &[
         "DELETE FROM customers",
     ),
     (
+        "no commission for a link first clicked after the payment",
+        "UPDATE click_events SET click_timestamp = click_timestamp + interval '1 second'
+         WHERE referral_link_id = (SELECT max(referral_link_id) FROM click_events);
+         UPDATE sale_events SET sale_date = sale_date - interval '1 day'",
+    ),
+    (
+        "a one-time commission is for the customer's first payment",
+        "UPDATE commissions SET commission_type = 'cps_one_time'",
+    ),
+    (
+        "a recurring commission is within its months of the first payment",
+        "UPDATE commissions SET commission_type = 'cps_recurring', default_duration_months = 1;
+         UPDATE sale_events SET sale_date = sale_date + interval '40 days' WHERE processor_event_id = 't2'",
+    ),
+    (
         "no sale outside its attribution window",
         "UPDATE sale_events SET sale_date = sale_date + interval '1 year'",
     ),

@@ -142,7 +142,7 @@ async fn nothing_paid_is_no_sale() {
             .await,
     );
     let kept = inbox(&stack).await;
-    assert_eq!((kept.len(), &kept[0]["state"]), (1, &json!("ignored")));
+    assert_eq!((kept.len(), &kept[0]["state"]), (1, &json!("done")));
     assert_eq!(
         stack
             .value::<i64>("SELECT count(*) FROM transaction_claims")

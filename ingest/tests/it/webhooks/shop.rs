@@ -13,7 +13,7 @@ pub struct Shop {
     pub stack: Stack,
     pub streams: Streams,
     hooks: Hooks,
-    /// Unix seconds.
+    /// When payments begin, in Unix seconds: after every click of a test.
     pub opened: i64,
 }
 
@@ -33,7 +33,7 @@ impl Shop {
         let mut stack = Stack::start_with(clock).await;
         Self {
             hooks: Hooks::start(&mut stack).await,
-            opened: stack.clock.now().timestamp(),
+            opened: stack.clock.now().timestamp() + 3_600,
             streams: Streams::of(&stack).await,
             stack,
         }

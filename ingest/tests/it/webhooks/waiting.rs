@@ -26,14 +26,6 @@ async fn every_turn_has_come(shop: &Shop) {
         .await;
 }
 
-/// More than anything waits.
-async fn days_pass(shop: &Shop) {
-    shop.stack
-        .execute("UPDATE processor_events SET received_at = received_at - interval '73 hours'")
-        .await;
-    every_turn_has_come(shop).await;
-}
-
 async fn becomes(shop: &Shop, id: &str, state: &str, reason: Option<&str>) {
     shop.stack
         .eventually(&format!("{id} is {state}: {reason:?}"), async || {
@@ -59,62 +51,6 @@ async fn a_payment_waits_for_its_customers_lead() {
     every_turn_has_come(&shop).await;
     becomes(&shop, "evt_checkout_1", "done", None).await;
     assert_eq!(rows::sale(&shop.stack, "in_1").await["amount_cents"], 4900);
-    shop.stack.verify().await;
-    shop.stack.stop().await;
-}
-
-#[tokio::test]
-async fn a_payment_whose_customer_does_not_come_within_days_is_given_up_until_somebody_replays_it() {
-    let (shop, _) = payment_before_its_lead().await;
-    days_pass(&shop).await;
-    becomes(&shop, "evt_checkout_1", "stuck", Some("customer_not_found")).await;
-    let waits: bool = shop
-        .stack
-        .value("SELECT relay_after IS NULL AND payload IS NOT NULL AND sale_pending FROM processor_events")
-        .await;
-    assert!(waits);
-    shop.stack.verify().await;
-    shop.stack.stop().await;
-}
-
-/// A subscription's second payment is reported, and waits.
-async fn renewal_before_its_first_payment() -> (Shop, Program) {
-    let shop = Shop::open().await;
-    let program = shop.program().await;
-    shop.stack.customer(&program, &program.ada.code, "user-1").await;
-    let renewal = payment(&shop, "2", Some("sub_1"));
-    shop.report(&program, &renewal.invoice("invoice.paid", "subscription_cycle"))
-        .await;
-    becomes(
-        &shop,
-        "evt_invoice.paid_2",
-        "parked",
-        Some("first_payment_missing"),
-    )
-    .await;
-    (shop, program)
-}
-
-#[tokio::test]
-async fn a_renewal_waits_for_the_first_payment_whoever_reports_it() {
-    let (shop, program) = renewal_before_its_first_payment().await;
-    let first = json!({
-        "transaction_id": "order-1", "amount_cents": 4900, "customer_key": "user-1", "subscription_id": "sub_1",
-        "sale_type": "subscription",
-    });
-    assert_eq!(shop.stack.sale(&program, first).await.status, StatusCode::OK);
-    becomes(&shop, "evt_invoice.paid_2", "done", None).await;
-    assert_eq!(rows::sale(&shop.stack, "in_2").await["is_recurring"], true);
-    shop.stack.verify().await;
-    shop.stack.stop().await;
-}
-
-#[tokio::test]
-async fn a_renewal_whose_first_payment_does_not_come_is_a_sale_after_days() {
-    let (shop, program) = renewal_before_its_first_payment().await;
-    days_pass(&shop).await;
-    becomes(&shop, "evt_invoice.paid_2", "done", None).await;
-    assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
     shop.stack.verify().await;
     shop.stack.stop().await;
 }

@@ -158,10 +158,11 @@ fn an_invoice_is_a_sale_and_knows_the_more_of_its_payment_the_older_its_shape() 
 }
 
 #[test]
-fn a_trial_is_no_sale() {
+fn a_trial_is_no_sale_and_begins_its_subscription() {
+    let started = json!({ "subscription_started": { "subscription_id": "sub_1Starter" } });
     means(
         "invoice.paid.trial",
-        &json!({ "ignored": "no payment of a customer of ours" }),
+        &json!({ "references": ["in_1First01"], "program": 1, "fact": started }),
     );
     for (name, field) in [
         ("invoice.paid", "amount_paid"),
