@@ -85,7 +85,7 @@ async fn reassess_customer(
     };
     let sale_ids: Vec<i64> = sales.iter().map(|sale| sale.recorded.sale_id.get()).collect();
     let in_force = commissions::lock_of_sales(connection, &sale_ids).await?;
-    let owners = owners(connection, customer).await?;
+    let owners = owners(connection, customer, &in_force).await?;
     let anew = decisions(connection, customer, &program, &owners, &sales, since).await?;
     let mut corrections = Corrections::new(context, customer, &program, &owners);
     for (sale_id, recording) in &anew.recordings {
@@ -102,7 +102,12 @@ async fn reassess_customer(
     move_first_purchase(connection, customer, &anew, &sales).await
 }
 
-async fn owners(connection: &mut PgConnection, customer: &Customer) -> StorageResult<Owners> {
+/// Who may earn: partners who are approved, and those who earned by these sales before they were suspended.
+async fn owners(
+    connection: &mut PgConnection,
+    customer: &Customer,
+    in_force: &[LockedCommission],
+) -> StorageResult<Owners> {
     let clicked: HashSet<i64> = customer
         .journey
         .touches()
@@ -110,13 +115,20 @@ async fn owners(connection: &mut PgConnection, customer: &Customer) -> StorageRe
         .chain([&customer.journey.first()])
         .map(|touch| touch.referral_link_id.get())
         .collect();
-    // What was earned before a membership was suspended stays earned.
-    links::owners(
-        connection,
-        &clicked.into_iter().collect::<Vec<_>>(),
-        Memberships::All,
-    )
-    .await
+    let clicked: Vec<i64> = clicked.into_iter().collect();
+    let mut owners = links::owners(connection, &clicked, Memberships::Approved).await?;
+    let all = links::owners(connection, &clicked, Memberships::All).await?;
+    let earned: HashSet<_> = in_force
+        .iter()
+        .map(|commission| commission.partner_program_id)
+        .collect();
+    owners.links.extend(all.links.into_iter().filter(|(_, owner)| {
+        owner
+            .membership
+            .is_some_and(|membership| earned.contains(&membership.partner_program_id))
+    }));
+    owners.addresses.extend(all.addresses);
+    Ok(owners)
 }
 
 async fn decisions(

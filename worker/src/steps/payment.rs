@@ -126,17 +126,17 @@ impl PaymentStep {
         let told: Vec<Reference> = records.iter().flat_map(|record| names(record)).collect();
         let payments = processor_refs::groups(connection, &told).await?;
         let sales = sales(connection, &payments).await?;
+        self.reassess_subscriptions(connection, records).await?;
         let duplicates: Vec<Duplicate> = sales.values().flat_map(later_ones).collect();
         if !duplicates.is_empty() {
             let names: Vec<&str> = payments.keys().map(|(_, name)| name.as_str()).collect();
-            duplicates::undo(connection, &duplicates, &names, &self.0.clock).await?;
+            duplicates::undo(connection, &self.0, &duplicates, &names).await?;
         }
         let standing: Vec<(Reference, SaleId)> = sales
             .iter()
             .filter_map(|(payment, sales)| sales.first().map(|sale_id| (payment.clone(), *sale_id)))
             .collect();
         reverse(connection, &standing, &self.0.clock).await?;
-        self.reassess_subscriptions(connection, records).await?;
         let endings: Vec<_> = records
             .iter()
             .filter_map(|record| {

@@ -1,14 +1,15 @@
 //! Undoing a sale whose payment an earlier sale stands for.
 //!
 //! The books only grow: the later sale stays, wholly reversed and marked, and what was refunded of it is refunded of the one
-//! that stands. Counters and the customer forget it: they end as if its payment had been recognised in time.
+//! that stands. Counters and the customer forget it, and sales that it was thought to come before are judged again: they end as
+//! if its payment had been recognised in time.
 //!
 //! Locks: the caller's claims → customers → sales, commissions and balances ([`settle`]).
 
 use std::collections::HashMap;
 
 use common::domain::customer::CustomerStatus;
-use common::domain::ids::{EventId, SaleId};
+use common::domain::ids::{CustomerId, EventId, SaleId};
 use common::domain::money::AmountCents;
 use common::domain::refund::{RefundKey, RefundRequest};
 use common::domain::text::{RefundReason, TransactionId};
@@ -20,15 +21,18 @@ use common::storage::rollups::Deltas;
 use common::storage::{StorageError, StorageResult};
 use sqlx::PgConnection;
 
+use super::super::StepContext;
 use super::super::refund::settle;
+use crate::reassessment::{OutOfOrder, reassess};
 
 /// Undoes these sales. `names`: all names of their payments.
 pub async fn undo(
     connection: &mut PgConnection,
+    context: &StepContext,
     duplicates: &[Duplicate],
     names: &[&str],
-    clock: &Clock,
 ) -> StorageResult<()> {
+    let clock = &context.clock;
     let ids: Vec<i64> = duplicates
         .iter()
         .map(|duplicate| duplicate.sale_id.get())
@@ -65,8 +69,13 @@ pub async fn undo(
     for commission in duplicate_sales::commissions(connection, &ids).await? {
         deltas.no_commission(&commission);
     }
-    forget_purchases(connection, customers, &undone, &mut deltas).await?;
-    deltas.append(connection).await
+    let customers = forget_purchases(connection, customers, &undone, &mut deltas).await?;
+    deltas.append(connection).await?;
+    let mut out_of_order = OutOfOrder::default();
+    for sale in &undone {
+        out_of_order.note(sale.customer_id, sale.sold_at);
+    }
+    reassess(connection, context, &customers, &out_of_order).await
 }
 
 fn whole_refund(sale: &Recorded, standing: SaleId, clock: &Clock) -> StorageResult<RefundRecord> {
@@ -108,15 +117,20 @@ fn transaction_id(sale: &Recorded) -> StorageResult<TransactionId> {
         .map_err(|_| StorageError::corrupt("sale_events", "processor_event_id", sale.sale_id.get()))
 }
 
-/// A customer's first purchase is the first of those that stand; without one, the customer has not bought.
+/// A customer's first purchase is the first of those that stand; without one, the customer has not bought. Returns the customers
+/// as they are now.
 async fn forget_purchases(
     connection: &mut PgConnection,
     customers: Vec<Customer>,
     undone: &[Recorded],
     deltas: &mut Deltas,
-) -> StorageResult<()> {
+) -> StorageResult<HashMap<CustomerId, Customer>> {
+    let mut customers: HashMap<CustomerId, Customer> = customers
+        .into_iter()
+        .map(|customer| (customer.customer_id, customer))
+        .collect();
     let mut changed = Vec::new();
-    for mut customer in customers {
+    for customer in customers.values_mut() {
         let Some(known) = customer.first_purchase else {
             continue;
         };
@@ -135,7 +149,8 @@ async fn forget_purchases(
             None => customer.status = CustomerStatus::without_sale(customer.signup.is_some()),
         }
         customer.first_purchase = first;
-        changed.push(customer);
+        changed.push(&*customer);
     }
-    customers::save(connection, &changed.iter().collect::<Vec<_>>()).await
+    customers::save(connection, &changed).await?;
+    Ok(customers)
 }
