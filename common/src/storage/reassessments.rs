@@ -113,6 +113,29 @@ pub async fn supersede(
     expect_rows("commissions", ids.len(), updated.rows_affected())
 }
 
+/// Puts commissions that are locked under other links of their partners.
+pub async fn relink(
+    connection: &mut PgConnection,
+    commissions: &[(CommissionId, ReferralLinkId)],
+) -> StorageResult<()> {
+    if commissions.is_empty() {
+        return Ok(());
+    }
+    let (ids, links): (Vec<i64>, Vec<i64>) = commissions
+        .iter()
+        .map(|(id, link)| (id.get(), link.get()))
+        .unzip();
+    let updated = sqlx::query!(
+        "UPDATE commissions c SET referral_link_id = n.link_id
+         FROM UNNEST($1::bigint[], $2::bigint[]) AS n (id, link_id) WHERE c.id = n.id",
+        &ids,
+        &links,
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("commissions", ids.len(), updated.rows_affected())
+}
+
 /// A sale that is credited anew.
 #[derive(Debug, Clone)]
 pub struct Credited<'a> {

@@ -163,10 +163,19 @@ impl Deltas {
 
     /// A commission that is superseded: it counts no more.
     pub fn superseded(&mut self, commission: &LockedCommission) {
-        let link = Some(commission.referral_link_id);
+        self.locked_commission(commission, commission.referral_link_id, -1);
+    }
+
+    /// A commission that counts under another link than it did.
+    pub fn moved_commission(&mut self, commission: &LockedCommission, to: ReferralLinkId) {
+        self.locked_commission(commission, commission.referral_link_id, -1);
+        self.locked_commission(commission, to, 1);
+    }
+
+    fn locked_commission(&mut self, commission: &LockedCommission, link: ReferralLinkId, sign: i64) {
         let day = commission.created_at.date_naive();
-        self.on(commission.program_id, link, day, Some(commission.currency))
-            .commission_cents -= commission.amount.get();
+        self.on(commission.program_id, Some(link), day, Some(commission.currency))
+            .commission_cents += sign * commission.amount.get();
     }
 
     pub fn extend(&mut self, other: Self) {

@@ -67,8 +67,9 @@ impl Tables {
     pub async fn read(stack: &Stack, programs: &[i64]) -> Self {
         let mut tables = BTreeMap::new();
         for (table, key, mine, order) in TABLES {
+            // When a customer bought last follows from the sales.
             let query = format!(
-                "SELECT ({key})::text AS key, to_jsonb(t) FROM {table} t WHERE {mine} ORDER BY {order}"
+                "SELECT ({key})::text AS key, to_jsonb(t) - 'last_purchase_date' FROM {table} t WHERE {mine} ORDER BY {order}"
             );
             let rows = sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(programs);
             tables.insert(table.to_owned(), rows.fetch_all(stack.pool()).await.unwrap());

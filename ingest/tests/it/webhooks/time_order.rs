@@ -203,6 +203,35 @@ async fn what_was_paid_out_for_a_later_payment_is_clawed_back() {
 }
 
 #[tokio::test]
+async fn a_sale_that_is_undone_as_a_duplicate_is_no_first_payment() {
+    let shop = shop().await;
+    let program = shop
+        .program_with(AttributionModel::LastClick, CommissionType::CpsOneTime)
+        .await;
+    shop.stack.customer(&program, &program.ada.code, "user-1").await;
+    shop.stack.clock.set(hour(5));
+    let by_api = json!({ "transaction_id": "pi_1", "amount_cents": 10_000, "customer_key": "user-1" });
+    assert_eq!(shop.stack.sale(&program, by_api).await.status, StatusCode::OK);
+    let paid = Payment {
+        shape: Shape::Basil,
+        ..payment("1", Some("sub_1"), hour(2), 10_000)
+    };
+    shop.report(&program, &paid.invoice("invoice.paid", "subscription_create"))
+        .await;
+    shop.settled().await;
+    let reason = async |id: &str| rows::sale(&shop.stack, id).await["no_commission_reason"].clone();
+    assert_eq!(reason("pi_1").await, "one_time_already_paid");
+    // Says that both are one payment.
+    shop.report(&program, &paid.invoice_payment()).await;
+    shop.settled().await;
+    assert_eq!(reason("pi_1").await, Value::Null);
+    assert_eq!(partner_of(&shop, "pi_1").await, program.ada.partner_id.get());
+    assert_eq!(shop.stack.balance(program.ada.membership).await, 2_000);
+    shop.stack.verify().await;
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
 async fn the_lead_that_binds_a_key_wakes_the_payments_that_wait_for_it() {
     let shop = shop().await;
     let program = shop.program().await;

@@ -1,0 +1,314 @@
+//! What the books say otherwise than they should, and the rows that correct it.
+
+use common::domain::commission::{CommissionStatus, Policy};
+use common::domain::ids::{CommissionId, EventId, ReferralLinkId};
+use common::domain::ledger::{self, deduct};
+use common::domain::money::{Cents, Currency, proportion};
+use common::domain::sale::{Credit, Earning, Recording};
+use common::messages::notification::{Content, Deduction, NotificationRecord, Recipient};
+use common::messages::sale::NoCommission;
+use common::messages::subject::Subject;
+use common::storage::commissions::{self, LockedCommission, NewCommission, RefundedCommission};
+use common::storage::customers::Customer;
+use common::storage::duplicate_sales::Recorded;
+use common::storage::ledger::{self as ledger_entries, NewEntry};
+use common::storage::links::Owners;
+use common::storage::programs::Program;
+use common::storage::reassessments::{self, Credited, StoredSale};
+use common::storage::rollups::Deltas;
+use common::storage::{StorageResult, outbox};
+use sqlx::PgConnection;
+
+use super::signals;
+use crate::steps::StepContext;
+use crate::steps::refund::json;
+use crate::steps::sale::no_commission;
+
+/// Stored with a commission that is superseded, and sent to its partner.
+const REASON: &str = "an earlier click or payment became known, and the sale was credited again";
+
+/// The corrections of one customer's sales.
+pub struct Corrections<'a> {
+    context: &'a StepContext,
+    customer: &'a Customer,
+    program: &'a Program,
+    owners: &'a Owners,
+    superseded: Vec<LockedCommission>,
+    added: Vec<Added<'a>>,
+    /// Commissions of a partner that are due under another of their links.
+    relinked: Vec<(LockedCommission, ReferralLinkId)>,
+    credited: Vec<(&'a StoredSale, Credited<'static>)>,
+    deltas: Deltas,
+}
+
+/// A commission that is due on a recorded sale and is not there.
+struct Added<'a> {
+    sale: &'a StoredSale,
+    credit: Credit,
+    currency: Currency,
+    policy: &'a Policy,
+}
+
+impl Added<'_> {
+    fn is(&self, commission: &LockedCommission) -> bool {
+        commission.partner_program_id == self.credit.partner_program_id
+            && commission.amount == self.credit.amount
+            && commission.currency == self.currency
+    }
+}
+
+impl<'a> Corrections<'a> {
+    pub fn new(
+        context: &'a StepContext,
+        customer: &'a Customer,
+        program: &'a Program,
+        owners: &'a Owners,
+    ) -> Self {
+        Self {
+            context,
+            customer,
+            program,
+            owners,
+            superseded: Vec::new(),
+            added: Vec::new(),
+            relinked: Vec::new(),
+            credited: Vec::new(),
+            deltas: Deltas::default(),
+        }
+    }
+
+    pub fn compare(&mut self, sale: &'a StoredSale, anew: &'a Recording, in_force: &[&LockedCommission]) {
+        let due: Vec<Added<'_>> = match &anew.earning {
+            Earning::Commissions {
+                credits,
+                currency,
+                policy,
+            } => credits
+                .iter()
+                .map(|credit| Added {
+                    sale,
+                    credit: *credit,
+                    currency: *currency,
+                    policy,
+                })
+                .collect(),
+            Earning::Nothing(_) | Earning::PartnerMissing => Vec::new(),
+        };
+        let not_due = in_force
+            .iter()
+            .filter(|commission| !due.iter().any(|added| added.is(commission)));
+        self.superseded
+            .extend(not_due.map(|commission| (*commission).clone()));
+        self.relinked.extend(in_force.iter().filter_map(|commission| {
+            let link = due
+                .iter()
+                .find(|added| added.is(commission))?
+                .credit
+                .referral_link_id;
+            (link != commission.referral_link_id).then(|| ((*commission).clone(), link))
+        }));
+        let missing = due
+            .into_iter()
+            .filter(|added| !in_force.iter().any(|commission| added.is(commission)));
+        self.added.extend(missing);
+        let credited = Credited {
+            sale_id: sale.recorded.sale_id,
+            referral_link_id: anew.credited_links.last().copied(),
+            no_commission_reason: no_commission(anew).map(NoCommission::as_str),
+        };
+        if credited.referral_link_id != sale.referral_link_id
+            || credited.no_commission_reason != sale.no_commission_reason.as_deref()
+        {
+            self.credited.push((sale, credited));
+        }
+    }
+
+    pub async fn write(mut self, connection: &mut PgConnection) -> StorageResult<()> {
+        let mut entries = self.take_back(connection).await?;
+        entries.extend(self.add(connection).await?);
+        self.relink(connection).await?;
+        let credited: Vec<Credited<'_>> = self
+            .credited
+            .iter()
+            .map(|(_, credited)| credited.clone())
+            .collect();
+        reassessments::save_credits(connection, &credited).await?;
+        for (sale, credited) in &self.credited {
+            self.deltas
+                .moved_sale(&recorded(self.customer, sale), credited.referral_link_id);
+        }
+        self.deltas.append(connection).await?;
+        ledger_entries::post(connection, &entries).await?;
+        let notifications = self.notifications();
+        let payloads = notifications
+            .iter()
+            .map(json)
+            .collect::<StorageResult<Vec<String>>>()?;
+        outbox::add(connection, Subject::Notifications.noun(), &payloads).await?;
+        if !entries.is_empty() {
+            tracing::info!(
+                program_id = %self.customer.program_id,
+                superseded = self.superseded.len(),
+                added = self.added.len(),
+                "recorded sales credited again"
+            );
+        }
+        Ok(())
+    }
+
+    async fn take_back(&mut self, connection: &mut PgConnection) -> StorageResult<Vec<NewEntry>> {
+        let ids: Vec<_> = self
+            .superseded
+            .iter()
+            .map(|commission| commission.commission_id)
+            .collect();
+        reassessments::supersede(connection, &ids, REASON).await?;
+        let mut entries = Vec::new();
+        for commission in &self.superseded {
+            self.deltas.superseded(commission);
+            let entry_group = EventId::new(self.context.clock.mint());
+            entries.extend(taken_back(remaining(commission)).map(|entry| NewEntry {
+                entry_group,
+                entry,
+                program_id: commission.program_id,
+                partner_program_id: commission.partner_program_id,
+                partner_id: commission.partner_id,
+                commission_id: commission.commission_id,
+                sale_id: commission.sale_id,
+                currency: commission.currency,
+            }));
+        }
+        Ok(entries)
+    }
+
+    async fn relink(&mut self, connection: &mut PgConnection) -> StorageResult<()> {
+        let relinked: Vec<(CommissionId, ReferralLinkId)> = self
+            .relinked
+            .iter()
+            .map(|(commission, link)| (commission.commission_id, *link))
+            .collect();
+        reassessments::relink(connection, &relinked).await?;
+        for (commission, link) in &self.relinked {
+            self.deltas.moved_commission(commission, *link);
+        }
+        Ok(())
+    }
+
+    async fn add(&mut self, connection: &mut PgConnection) -> StorageResult<Vec<NewEntry>> {
+        let new: Vec<NewCommission<'_>> = self.added.iter().map(|added| self.commission(added)).collect();
+        let ids = commissions::insert(connection, &new).await?;
+        let (mut entries, mut refunded) = (Vec::new(), Vec::new());
+        for ((added, new), commission_id) in self.added.iter().zip(&new).zip(ids) {
+            self.deltas.commission(new);
+            let entry_group = EventId::new(self.context.clock.mint());
+            let entry = |entry| NewEntry {
+                entry_group,
+                entry,
+                program_id: new.program_id,
+                partner_program_id: added.credit.partner_program_id,
+                partner_id: added.credit.partner_id,
+                commission_id,
+                sale_id: new.sale_id,
+                currency: added.currency,
+            };
+            entries.extend(ledger::accrual(added.credit.amount).map(entry));
+            if let Some((share, status)) = refunded_share(added) {
+                entries.extend(taken_back(share).map(entry));
+                refunded.push(RefundedCommission {
+                    commission_id,
+                    deducted: share,
+                    status,
+                    refund_reason: None,
+                });
+            }
+        }
+        commissions::save_refunded(connection, &refunded).await?;
+        Ok(entries)
+    }
+
+    fn commission(&self, added: &Added<'a>) -> NewCommission<'a> {
+        let sold_at = added.sale.recorded.at;
+        NewCommission {
+            sale_id: added.sale.recorded.sale_id,
+            program_id: self.customer.program_id,
+            customer_id: self.customer.customer_id,
+            credit: added.credit,
+            currency: added.currency,
+            policy: added.policy,
+            signals: signals(
+                &self.context.signal_rules,
+                self.customer,
+                &self.owners.addresses,
+                added.credit.partner_id,
+                sold_at,
+            ),
+            hold_until: self.program.hold.until(sold_at),
+            created_at: sold_at,
+        }
+    }
+
+    /// For each partner who lost a commission; and for the advertiser, when it was paid out.
+    fn notifications(&self) -> Vec<NotificationRecord> {
+        let notification = |recipient, content| NotificationRecord {
+            event_id: EventId::new(self.context.clock.mint()),
+            program_id: self.customer.program_id,
+            recipient,
+            content,
+        };
+        self.superseded
+            .iter()
+            .flat_map(|commission| {
+                let deduction = Deduction {
+                    sale_id: commission.sale_id,
+                    commission_id: commission.commission_id,
+                    status: CommissionStatus::Reversed,
+                    deducted: remaining(commission),
+                    currency: commission.currency,
+                    refund_reason: Some(REASON.to_owned()),
+                };
+                let to_partner = notification(
+                    Recipient::Partner(commission.partner_id),
+                    Content::CommissionDeducted(deduction.clone()),
+                );
+                let to_advertiser = commission
+                    .paid_out
+                    .then(|| notification(Recipient::Advertiser, Content::PaidCommissionDeducted(deduction)));
+                std::iter::once(to_partner).chain(to_advertiser)
+            })
+            .collect()
+    }
+}
+
+fn remaining(commission: &LockedCommission) -> Cents {
+    commission.amount.saturating_sub(commission.deducted)
+}
+
+/// All of it, unlike a refund's share, which a balance of zero ends: where the order of time leads, the partner was never due it.
+fn taken_back(amount: Cents) -> [ledger::Entry; 2] {
+    ledger::reversal(&deduct(Cents::ZERO, amount, true))
+}
+
+/// What refunds of the sale so far take from a commission that is added now.
+fn refunded_share(added: &Added<'_>) -> Option<(Cents, CommissionStatus)> {
+    let (sale_amount, refunded) = (added.sale.recorded.sale.amount.get(), added.sale.refunded.get());
+    let status = if refunded == sale_amount {
+        CommissionStatus::Reversed
+    } else {
+        CommissionStatus::Refunded
+    };
+    (refunded > 0).then(|| (proportion(added.credit.amount, refunded, sale_amount), status))
+}
+
+/// The sale as the rollups count it now.
+fn recorded(customer: &Customer, sale: &StoredSale) -> Recorded {
+    Recorded {
+        sale_id: sale.recorded.sale_id,
+        program_id: customer.program_id,
+        customer_id: customer.customer_id,
+        transaction_id: sale.recorded.sale.transaction_id.to_string(),
+        amount: sale.recorded.sale.amount,
+        currency: sale.recorded.sale.currency,
+        referral_link_id: sale.referral_link_id,
+        sold_at: sale.recorded.at,
+    }
+}
