@@ -5,13 +5,19 @@
 
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
 use common::domain::ids::ProgramId;
 use common::domain::key_rotation::KeyRotation;
+use common::domain::token::TokenHash;
 
 use crate::app::App;
 use crate::credential::Credential;
 use crate::directory::Unavailable;
 use crate::error::ApiError;
+use crate::rotation;
+
+/// The refusal of a token that is no program's.
+pub const INVALID_TOKEN: &str = "Invalid API token";
 
 /// What the [`Credential`] came to.
 #[derive(Debug, Clone)]
@@ -36,7 +42,7 @@ pub async fn identify(app: &App, request: &mut Request) -> Result<Option<KeyRota
         Credential::Program(hash) => match app.directory.program_of_token(hash).await {
             Ok(None) => (Caller::Unknown, None),
             Ok(Some(key)) => (Caller::Program(key.program_id), key.rotation),
-            Err(unavailable) => (Caller::Undecided(unavailable), None),
+            Err(unavailable) => (Caller::Undecided(unavailable), heard_of_rotation(app, hash)),
         },
     };
     if rotation
@@ -49,6 +55,24 @@ pub async fn identify(app: &App, request: &mut Request) -> Result<Option<KeyRota
     Ok(rotation)
 }
 
+/// What is answered to a request that is turned away before its key is looked up: by what this ingest has heard of the key,
+/// its rotation is announced with the refusal, and a key that was to be replaced by now is refused as such.
+pub async fn turn_away(app: &App, credential: Credential, refusal: ApiError) -> Response {
+    let rotation = match credential {
+        Credential::Program(hash) => heard_of_rotation(app, hash),
+        _ => None,
+    };
+    match rotation {
+        Some(rotation) if rotation.is_over(app.clock.now()) => ApiError::KeyRetired.into_response(),
+        Some(rotation) => rotation::announce(&rotation, refusal.into_response()).await,
+        None => refusal.into_response(),
+    }
+}
+
+fn heard_of_rotation(app: &App, hash: TokenHash) -> Option<KeyRotation> {
+    app.directory.heard_of(&hash)?.rotation
+}
+
 impl Caller {
     /// The program, for a route that demands one. `empty_token` is the route's message for a token that is empty,
     /// `failed` the one for not having found out.
@@ -59,7 +83,7 @@ impl Caller {
                 "Missing or malformed Authorization header. Expected: Bearer <PROGRAM_API_KEY>",
             )),
             Self::EmptyToken => Err(ApiError::Unauthorized(empty_token)),
-            Self::Unknown => Err(ApiError::Unauthorized("Invalid API token")),
+            Self::Unknown => Err(ApiError::Unauthorized(INVALID_TOKEN)),
             Self::Undecided(unavailable) => Err(ApiError::internal(failed, unavailable)),
         }
     }
