@@ -28,6 +28,8 @@ pub enum Caller {
     /// A token of no program, of another kind, or of no known form.
     Unknown,
     Program(ProgramId),
+    /// What the program sold can still be refunded; to all else its token is nobody's.
+    Archived(ProgramId),
     /// Whose token it is could not be found out.
     Undecided(Unavailable),
 }
@@ -41,6 +43,7 @@ pub async fn identify(app: &App, request: &mut Request) -> Result<Option<KeyRota
         Credential::Unusable | Credential::Management(_) | Credential::Session(_) => (Caller::Unknown, None),
         Credential::Program(hash) => match app.directory.program_of_token(hash).await {
             Ok(None) => (Caller::Unknown, None),
+            Ok(Some(key)) if key.archived => (Caller::Archived(key.program_id), key.rotation),
             Ok(Some(key)) => (Caller::Program(key.program_id), key.rotation),
             Err(unavailable) => (Caller::Undecided(unavailable), heard_of_rotation(app, hash)),
         },
@@ -74,6 +77,18 @@ fn heard_of_rotation(app: &App, hash: TokenHash) -> Option<KeyRotation> {
 }
 
 impl Caller {
+    /// The program whose sales may be refunded: an archived one, too.
+    pub fn refunding_program(
+        self,
+        empty_token: &'static str,
+        failed: &'static str,
+    ) -> Result<ProgramId, ApiError> {
+        match self {
+            Self::Archived(program_id) => Ok(program_id),
+            caller => caller.program(empty_token, failed),
+        }
+    }
+
     /// The program, for a route that demands one. `empty_token` is the route's message for a token that is empty,
     /// `failed` the one for not having found out.
     pub fn program(self, empty_token: &'static str, failed: &'static str) -> Result<ProgramId, ApiError> {
@@ -83,7 +98,7 @@ impl Caller {
                 "Missing or malformed Authorization header. Expected: Bearer <PROGRAM_API_KEY>",
             )),
             Self::EmptyToken => Err(ApiError::Unauthorized(empty_token)),
-            Self::Unknown => Err(ApiError::Unauthorized(INVALID_TOKEN)),
+            Self::Unknown | Self::Archived(_) => Err(ApiError::Unauthorized(INVALID_TOKEN)),
             Self::Undecided(unavailable) => Err(ApiError::internal(failed, unavailable)),
         }
     }

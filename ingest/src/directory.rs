@@ -67,6 +67,8 @@ pub enum Link {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramKey {
     pub program_id: ProgramId,
+    /// Then it opens refunds only.
+    pub archived: bool,
     /// Set when the token is marked for rotation.
     pub rotation: Option<KeyRotation>,
 }

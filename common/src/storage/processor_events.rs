@@ -52,6 +52,7 @@ pub enum Reason {
     CustomerNotFound,
     NoAttribution,
     NoRelationship,
+    ProgramArchived,
     WindowExpired,
     /// A renewal whose first payment was not seen.
     FirstPaymentMissing,
@@ -69,6 +70,7 @@ impl Reason {
             Self::CustomerNotFound => "customer_not_found",
             Self::NoAttribution => "no_attribution",
             Self::NoRelationship => "no_relationship",
+            Self::ProgramArchived => "program_archived",
             Self::WindowExpired => "window_expired",
             Self::FirstPaymentMissing => "first_payment_missing",
             Self::SaleMissing => "sale_missing",

@@ -108,7 +108,7 @@ pub async fn refund(
     body: TrackingBody,
 ) -> Result<Json<RefundAnswer>, ApiError> {
     // Unlike a sale, a refund calls an empty token invalid.
-    let program_id = caller.program("Invalid API token", FAILED)?;
+    let program_id = caller.refunding_program("Invalid API token", FAILED)?;
     let bytes = body.bytes()?;
     let mut body = parse::<RefundBody>(&bytes)?;
     if std::mem::take(&mut body.additional_data).fields()?.is_test()? {

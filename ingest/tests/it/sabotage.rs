@@ -139,6 +139,10 @@ const DAMAGES: &[(&str, &str)] = &[
         "DELETE FROM customers",
     ),
     (
+        "archived programs have no later sales",
+        "UPDATE programs SET status = 'archived', archived_at = '2000-01-01'",
+    ),
+    (
         "no sale outside its attribution window",
         "UPDATE sale_events SET sale_date = sale_date + interval '1 year'",
     ),

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use chrono::{DateTime, Utc};
 use common::domain::ids::{CustomerId, EventId, PartnerId, ProgramId, ReferralLinkId};
 use common::domain::sale::{
     LinkOwner, ProgramTerms, Recording, SaleCustomer, SaleDecision, SaleFacts, SaleRefusal, Subscription,
@@ -40,6 +41,8 @@ pub struct Desk {
     changed: HashSet<CustomerId>,
     /// The customer of each recorded sale.
     buyers: HashMap<EventId, CustomerId>,
+    /// When the records claimed their transaction_ids.
+    claimed_at: HashMap<EventId, DateTime<Utc>>,
     /// Subscriptions whose first sale is in this batch, with that sale's event.
     started: Vec<(SubscriptionKey, EventId)>,
     deltas: Deltas,
@@ -50,6 +53,7 @@ impl Desk {
         connection: &mut PgConnection,
         records: &[&SaleRecord],
         customers: HashMap<CustomerId, Customer>,
+        claimed_at: HashMap<EventId, DateTime<Utc>>,
     ) -> StorageResult<Self> {
         let program_ids: HashSet<i64> = records.iter().map(|record| record.program_id.get()).collect();
         let programs = programs::find(connection, &program_ids.into_iter().collect::<Vec<_>>()).await?;
@@ -79,6 +83,7 @@ impl Desk {
             keys: KeyBindings::default(),
             changed: HashSet::new(),
             buyers: HashMap::new(),
+            claimed_at,
             started: Vec::new(),
             deltas: Deltas::default(),
         })
@@ -88,7 +93,10 @@ impl Desk {
     pub fn judge(&mut self, record: &SaleRecord, found: Found, may_wait: bool) -> Judged {
         let first_payment_missing = record.sale.is_recurring
             && subscription_key(record).is_some_and(|key| !self.subscriptions.contains_key(&key));
-        if may_wait && first_payment_missing {
+        let archived = self
+            .program(record.program_id)
+            .is_some_and(|program| program.archived_at.is_some());
+        if may_wait && first_payment_missing && !archived {
             return Judged::FirstPaymentMissing;
         }
         let whom = match found {
@@ -107,6 +115,12 @@ impl Desk {
             &SaleFacts {
                 program_id: record.program_id,
                 terms: &program.terms,
+                archived_at: program.archived_at,
+                claimed_at: self
+                    .claimed_at
+                    .get(&record.event_id)
+                    .copied()
+                    .unwrap_or(record.sold_at),
                 customer: buyer.as_ref(),
                 subscription: subscription_key(record).and_then(|key| self.subscriptions.get(&key)),
                 links: &self.links,

@@ -73,6 +73,7 @@ impl Inbox {
             SaleOutcome::Duplicate => Ending::Done(Some(Reason::Duplicate)),
             SaleOutcome::WindowExpired { .. } => Ending::Done(Some(Reason::WindowExpired)),
             SaleOutcome::Refused(SaleRefusal::NoAttribution) => Ending::Done(Some(Reason::NoAttribution)),
+            SaleOutcome::Refused(SaleRefusal::ProgramArchived) => Ending::Done(Some(Reason::ProgramArchived)),
             SaleOutcome::Refused(SaleRefusal::NoRelationship) => Ending::Done(Some(Reason::NoRelationship)),
             SaleOutcome::Refused(SaleRefusal::CustomerNotFound) if self.may_wait(record) => Ending::Parked {
                 reason: Reason::CustomerNotFound,
