@@ -99,6 +99,8 @@ fn commission(criterion: &mut Criterion) {
         let facts = SaleFacts {
             program_id: ProgramId::new(1),
             terms: &terms,
+            archived_at: None,
+            claimed_at: DateTime::UNIX_EPOCH,
             customer: Some(&customer),
             subscription: None,
             links: &links,

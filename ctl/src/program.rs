@@ -19,7 +19,7 @@ use crate::output;
 pub enum Program {
     /// Create a program, and print its id and its tracking token, which is shown here only
     Create(Create),
-    /// End a program for good: its key and links stop working at once, its books stay, what is owed is still owed
+    /// End a program for good: no new sales, its links stop working and its key but for refunds; its books stay, and what is owed
     Archive(Archive),
 }
 

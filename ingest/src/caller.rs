@@ -5,13 +5,19 @@
 
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
 use common::domain::ids::ProgramId;
 use common::domain::key_rotation::KeyRotation;
+use common::domain::token::TokenHash;
 
 use crate::app::App;
 use crate::credential::Credential;
 use crate::directory::Unavailable;
 use crate::error::ApiError;
+use crate::rotation;
+
+/// The refusal of a token that is no program's.
+pub const INVALID_TOKEN: &str = "Invalid API token";
 
 /// What the [`Credential`] came to.
 #[derive(Debug, Clone)]
@@ -22,6 +28,8 @@ pub enum Caller {
     /// A token of no program, of another kind, or of no known form.
     Unknown,
     Program(ProgramId),
+    /// What the program sold can still be refunded; to all else its token is nobody's.
+    Archived(ProgramId),
     /// Whose token it is could not be found out.
     Undecided(Unavailable),
 }
@@ -35,8 +43,9 @@ pub async fn identify(app: &App, request: &mut Request) -> Result<Option<KeyRota
         Credential::Unusable | Credential::Management(_) | Credential::Session(_) => (Caller::Unknown, None),
         Credential::Program(hash) => match app.directory.program_of_token(hash).await {
             Ok(None) => (Caller::Unknown, None),
+            Ok(Some(key)) if key.archived => (Caller::Archived(key.program_id), key.rotation),
             Ok(Some(key)) => (Caller::Program(key.program_id), key.rotation),
-            Err(unavailable) => (Caller::Undecided(unavailable), None),
+            Err(unavailable) => (Caller::Undecided(unavailable), heard_of_rotation(app, hash)),
         },
     };
     if rotation
@@ -49,7 +58,37 @@ pub async fn identify(app: &App, request: &mut Request) -> Result<Option<KeyRota
     Ok(rotation)
 }
 
+/// What is answered to a request that is turned away before its key is looked up: by what this ingest has heard of the key,
+/// its rotation is announced with the refusal, and a key that was to be replaced by now is refused as such.
+pub async fn turn_away(app: &App, credential: Credential, refusal: ApiError) -> Response {
+    let rotation = match credential {
+        Credential::Program(hash) => heard_of_rotation(app, hash),
+        _ => None,
+    };
+    match rotation {
+        Some(rotation) if rotation.is_over(app.clock.now()) => ApiError::KeyRetired.into_response(),
+        Some(rotation) => rotation::announce(&rotation, refusal.into_response()).await,
+        None => refusal.into_response(),
+    }
+}
+
+fn heard_of_rotation(app: &App, hash: TokenHash) -> Option<KeyRotation> {
+    app.directory.heard_of(&hash)?.rotation
+}
+
 impl Caller {
+    /// The program whose sales may be refunded: an archived one, too.
+    pub fn refunding_program(
+        self,
+        empty_token: &'static str,
+        failed: &'static str,
+    ) -> Result<ProgramId, ApiError> {
+        match self {
+            Self::Archived(program_id) => Ok(program_id),
+            caller => caller.program(empty_token, failed),
+        }
+    }
+
     /// The program, for a route that demands one. `empty_token` is the route's message for a token that is empty,
     /// `failed` the one for not having found out.
     pub fn program(self, empty_token: &'static str, failed: &'static str) -> Result<ProgramId, ApiError> {
@@ -59,7 +98,7 @@ impl Caller {
                 "Missing or malformed Authorization header. Expected: Bearer <PROGRAM_API_KEY>",
             )),
             Self::EmptyToken => Err(ApiError::Unauthorized(empty_token)),
-            Self::Unknown => Err(ApiError::Unauthorized("Invalid API token")),
+            Self::Unknown | Self::Archived(_) => Err(ApiError::Unauthorized(INVALID_TOKEN)),
             Self::Undecided(unavailable) => Err(ApiError::internal(failed, unavailable)),
         }
     }

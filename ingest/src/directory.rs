@@ -1,12 +1,14 @@
 //! Programs, tokens and referral links, held in memory so that a click asks nobody.
 //!
 //! Kept true in four ways, each covering for the one before:
-//! 1. **Push**: triggers notify `directory` with the row that changed; the listener re-reads that row.
+//! 1. **Push**: triggers notify `directory` with the row that changed; the listener re-reads that row. An answer to a ping comes after
+//!    all notifications that were committed before it: the listener pings four times a second, and whenever a change is to be
+//!    heard of before it is answered ([`Directory::hear`]).
 //! 2. **Catch-up**: every few seconds, and first thing after a reconnect, rows changed since the last look are read
 //!    (with an overlap, because a transaction may commit after a later one was seen).
 //! 3. **Miss**: a code, token or program not in memory is looked up, all that wait in one query.
-//! 4. **Not live**: while neither push nor catch-up gets through, a token from memory is not believed (it may have been
-//!    revoked): it is looked up. A link is believed: clicks are answered while Postgres is down.
+//! 4. **Not live**: from a second after the last answered ping, and while the listener reconnects, a token from memory is not
+//!    believed (it may have been revoked): it is looked up. A link is believed: clicks are answered while Postgres is down.
 //!
 //! Lock: one `RwLock`, held for map operations only, never across an await. Rows that come back in another order than
 //! they were asked for are kept apart by [`memory::Look`].
@@ -29,16 +31,20 @@ use common::runtime::postgres;
 use common::runtime::retry::{RetryPolicy, retry};
 use common::storage::directory::{self as stored, Selection};
 use common::storage::{StorageError, StorageResult};
-use sqlx::PgPool;
-use sqlx::postgres::PgListener;
-use tokio::time::Instant;
+use sqlx::postgres::{PgListener, PgNotification};
+use sqlx::{Acquire, Connection, PgPool};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, MissedTickBehavior};
 
 use self::memory::Memory;
 
 const CHANNEL: &str = "directory";
 const CATCH_UP_EVERY: Duration = Duration::from_secs(5);
-/// Without news for this long, tokens are looked up instead of believed.
-const LIVE_FOR: Duration = Duration::from_secs(15);
+const HEAR_EVERY: Duration = Duration::from_millis(250);
+/// Without an answered ping for this long, tokens are looked up instead of believed.
+const LIVE_FOR: Duration = Duration::from_secs(1);
+/// So many wait to be told that all has been heard of; more wait to ask.
+const ASKING: usize = 64;
 /// The longest a writing transaction may take without its change being missed by a catch-up.
 const OVERLAP: TimeDelta = TimeDelta::seconds(60);
 const RECONNECT: RetryPolicy =
@@ -61,6 +67,8 @@ pub enum Link {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramKey {
     pub program_id: ProgramId,
+    /// Then it opens refunds only.
+    pub archived: bool,
     /// Set when the token is marked for rotation.
     pub rotation: Option<KeyRotation>,
 }
@@ -76,6 +84,7 @@ pub struct Directory {
     links: Batcher<String, Result<(), Unavailable>>,
     tokens: Batcher<TokenHash, Result<(), Unavailable>>,
     programs: Batcher<ProgramId, Result<(), Unavailable>>,
+    asking: mpsc::Sender<oneshot::Sender<()>>,
     lookups: Lookups,
 }
 
@@ -118,7 +127,12 @@ impl Directory {
         retry(&postgres::STARTING, load, StorageError::is_transient)
             .await
             .context("loading the directory")?;
-        let follower = follow(pool.clone(), Arc::clone(&memory));
+        let (asking, asked) = mpsc::channel(ASKING);
+        let asked = Asked {
+            asking: asked,
+            waiting: Vec::new(),
+        };
+        let follower = follow(pool.clone(), Arc::clone(&memory), asked);
         let stop = lifecycle.soft().clone();
         lifecycle
             .tasks()
@@ -145,12 +159,24 @@ impl Directory {
                 move |ids: Vec<ProgramId>| look_up_programs(pool.clone(), Arc::clone(&memory), ids)
             }),
             memory,
+            asking,
             lookups: Lookups {
                 links: HitOrMiss::of("link"),
                 tokens: HitOrMiss::of("token"),
                 programs: HitOrMiss::of("program"),
             },
         })
+    }
+
+    /// Returns when what was committed by now is in memory. Where news does not get through, tokens are looked up by then.
+    pub async fn hear(&self) {
+        let (heard, answer) = oneshot::channel();
+        let hear = async {
+            self.asking.send(heard).await.ok()?;
+            answer.await.ok()
+        };
+        // However it ends: without an answer memory is not live any more.
+        drop(tokio::time::timeout(LIVE_FOR, hear).await);
     }
 
     /// Shows whether news gets through.
@@ -176,9 +202,9 @@ impl Directory {
         Ok(read(&self.memory).link(code))
     }
 
-    /// Whether this was some program's token when news last came. Asks nobody.
-    pub fn has_heard_of(&self, hash: &TokenHash) -> bool {
-        read(&self.memory).owner(hash).is_some()
+    /// The program whose tracking token this was when news last came. Asks nobody.
+    pub fn heard_of(&self, hash: &TokenHash) -> Option<ProgramKey> {
+        read(&self.memory).program_of_token(hash)
     }
 
     /// The program whose tracking token has this hash.
@@ -214,8 +240,14 @@ impl Unavailable {
     }
 }
 
+/// Those who wait until what was committed before they asked has been heard of.
+struct Asked {
+    asking: mpsc::Receiver<oneshot::Sender<()>>,
+    waiting: Vec<oneshot::Sender<()>>,
+}
+
 /// Listens and catches up, for ever.
-async fn follow(pool: PgPool, memory: Arc<RwLock<Memory>>) {
+async fn follow(pool: PgPool, memory: Arc<RwLock<Memory>>, mut asked: Asked) {
     loop {
         let connected = retry(
             &RECONNECT,
@@ -230,7 +262,9 @@ async fn follow(pool: PgPool, memory: Arc<RwLock<Memory>>) {
         );
         // The policy never gives up: an error does not get here.
         let Ok(listener) = connected.await else { continue };
-        if let Err(error) = listen(listener, &pool, &memory).await {
+        if let Err(error) = listen(listener, &pool, &memory, &mut asked).await {
+            write(&memory).live_until = None;
+            asked.waiting.clear();
             tracing::warn!(
                 error = format!("{error:#}"),
                 "directory: lost its listener, reconnecting"
@@ -248,27 +282,64 @@ async fn connect(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<PgLis
 }
 
 /// Returns when the connection is lost.
-async fn listen(mut listener: PgListener, pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<()> {
+async fn listen(
+    mut listener: PgListener,
+    pool: &PgPool,
+    memory: &RwLock<Memory>,
+    asked: &mut Asked,
+) -> anyhow::Result<()> {
     let mut catch_ups = tokio::time::interval_at(Instant::now() + CATCH_UP_EVERY, CATCH_UP_EVERY);
+    let mut pings = tokio::time::interval(HEAR_EVERY);
+    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        tokio::select! {
-            _ = catch_ups.tick() => catch_up(pool, memory).await?,
-            notification = listener.try_recv() => match notification? {
-                Some(notification) => reload(pool, memory, notification.payload()).await?,
-                None => anyhow::bail!("connection lost"),
-            },
+        let first = tokio::select! {
+            _ = catch_ups.tick() => {
+                catch_up(pool, memory).await?;
+                continue;
+            }
+            _ = pings.tick() => None,
+            _ = asked.asking.recv_many(&mut asked.waiting, ASKING), if !asked.asking.is_closed() => None,
+            notification = listener.try_recv() => Some(notification?.context("connection lost")?),
+        };
+        hear(&mut listener, first, pool, memory).await?;
+        for heard in asked.waiting.drain(..) {
+            // Who cannot be told has gone meanwhile.
+            let _ = heard.send(());
         }
     }
 }
 
-/// Re-reads the row a notification names, as `program:<id>` or `referral_link:<id>`.
-async fn reload(pool: &PgPool, memory: &RwLock<Memory>, payload: &str) -> anyhow::Result<()> {
-    let id = |text: &str| text.parse::<i64>().map(|id| Selection::Ids(vec![id]));
-    match payload.split_once(':') {
-        Some(("program", text)) => put_programs(pool, memory, &id(text)?).await?,
-        Some(("referral_link", text)) => put_links(pool, memory, &id(text)?).await?,
-        _ => tracing::warn!(payload, "directory: notification of an unknown kind"),
+/// Re-reads all rows that were named by what was committed before this was called, `first` among them.
+async fn hear(
+    listener: &mut PgListener,
+    first: Option<PgNotification>,
+    pool: &PgPool,
+    memory: &RwLock<Memory>,
+) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let ping = async { listener.acquire().await?.ping().await };
+    tokio::time::timeout(LIVE_FOR, ping)
+        .await
+        .context("a ping was not answered")??;
+    let buffered = std::iter::from_fn(|| listener.next_buffered());
+    let (mut programs, mut links) = (Vec::new(), Vec::new());
+    for notification in first.into_iter().chain(buffered) {
+        match notification.payload().split_once(':') {
+            Some(("program", id)) => programs.push(id.parse()?),
+            Some(("referral_link", id)) => links.push(id.parse()?),
+            _ => tracing::warn!(
+                payload = notification.payload(),
+                "directory: notification of an unknown kind"
+            ),
+        }
     }
+    if !programs.is_empty() {
+        put_programs(pool, memory, &Selection::Ids(programs)).await?;
+    }
+    if !links.is_empty() {
+        put_links(pool, memory, &Selection::Ids(links)).await?;
+    }
+    write(memory).live_until = Some(started + LIVE_FOR);
     Ok(())
 }
 

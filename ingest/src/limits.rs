@@ -386,7 +386,7 @@ fn key(
     let name = budget.name();
     if let Credential::Program(hash) = credential
         && budget.is_by_key()
-        && directory.has_heard_of(&hash)
+        && directory.heard_of(&hash).is_some()
     {
         let start: u64 = hash
             .as_bytes()

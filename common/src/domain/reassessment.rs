@@ -56,6 +56,9 @@ pub fn reassess(
         let facts = SaleFacts {
             program_id: customer.program_id,
             terms: &terms,
+            // It was recorded: what was archived since changes nothing.
+            archived_at: None,
+            claimed_at: recorded.at,
             customer: Some(&customer),
             subscription: named.as_ref().and_then(|id| subscriptions.get(id)),
             links,

@@ -1,6 +1,6 @@
 //! A sale: a payment was reported. Here it is decided what it is worth, and to whom.
 //!
-//! Order of the checks (each refusal hides the ones after it): customer, attribution, relationship, window,
+//! Order of the checks (each refusal hides the ones after it): archived program, customer, attribution, relationship, window,
 //! partner, commission. Everything up to the window stores nothing; from there on the sale exists.
 //!
 //! A sale is judged as of the time it was paid, whenever it is processed: by the clicks until then and by the payments before it.
@@ -168,6 +168,9 @@ pub struct Membership {
 pub struct SaleFacts<'a> {
     pub program_id: ProgramId,
     pub terms: &'a ProgramTerms,
+    /// An archived program takes what was paid and claimed before, and nothing else.
+    pub archived_at: Option<DateTime<Utc>>,
+    pub claimed_at: DateTime<Utc>,
     pub customer: Option<&'a SaleCustomer>,
     /// The subscription the sale names, as it was before the sale.
     pub subscription: Option<&'a Subscription>,
@@ -178,6 +181,7 @@ pub struct SaleFacts<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SaleRefusal {
+    ProgramArchived,
     CustomerNotFound,
     NoAttribution,
     NoRelationship,
@@ -228,6 +232,12 @@ pub struct Credit {
 
 /// Decides one sale made at `at`.
 pub fn decide(sale: &Sale, at: DateTime<Utc>, facts: &SaleFacts<'_>) -> SaleDecision {
+    if facts
+        .archived_at
+        .is_some_and(|archived_at| at.max(facts.claimed_at) >= archived_at)
+    {
+        return SaleDecision::Refuse(SaleRefusal::ProgramArchived);
+    }
     let Some(customer) = facts.customer else {
         return SaleDecision::Refuse(SaleRefusal::CustomerNotFound);
     };

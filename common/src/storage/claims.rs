@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
@@ -123,6 +124,8 @@ pub struct Claim {
     pub program_id: ProgramId,
     pub event_id: EventId,
     pub state: ClaimState,
+    /// Also when it was opened again.
+    pub claimed_at: DateTime<Utc>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +140,7 @@ pub enum ClaimState {
 /// Locks the claims that exist among `transaction_ids`, in ascending order.
 pub async fn lock(connection: &mut PgConnection, transaction_ids: &[&str]) -> StorageResult<Vec<Claim>> {
     let rows = sqlx::query!(
-        "SELECT transaction_id, program_id, event_id, state, sale_id
+        "SELECT transaction_id, program_id, event_id, state, sale_id, claimed_at
          FROM transaction_claims
          WHERE transaction_id = ANY($1)
          ORDER BY transaction_id
@@ -165,6 +168,7 @@ pub async fn lock(connection: &mut PgConnection, transaction_ids: &[&str]) -> St
                 program_id: ProgramId::new(row.program_id),
                 event_id: EventId::new(row.event_id),
                 state,
+                claimed_at: row.claimed_at,
             })
         })
         .collect()

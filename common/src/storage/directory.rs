@@ -15,7 +15,7 @@ pub struct DirectoryProgram {
     pub token_hash: TokenHash,
     pub cookie_window_days: u16,
     pub rotation: Option<KeyRotation>,
-    /// Archived: its token is nobody's.
+    /// Its token opens refunds only.
     pub archived: bool,
     pub updated_at: DateTime<Utc>,
 }

@@ -248,15 +248,33 @@ pub async fn secrets(
 }
 
 /// The programs that are bound to an account of the processor, in ascending order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BoundPrograms {
+    pub taking_sales: Vec<ProgramId>,
+    /// What they sold can still be refunded.
+    pub archived: Vec<ProgramId>,
+}
+
 pub async fn programs_of(
     connection: &mut PgConnection,
     account_id: &ProcessorId,
-) -> StorageResult<Vec<ProgramId>> {
-    let programs = sqlx::query_scalar!(
-        "SELECT program_id FROM processor_connections WHERE account_id = $1 ORDER BY program_id",
+) -> StorageResult<BoundPrograms> {
+    let programs = sqlx::query!(
+        r#"SELECT c.program_id, p.archived_at IS NOT NULL AS "archived!"
+           FROM processor_connections c JOIN programs p ON p.id = c.program_id
+           WHERE c.account_id = $1 ORDER BY c.program_id"#,
         account_id.as_str(),
     )
     .fetch_all(connection)
     .await?;
-    Ok(programs.into_iter().map(ProgramId::new).collect())
+    let mut bound = BoundPrograms::default();
+    for row in programs {
+        let among = if row.archived {
+            &mut bound.archived
+        } else {
+            &mut bound.taking_sales
+        };
+        among.push(ProgramId::new(row.program_id));
+    }
+    Ok(bound)
 }

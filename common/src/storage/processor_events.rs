@@ -52,6 +52,7 @@ pub enum Reason {
     CustomerNotFound,
     NoAttribution,
     NoRelationship,
+    ProgramArchived,
     WindowExpired,
     /// Paid before the customer's first click.
     BeforeFirstClick,
@@ -71,6 +72,7 @@ impl Reason {
             Self::CustomerNotFound => "customer_not_found",
             Self::NoAttribution => "no_attribution",
             Self::NoRelationship => "no_relationship",
+            Self::ProgramArchived => "program_archived",
             Self::WindowExpired => "window_expired",
             Self::BeforeFirstClick => "before_first_click",
             Self::PartnerNotApproved => "partner_not_approved",

@@ -20,6 +20,7 @@ pub struct Program {
     pub terms: ProgramTerms,
     pub hold: HoldPeriod,
     pub lead_auth: LeadAuth,
+    pub archived_at: Option<DateTime<Utc>>,
 }
 
 /// Programs by id, with every version of their commission policies, newest first.
@@ -27,6 +28,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
     let rows = sqlx::query_as!(
         ProgramRow,
         r#"SELECT p.id, p.attribution_model, p.attribution_window_days, p.hold_days, p.lead_auth,
+                  p.archived_at,
                   c.id AS "policy_id?", c.product_id, c.effective_from AS "effective_from?",
                   c.commission_type AS "commission_type?", c.default_duration_months, c.rate_bps, c.fixed_cents,
                   c.currency
@@ -55,6 +57,7 @@ struct ProgramRow {
     attribution_window_days: i32,
     hold_days: i32,
     lead_auth: Option<String>,
+    archived_at: Option<DateTime<Utc>>,
     policy_id: Option<i64>,
     product_id: Option<String>,
     effective_from: Option<DateTime<Utc>>,
@@ -84,6 +87,7 @@ impl ProgramRow {
                 .and_then(HoldPeriod::new)
                 .ok_or_else(|| corrupt("hold_days"))?,
             lead_auth: LeadAuth::parse(self.lead_auth.as_deref()).ok_or_else(|| corrupt("lead_auth"))?,
+            archived_at: self.archived_at,
         })
     }
 

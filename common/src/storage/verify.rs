@@ -374,6 +374,13 @@ pub const INVARIANTS: &[Invariant] = &[
                   AND s.sale_date > f.at + make_interval(months => c.default_duration_months)",
     },
     Invariant {
+        name: "archived programs have no later sales",
+        // Clocks differ, and what was being processed at the time was not yet archived.
+        query: "SELECT format('sale %s of %s: program %s was archived on %s', s.id, s.sale_date, p.id, p.archived_at)
+                FROM sale_events s JOIN programs p ON p.id = s.program_id
+                WHERE NOT s.is_test AND s.sale_date > p.archived_at + interval '1 minute'",
+    },
+    Invariant {
         name: "no sale outside its attribution window",
         query: "SELECT format('sale %s: %s after the first click', s.id, s.sale_date - a.first_click_at)
                 FROM sale_events s JOIN customers c ON c.id = s.customer_id

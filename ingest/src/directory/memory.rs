@@ -93,6 +93,7 @@ impl Memory {
         let program = &self.programs.get(&self.owner(hash)?)?.row;
         Some(ProgramKey {
             program_id: program.program_id,
+            archived: program.archived,
             rotation: program.rotation,
         })
     }
@@ -106,9 +107,7 @@ impl Memory {
             }
             self.tokens.remove(&before.row.token_hash);
         }
-        if !program.archived {
-            self.tokens.insert(program.token_hash, id);
-        }
+        self.tokens.insert(program.token_hash, id);
         self.programs.insert(id, Seen { row: program, by });
     }
 
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archived_programs_token_is_nobodys() {
+    fn an_archived_programs_token_is_known_as_such() {
         let mut memory = Memory::default();
         let hash = TokenHash::from_bytes([1; 32]);
         for archived in [false, true] {
@@ -184,7 +183,7 @@ mod tests {
                 },
                 by,
             );
-            assert_eq!(memory.program_of_token(&hash).is_none(), archived);
+            assert_eq!(memory.program_of_token(&hash).unwrap().archived, archived);
         }
         assert!(memory.has_program(PROGRAM));
     }

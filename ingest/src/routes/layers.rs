@@ -177,17 +177,20 @@ async fn admit(around: Arc<Surroundings>, mut request: Request) -> Response {
         Store::Shared
     };
     let counted = limits::count_request(&around.app, budget, credential, client, store).await;
-    let mut response = match (counted.refusal(), full) {
-        (Some(refusal), _) => refusal.into_response(),
-        (None, Some(places)) => places.turn_away().into_response(),
-        (None, None) => permit(around, request).await,
+    let refusal = counted
+        .refusal()
+        .or_else(|| full.map(|places| places.turn_away()));
+    let mut response = match refusal {
+        Some(refusal) => caller::turn_away(&around.app, credential, refusal).await,
+        None => permit(around, request).await,
     };
     counted.announce(response.headers_mut());
     response
 }
 
-/// A management route works in a task of its own: somebody who hangs up must not leave a transaction half done. What it
-/// answers is nobody else's to keep.
+/// A management route works in a task of its own: somebody who hangs up must not leave a transaction half done. A change is
+/// heard of before it is answered: a token that was replaced is refused here from then on, a link that was turned off is off.
+/// What it answers is nobody else's to keep.
 async fn permit(around: Arc<Surroundings>, request: Request) -> Response {
     if !around.layers.managed {
         return identify(around, request).await;
@@ -195,10 +198,15 @@ async fn permit(around: Arc<Surroundings>, request: Request) -> Response {
     if let Err(refusal) = access::same_origin(&around.app, &request) {
         return refusal.into_response();
     }
+    let is_read = request.method().is_safe();
+    let app = around.app.clone();
     let work = tokio::spawn(identify(around, request).in_current_span());
     let mut response = work
         .await
         .unwrap_or_else(|error| ApiError::unexpected(error).into_response());
+    if !is_read && response.status().is_success() {
+        app.directory.hear().await;
+    }
     response
         .headers_mut()
         .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

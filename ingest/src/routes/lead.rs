@@ -17,7 +17,7 @@ use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
-use crate::caller::Caller;
+use crate::caller::{Caller, INVALID_TOKEN};
 use crate::error::ApiError;
 use crate::field::{Field, Key, refused};
 use crate::pipeline::encode;
@@ -151,7 +151,7 @@ async fn test(app: &App, caller: Caller, request: LeadRequest) -> Result<LeadAns
 fn mode(caller: Caller) -> Result<LeadMode, ApiError> {
     match caller {
         Caller::Anonymous | Caller::EmptyToken => Ok(LeadMode::Browser),
-        Caller::Unknown => Err(ApiError::Unauthorized("Invalid API token")),
+        Caller::Unknown | Caller::Archived(_) => Err(ApiError::Unauthorized(INVALID_TOKEN)),
         Caller::Program(program_id) => Ok(LeadMode::Server { program_id }),
         Caller::Undecided(unavailable) => Err(ApiError::internal(FAILED, unavailable)),
     }

@@ -124,7 +124,9 @@ struct Poll {
 pub async fn readiness(State(app): State<App>, caller: Caller) -> Result<Json<ReadinessAnswer>, ApiError> {
     let program_id = match caller {
         Caller::Program(program_id) => program_id,
-        Caller::Anonymous | Caller::EmptyToken | Caller::Unknown => return Err(ApiError::InvalidKey),
+        Caller::Anonymous | Caller::EmptyToken | Caller::Unknown | Caller::Archived(_) => {
+            return Err(ApiError::InvalidKey);
+        }
         Caller::Undecided(unavailable) => return Err(ApiError::ReadinessFailed(unavailable.into())),
     };
     let health = program_health::health(&app.pool, program_id, app.clock.now())

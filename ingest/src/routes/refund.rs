@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use common::domain::commission::CommissionStatus;
-use common::domain::ids::{CommissionId, EventId};
+use common::domain::ids::{CommissionId, EventId, ProgramId};
 use common::domain::money::{AmountCents, Cents};
 use common::domain::refund::{RefundKey, RefundRequest, SkipReason};
 use common::domain::text::{RefundId, RefundReason, TransactionId};
@@ -20,6 +20,7 @@ use crate::field::Field;
 use crate::pipeline::encode;
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
+use crate::routes::test_mode::{AdditionalData, AdditionalFields, TestAnswer};
 
 const FAILED: &str = "Refund tracking failed";
 
@@ -27,7 +28,8 @@ const FAILED: &str = "Refund tracking failed";
 #[schema(as = RefundRequest)]
 pub struct RefundBody {
     /// The sale's transaction_id.
-    #[schema(value_type = String, required = true, min_length = 1, max_length = 255, examples("order-1001"))]
+    /// Test mode does without.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255, examples("order-1001"))]
     transaction_id: Field<String>,
     /// This refund alone, in the currency's smallest unit; the rest of the sale when absent or 0. What goes beyond
     /// the sale is not counted.
@@ -38,6 +40,9 @@ pub struct RefundBody {
     refund_id: Field<String>,
     #[schema(value_type = Option<String>, max_length = 1000, examples("changed their mind"))]
     refund_reason: Field<String>,
+    #[serde(default)]
+    #[schema(value_type = Option<AdditionalFields>)]
+    additional_data: AdditionalData,
 }
 
 /// A refund as asked for, valid in form.
@@ -80,6 +85,7 @@ pub enum RefundAnswer {
         status: &'static str,
         message: &'static str,
     },
+    Test(TestAnswer),
 }
 
 /// Record a refund
@@ -102,9 +108,14 @@ pub async fn refund(
     body: TrackingBody,
 ) -> Result<Json<RefundAnswer>, ApiError> {
     // Unlike a sale, a refund calls an empty token invalid.
-    let program_id = caller.program("Invalid API token", FAILED)?;
+    let program_id = caller.refunding_program("Invalid API token", FAILED)?;
     let bytes = body.bytes()?;
-    let refund = parse::<RefundBody>(&bytes)?.validate()?;
+    let mut body = parse::<RefundBody>(&bytes)?;
+    if std::mem::take(&mut body.additional_data).fields()?.is_test()? {
+        body.validate_test()?;
+        return Ok(Json(RefundAnswer::Test(TestAnswer::of_refund(program_id))));
+    }
+    let refund = body.validate()?;
     let record = RefundRecord {
         event_id: EventId::new(app.clock.mint()),
         refunded_at: app.clock.now(),
@@ -122,6 +133,14 @@ pub async fn refund(
 }
 
 impl RefundBody {
+    /// A test may leave out its transaction_id; what it does say must be right.
+    fn validate_test(mut self) -> Result<(), ApiError> {
+        if self.transaction_id == Field::Absent {
+            self.transaction_id = Field::Given("test".to_owned());
+        }
+        self.validate().map(drop)
+    }
+
     fn validate(self) -> Result<Refund, ApiError> {
         let transaction_id = self
             .transaction_id
@@ -144,11 +163,15 @@ impl RefundBody {
     }
 }
 
-/// The refund a body asks for, and of which sale.
+/// The refund a body asks for, and of which sale; `None` in test mode.
 #[cfg(feature = "testing")]
-pub fn read(body: &[u8]) -> Result<(TransactionId, RefundRequest), ApiError> {
-    let refund = parse::<RefundBody>(body)?.validate()?;
-    Ok((refund.transaction_id, refund.request))
+pub fn read(body: &[u8]) -> Result<Option<(TransactionId, RefundRequest)>, ApiError> {
+    let mut body = parse::<RefundBody>(body)?;
+    if std::mem::take(&mut body.additional_data).fields()?.is_test()? {
+        return body.validate_test().map(|()| None);
+    }
+    let refund = body.validate()?;
+    Ok(Some((refund.transaction_id, refund.request)))
 }
 
 fn sale_not_found() -> ApiError {
@@ -211,9 +234,17 @@ pub fn examples() -> Examples {
             }),
         )
         .request("The rest", json!({ "transaction_id": "order-1001" }))
+        .request(
+            "Test mode",
+            json!({ "transaction_id": "order-1001", "additional_data": { "test_mode": true } }),
+        )
         .answer("Applied", answer(&applied).ok())
         .answer("A repeat", answer(&skipped).ok())
         .answer("No commission", answer(&RefundOutcome::NoCommission).ok())
+        .answer(
+            "Test mode",
+            RefundAnswer::Test(TestAnswer::of_refund(ProgramId::new(1))),
+        )
         .refusal(&invalid_amount())
         .refusal(&sale_not_found())
         .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))

@@ -22,7 +22,7 @@ use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
-use crate::caller::Caller;
+use crate::caller::{Caller, INVALID_TOKEN};
 use crate::claims::ClaimRequest;
 use crate::error::ApiError;
 use crate::field::{Field, Key, free_form, refused};
@@ -366,6 +366,8 @@ fn message(no_commission: Option<NoCommission>) -> String {
 
 fn refusal(reason: SaleRefusal) -> ApiError {
     ApiError::bad_request(match reason {
+        // As an edge says that has heard of it already.
+        SaleRefusal::ProgramArchived => return ApiError::Unauthorized(INVALID_TOKEN),
         SaleRefusal::CustomerNotFound => "Customer not found. Provide customer_key or click_id.",
         SaleRefusal::NoAttribution | SaleRefusal::BeforeFirstClick => {
             "No affiliate attribution found for this customer in this program"

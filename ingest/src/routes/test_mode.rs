@@ -1,8 +1,8 @@
-//! Test mode: `additional_data.test_mode` on a click, a lead or a sale, and what all three do about it.
+//! Test mode: `additional_data.test_mode` on a click, a lead, a sale or a refund, and what all of them do about it.
 //!
 //! A test event is validated like a real one, as far as it goes, and then takes a road of its own: it asks for no
 //! customer, claims no transaction_id, and its row is marked. Which program it is of: the key's, else the one that
-//! `additional_data.program_id` names.
+//! `additional_data.program_id` names. A refund has nothing to be isolated: it is validated and answered.
 
 use chrono::{DateTime, Utc};
 use common::domain::ids::{EventId, ProgramId};
@@ -29,7 +29,7 @@ pub enum AdditionalData {
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct AdditionalFields {
-    /// Records an isolated test event instead of a real one.
+    /// Records an isolated test event instead of a real one; a refund then takes nothing back.
     #[schema(value_type = Option<bool>)]
     test_mode: Field<bool>,
     /// Whose test event it is, where no key says so: a number, or the same in a string. Looked at in test mode only.
@@ -51,8 +51,9 @@ pub struct TestAnswer {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct TestAnswerData {
-    /// The id of the click, lead or sale event.
-    event_id: i64,
+    /// The id of the click, lead or sale event. A test refund stores nothing: null.
+    #[schema(required = true)]
+    event_id: Option<i64>,
     #[schema(value_type = i64)]
     program_id: ProgramId,
     #[serde(rename = "test_mode")]
@@ -163,12 +164,17 @@ impl App {
             .pipeline
             .ask(&self.pipeline.test_events, record.event_id, encoded, failed)
             .await?;
-        Ok(TestAnswer::new(message, row_id, program_id))
+        Ok(TestAnswer::new(message, Some(row_id), program_id))
     }
 }
 
 impl TestAnswer {
-    fn new(message: &'static str, event_id: i64, program_id: ProgramId) -> Self {
+    /// Of a refund, which stores nothing and takes nothing back.
+    pub fn of_refund(program_id: ProgramId) -> Self {
+        Self::new(TEST_REFUND, None, program_id)
+    }
+
+    fn new(message: &'static str, event_id: Option<i64>, program_id: ProgramId) -> Self {
         Self {
             success: true,
             message,
@@ -182,13 +188,14 @@ impl TestAnswer {
 
     /// For the description, with one of the messages.
     pub fn example(message: &'static str) -> Self {
-        Self::new(message, 17, ProgramId::new(1))
+        Self::new(message, Some(17), ProgramId::new(1))
     }
 }
 
 pub const TEST_CLICK: &str = "Test click event tracked successfully";
 pub const TEST_LEAD: &str = "Test lead event tracked successfully";
 pub const TEST_SALE: &str = "Test sale event tracked successfully";
+const TEST_REFUND: &str = "Test refund event tracked successfully";
 pub const OTHER_PROGRAM: &str = "program_id does not match the API key";
 
 /// Where a tracking body names the program of a test event.

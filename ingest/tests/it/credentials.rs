@@ -11,7 +11,7 @@ use crate::stack::{Program, Stack, noon};
 
 const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
 
-async fn mark_for_rotation(stack: &Stack, program: &Program, rotate_by: DateTime<Utc>) {
+pub async fn mark_for_rotation(stack: &Stack, program: &Program, rotate_by: DateTime<Utc>) {
     sqlx::query("UPDATE programs SET key_rotation_marked_at = $2, key_rotation_rotate_by = $3 WHERE id = $1")
         .bind(program.program_id.get())
         .bind(noon())
@@ -216,5 +216,90 @@ async fn a_marked_key_works_until_its_deadline_and_every_answer_says_so() {
         assert!(answer.body["error"]["hint"].is_string() && answer.body["error"]["docs_url"].is_string());
         assert!(answer.body.get("data").is_none());
     }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_over_its_limit_is_told_of_its_rotation_and_refused_once_that_is_over() {
+    let stack = Stack::start_set(&[("SALE_REFUND_LIMIT", "2")]).await;
+    let program = stack.program().await;
+    mark_for_rotation(&stack, &program, noon() + TimeDelta::days(36_500)).await;
+    let sale = async || stack.sale(&program, json!({})).await;
+    stack
+        .eventually("the limit is reached by a key that is marked", async || {
+            let answer = sale().await;
+            answer.status == StatusCode::TOO_MANY_REQUESTS && !answer.header("sunset").is_empty()
+        })
+        .await;
+    stack
+        .eventually("the next minute's limit is reached, too", async || {
+            let answer = sale().await;
+            assert_eq!(answer.header("deprecation"), format!("@{}", noon().timestamp()));
+            assert!(answer.header("link").contains("deprecation"), "{answer:?}");
+            assert_eq!(answer.body["warnings"][0]["code"], "api_key_rotation_required");
+            answer.body["error"]["code"] == "rate_limited"
+        })
+        .await;
+    mark_for_rotation(&stack, &program, noon()).await;
+    stack
+        .eventually("the key is refused", async || {
+            sale().await.status == StatusCode::UNAUTHORIZED
+        })
+        .await;
+    for _ in 0..4 {
+        let answer = sale().await;
+        assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{answer:?}");
+        assert_eq!(answer.body["error"]["code"], "api_key_rotation_required");
+        assert_eq!(answer.header("x-ratelimit-limit"), "2");
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_taken_back_counts_before_it_is_answered() {
+    let mut stack = Stack::start().await;
+    let program = stack.program().await;
+    let owner = stack.owner_of(&program).await;
+    let path = format!("{PROGRAMS}/{}", program.program_id);
+    let sale = json!({ "transaction_id": "t", "amount_cents": 1, "customer_key": "nobody" });
+    let mut token = program.token.clone();
+    for _ in 0..10 {
+        let regenerate = format!("{path}/regenerate-api-token");
+        let regenerated = stack.submit(&regenerate, Some(&owner.token), json!({})).await;
+        let former = stack.post("sale", Some(&token), sale.clone()).await;
+        assert_eq!(former.status, StatusCode::UNAUTHORIZED, "{former:?}");
+        regenerated.body["data"]["api_token"]
+            .as_str()
+            .unwrap()
+            .clone_into(&mut token);
+        let known = stack.post("sale", Some(&token), sale.clone()).await;
+        assert_eq!(known.status, StatusCode::BAD_REQUEST, "{known:?}");
+    }
+    let click = async |stack: &Stack| stack.click_with(&program.ada.code, json!({})).await.status;
+    let link = format!("{path}/referral-links/{}", program.ada.link);
+    let membership = format!("{path}/partners/{}", program.ada.membership);
+    for _ in 0..5 {
+        for (of, status, answer) in [
+            (&link, "inactive", StatusCode::GONE),
+            (&link, "active", StatusCode::OK),
+            (&membership, "suspended", StatusCode::GONE),
+            (&membership, "approved", StatusCode::OK),
+        ] {
+            let changed = stack.put(of, &owner.token, json!({ "status": status })).await;
+            assert_eq!(changed.status, StatusCode::OK, "{changed:?}");
+            assert_eq!(click(&stack).await, answer, "{status}");
+        }
+    }
+    let second = stack.start_ingest();
+    assert_eq!(stack.delete(&path, &owner.token).await.status, StatusCode::OK);
+    assert_eq!(click(&stack).await, StatusCode::GONE);
+    let archived = stack.post("sale", Some(&token), sale.clone()).await;
+    assert_eq!(archived.status, StatusCode::UNAUTHORIZED, "{archived:?}");
+    // What another ingest believes is a second old at most.
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    stack.use_ingest(second);
+    stack.ready().await;
+    let archived = stack.post("sale", Some(&token), sale).await;
+    assert_eq!(archived.status, StatusCode::UNAUTHORIZED, "{archived:?}");
     stack.stop().await;
 }

@@ -12,6 +12,7 @@ mod accounts;
 mod api_keys;
 mod app_pages;
 mod approvals;
+mod archived;
 mod attribution;
 mod audit_log;
 mod backup;

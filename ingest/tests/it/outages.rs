@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::runtime::clock::Clock;
 use common::testing::{OwnNats, OwnPostgres, TestDatabase};
@@ -218,5 +219,35 @@ async fn a_sale_is_answered_as_soon_as_nats_is_back_with_an_empty_store() {
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     recorded(&stack, &program).await;
     stack.verify().await;
+    stack.stop().await;
+}
+
+fn signal(pid: i32, signal: &str) {
+    let sent = std::process::Command::new("kill")
+        .args([signal, &pid.to_string()])
+        .status();
+    assert!(sent.unwrap().success(), "{signal} {pid}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_listener_hangs_a_token_is_believed_for_a_second_at_most() {
+    let postgres = Arc::new(OwnPostgres::start());
+    let mut stack = Stack::on(TestDatabase::create_on(postgres.url()).await, Clock::system());
+    let edge = Edge::at(stack.start_ingest());
+    edge.ready(&stack).await;
+    let program = stack.program().await;
+    let sale = async || edge.post("sale", Some(&program.token), &json!({})).await.status;
+    assert_eq!(sale().await, StatusCode::BAD_REQUEST);
+    let listener: i32 = stack
+        .value("SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN %'")
+        .await;
+    signal(listener, "-STOP");
+    stack
+        .execute("UPDATE programs SET api_token_hash = sha256('another')")
+        .await;
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    let answered = sale().await;
+    signal(listener, "-CONT");
+    assert_eq!(answered, StatusCode::UNAUTHORIZED);
     stack.stop().await;
 }

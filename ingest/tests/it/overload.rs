@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 
+use chrono::TimeDelta;
 use common::runtime::clock::Clock;
 use common::testing::OwnNats;
 use futures::future::join_all;
@@ -14,8 +15,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
+use crate::credentials::mark_for_rotation;
 use crate::edge::{Edge, PATIENT, allow_open_files, answering_within, sale_of};
-use crate::stack::{Answer, Program, Stack};
+use crate::stack::{Answer, Program, Stack, noon};
 use crate::webhooks::{Hooks, connected, event};
 
 const SLOW: usize = 5_000;
@@ -151,6 +153,12 @@ async fn so_many_callers_wait_for_a_worker_and_the_next_is_shed_at_once_with_not
     stack.ready().await;
     let program = stack.program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
+    mark_for_rotation(&stack, &program, noon() + TimeDelta::days(36_500)).await;
+    stack
+        .eventually("the mark is known", async || {
+            !stack.sale(&program, json!({})).await.header("sunset").is_empty()
+        })
+        .await;
     let mut calls = Vec::new();
     for n in 0..2 * WAITING {
         let (old, new) = (format!("old-{n}"), format!("new-{n}"));
@@ -172,6 +180,13 @@ async fn so_many_callers_wait_for_a_worker_and_the_next_is_shed_at_once_with_not
     for _ in 0..calls.len() / 2 {
         shed(&answers.next().await.unwrap());
     }
+    // Turned away before its key is looked up, and told of its rotation all the same.
+    let late = edge
+        .post("sale", Some(&program.token), &sale_of("late", "user-1"))
+        .await;
+    shed(&late);
+    assert!(!late.header("sunset").is_empty(), "{late:?}");
+    assert_eq!(late.body["warnings"][0]["code"], "api_key_rotation_required");
     let claimed = "SELECT count(*) FROM transaction_claims WHERE transaction_id LIKE 'new-%'";
     stack
         .eventually("those who wait have claimed", async || {

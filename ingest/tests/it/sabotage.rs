@@ -154,6 +154,10 @@ const DAMAGES: &[(&str, &str)] = &[
          UPDATE sale_events SET sale_date = sale_date + interval '40 days' WHERE processor_event_id = 't2'",
     ),
     (
+        "archived programs have no later sales",
+        "UPDATE programs SET status = 'archived', archived_at = '2000-01-01'",
+    ),
+    (
         "no sale outside its attribution window",
         "UPDATE sale_events SET sale_date = sale_date + interval '1 year'",
     ),

@@ -73,6 +73,12 @@ async fn a_test_event_moves_nothing() {
             .await,
         test_sale(&stack, &program, sale).await,
         test_sale(&stack, &program, json!({ "customer_key": "user" })).await,
+        stack
+            .refund(
+                &program,
+                json!({ "transaction_id": "t", "additional_data": data }),
+            )
+            .await,
     ];
     for answer in answers {
         assert_eq!(answer.body["data"]["test_mode"], true, "{answer:?}");

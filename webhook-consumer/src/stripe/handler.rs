@@ -16,7 +16,7 @@ use common::runtime::batch::BatchError;
 use common::runtime::body;
 use common::runtime::retry::retry;
 use common::storage::StorageError;
-use common::storage::processor_connections;
+use common::storage::processor_connections::{self, BoundPrograms};
 use common::storage::processor_events::NewProcessorEvent;
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ pub async fn distributor(State(app): State<Arc<App>>, request: Request) -> Answe
     let event = Event::parse(&body)?;
     let endpoint = async || match event.account.clone() {
         Some(account_id) => bound_programs(&app, account_id).await.map(Endpoint::Distributor),
-        None => Ok(Endpoint::Distributor(Vec::new())),
+        None => Ok(Endpoint::Distributor(BoundPrograms::default())),
     };
     take_in(&app, &event, endpoint).await
 }
@@ -95,7 +95,7 @@ async fn own_endpoint(app: &App, program_id: ProgramId) -> Result<Option<OwnEndp
 }
 
 /// In a task of its own: a sender that hangs up leaves no connection in the middle of something.
-async fn bound_programs(app: &App, account_id: ProcessorId) -> Result<Vec<ProgramId>, Refusal> {
+async fn bound_programs(app: &App, account_id: ProcessorId) -> Result<BoundPrograms, Refusal> {
     let pool = app.pool.clone();
     let look = async move {
         let look =

@@ -8,6 +8,7 @@ use common::domain::ids::ProgramId;
 use common::domain::processor::ProcessorId;
 use common::domain::sale::Sale;
 use common::messages::payment::PaymentFact;
+use common::storage::processor_connections::BoundPrograms;
 use common::storage::processor_events::Disposition;
 
 use super::translate::{Told, Untold};
@@ -20,8 +21,8 @@ pub enum Endpoint {
         /// Of its connection.
         account_id: ProcessorId,
     },
-    /// The programs bound to the event's account, in ascending order.
-    Distributor(Vec<ProgramId>),
+    /// The programs bound to the event's account.
+    Distributor(BoundPrograms),
 }
 
 /// What one program is told of an event; `None` is nobody.
@@ -76,8 +77,16 @@ pub fn own_share(
     }
 }
 
-fn distributed(told: Result<Told, Untold>, programs: &[ProgramId]) -> Vec<Share> {
-    if programs.is_empty() {
+/// Sales are for those that take them, as long as there is one. What was sold by a program that is archived since can still be
+/// refunded: it is told all the rest.
+fn distributed(told: Result<Told, Untold>, bound: &BoundPrograms) -> Vec<Share> {
+    let all: Vec<ProgramId> = bound
+        .taking_sales
+        .iter()
+        .chain(&bound.archived)
+        .copied()
+        .collect();
+    if all.is_empty() {
         return vec![match told {
             Err(untold @ Untold::Ignored(_)) => Share::untold(None, untold),
             _ => Share::stuck(None, "unknown account"),
@@ -87,26 +96,33 @@ fn distributed(told: Result<Told, Untold>, programs: &[ProgramId]) -> Vec<Share>
         Ok(told) => told,
         Err(untold) => {
             let share = |program_id: &ProgramId| Share::untold(Some(*program_id), untold);
-            return programs.iter().map(share).collect();
+            return all.iter().map(share).collect();
         }
     };
-    let named = told.program.filter(|named| programs.contains(named));
-    let only = named.or(match programs {
-        [only] => Some(*only),
+    let named = told.program.filter(|named| all.contains(named));
+    let only = named.or(match (&bound.taking_sales[..], &bound.archived[..]) {
+        ([only], _) | ([], [only, ..]) => Some(*only),
         _ => None,
     });
     if let Some(only) = only
         && (told.sale.is_none() || told.program.is_none_or(|named| named == only))
     {
-        return vec![Share::told(only, told)];
+        let others = all
+            .iter()
+            .filter(|other| named.is_none() && **other != only && told.is_of_use());
+        let rest = Told {
+            sale: None,
+            ..told.clone()
+        };
+        let others: Vec<Share> = others.map(|other| Share::told(*other, rest.clone())).collect();
+        return std::iter::once(Share::told(only, told)).chain(others).collect();
     }
     // A sale that is nobody's so far; the rest goes to everybody.
     let unclear = told.sale.take().map(|_| match told.program {
         Some(_) => Share::stuck(None, "it names a program that is not its account's"),
         None => Share::stuck(None, "it names no program, and its account has several"),
     });
-    programs
-        .iter()
+    all.iter()
         .filter(|_| told.is_of_use())
         .map(|program_id| Share::told(*program_id, told.clone()))
         .chain(unclear)

@@ -22,6 +22,7 @@ mod rows;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use common::domain::attribution::AttributionModel;
 use common::domain::ids::{EventId, SaleId};
@@ -155,6 +156,7 @@ impl SaleStep {
             mine,
             recorded,
             known,
+            claimed_at,
         } = claimed(connection, records).await?;
         let told = told_of(connection, &mine).await?;
         let payments = if told.names {
@@ -175,7 +177,7 @@ impl SaleStep {
             .collect();
         let references: Vec<Reference<'_>> = judged.iter().map(|record| reference(record, waited)).collect();
         let Resolved { found, customers } = resolve(connection, &self.0.codec, &references).await?;
-        let mut desk = Desk::open(connection, &judged, customers).await?;
+        let mut desk = Desk::open(connection, &judged, customers, claimed_at).await?;
         let mut sorted = Sorted::default();
         for ((record, found), standing) in judged.into_iter().zip(found).zip(standings) {
             match standing {
@@ -328,6 +330,8 @@ struct Claimed<'a> {
     recorded: Vec<(EventId, SaleId)>,
     /// The processor's reports of what somebody else reported before, under the same name.
     known: Vec<(&'a SaleRecord, SaleId)>,
+    /// When each that is to be processed was claimed.
+    claimed_at: HashMap<EventId, DateTime<Utc>>,
 }
 
 /// Locks the claims. A record whose claim is gone or held by another event is a stale copy: no effect, no reply. Unless it is
@@ -352,13 +356,17 @@ async fn claimed<'a>(
         mine: Vec::new(),
         recorded: Vec::new(),
         known: Vec::new(),
+        claimed_at: HashMap::new(),
     };
     for record in unique {
         let Some(claim) = holders.get(record.sale.transaction_id.as_str()) else {
             continue;
         };
         match claim.state {
-            ClaimState::Open if claim.event_id == record.event_id => sorted.mine.push(record),
+            ClaimState::Open if claim.event_id == record.event_id => {
+                sorted.claimed_at.insert(record.event_id, claim.claimed_at);
+                sorted.mine.push(record);
+            }
             ClaimState::Recorded(sale_id) if claim.event_id == record.event_id => {
                 sorted.recorded.push((record.event_id, sale_id));
             }

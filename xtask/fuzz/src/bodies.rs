@@ -132,7 +132,11 @@ pub fn sale(bytes: &[u8]) {
 }
 
 pub fn refund(bytes: &[u8]) {
-    let Some((body, (transaction_id, request))) = taken(bytes, reading::refund(bytes)) else {
+    let Some((body, refund)) = taken(bytes, reading::refund(bytes)) else {
+        return;
+    };
+    assert_eq!(refund.is_none(), body["additional_data"]["test_mode"] == true);
+    let Some((transaction_id, request)) = refund else {
         return;
     };
     assert_text(&body["transaction_id"], Some(transaction_id.as_str()), 255);

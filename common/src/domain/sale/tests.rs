@@ -107,6 +107,8 @@ fn decided(
     let facts = SaleFacts {
         program_id: PROGRAM,
         terms: &terms(model),
+        archived_at: None,
+        claimed_at: start(),
         customer,
         subscription: None,
         links,
@@ -180,11 +182,50 @@ fn a_membership_without_its_partner_keeps_the_sale_and_earns_nothing() {
 }
 
 #[test]
+fn an_archived_program_takes_what_was_paid_and_claimed_before_and_nothing_else() {
+    let (customer, links, terms) = (customer(&[ADA]), links(), terms(AttributionModel::LastClick));
+    let archived_at = start() + TimeDelta::days(1);
+    let of = |paid: TimeDelta, claimed: TimeDelta| {
+        let facts = SaleFacts {
+            program_id: PROGRAM,
+            terms: &terms,
+            archived_at: Some(archived_at),
+            claimed_at: archived_at + claimed,
+            customer: Some(&customer),
+            subscription: None,
+            links: &links,
+        };
+        decide(&sale(), archived_at + paid, &facts)
+    };
+    let (before, then, later) = (
+        TimeDelta::milliseconds(-1),
+        TimeDelta::zero(),
+        TimeDelta::hours(1),
+    );
+    assert!(matches!(of(before, before), SaleDecision::Record(_)));
+    for (paid, claimed) in [
+        (then, then),
+        (before, then),
+        (before, later),
+        (then, before),
+        (later, later),
+    ] {
+        assert_eq!(
+            of(paid, claimed),
+            SaleDecision::Refuse(SaleRefusal::ProgramArchived),
+            "{paid} {claimed}"
+        );
+    }
+}
+
+#[test]
 fn the_window_ends_after_exactly_its_days() {
     let (customer, links, terms) = (customer(&[ADA]), links(), terms(AttributionModel::LastClick));
     let facts = SaleFacts {
         program_id: PROGRAM,
         terms: &terms,
+        archived_at: None,
+        claimed_at: start(),
         customer: Some(&customer),
         subscription: None,
         links: &links,
@@ -218,6 +259,8 @@ fn a_renewal_stays_with_the_first_sales_partner_and_click() {
     let facts = SaleFacts {
         program_id: PROGRAM,
         terms: &terms,
+        archived_at: None,
+        claimed_at: start(),
         customer: Some(&customer),
         subscription: Some(&subscription),
         links: &links,

@@ -253,7 +253,8 @@ pub async fn publish(
 
 /// Archive a program
 ///
-/// Its key and links stop working. The books stay, and what is owed is still owed. Archiving again changes nothing.
+/// It takes no new sales from anywhere; its links stop working, and its key but for refunds of what was sold. The books stay,
+/// and what is owed is still owed. Archiving again changes nothing.
 #[utoipa::path(
     delete,
     path = "/api/advertiser/affiliate-programs/{program_id}",

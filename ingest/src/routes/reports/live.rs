@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use common::domain::ids::ProgramId;
 use common::domain::permission::Permission;
 use common::storage::events::{self, Before, EventRead, EventType, ListedEvent};
@@ -32,8 +32,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const AT_ONCE: i64 = 100;
 /// What is committed later than this after it happened is not shown.
 const LATE: TimeDelta = TimeDelta::minutes(10);
-/// Whether the watcher may still watch is asked this often.
-const ASK_AGAIN_AFTER: TimeDelta = TimeDelta::minutes(1);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Watch a program's events arrive
@@ -89,14 +87,12 @@ struct Watch {
     seen: HashMap<EventType, HashSet<i64>>,
     /// To be sent.
     ready: VecDeque<Event>,
-    asked_at: DateTime<Utc>,
     _place: SharedPlace,
 }
 
 impl Watch {
     fn new(app: App, user: AdvertiserUser, program_id: ProgramId, place: SharedPlace) -> Self {
         Self {
-            asked_at: app.clock.now(),
             app,
             user,
             program_id,
@@ -124,12 +120,8 @@ impl Watch {
         }
     }
 
-    async fn may_still_watch(&mut self) -> Result<bool, ApiError> {
+    async fn may_still_watch(&self) -> Result<bool, ApiError> {
         let now = self.app.clock.now();
-        if now - self.asked_at < ASK_AGAIN_AFTER {
-            return Ok(true);
-        }
-        self.asked_at = now;
         let mut connection = self.app.management.acquire().await?;
         let session_id = self.user.user.session_id;
         if !sessions::is_good(&mut connection, session_id, now).await? {

@@ -217,7 +217,7 @@ async fn flags_and_additional_data_of_another_type_are_refused() {
     for route in &scene.routes {
         let of_old_lead = route.path == "/api/tracking/lead";
         if !of_old_lead
-            && !["click", "lead", "sale"]
+            && !["click", "lead", "sale", "refund"]
                 .iter()
                 .any(|noun| route.path.ends_with(noun))
         {

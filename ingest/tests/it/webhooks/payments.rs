@@ -141,8 +141,13 @@ async fn nothing_paid_is_no_sale() {
             )
             .await,
     );
-    let kept = inbox(&stack).await;
-    assert_eq!((kept.len(), &kept[0]["state"]), (1, &json!("done")));
+    // It begins a subscription, and is no more than that.
+    stack
+        .eventually("the event is done", async || {
+            let kept = inbox(&stack).await;
+            (kept.len(), &kept[0]["state"]) == (1, &json!("done"))
+        })
+        .await;
     assert_eq!(
         stack
             .value::<i64>("SELECT count(*) FROM transaction_claims")

@@ -20,6 +20,14 @@ fn own() -> Endpoint {
     }
 }
 
+/// Programs that take sales, and archived ones.
+fn distributor(taking_sales: &[i64], archived: &[i64]) -> Endpoint {
+    Endpoint::Distributor(BoundPrograms {
+        taking_sales: taking_sales.iter().copied().map(program).collect(),
+        archived: archived.iter().copied().map(program).collect(),
+    })
+}
+
 fn sale() -> Sale {
     Sale {
         transaction_id: id("pi_1"),
@@ -102,7 +110,7 @@ fn an_event_of_another_account_is_kept_back() {
 
 #[test]
 fn what_is_for_nobody_is_kept_until_its_account_is_known() {
-    let nobody = Endpoint::Distributor(Vec::new());
+    let nobody = distributor(&[], &[]);
     let kept = shares(Ok(told(Some(sale()), None)), None, &nobody);
     assert_eq!(shown(&kept), [(None, "stuck", false, false)]);
     let ignored = shares(Err(Untold::Ignored("nothing")), None, &nobody);
@@ -111,7 +119,7 @@ fn what_is_for_nobody_is_kept_until_its_account_is_known() {
 
 #[test]
 fn an_account_of_several_programs_tells_all_of_them_but_sells_to_the_one_it_names() {
-    let several = Endpoint::Distributor(vec![program(1), program(2)]);
+    let several = distributor(&[1, 2], &[]);
     let named = shares(Ok(told(Some(sale()), Some(program(2)))), None, &several);
     assert_eq!(shown(&named), [(Some(2), "open", true, true)]);
     for named in [None, Some(program(3))] {
@@ -142,7 +150,7 @@ fn an_account_of_several_programs_tells_all_of_them_but_sells_to_the_one_it_name
 
 #[test]
 fn an_account_of_one_program_names_it() {
-    let one = Endpoint::Distributor(vec![program(1)]);
+    let one = distributor(&[1], &[]);
     for named in [None, Some(program(1))] {
         let shares = shares(Ok(told(Some(sale()), named)), None, &one);
         assert_eq!(shown(&shares), [(Some(1), "open", true, true)]);
@@ -175,7 +183,8 @@ proptest! {
             subscription_id: SubscriptionId::parse("sub_1").unwrap(),
         });
         let told = Told { fact, ..told(has_sale.then(sale), named.map(program)) };
-        let endpoint = Endpoint::Distributor(bound.iter().copied().map(program).collect());
+        let programs: Vec<i64> = bound.iter().copied().collect();
+        let endpoint = distributor(&programs, &[]);
         let shares = shares(Ok(told), None, &endpoint);
         prop_assert!(!shares.is_empty());
         let sold: Vec<_> = shares.iter().filter(|share| share.sale.is_some()).collect();
@@ -188,4 +197,30 @@ proptest! {
         let stuck = shares.iter().filter(|share| matches!(share.disposition, Disposition::Stuck(_))).count();
         prop_assert_eq!(stuck, usize::from(bound.is_empty() || has_sale && sold.is_empty()));
     }
+}
+
+#[test]
+fn an_archived_program_stands_in_no_ones_way_and_is_told_what_was_taken_back() {
+    let account = id("acct_1");
+    let of = |told: Told, endpoint: &Endpoint| shown(&shares(Ok(told), Some(&account), endpoint));
+    let one_left = distributor(&[2], &[1]);
+    assert_eq!(
+        of(told(Some(sale()), None), &one_left),
+        [(Some(2), "open", true, true), (Some(1), "open", false, true)]
+    );
+    assert_eq!(
+        of(told(None, None), &one_left),
+        [(Some(2), "open", false, true), (Some(1), "open", false, true)]
+    );
+    for named in [1, 2] {
+        assert_eq!(
+            of(told(Some(sale()), Some(program(named))), &one_left),
+            [(Some(named), "open", true, true)]
+        );
+    }
+    // With none left a sale goes where it is refused.
+    assert_eq!(
+        of(told(Some(sale()), None), &distributor(&[], &[1])),
+        [(Some(1), "open", true, true)]
+    );
 }

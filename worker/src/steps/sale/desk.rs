@@ -41,6 +41,8 @@ pub struct Desk {
     changed: HashSet<CustomerId>,
     /// The customer of each recorded sale.
     buyers: HashMap<EventId, CustomerId>,
+    /// When the records claimed their transaction_ids.
+    claimed_at: HashMap<EventId, DateTime<Utc>>,
     /// Subscriptions whose first sale is in this batch, with that sale's event.
     started: Vec<(SubscriptionKey, EventId)>,
     deltas: Deltas,
@@ -52,6 +54,7 @@ impl Desk {
         connection: &mut PgConnection,
         records: &[&SaleRecord],
         customers: HashMap<CustomerId, Customer>,
+        claimed_at: HashMap<EventId, DateTime<Utc>>,
     ) -> StorageResult<Self> {
         let program_ids: HashSet<i64> = records.iter().map(|record| record.program_id.get()).collect();
         let programs = programs::find(connection, &program_ids.into_iter().collect::<Vec<_>>()).await?;
@@ -87,6 +90,7 @@ impl Desk {
             keys: KeyBindings::default(),
             changed: HashSet::new(),
             buyers: HashMap::new(),
+            claimed_at,
             started: Vec::new(),
             deltas: Deltas::default(),
             out_of_order: OutOfOrder::default(),
@@ -112,6 +116,12 @@ impl Desk {
             &SaleFacts {
                 program_id: record.program_id,
                 terms: &program.terms,
+                archived_at: program.archived_at,
+                claimed_at: self
+                    .claimed_at
+                    .get(&record.event_id)
+                    .copied()
+                    .unwrap_or(record.sold_at),
                 customer: buyer.as_ref(),
                 subscription: subscription.as_ref(),
                 links: &self.links,

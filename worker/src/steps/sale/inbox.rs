@@ -53,6 +53,7 @@ impl Inbox {
             SaleOutcome::Duplicate => Ending::Done(Some(Reason::Duplicate)),
             SaleOutcome::WindowExpired { .. } => Ending::Done(Some(Reason::WindowExpired)),
             SaleOutcome::Refused(SaleRefusal::NoAttribution) => Ending::Done(Some(Reason::NoAttribution)),
+            SaleOutcome::Refused(SaleRefusal::ProgramArchived) => Ending::Done(Some(Reason::ProgramArchived)),
             SaleOutcome::Refused(SaleRefusal::BeforeFirstClick) => {
                 Ending::Done(Some(Reason::BeforeFirstClick))
             }
