@@ -1,7 +1,7 @@
 //! Paying commissions: one batch, in one transaction.
 //!
 //! Phases: **lock** the commissions, ascending → **judge** each (a list is paid whole or not at all) → **lock** the balances
-//! and read what is unpaid, which gives the debts → **write** payout, commissions, ledger, balances.
+//! and read what is unpaid and owed → **write** payout, commissions, ledger, balances.
 //!
 //! At most [`BATCH`] commissions: their balances stay locked until the commit, and sales wait for these.
 
@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use common::domain::ids::{EventId, PayoutId, ProgramId};
-use common::domain::ledger::{self, Deducted};
+use common::domain::ledger;
 use common::domain::money::{Cents, Currency};
-use common::domain::payout::{Payable, debt, pay_all};
+use common::domain::payout::{Account, Paid, Payable, pay_all};
 use common::domain::text::Text;
 use common::storage::ledger::{NewEntry, lock_balances, post};
 use common::storage::payouts::{self, LockedCommission, NewPayout};
@@ -33,13 +33,20 @@ pub enum Wanted {
     AllApproved,
 }
 
+/// A caller's own name for an order, and the hash of what was ordered under it.
+#[derive(Debug)]
+pub struct IdempotencyKey {
+    pub key: Text<200>,
+    pub request_hash: [u8; 32],
+}
+
 #[derive(Debug)]
 pub struct PayoutOrder {
     pub program_id: ProgramId,
     pub wanted: Wanted,
     pub currency: Option<Currency>,
     pub reference: Option<Text<200>>,
-    pub idempotency_key: Option<Text<200>>,
+    pub idempotency_key: Option<IdempotencyKey>,
     /// Of the payout and its ledger entries.
     pub event_id: EventId,
     pub now: DateTime<Utc>,
@@ -138,7 +145,7 @@ async fn settled(
     batch: &[LockedCommission],
     currency: Currency,
     now: DateTime<Utc>,
-) -> Result<Vec<Deducted>, ApiError> {
+) -> Result<Vec<Paid>, ApiError> {
     let memberships: BTreeSet<_> = batch
         .iter()
         .map(|commission| commission.partner_program_id)
@@ -146,13 +153,17 @@ async fn settled(
     let ids: Vec<i64> = memberships.iter().map(|membership| membership.get()).collect();
     let balances = lock_balances(connection, &ids).await?;
     let unpaid = payouts::unpaid(connection, &ids, currency).await?;
-    let debts = memberships
+    let debts = payouts::debts(connection, &ids, currency).await?;
+    let accounts = memberships
         .into_iter()
         .map(|membership| {
-            let account = (membership, currency.as_str().to_owned());
-            let balance = balances.get(&account).copied().unwrap_or_default();
-            let unpaid = unpaid.get(&membership).copied().unwrap_or_default();
-            (membership, debt(balance, unpaid))
+            let named = (membership, currency.as_str().to_owned());
+            let account = Account {
+                balance: balances.get(&named).copied().unwrap_or_default(),
+                unpaid: unpaid.get(&membership).copied().unwrap_or_default(),
+                debt: debts.get(&membership).copied().unwrap_or_default(),
+            };
+            (membership, account)
         })
         .collect();
     let payables = batch
@@ -167,7 +178,7 @@ async fn settled(
             })
         })
         .collect::<StorageResult<Vec<_>>>()?;
-    Ok(pay_all(&payables, debts))
+    Ok(pay_all(&payables, accounts))
 }
 
 async fn write(
@@ -175,11 +186,12 @@ async fn write(
     order: &PayoutOrder,
     currency: Currency,
     batch: &[LockedCommission],
-    paid: &[Deducted],
+    paid: &[Paid],
 ) -> StorageResult<PayoutId> {
     let amount = paid
         .iter()
-        .fold(Cents::ZERO, |sum, paid| sum.saturating_add(paid.applied));
+        .fold(Cents::ZERO, |sum, paid| sum.saturating_add(paid.deducted.applied));
+    let key = order.idempotency_key.as_ref();
     let new = NewPayout {
         event_id: order.event_id,
         program_id: order.program_id,
@@ -187,7 +199,8 @@ async fn write(
         amount,
         commission_count: batch.len(),
         reference: order.reference.as_ref().map(Text::as_str),
-        idempotency_key: order.idempotency_key.as_ref().map(Text::as_str),
+        idempotency_key: key.map(|named| named.key.as_str()),
+        request_hash: key.map(|named| named.request_hash.as_slice()),
         created_at: order.now,
     };
     let payout_id = payouts::insert(connection, &new).await?;
@@ -203,7 +216,11 @@ async fn write(
             .map_err(|_| StorageError::corrupt("commissions", "status", id))?;
         ids.push(id);
         statuses.push(status.as_str());
-        entries.extend(ledger::payout(paid).into_iter().map(|entry| NewEntry {
+        let settlement = (paid.settled > Cents::ZERO).then(|| ledger::settlement(paid.settled));
+        let movements = ledger::payout(&paid.deducted)
+            .into_iter()
+            .chain(settlement.into_iter().flatten());
+        entries.extend(movements.map(|entry| NewEntry {
             entry_group: order.event_id,
             entry,
             program_id: order.program_id,

@@ -27,6 +27,8 @@ pub enum EntryKind {
     Accrual,
     Reversal,
     Payout,
+    /// What clamping had kept on a balance, taken once a payout has settled the debt.
+    Settlement,
 }
 
 impl EntryKind {
@@ -35,6 +37,7 @@ impl EntryKind {
             Self::Accrual => "accrual",
             Self::Reversal => "reversal",
             Self::Payout => "payout",
+            Self::Settlement => "settlement",
         }
     }
 }
@@ -97,6 +100,16 @@ pub fn payout(paid: &Deducted) -> [Entry; 2] {
         paid.applied.saturating_neg(),
         paid.requested,
         paid.shortfall,
+    )
+}
+
+/// A balance is lowered to what can still be paid of it.
+pub fn settlement(settled: Cents) -> [Entry; 2] {
+    pair(
+        EntryKind::Settlement,
+        settled.saturating_neg(),
+        settled,
+        Cents::ZERO,
     )
 }
 

@@ -1,21 +1,26 @@
 //! What of a commission can be paid out, and how much of it a payout moves.
 //!
 //! A partner may owe: a refund after a payout takes back what they were paid. Debts are settled first, so a payout moves
-//! what it pays less what is owed. What is owed is what the balance lacks of everything that was earned and not yet paid,
-//! held commissions included: those never advance a debt, because a refund may still undo them.
+//! what it pays less what is owed. What is owed is what was taken from commissions after they had been paid, less what
+//! payouts have held back for it. The balance cannot say it: held commissions raise it, and refunds of unpaid
+//! commissions take it to zero at most.
 //!
 //! ```text
-//! debt    = max(unpaid − balance, 0)
+//! debt    = Σ taken from paid commissions − Σ held back
 //! applied = payable − min(payable, debt)
 //! ```
 //!
-//! A commission counts as paid in full either way: with money, or with debt it settled (the entry's shortfall).
+//! A commission counts as paid in full either way: with money, or with debt it settled (the entry's shortfall). Once it is
+//! paid, the balance may be more than what is left of unpaid commissions, by what clamping kept of earlier refunds. That
+//! part is taken then, as a settlement, so that the balance is never more than what can still be paid.
+//!
+//! At any moment, money received = what is left of the paid commissions + debt.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use super::commission::CommissionStatus;
+use super::commission::{CommissionStatus, TransitionError};
 use super::ids::PartnerProgramId;
 use super::ledger::Deducted;
 use super::money::Cents;
@@ -55,6 +60,16 @@ impl CommissionState {
         self.amount.saturating_sub(self.deducted)
     }
 
+    /// By the advertiser's word, before the hold period is over: what is pending, and what a refund has left of it.
+    pub fn approve_early(&self) -> Result<CommissionStatus, TransitionError> {
+        match self.status {
+            CommissionStatus::Refunded if !self.approved && !self.paid_out && self.left() > Cents::ZERO => {
+                Ok(CommissionStatus::Refunded)
+            }
+            status => status.approve_early(),
+        }
+    }
+
     /// What can be paid of it now. An approved commission of nothing is paid like any other, so that its life ends.
     pub fn payable(&self, now: DateTime<Utc>) -> Result<Cents, NotPayable> {
         if self.paid_out {
@@ -71,11 +86,6 @@ impl CommissionState {
     }
 }
 
-/// What a membership owes. `unpaid` is what is left of all its commissions that are not paid.
-pub fn debt(balance: Cents, unpaid: Cents) -> Cents {
-    unpaid.saturating_sub(balance).max(Cents::ZERO)
-}
-
 /// Pays to somebody who owes.
 pub fn pay(payable: Cents, debt: Cents) -> Deducted {
     let shortfall = payable.min(debt);
@@ -83,6 +93,35 @@ pub fn pay(payable: Cents, debt: Cents) -> Deducted {
         requested: payable,
         applied: payable.saturating_sub(shortfall),
         shortfall,
+    }
+}
+
+/// Where a membership is in one currency, as its payouts see it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Account {
+    pub balance: Cents,
+    /// What is left of its commissions that are not paid.
+    pub unpaid: Cents,
+    pub debt: Cents,
+}
+
+/// What paying a commission does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Paid {
+    pub deducted: Deducted,
+    /// What the balance loses besides: an earlier refund asked for it, and clamping kept it.
+    pub settled: Cents,
+}
+
+impl Account {
+    pub fn pay(&mut self, payable: Cents) -> Paid {
+        let deducted = pay(payable, self.debt);
+        self.balance = self.balance.saturating_sub(deducted.applied);
+        self.unpaid = self.unpaid.saturating_sub(payable);
+        self.debt = self.debt.saturating_sub(deducted.shortfall);
+        let settled = self.balance.saturating_sub(self.unpaid).max(Cents::ZERO);
+        self.balance = self.balance.saturating_sub(settled);
+        Paid { deducted, settled }
     }
 }
 
@@ -95,14 +134,12 @@ pub struct Payable {
 
 /// Pays a batch of one currency; one answer for each, in its order. Each payment settles what those before it have left of
 /// a debt.
-pub fn pay_all(batch: &[Payable], mut debts: BTreeMap<PartnerProgramId, Cents>) -> Vec<Deducted> {
+pub fn pay_all(batch: &[Payable], mut accounts: BTreeMap<PartnerProgramId, Account>) -> Vec<Paid> {
     batch
         .iter()
         .map(|payable| {
-            let debt = debts.entry(payable.partner_program_id).or_default();
-            let paid = pay(payable.amount, *debt);
-            *debt = debt.saturating_sub(paid.shortfall);
-            paid
+            let account = accounts.entry(payable.partner_program_id).or_default();
+            account.pay(payable.amount)
         })
         .collect()
 }

@@ -258,32 +258,11 @@ pub async fn save_refunded(
     expect_rows("commissions", commissions.len(), updated.rows_affected())
 }
 
-/// The state of these commissions that are of the program, locked in ascending order of id.
-pub async fn lock_of_program(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    ids: &[i64],
-) -> StorageResult<Vec<(CommissionId, CommissionStatus)>> {
-    let rows = sqlx::query!(
-        "SELECT id, status FROM commissions WHERE id = ANY($1) AND program_id = $2 ORDER BY id FOR UPDATE",
-        ids,
-        program_id.get(),
-    )
-    .fetch_all(connection)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            let status = CommissionStatus::parse(&row.status)
-                .ok_or_else(|| StorageError::corrupt("commissions", "status", row.id))?;
-            Ok((CommissionId::new(row.id), status))
-        })
-        .collect()
-}
-
-/// Approves commissions that are locked and pending.
+/// Approves commissions that are locked. What a refund has taken from stays `refunded`.
 pub async fn approve(connection: &mut PgConnection, ids: &[i64], now: DateTime<Utc>) -> StorageResult<()> {
     let updated = sqlx::query!(
-        "UPDATE commissions SET status = 'approved', approved_at = $2 WHERE id = ANY($1)",
+        "UPDATE commissions SET status = CASE status WHEN 'pending' THEN 'approved' ELSE status END, approved_at = $2
+         WHERE id = ANY($1)",
         ids,
         now,
     )

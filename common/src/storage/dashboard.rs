@@ -120,13 +120,21 @@ async fn money(
              FROM commissions WHERE program_id = ANY($1) AND status = 'pending'
              UNION ALL
              -- Refunded in part: still pending until its hold period is over.
-             SELECT program_id, currency, 0,
-                    CASE WHEN status = 'approved' OR approved_at IS NOT NULL OR hold_until <= $3 THEN 0
-                         ELSE amount_cents - deducted_cents END,
-                    CASE WHEN status = 'approved' OR approved_at IS NOT NULL OR hold_until <= $3
-                         THEN amount_cents - deducted_cents ELSE 0 END, 0
+             SELECT program_id, currency, 0, amount_cents - deducted_cents, 0, 0
              FROM commissions
-             WHERE program_id = ANY($1) AND paid_at IS NULL AND status IN ('approved', 'refunded')
+             WHERE program_id = ANY($1) AND paid_at IS NULL AND status = 'refunded' AND approved_at IS NULL AND hold_until > $3
+             UNION ALL
+             -- What a payout of everything would move: less debts, and without partners who are suspended.
+             SELECT u.program_id, u.currency, 0, 0, greatest(u.cents - coalesce(d.debt_cents, 0), 0), 0
+             FROM (SELECT program_id, partner_program_id, currency, sum(amount_cents - deducted_cents) AS cents
+                   FROM commissions
+                   WHERE program_id = ANY($1) AND paid_at IS NULL AND status IN ('approved', 'refunded')
+                     AND (status = 'approved' OR approved_at IS NOT NULL OR hold_until <= $3)
+                     AND partner_program_id NOT IN (SELECT id FROM partner_programs
+                                                    WHERE program_id = ANY($1) AND status = 'suspended')
+                   GROUP BY 1, 2, 3) u
+             LEFT JOIN LATERAL (SELECT debt_cents FROM partner_program_debts
+                                WHERE partner_program_id = u.partner_program_id AND currency = u.currency) d ON true
              UNION ALL
              SELECT program_id, currency, 0, 0, 0, amount_cents FROM payouts WHERE program_id = ANY($1)
            ) AS figures

@@ -282,6 +282,8 @@ pub struct PartnerBalance {
     pub approved_cents: i64,
     /// Received.
     pub paid_cents: i64,
+    /// Taken from commissions after they were paid, and not held back yet.
+    pub debt_cents: i64,
 }
 
 /// By membership and currency, and how many there are. What can be paid is judged at `now`.
@@ -295,7 +297,9 @@ pub async fn balances(
         PartnerBalance,
         r#"SELECT b.partner_program_id, g.id AS program_id, g.name AS program_name, b.currency, b.balance_cents,
                   coalesce(u.unpaid - u.approved, 0)::bigint AS "pending_cents!",
-                  coalesce(u.approved, 0)::bigint AS "approved_cents!", coalesce(x.paid, 0)::bigint AS "paid_cents!"
+                  coalesce(u.approved, 0)::bigint AS "approved_cents!", coalesce(x.paid, 0)::bigint AS "paid_cents!",
+                  coalesce((SELECT d.debt_cents FROM partner_program_debts d
+                            WHERE d.partner_program_id = m.id AND d.currency = b.currency), 0) AS "debt_cents!"
            FROM partners p JOIN partner_programs m ON m.partner_id = p.id JOIN programs g ON g.id = m.program_id
            JOIN partner_program_balances b ON b.partner_program_id = m.id
            CROSS JOIN LATERAL (

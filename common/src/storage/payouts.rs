@@ -77,20 +77,30 @@ pub async fn lock_key(connection: &mut PgConnection, program_id: ProgramId, key:
     Ok(())
 }
 
-/// The payout a program made under this key.
+/// The payout a program made under a key.
+#[derive(Debug)]
+pub struct KeyedPayout {
+    pub payout_id: PayoutId,
+    /// Of the request; `None` where none was kept.
+    pub request_hash: Option<Vec<u8>>,
+}
+
 pub async fn find_by_key(
     connection: &mut PgConnection,
     program_id: ProgramId,
     key: &str,
-) -> StorageResult<Option<PayoutId>> {
-    let id = sqlx::query_scalar!(
-        "SELECT id FROM payouts WHERE program_id = $1 AND idempotency_key = $2",
+) -> StorageResult<Option<KeyedPayout>> {
+    let row = sqlx::query!(
+        "SELECT id, request_hash FROM payouts WHERE program_id = $1 AND idempotency_key = $2",
         program_id.get(),
         key,
     )
     .fetch_optional(connection)
     .await?;
-    Ok(id.map(PayoutId::new))
+    Ok(row.map(|row| KeyedPayout {
+        payout_id: PayoutId::new(row.id),
+        request_hash: row.request_hash,
+    }))
 }
 
 /// Those of the commissions that are of the program.
@@ -112,7 +122,7 @@ pub async fn lock_listed(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// The currencies in which a program has something to pay, sorted.
+/// The currencies in which a program has something to pay to partners who are not suspended, sorted.
 pub async fn payable_currencies(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -123,6 +133,7 @@ pub async fn payable_currencies(
          WHERE program_id = $1 AND paid_at IS NULL AND status IN ('approved', 'refunded')
            AND (status = 'approved'
                 OR amount_cents > deducted_cents AND (approved_at IS NOT NULL OR hold_until <= $2))
+         AND partner_program_id NOT IN (SELECT id FROM partner_programs WHERE program_id = $1 AND status = 'suspended')
          ORDER BY currency",
         program_id.get(),
         now,
@@ -132,7 +143,8 @@ pub async fn payable_currencies(
     Ok(currencies)
 }
 
-/// The oldest `limit` that can be paid in a currency, as [`CommissionState::payable`] has it. One that another payout pays
+/// The oldest `limit` that can be paid in a currency, as [`CommissionState::payable`] has it, to partners who are not
+/// suspended. One that another payout pays
 /// meanwhile is waited for and left out.
 pub async fn lock_payable(
     connection: &mut PgConnection,
@@ -149,6 +161,7 @@ pub async fn lock_payable(
            WHERE program_id = $1 AND currency = $2 AND paid_at IS NULL AND status IN ('approved', 'refunded')
              AND (status = 'approved'
                   OR amount_cents > deducted_cents AND (approved_at IS NOT NULL OR hold_until <= $3))
+             AND partner_program_id NOT IN (SELECT id FROM partner_programs WHERE program_id = $1 AND status = 'suspended')
            ORDER BY id LIMIT $4 FOR UPDATE"#,
         program_id.get(),
         currency.as_str(),
@@ -188,6 +201,31 @@ pub async fn unpaid(
         .collect())
 }
 
+/// What these memberships owe, read while their balances are locked: refunds of paid commissions move these too.
+pub async fn debts(
+    connection: &mut PgConnection,
+    memberships: &[i64],
+    currency: Currency,
+) -> StorageResult<BTreeMap<PartnerProgramId, Cents>> {
+    let rows = sqlx::query!(
+        r#"SELECT partner_program_id AS "partner_program_id!", debt_cents AS "debt_cents!" FROM partner_program_debts
+           WHERE partner_program_id = ANY($1) AND currency = $2"#,
+        memberships,
+        currency.as_str(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            (
+                PartnerProgramId::new(row.partner_program_id),
+                Cents::new(row.debt_cents),
+            )
+        })
+        .collect())
+}
+
 #[derive(Debug)]
 pub struct NewPayout<'a> {
     pub event_id: EventId,
@@ -198,14 +236,16 @@ pub struct NewPayout<'a> {
     pub commission_count: usize,
     pub reference: Option<&'a str>,
     pub idempotency_key: Option<&'a str>,
+    /// Of the request, with a key.
+    pub request_hash: Option<&'a [u8]>,
     pub created_at: DateTime<Utc>,
 }
 
 pub async fn insert(connection: &mut PgConnection, new: &NewPayout<'_>) -> StorageResult<PayoutId> {
     let id = sqlx::query_scalar!(
         "INSERT INTO payouts (event_id, program_id, currency, amount_cents, commission_count, reference, idempotency_key,
-             created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
+             created_at, request_hash)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
         new.event_id.get(),
         new.program_id.get(),
         new.currency.as_str(),
@@ -214,6 +254,7 @@ pub async fn insert(connection: &mut PgConnection, new: &NewPayout<'_>) -> Stora
         new.reference,
         new.idempotency_key,
         new.created_at,
+        new.request_hash,
     )
     .fetch_one(connection)
     .await?;

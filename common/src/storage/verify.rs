@@ -86,13 +86,17 @@ pub const INVARIANTS: &[Invariant] = &[
     },
     Invariant {
         name: "a commission's accrual is in the ledger, and what refunds took from it",
-        query: "SELECT format('commission %s: amount %s, accrued %s, deducted %s, reversals requested %s', c.id,
-                              c.amount_cents, coalesce(l.accrued, 0), c.deducted_cents, coalesce(l.requested, 0))
+        query: "SELECT format('commission %s: amount %s, accrued %s, adjusted %s (ledger: %s), deducted %s, reversals requested %s', c.id,
+                              c.amount_cents, coalesce(l.accrued, 0), c.adjusted_cents, coalesce(l.adjusted, 0),
+                              c.deducted_cents, coalesce(l.requested, 0))
                 FROM commissions c
                 LEFT JOIN (SELECT commission_id, sum(amount_cents) FILTER (WHERE kind = 'accrual') AS accrued,
+                                  sum(CASE WHEN amount_cents > 0 THEN requested_cents ELSE -requested_cents END)
+                                      FILTER (WHERE kind = 'adjustment') AS adjusted,
                                   sum(requested_cents) FILTER (WHERE kind = 'reversal') AS requested
                            FROM ledger_entries WHERE account = 'partner' GROUP BY 1) l ON l.commission_id = c.id
-                WHERE coalesce(l.accrued, 0) <> c.amount_cents OR coalesce(l.requested, 0) <> c.deducted_cents",
+                WHERE coalesce(l.accrued, 0) + c.adjusted_cents <> c.amount_cents OR coalesce(l.adjusted, 0) <> c.adjusted_cents
+                   OR coalesce(l.requested, 0) <> c.deducted_cents",
     },
     Invariant {
         name: "the effective refund of a sale is the sum of its refunds, and within the sale",
@@ -131,7 +135,7 @@ pub const INVARIANTS: &[Invariant] = &[
                 FROM partner_program_balances b
                 WHERE b.balance_cents < 0 AND NOT EXISTS (
                     SELECT 1 FROM commissions c WHERE c.partner_program_id = b.partner_program_id
-                    AND c.currency = b.currency AND c.paid_at IS NOT NULL AND c.deducted_cents > 0)",
+                    AND c.currency = b.currency AND c.paid_at IS NOT NULL AND (c.deducted_cents > 0 OR c.adjusted_cents < 0))",
     },
     Invariant {
         name: "no more is owed to a partner than is left of their unpaid commissions",
@@ -142,6 +146,24 @@ pub const INVARIANTS: &[Invariant] = &[
                            WHERE paid_at IS NULL GROUP BY 1, 2) u
                      ON u.partner_program_id = b.partner_program_id AND u.currency = b.currency
                 WHERE b.balance_cents > coalesce(u.cents, 0)",
+    },
+    Invariant {
+        name: "a payout holds back what is owed, and moves money only when nothing more is",
+        // Taken back after it was paid, less what payouts held back, in the order of the ledger. The release before this
+        // rule let clamping forgive debts.
+        query: "SELECT format('partner-program %s, ledger entry %s: %s %s moved, then owes %s', partner_program_id, id,
+                              -amount_cents, currency, debt)
+                FROM (SELECT l.id, l.partner_program_id, l.currency, l.kind, l.amount_cents, l.created_at,
+                             sum(CASE WHEN l.kind = 'payout' THEN -l.shortfall_cents
+                                      WHEN l.amount_cents > 0 THEN -l.requested_cents ELSE l.requested_cents END)
+                                 OVER (PARTITION BY l.partner_program_id, l.currency ORDER BY l.id) AS debt
+                      FROM ledger_entries l
+                      LEFT JOIN ledger_entries p ON p.commission_id = l.commission_id AND p.kind = 'payout'
+                                                AND p.account = 'partner'
+                      WHERE l.account = 'partner'
+                        AND (l.kind = 'payout' OR l.kind IN ('reversal', 'adjustment') AND p.id < l.id)) d
+                WHERE debt < 0 OR kind = 'payout' AND amount_cents < 0 AND debt > 0
+                      AND created_at > (SELECT installed_on FROM _sqlx_migrations WHERE version = 20261123000020)",
     },
     Invariant {
         name: "a payout is the sum of its partners' ledger entries, one a commission",
@@ -176,8 +198,9 @@ pub const INVARIANTS: &[Invariant] = &[
                               max(d.remaining))
                 FROM commissions c
                 LEFT JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
-                LEFT JOIN LATERAL (SELECT c.amount_cents - coalesce(sum(r.requested_cents), 0) AS remaining FROM ledger_entries r
-                                   WHERE r.commission_id = c.id AND r.kind = 'reversal' AND r.account = 'partner' AND r.id < l.id) d ON true
+                LEFT JOIN LATERAL (SELECT sum(CASE WHEN r.amount_cents > 0 THEN r.requested_cents ELSE -r.requested_cents END) AS remaining
+                                   FROM ledger_entries r WHERE r.commission_id = c.id AND r.kind IN ('accrual', 'reversal', 'adjustment')
+                                   AND r.account = 'partner' AND r.id < l.id) d ON true
                 WHERE c.paid_at IS NOT NULL
                 GROUP BY c.id HAVING count(l.id) <> 1 OR sum(l.requested_cents) <> max(d.remaining)",
     },

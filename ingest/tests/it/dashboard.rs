@@ -59,7 +59,7 @@ async fn the_summary_adds_up_what_is_within_reach_without_tests() {
         { "currency": "EUR", "revenue_last_30_days_cents": 10_000, "commissions_pending_cents": 2_000,
           "commissions_approved_cents": 0, "commissions_paid_cents": 0 },
         { "currency": "USD", "revenue_last_30_days_cents": 20_000, "commissions_pending_cents": 0,
-          "commissions_approved_cents": 1_000, "commissions_paid_cents": 2_000 },
+          "commissions_approved_cents": 500, "commissions_paid_cents": 2_000 },
     ]);
     let own = |program: i64, clicks: i64| {
         json!({ "program_id": program, "name": "Program", "status": "live", "clicks_all_time": clicks,

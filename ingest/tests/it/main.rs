@@ -30,6 +30,7 @@ mod crashes;
 mod credentials;
 mod dashboard;
 mod dead_letters;
+mod debts;
 mod delivery;
 mod deployment;
 mod derived;

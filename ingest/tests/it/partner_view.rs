@@ -198,7 +198,7 @@ async fn balances_tell_what_is_held_what_is_due_and_what_was_received() {
         [json!({
             "partner_program_id": shop.ada.membership, "program_id": shop.program_id, "program_name": "Program",
             "currency": "USD", "balance_cents": 2_500, "pending_cents": 2_000, "approved_cents": 1_000,
-            "paid_cents": 2_000,
+            "paid_cents": 2_000, "debt_cents": 500,
         })]
     );
     let paid = &scene.list(&scene.ada, "commissions").await[2];

@@ -30,6 +30,7 @@ pub async fn pay_out(stack: &Stack, program: &Program, transaction_id: &str) {
         commission_count: 1,
         reference: None,
         idempotency_key: None,
+        request_hash: None,
         created_at: stack.clock.now(),
     };
     let entries = payout(&pay(amount, Cents::ZERO)).map(|entry| NewEntry {

@@ -65,6 +65,11 @@ const DAMAGES: &[(&str, &str)] = &[
         "UPDATE partner_program_balances SET balance_cents = balance_cents + 1",
     ),
     (
+        "a payout holds back what is owed, and moves money only when nothing more is",
+        "UPDATE ledger_entries SET kind = 'payout', requested_cents = requested_cents + 1, shortfall_cents = 1
+         WHERE kind = 'reversal'",
+    ),
+    (
         "a payout is the sum of its partners' ledger entries, one a commission",
         "INSERT INTO payouts (event_id, program_id, currency, amount_cents, commission_count, created_at)
          SELECT gen_random_uuid(), program_id, currency, 100, 1, now() FROM commissions LIMIT 1",

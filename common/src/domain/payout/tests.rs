@@ -60,18 +60,43 @@ fn what_is_approved_is_payable_and_what_a_refund_has_left_of_it() {
 #[test]
 fn a_debt_is_settled_first_and_by_held_commissions_only_once_they_are_paid() {
     // 20.00 were paid and reversed; 15.00 are approved, 15.00 held.
-    let debt = debt(Cents::new(1000), Cents::new(3000));
-    assert_eq!(debt, Cents::new(2000));
-    let payable = Payable {
-        partner_program_id: PartnerProgramId::new(1),
-        amount: Cents::new(1500),
+    let account = Account {
+        balance: Cents::new(1000),
+        unpaid: Cents::new(3000),
+        debt: Cents::new(2000),
     };
-    let debts = BTreeMap::from([(PartnerProgramId::new(1), debt)]);
-    let paid: Vec<_> = pay_all(&[payable; 2], debts)
+    assert_eq!(paid(account, [1500, 1500]), [(0, 1500, 0), (1000, 500, 0)]);
+}
+
+#[test]
+fn a_settled_debt_leaves_no_more_on_the_balance_than_can_be_paid() {
+    // 20.00 were paid and reversed, another 20.00 reversed while the balance was zero: that is still owed.
+    let account = Account {
+        balance: Cents::new(2000),
+        unpaid: Cents::new(2000),
+        debt: Cents::new(2000),
+    };
+    assert_eq!(paid(account, [2000]), [(0, 2000, 2000)]);
+}
+
+/// What is applied, held back and settled, one after the other.
+fn paid<const N: usize>(account: Account, amounts: [i64; N]) -> Vec<(i64, i64, i64)> {
+    let partner_program_id = PartnerProgramId::new(1);
+    let batch = amounts.map(|amount| Payable {
+        partner_program_id,
+        amount: Cents::new(amount),
+    });
+    pay_all(&batch, BTreeMap::from([(partner_program_id, account)]))
         .into_iter()
-        .map(|paid| (paid.applied.get(), paid.shortfall.get()))
-        .collect();
-    assert_eq!(paid, [(0, 1500), (1000, 500)]);
+        .map(|paid| {
+            let deducted = paid.deducted;
+            (
+                deducted.applied.get(),
+                deducted.shortfall.get(),
+                paid.settled.get(),
+            )
+        })
+        .collect()
 }
 
 #[derive(Debug, Clone)]
@@ -91,11 +116,12 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 proptest! {
-    /// What was received is what was earned by the commissions paid, what is still owed back, and what clamping forgave.
+    /// What was received is what is left of the commissions paid, and what is still owed back; nothing is owed once money
+    /// moves.
     #[test]
-    fn money_received_is_earned_owed_or_forgiven(events in events()) {
+    fn money_received_is_earned_or_owed(events in events()) {
         let mut commissions: Vec<CommissionState> = Vec::new();
-        let (mut balance, mut received, mut forgiven) = (Cents::ZERO, Cents::ZERO, Cents::ZERO);
+        let (mut balance, mut received, mut owed) = (Cents::ZERO, Cents::ZERO, Cents::ZERO);
         let left = |commissions: &[CommissionState], paid_out| {
             commissions
                 .iter()
@@ -115,18 +141,20 @@ proptest! {
                     let deducted = deduct(balance, requested, commission.paid_out);
                     commission.deducted = commission.deducted.saturating_add(requested);
                     balance = balance.saturating_sub(deducted.applied);
-                    forgiven = forgiven.saturating_add(deducted.shortfall);
+                    if commission.paid_out {
+                        owed = owed.saturating_add(requested);
+                    }
                 }
                 Event::Pay { which } if count > 0 => {
-                    let debt = debt(balance, left(&commissions, false));
+                    let mut account = Account { balance, unpaid: left(&commissions, false), debt: owed };
                     let commission = &mut commissions[which % count];
                     if let Ok(payable) = commission.payable(DateTime::UNIX_EPOCH) {
-                        let before = balance;
-                        let paid = pay(payable, debt);
-                        prop_assert_eq!(paid.requested, paid.applied.saturating_add(paid.shortfall));
-                        balance = balance.saturating_sub(paid.applied);
-                        received = received.saturating_add(paid.applied);
-                        prop_assert!(balance >= Cents::ZERO || balance == before);
+                        let Deducted { requested, applied, shortfall } = account.pay(payable).deducted;
+                        prop_assert_eq!(requested, applied.saturating_add(shortfall));
+                        prop_assert!(account.balance >= balance.min(Cents::ZERO));
+                        prop_assert!(applied == Cents::ZERO || account.debt == Cents::ZERO);
+                        (balance, owed) = (account.balance, account.debt);
+                        received = received.saturating_add(applied);
                         commission.paid_out = true;
                     }
                 }
@@ -134,8 +162,7 @@ proptest! {
             }
             let unpaid = left(&commissions, false);
             prop_assert!(balance <= unpaid, "more is owed to the partner than was earned");
-            let accounted = left(&commissions, true).saturating_add(debt(balance, unpaid)).saturating_add(forgiven);
-            prop_assert_eq!(received, accounted);
+            prop_assert_eq!(received, left(&commissions, true).saturating_add(owed));
         }
     }
 }

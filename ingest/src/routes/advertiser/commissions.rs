@@ -8,7 +8,7 @@ use common::domain::ids::{PartnerProgramId, ProgramId};
 use common::domain::permission::Permission;
 use common::domain::signal::Signal;
 use common::storage::commission_lists::{self, Filter, ListedCommission};
-use common::storage::commissions;
+use common::storage::{commissions, payouts};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -196,7 +196,7 @@ pub struct Approved {
 
 /// Approve commissions
 ///
-/// Pending ones, before their hold period is over. All of them or none: those that cannot be approved are named in
+/// Pending ones and what refunds have left of them, before their hold period is over. All of them or none: those that cannot be approved are named in
 /// `details.commissions`, each with its reason.
 #[utoipa::path(
     post,
@@ -225,11 +225,14 @@ pub async fn approve(
     let request: ApproveRequest = body::parse(&bytes)?;
     let ids = id_list(request.commission_ids, "commission_ids")?
         .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
-    let locked = commissions::lock_of_program(&mut transaction, program_id, &ids).await?;
-    let mut reasons = not_found(&ids, locked.iter().map(|(id, _)| id.get()));
-    for (id, status) in locked {
-        if let Err(reason) = status.approve_early() {
-            reasons.insert(id.get(), reason.to_string());
+    let locked = payouts::lock_listed(&mut transaction, program_id, &ids).await?;
+    let mut reasons = not_found(
+        &ids,
+        locked.iter().map(|commission| commission.commission_id.get()),
+    );
+    for commission in locked {
+        if let Err(reason) = commission.state.approve_early() {
+            reasons.insert(commission.commission_id.get(), reason.to_string());
         }
     }
     if !reasons.is_empty() {

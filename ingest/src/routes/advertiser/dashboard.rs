@@ -55,7 +55,7 @@ pub struct MoneyView {
     /// Before refunds.
     revenue_last_30_days_cents: i64,
     commissions_pending_cents: i64,
-    /// What can be paid now.
+    /// What a payout of everything would move now: debts are off, and suspended partners left out.
     commissions_approved_cents: i64,
     /// What payouts have moved.
     commissions_paid_cents: i64,

@@ -11,6 +11,7 @@ use common::domain::text::Text;
 use common::storage::payouts::{self, PartnerShare, StoredPayout};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
@@ -21,7 +22,7 @@ use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
 use crate::field::{Field, refused};
 use crate::id_list::id_list;
-use crate::payout::{self, PayoutOrder, Wanted, nothing_to_pay};
+use crate::payout::{self, IdempotencyKey, PayoutOrder, Wanted, nothing_to_pay};
 use crate::routes::answers::{Data, Ids, Listed, Page, PageQuery, as_instant, created, data};
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
@@ -32,7 +33,7 @@ pub struct NewPayoutRequest {
     /// Paid together or not at all.
     #[schema(value_type = Option<Vec<i64>>, min_items = 1, max_items = 1000)]
     commission_ids: Option<Value>,
-    /// Everything that can be paid, the oldest 5,000 at most.
+    /// Everything that can be paid to partners who are not suspended, the oldest 5,000 at most.
     #[schema(value_type = Option<bool>)]
     #[serde(default)]
     all_approved: Field<bool>,
@@ -141,7 +142,8 @@ pub async fn list(
 /// Pay commissions
 ///
 /// Marks approved commissions as paid, and what refunds have left of others; one payout is in one currency. A partner who
-/// owes something is paid less. With an `Idempotency-Key`, the same call again answers with the payout it made.
+/// owes something is paid less. A suspended partner is paid only what `commission_ids` names. With an `Idempotency-Key`, the
+/// same call again answers with the payout it made, and another call is refused.
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/payouts",
@@ -160,6 +162,7 @@ pub async fn list(
             description = "Nothing was paid; `details.commissions` names those of a list that cannot be.",
             body = PlatformError,
         ),
+        (status = 409, description = "The `Idempotency-Key` was used for another request.", body = PlatformError),
     )
 )]
 pub async fn create(
@@ -176,9 +179,15 @@ pub async fn create(
     let bytes = body.bytes()?;
     let order = order(&app, program_id, &headers, body::parse(&bytes)?)?;
     if let Some(key) = &order.idempotency_key {
-        payouts::lock_key(&mut transaction, program_id, key.as_str()).await?;
-        if let Some(made) = payouts::find_by_key(&mut transaction, program_id, key.as_str()).await? {
-            return Ok(created(detail(&mut transaction, program_id, made).await?));
+        let name = key.key.as_str();
+        payouts::lock_key(&mut transaction, program_id, name).await?;
+        if let Some(made) = payouts::find_by_key(&mut transaction, program_id, name).await? {
+            if made.request_hash.is_some_and(|hash| hash != key.request_hash) {
+                return Err(another_request());
+            }
+            return Ok(created(
+                detail(&mut transaction, program_id, made.payout_id).await?,
+            ));
         }
     }
     let payout_id = payout::pay(&mut transaction, &order).await?;
@@ -216,22 +225,45 @@ fn order(
         Field::Given(code) => Some(Currency::parse(&code).ok_or_else(not_a_currency)?),
         Field::WrongType => return Err(not_a_currency()),
     };
+    let reference = request.reference.text("reference")?;
     let key = headers
         .get("idempotency-key")
         .map(|key| {
             let key = key.to_str().ok().and_then(|key| Text::parse(key).ok());
             key.ok_or_else(|| refused("Idempotency-Key", "must be 1 to 200 plain characters"))
         })
-        .transpose()?;
+        .transpose()?
+        .map(|key| IdempotencyKey {
+            key,
+            request_hash: request_hash(&wanted, currency, reference.as_ref()),
+        });
     Ok(PayoutOrder {
         program_id,
         wanted,
         currency,
-        reference: request.reference.text("reference")?,
+        reference,
         idempotency_key: key,
         event_id: EventId::new(app.clock.mint()),
         now: app.clock.now(),
     })
+}
+
+/// The same for requests that ask for the same, however they are written.
+fn request_hash(wanted: &Wanted, currency: Option<Currency>, reference: Option<&Text<200>>) -> [u8; 32] {
+    let ids = match wanted {
+        Wanted::Commissions(ids) => Some(ids),
+        Wanted::AllApproved => None,
+    };
+    let asked = json!([
+        ids,
+        currency.map(|code| code.to_string()),
+        reference.map(Text::as_str)
+    ]);
+    Sha256::digest(asked.to_string()).into()
+}
+
+const fn another_request() -> ApiError {
+    ApiError::Conflict("This Idempotency-Key was used for another request")
 }
 
 fn not_a_currency() -> ApiError {
@@ -313,6 +345,7 @@ pub fn list_examples() -> Examples {
     Examples::of_refusals([
         ApiError::bad_request("page must be a positive integer"),
         nothing_to_pay(),
+        another_request(),
     ])
     .request(
         "Two commissions",

@@ -28,6 +28,8 @@ pub struct PartnerBalanceView {
     approved_cents: i64,
     /// Received.
     paid_cents: i64,
+    /// What payouts will hold back: it was taken from commissions after they had been paid.
+    debt_cents: i64,
 }
 
 impl From<PartnerBalance> for PartnerBalanceView {
@@ -41,6 +43,7 @@ impl From<PartnerBalance> for PartnerBalanceView {
             pending_cents: row.pending_cents,
             approved_cents: row.approved_cents,
             paid_cents: row.paid_cents,
+            debt_cents: row.debt_cents,
         }
     }
 }
@@ -80,6 +83,7 @@ pub fn examples() -> Examples {
         pending_cents: 1_500,
         approved_cents: 980,
         paid_cents: 4_000,
+        debt_cents: 0,
     };
     Examples::of_refusals([ApiError::bad_request("page must be a positive integer")])
         .answer("One of one", Page::default().listed(vec![balance], 1).0)

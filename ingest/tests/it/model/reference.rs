@@ -102,6 +102,8 @@ struct Balance {
     program: usize,
     currency: &'static str,
     cents: i64,
+    /// Taken back after it was paid, and not held back since.
+    debt: i64,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -51,7 +51,7 @@ impl Reference {
         let (commissions, nothing_due) =
             self.commissions(program, customer.number, sale, subscription.as_ref(), &links, at);
         for commission in &commissions {
-            *self.balance(program, commission) += commission.amount;
+            self.balance(program, commission).cents += commission.amount;
         }
         if let (Some(name), None) = (sale.subscription, subscription) {
             self.subscriptions.push(Subscription {
@@ -214,11 +214,12 @@ impl Reference {
             total += deducted;
             let balance = self.balance(program, &commission);
             // Only what the partner was paid already can be owed back.
-            *balance -= if commission.paid {
-                deducted
+            if commission.paid {
+                balance.cents -= deducted;
+                balance.debt += deducted;
             } else {
-                deducted.min((*balance).max(0))
-            };
+                balance.cents -= deducted.min(balance.cents.max(0));
+            }
         }
         answered(json!({
             "success": true,
@@ -241,8 +242,8 @@ impl Reference {
             .collect()
     }
 
-    /// Pays a sale's commissions, less what the partners owe: what their balances lack of everything they have earned and
-    /// were not paid.
+    /// Pays a sale's commissions, less what the partners owe: what was taken back of what they had been paid. A balance is
+    /// never more than what is then left to be paid.
     pub fn pay(&mut self, transaction: usize) {
         let place = self
             .sales
@@ -251,7 +252,7 @@ impl Reference {
             .unwrap();
         let program = self.sales[place].program;
         for commission in self.sales[place].commissions.clone() {
-            let mut unpaid = 0;
+            let mut unpaid = -commission.amount;
             for sold in self.sales.iter().filter(|sold| sold.program == program) {
                 for other in sold.commissions.iter().filter(|other| !other.paid) {
                     if (other.partner, other.currency) == (commission.partner, commission.currency) {
@@ -260,8 +261,9 @@ impl Reference {
                 }
             }
             let balance = self.balance(program, &commission);
-            let debt = (unpaid - *balance).max(0);
-            *balance -= commission.amount - commission.amount.min(debt);
+            let held_back = commission.amount.min(balance.debt);
+            balance.debt -= held_back;
+            balance.cents = (balance.cents - (commission.amount - held_back)).min(unpaid);
         }
         for commission in &mut self.sales[place].commissions {
             commission.paid = true;
@@ -269,7 +271,7 @@ impl Reference {
         }
     }
 
-    fn balance(&mut self, program: usize, commission: &Commission) -> &mut i64 {
+    fn balance(&mut self, program: usize, commission: &Commission) -> &mut Balance {
         let of = |known: &Balance| {
             (known.partner, known.program, known.currency)
                 == (commission.partner, program, commission.currency)
@@ -280,10 +282,11 @@ impl Reference {
                 program,
                 currency: commission.currency,
                 cents: 0,
+                debt: 0,
             });
             self.balances.len() - 1
         });
-        &mut self.balances[place].cents
+        &mut self.balances[place]
     }
 }
 
