@@ -35,6 +35,7 @@ mod derived;
 mod edge;
 mod funnel;
 mod health;
+mod held_rows;
 mod hostile;
 mod invitations;
 mod leads;

@@ -22,7 +22,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{StepContext, reply, storage_failed};
-use crate::customer_lookup::{Found, KeyBindings, Reference, Resolved, resolve, waited_enough};
+use crate::customer_lookup::{Found, KeyBindings, Reference, Resolved, resolve, without_clicks};
 
 #[derive(Debug)]
 pub struct LeadStep(pub StepContext);
@@ -33,8 +33,8 @@ impl Step for LeadStep {
 
     async fn run(&self, batch: &[Delivered<LeadRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&LeadRecord> = batch.iter().map(|delivered| &delivered.record).collect();
+        let waited = without_clicks(&self.0.clicks, batch, |record| record.event_id).await;
         let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        let waited = waited_enough(batch, |record| record.event_id);
         let outcomes = self
             .track(&mut transaction, &records, &waited)
             .await
@@ -99,7 +99,6 @@ fn references<'a>(records: &[&'a LeadRecord], waited: &HashSet<EventId>) -> Vec<
             program_id: record.lead.mode.program_id(),
             customer_key: record.lead.customer_key.as_ref(),
             click_id: record.lead.click_id.as_ref(),
-            at: record.led_at,
             may_wait: !waited.contains(&record.event_id),
         })
         .collect()

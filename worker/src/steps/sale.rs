@@ -40,7 +40,7 @@ use self::rows::Rows;
 use super::payment::reverse;
 use super::refund::{self, remember_refusals, settle};
 use super::{StepContext, reply, storage_failed};
-use crate::customer_lookup::{Reference, Resolved, resolve, waited_enough};
+use crate::customer_lookup::{Reference, Resolved, resolve, without_clicks};
 
 #[derive(Debug)]
 pub struct SaleStep(pub StepContext);
@@ -97,8 +97,8 @@ impl Step for SaleStep {
 
     async fn run(&self, batch: &[Delivered<SaleRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&SaleRecord> = batch.iter().map(|delivered| &delivered.record).collect();
+        let waited = without_clicks(&self.0.clicks, batch, |record| record.event_id).await;
         let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        let waited = waited_enough(batch, |record| record.event_id);
         let done = self
             .record(&mut transaction, &records, &waited)
             .await
@@ -321,7 +321,6 @@ fn reference<'a>(record: &'a SaleRecord, waited: &HashSet<EventId>) -> Reference
         program_id: Some(record.program_id),
         customer_key: record.sale.customer_key.as_ref(),
         click_id: record.sale.click_id.as_ref(),
-        at: record.sold_at,
         may_wait: !waited.contains(&record.event_id),
     }
 }
