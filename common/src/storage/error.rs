@@ -1,6 +1,7 @@
 //! Why a storage call failed, and whether trying again can help: decided here, where the cause is known.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 pub type StorageResult<T> = Result<T, StorageError>;
 
@@ -9,11 +10,12 @@ pub enum StorageError {
     #[error(transparent)]
     Database(#[from] sqlx::Error),
     /// A stored value no code of ours can have written.
-    #[error("{table}.{column} of row {id} holds a value that cannot be read")]
+    #[error("{table}.{column} of row {row} holds a value that cannot be read")]
     CorruptRow {
         table: &'static str,
         column: &'static str,
-        id: i64,
+        /// By which key of its table it is found.
+        row: String,
     },
     /// A write touched another number of rows than the batch names.
     #[error("{table}: {expected} rows to write, {actual} written")]
@@ -25,8 +27,9 @@ pub enum StorageError {
 }
 
 impl StorageError {
-    pub fn corrupt(table: &'static str, column: &'static str, id: i64) -> Self {
-        Self::CorruptRow { table, column, id }
+    pub fn corrupt(table: &'static str, column: &'static str, row: impl Display) -> Self {
+        let row = row.to_string();
+        Self::CorruptRow { table, column, row }
     }
 
     /// True when the same call may succeed later without anything about its input changing.

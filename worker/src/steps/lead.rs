@@ -17,7 +17,7 @@ use common::storage::customers::{Customer, Milestone};
 use common::storage::leads::{self, NewLead};
 use common::storage::programs::{self, Program};
 use common::storage::rollups::Deltas;
-use common::storage::{StorageResult, refused_events};
+use common::storage::{StorageError, StorageResult, refused_events};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -122,9 +122,9 @@ async fn earlier_outcomes(
         );
     }
     for (event_id, outcome) in refused_events::find(connection, &events).await? {
-        if let Ok(outcome) = serde_json::from_str(&outcome) {
-            outcomes.insert(event_id, outcome);
-        }
+        let outcome = serde_json::from_str(&outcome)
+            .map_err(|_| StorageError::corrupt("refused_events", "outcome", event_id.get()))?;
+        outcomes.insert(event_id, outcome);
     }
     Ok(outcomes)
 }

@@ -312,7 +312,7 @@ fn first_payment((program_id, subscription_id): &SubscriptionKey) -> (ProgramId,
 
 fn decode_parked(parked: &ParkedRefund) -> StorageResult<RefundRecord> {
     serde_json::from_str(&parked.payload).map_err(|_| {
-        common::storage::StorageError::corrupt("parked_refunds", "payload", parked.program_id.get())
+        common::storage::StorageError::corrupt("parked_refunds", "payload", parked.event_id.get())
     })
 }
 
