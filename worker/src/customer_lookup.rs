@@ -11,7 +11,8 @@ mod keys;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
+use common::bus::backlog::Backlog;
 use common::bus::consume::Delivered;
 use common::domain::click_id::{ClickId, ClickIdCodec};
 use common::domain::ids::{CustomerId, EventId, ProgramId};
@@ -19,21 +20,41 @@ use common::domain::text::CustomerKey;
 use common::storage::customers::{self, Customer, KeyInProgram};
 use common::storage::{StorageResult, customer_ids};
 use sqlx::PgConnection;
+use tokio::time::timeout;
 
 use self::keys::yields;
 pub use self::keys::{KeyBindings, Whom};
 
-/// How long after its click a click_id may still be on its way into the table.
-const CLICK_MAY_LAG: TimeDelta = TimeDelta::seconds(60);
+/// The times in two streams may be of two servers, whose clocks differ by less.
+const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(3);
 
-/// How long a lead or a sale waits for the click it names, counted from its arrival here. Below the caller's deadline.
-const WAIT_FOR_CLICK: Duration = Duration::from_secs(3);
+/// Longer is an outage, in which nothing is decided.
+const ASK_WITHIN: Duration = Duration::from_secs(1);
 
-/// Events of a batch that wait no longer for the click they name.
-pub fn waited_enough<R>(batch: &[Delivered<R>], event_id: impl Fn(&R) -> EventId) -> HashSet<EventId> {
-    batch
-        .iter()
-        .filter(|delivered| delivered.arrived.elapsed() >= WAIT_FOR_CLICK)
+/// Events of a batch that need not wait for the click they name: whoever names a click has had its answer, so it was in the
+/// stream before, and every click of that time is stored by now. Asked before they are looked for, and only about events that
+/// were looked for in vain.
+///
+/// No length of time would do: after an outage the clicks may come later than what names them.
+pub async fn without_clicks<R>(
+    clicks: &Backlog,
+    batch: &[Delivered<R>],
+    event_id: impl Fn(&R) -> EventId,
+) -> HashSet<EventId> {
+    let postponed: Vec<&Delivered<R>> = batch.iter().filter(|delivered| delivered.postponed).collect();
+    if postponed.is_empty() {
+        return HashSet::new();
+    }
+    let oldest = match timeout(ASK_WITHIN, clicks.oldest()).await {
+        Ok(Ok(oldest)) => oldest,
+        unknown => {
+            tracing::warn!(?unknown, "cannot tell which clicks are stored");
+            return HashSet::new();
+        }
+    };
+    postponed
+        .into_iter()
+        .filter(|delivered| oldest.is_none_or(|oldest| oldest > delivered.stored_at + CLOCKS_DIFFER))
         .map(|delivered| event_id(&delivered.record))
         .collect()
 }
@@ -45,7 +66,6 @@ pub struct Reference<'a> {
     pub program_id: Option<ProgramId>,
     pub customer_key: Option<&'a CustomerKey>,
     pub click_id: Option<&'a ClickId>,
-    pub at: DateTime<Utc>,
     /// For a click that is not stored yet.
     pub may_wait: bool,
 }
@@ -54,7 +74,7 @@ pub struct Reference<'a> {
 pub enum Found {
     Customer(Match),
     Missing,
-    /// Names a click_id that is ours and recent but not stored yet: clicks are written asynchronously.
+    /// Names a click_id that is ours and not stored, which it may be yet: clicks are written asynchronously.
     NotYet,
 }
 
@@ -223,13 +243,8 @@ async fn authentic_clicks<'a>(
 }
 
 fn may_still_come(reference: &Reference<'_>, authentic: &HashSet<&ClickId>) -> bool {
-    reference.click_id.is_some_and(|click_id| {
-        let age = reference
-            .at
-            .timestamp_millis()
-            .saturating_sub(click_id.issued_at_ms());
-        reference.may_wait && authentic.contains(click_id) && age < CLICK_MAY_LAG.num_milliseconds()
-    })
+    let is_authentic = |click_id| authentic.contains(click_id);
+    reference.may_wait && reference.click_id.is_some_and(is_authentic)
 }
 
 /// For authenticated references that are still missing: the one customer their key was proposed for.

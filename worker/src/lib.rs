@@ -19,6 +19,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use chrono::{Months, TimeDelta};
 use common::bus;
+use common::bus::backlog::Backlog;
 use common::bus::connect::Bus;
 use common::bus::consume::{ConsumeBounds, Step, consume};
 use common::bus::publish::Publisher;
@@ -50,13 +51,14 @@ use crate::visitor::Visitors;
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
     let listener = http::listen(config.service.http.listen).context("binding the listen address")?;
     let visitors = Arc::new(Visitors::load(config.geoip_db_path.as_deref()).await?);
-    let pool = postgres::connect_for_batches(&config.service.postgres, "worker").await?;
+    let pool = postgres::connect_for_shared_batches(&config.service.postgres, "worker").await?;
     let nats = bus::connect::connect(&config.service.nats, "worker").await?;
     let topology = Topology::from(&config.service.nats);
     topology.ensure(&nats.jetstream).await?;
     let context = StepContext {
         pool: pool.clone(),
         codec: Arc::new(config.keys.click_id_codec()),
+        clicks: Backlog::of(nats.jetstream.clone(), &topology, Subject::Clicks),
         clock: clock.clone(),
         signal_rules: Arc::new(SignalRules {
             hasher: EmailHasher::new(config.keys.email_hash_key.expose()),

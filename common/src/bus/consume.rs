@@ -7,17 +7,17 @@
 //!    are due. This is what makes a worker fast: a transaction costs the same for one record as for hundreds. Where nobody
 //!    waits for outcomes, small batches also keep a pace ([`Step::PACE`]);
 //! 3. *open*: envelopes are cut into records ([`intake`]); what cannot be read is buried with its text;
-//! 4. *run*: the step settles the batch in one transaction ([`settle`]: retry, bisection, burial);
-//! 5. *reply*: outcomes go to those who wait, packed;
+//! 4. *run*: the step settles the batch in one transaction ([`settle`]: retry, division, burial);
+//! 5. *reply*: outcomes go to those who wait, packed, as soon as they are committed;
 //! 6. *ack*: a message is acknowledged once all its records are done ([`ledger`]).
 //!
 //! Phases 4 and 5 are a task of their own, beside which the loop goes on with 1 to 3: when the transaction ends, the next
 //! batch is there. It runs alone while few records wait, so that they gather; where many do, another one runs beside it
-//! ([`schedule`]).
+//! ([`schedule`]). A record that is blocked while others are not is tried by itself, beside them, until it passes.
 //!
-//! Bounds: the fetch buffer's bytes and messages, `max_records` a batch, two batches at once, `max_later` postponed records,
-//! and the consumer's `max_ack_pending` over all workers. Held messages are reported in progress, so that a slow batch is
-//! not delivered to another worker meanwhile.
+//! Bounds: the fetch buffer's bytes and messages, `max_records` a batch, two batches at once and one blocked record beside them,
+//! `max_later` records that are postponed or blocked, and the consumer's `max_ack_pending` over all workers. Whatever is in hand
+//! is reported in progress ([`receipt`]), so that nothing that takes long is delivered to another worker meanwhile.
 //!
 //! Ordering: records enter batches in stream order, but two batches may end in either, and a record may be seen again, and
 //! out of order: after a crash, a lost ack, an outage. Acks are hints. Every effect must be idempotent by a key in the store.
@@ -33,6 +33,7 @@ mod measures;
 mod pace_tests;
 mod pull;
 mod queue;
+mod receipt;
 mod schedule;
 mod settle;
 mod step;
@@ -41,11 +42,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Client;
-use async_nats::jetstream::message::Acker;
 use async_nats::jetstream::{AckKind, Context};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use self::fetch::{Arrived, Fetcher};
@@ -53,10 +53,11 @@ use self::intake::{Opened, Read};
 use self::ledger::{Holding, Ledger};
 use self::measures::Measures;
 use self::queue::{Batch, Item, Origin, Queue};
+use self::receipt::{Receipt, Receipts};
 use self::schedule::{Schedule, Waiting};
-use self::settle::{Attempts, Fate, Settlement};
+use self::settle::{Attempts, Fate};
 pub use self::step::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
-use super::reply::send_replies;
+use super::reply::{Reply, send_replies};
 use super::topology::Topology;
 use crate::messages::subject::Subject;
 use crate::runtime::crash_point::crash_point;
@@ -71,7 +72,7 @@ const TOO_NEW_DELAY: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub struct ConsumeBounds {
     pub max_records: usize,
-    /// Postponed records in hand; at this many, only they are worked on until some are settled.
+    /// Postponed and blocked records in hand; at this many, only they are worked on until some are settled.
     pub max_later: usize,
     /// How long a postponed record rests.
     pub later_delay: Duration,
@@ -113,14 +114,20 @@ pub async fn consume<S: Step>(
     lifecycle: &Lifecycle,
     bounds: ConsumeBounds,
 ) -> Result<(), ConsumeError> {
-    let (fetcher, incoming) = Fetcher::new(jetstream, topology.clone(), S::SUBJECT);
+    let receipts = Arc::new(Receipts::default());
+    let (fetcher, incoming) = Fetcher::new(jetstream, topology.clone(), S::SUBJECT, Arc::clone(&receipts));
     // Ends with this function too, however it ends.
     let fetching = lifecycle.soft().child_token();
     let _stop_fetching = fetching.clone().drop_guard();
     lifecycle.tasks().spawn(fetcher.run(fetching));
 
-    let mut keep_alive = interval(topology.ack_wait / 3);
-    keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // Not before everything is given back.
+    let keeping_alive = CancellationToken::new();
+    let _stop_keeping_alive = keeping_alive.clone().drop_guard();
+    lifecycle
+        .tasks()
+        .spawn(receipts.keep_alive(topology.ack_wait, keeping_alive));
+
     let work = Work {
         step,
         client,
@@ -137,7 +144,7 @@ pub async fn consume<S: Step>(
         ledger: Ledger::new(),
         queue: Queue::new(),
         running: JoinSet::new(),
-        keep_alive,
+        runs_apart: false,
     };
     lifecycle
         .hard()
@@ -160,22 +167,31 @@ struct Work<S> {
 struct Settled<R> {
     batch: Batch<R>,
     fates: Vec<Fate>,
+    /// It was a blocked record by itself.
+    apart: bool,
 }
 
 impl<S: Step> Work<S> {
-    async fn settle(self: Arc<Self>, batch: Batch<S::Record>) -> Settled<S::Record> {
+    async fn settle(self: Arc<Self>, batch: Batch<S::Record>, apart: bool) -> Settled<S::Record> {
         let begun = Instant::now();
         let records = batch.origins.iter().map(|origin| &*origin.raw);
         let mut traces = trace::Batch::begin(S::SUBJECT, records);
-        let Settlement { fates, replies } = self.attempts().settle(&batch).await;
+        let (answers, committed) = mpsc::channel(1);
+        let attempts = self.attempts();
+        let (fates, ()) = tokio::join!(attempts.settle(&batch, answers), self.answer(committed));
         traces.settled();
         traces.given_back(fates.iter().filter(|fate| **fate == Fate::Redeliver).count());
         self.measures.settled(begun, &fates);
-        if let Err(error) = send_replies(&self.client, replies).await {
-            tracing::warn!(subject = self.subject, %error, "outcomes were not sent");
-        }
         crash_point("worker.before_ack");
-        Settled { batch, fates }
+        Settled { batch, fates, apart }
+    }
+
+    async fn answer(&self, mut committed: mpsc::Receiver<Vec<Reply>>) {
+        while let Some(replies) = committed.recv().await {
+            if let Err(error) = send_replies(&self.client, replies).await {
+                tracing::warn!(subject = self.subject, %error, "outcomes were not sent");
+            }
+        }
     }
 
     fn attempts(&self) -> Attempts<'_, S> {
@@ -192,11 +208,12 @@ struct Consumer<S: Step> {
     work: Arc<Work<S>>,
     bounds: ConsumeBounds,
     incoming: mpsc::Receiver<Arrived>,
-    ledger: Ledger<Acker>,
+    ledger: Ledger<Receipt>,
     queue: Queue<S::Record>,
     running: JoinSet<Settled<S::Record>>,
+    /// One of those that run is a blocked record by itself.
+    runs_apart: bool,
     schedule: Schedule,
-    keep_alive: Interval,
 }
 
 impl<S: Step> Consumer<S> {
@@ -206,7 +223,7 @@ impl<S: Step> Consumer<S> {
             self.take_in().await;
             self.begin_batches();
             let takes_fresh = self.takes_fresh();
-            let wakes_at = self.schedule.wakes_at(self.waiting());
+            let wakes_at = self.wakes_at();
             tokio::select! {
                 () = shutdown.cancelled() => {}
                 Some(settled) = self.running.join_next() => self.apply(settled).await?,
@@ -216,7 +233,6 @@ impl<S: Step> Consumer<S> {
                     None => return Err(ended::<S>("fetches")),
                 },
                 () = sleep_until(wakes_at.unwrap_or_else(Instant::now)), if wakes_at.is_some() => {}
-                _ = self.keep_alive.tick() => report_progress(&self.ledger).await,
             }
         }
         self.finish().await
@@ -233,7 +249,14 @@ impl<S: Step> Consumer<S> {
     }
 
     fn takes_fresh(&self) -> bool {
-        self.queue.later() < self.bounds.max_later && self.queue.fresh() < self.bounds.max_records
+        self.queue.later() + self.queue.apart() < self.bounds.max_later
+            && self.queue.fresh() < self.bounds.max_records
+    }
+
+    fn wakes_at(&self) -> Option<Instant> {
+        let apart = self.queue.apart_due().filter(|_| !self.runs_apart);
+        let others = self.schedule.wakes_at(self.waiting());
+        apart.into_iter().chain(others).min()
     }
 
     fn begin_batches(&mut self) {
@@ -241,7 +264,13 @@ impl<S: Step> Consumer<S> {
         while self.schedule.may_begin(now, self.waiting()) {
             let batch = self.queue.take(now, self.bounds.max_records);
             self.schedule.began(now, batch.records.len());
-            self.running.spawn(Arc::clone(&self.work).settle(batch));
+            self.running.spawn(Arc::clone(&self.work).settle(batch, false));
+        }
+        if !self.runs_apart
+            && let Some(batch) = self.queue.take_apart(now)
+        {
+            self.runs_apart = true;
+            self.running.spawn(Arc::clone(&self.work).settle(batch, true));
         }
     }
 
@@ -249,7 +278,7 @@ impl<S: Step> Consumer<S> {
         Waiting {
             fresh: self.queue.fresh(),
             next_due: self.queue.next_due(),
-            running: self.running.len(),
+            running: self.running.len() - usize::from(self.runs_apart),
         }
     }
 
@@ -259,18 +288,18 @@ impl<S: Step> Consumer<S> {
             message,
             deliveries,
             payload,
-            acker,
+            receipt,
             ..
         }: Arrived,
     ) {
-        let Some(acker) = self.ledger.renew(message, acker) else {
+        let Some(receipt) = self.ledger.renew(message, receipt) else {
             return;
         };
         self.work.measures.arrived(deliveries);
         match intake::open::<S::Record>(&payload) {
-            Opened::Records { records, .. } if records.is_empty() => acknowledge(&acker, AckKind::Ack).await,
+            Opened::Records { records, .. } if records.is_empty() => receipt.acknowledge(AckKind::Ack).await,
             Opened::Records { reply_to, records } => {
-                let holding = self.ledger.admit(message, acker, records.len());
+                let holding = self.ledger.admit(message, receipt, records.len());
                 self.admit_records(holding, deliveries, reply_to.as_ref(), records)
                     .await;
             }
@@ -280,7 +309,7 @@ impl<S: Step> Consumer<S> {
                     version,
                     "leaving a message to a newer release"
                 );
-                acknowledge(&acker, AckKind::Nak(Some(TOO_NEW_DELAY))).await;
+                receipt.acknowledge(AckKind::Nak(Some(TOO_NEW_DELAY))).await;
             }
             Opened::Garbage { reason } => {
                 let letter = DeadLetter {
@@ -291,7 +320,8 @@ impl<S: Step> Consumer<S> {
                     deliveries,
                 };
                 let buried = self.work.attempts().bury(letter).await;
-                acknowledge(&acker, if buried { AckKind::Ack } else { redeliver() }).await;
+                let kind = if buried { AckKind::Ack } else { redeliver() };
+                receipt.acknowledge(kind).await;
             }
         }
     }
@@ -303,7 +333,6 @@ impl<S: Step> Consumer<S> {
         reply_to: Option<&Arc<str>>,
         records: Vec<Read<S::Record>>,
     ) {
-        let arrived = Instant::now();
         for Read { raw, record } in records {
             match record {
                 Ok(record) => {
@@ -311,7 +340,8 @@ impl<S: Step> Consumer<S> {
                         record,
                         reply_to: reply_to.cloned(),
                         deliveries,
-                        arrived,
+                        stored_at: holding.stored_at(),
+                        postponed: false,
                     };
                     self.queue.push(Item {
                         origin: Origin { holding, raw },
@@ -331,7 +361,8 @@ impl<S: Step> Consumer<S> {
     }
 
     async fn apply(&mut self, settled: Result<Settled<S::Record>, JoinError>) -> Result<(), ConsumeError> {
-        let Settled { batch, fates } = settled.map_err(|_| ended::<S>("settles"))?;
+        let Settled { batch, fates, apart } = settled.map_err(|_| ended::<S>("settles"))?;
+        self.runs_apart &= !apart;
         // First those to give back: no other record of such a message may count or wait any longer.
         for (origin, fate) in batch.origins.iter().zip(&fates) {
             if *fate == Fate::Redeliver {
@@ -339,38 +370,39 @@ impl<S: Step> Consumer<S> {
             }
         }
         let due = Instant::now() + self.bounds.later_delay;
-        for ((delivered, origin), fate) in batch.records.into_iter().zip(batch.origins).zip(fates) {
+        for ((mut delivered, origin), fate) in batch.records.into_iter().zip(batch.origins).zip(fates) {
             match fate {
                 Fate::Done => self.done(origin.holding).await,
                 Fate::Later if self.ledger.holds(origin.holding) => {
+                    delivered.postponed = true;
                     self.queue.push_later(due, Item { origin, delivered });
                 }
-                Fate::Later | Fate::Redeliver => {}
+                Fate::Apart if self.ledger.holds(origin.holding) => {
+                    self.queue.push_apart(rest(), Item { origin, delivered });
+                }
+                Fate::Later | Fate::Apart | Fate::Redeliver => {}
             }
         }
         Ok(())
     }
 
     async fn done(&mut self, holding: Holding) {
-        if let Some(acker) = self.ledger.done(holding) {
-            acknowledge(&acker, AckKind::Ack).await;
+        if let Some(receipt) = self.ledger.done(holding) {
+            receipt.acknowledge(AckKind::Ack).await;
         }
     }
 
     async fn give_back(&mut self, holding: Holding) {
-        if let Some(acker) = self.ledger.release(holding) {
+        if let Some(receipt) = self.ledger.release(holding) {
             self.queue.forget(holding);
-            acknowledge(&acker, redeliver()).await;
+            receipt.acknowledge(redeliver()).await;
         }
     }
 
     /// At shutdown: batches end, and nothing new begins.
     async fn finish(mut self) -> Result<(), ConsumeError> {
-        while !self.running.is_empty() {
-            tokio::select! {
-                Some(settled) = self.running.join_next() => self.apply(settled).await?,
-                _ = self.keep_alive.tick() => report_progress(&self.ledger).await,
-            }
+        while let Some(settled) = self.running.join_next().await {
+            self.apply(settled).await?;
         }
         self.hand_back().await;
         Ok(())
@@ -379,13 +411,13 @@ impl<S: Step> Consumer<S> {
     /// Others need not wait until the acknowledgements run out of time.
     async fn hand_back(mut self) {
         // Not before the fetcher has ended: what is given back while it pulls comes straight back to us.
-        let mut ackers: Vec<Acker> = Vec::new();
+        let mut receipts: Vec<Receipt> = Vec::new();
         while let Some(arrived) = self.incoming.recv().await {
-            ackers.push(arrived.acker);
+            receipts.push(arrived.receipt);
         }
-        ackers.extend(self.ledger.release_all());
-        for acker in ackers {
-            acknowledge(&acker, AckKind::Nak(None)).await;
+        receipts.extend(self.ledger.release_all());
+        for receipt in receipts {
+            receipt.acknowledge(AckKind::Nak(None)).await;
         }
         if let Err(error) = self.work.client.flush().await {
             tracing::debug!(%error, "cannot flush");
@@ -405,15 +437,7 @@ fn redeliver() -> AckKind {
     AckKind::Nak(Some(Duration::from_millis(rand::random_range(1_000..2_000))))
 }
 
-async fn report_progress(ledger: &Ledger<Acker>) {
-    for acker in ledger.handles() {
-        acknowledge(acker, AckKind::Progress).await;
-    }
-}
-
-/// Acks are hints, so a lost one is only worth a note: the message comes again and changes nothing.
-async fn acknowledge(acker: &Acker, kind: AckKind) {
-    if let Err(error) = acker.ack_with(kind).await {
-        tracing::warn!(error, "cannot acknowledge");
-    }
+/// Until when a blocked record is left alone: mostly it waits for its lock, so that it passes as soon as that is free.
+fn rest() -> Instant {
+    Instant::now() + Duration::from_millis(rand::random_range(200..400))
 }

@@ -1,12 +1,14 @@
 //! The road between the processes: JetStream for what must not be lost, plain NATS for answers.
 //!
 //! - [`connect`]: one connection, one minimum server version.
+//! - [`backlog`]: how far a stream is settled.
 //! - [`topology`]: the streams and durable consumers, written out and verified at start.
 //! - [`publish`]: records in, packed messages out, acknowledged before the caller hears `Ok`.
 //! - [`consume`]: the one loop that turns messages into transactions, answers and acks.
 //! - [`room`]: what is settled leaves a stream that fills.
 //! - [`reply`]: how an outcome finds the request that waits for it.
 
+pub mod backlog;
 pub mod connect;
 pub mod consume;
 pub mod publish;

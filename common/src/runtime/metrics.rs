@@ -223,13 +223,13 @@ metrics! {
     LIMITED: Counters<1> = counting("referral_limited_total", ["budget"], INGEST,
         "Requests answered 429");
     RECORDS_SETTLED: Counters<2> = counting("referral_records_total", ["subject", "fate"], WORKER,
-        "Records a batch ended for: done, later (offered again) or redeliver (given back)");
+        "Records a batch ended for: done, later (offered again), apart (blocked, tried again alone) or redeliver (given back)");
     STEP_RECORDS: Histograms<1> = of_records("referral_step_records", ["subject"], WORKER,
         "Records in one batch, which is one transaction");
     STEP_SECONDS: Histograms<1> = of_seconds("referral_step_seconds", ["subject"], WORKER,
         "How long one batch took, repetitions included");
     STEP_FAILURES: Counters<2> = counting("referral_step_failures_total", ["subject", "kind"], WORKER,
-        "Batches that failed, each try counted; the kind is transient or permanent");
+        "Batches that failed, each try counted; the kind is transient, blocked or permanent");
     DEAD_LETTERS_BURIED: Counters<1> = counting("referral_dead_letters_total", ["subject"], WORKER,
         "Records and messages buried as dead letters");
     REDELIVERED: Counters<1> = counting("referral_redelivered_messages_total", ["subject"], WORKER,

@@ -33,8 +33,21 @@ pub async fn connect_for_batches(
     config: &PostgresConfig,
     application_name: &str,
 ) -> Result<PgPool, sqlx::Error> {
-    let session = writing(config, application_name)?.options([("plan_cache_mode", "force_generic_plan")]);
+    proven(lazy_pool(config, in_batches(config, application_name)?)).await
+}
+
+/// The same where batches hold records of many tenants: a row that somebody keeps locked must not hold up all of them. Far
+/// longer than a batch holds its locks, and short enough for the others to be settled before their callers give up.
+pub async fn connect_for_shared_batches(
+    config: &PostgresConfig,
+    application_name: &str,
+) -> Result<PgPool, sqlx::Error> {
+    let session = in_batches(config, application_name)?.options([("lock_timeout", "1s")]);
     proven(lazy_pool(config, session)).await
+}
+
+fn in_batches(config: &PostgresConfig, application_name: &str) -> Result<PgConnectOptions, sqlx::Error> {
+    Ok(writing(config, application_name)?.options([("plan_cache_mode", "force_generic_plan")]))
 }
 
 /// A pool that connects on first use, for processes that must start and serve while Postgres is down. Fails only when

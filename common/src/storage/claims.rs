@@ -159,7 +159,7 @@ pub async fn lock(connection: &mut PgConnection, transaction_ids: &[&str]) -> St
                     return Err(StorageError::corrupt(
                         "transaction_claims",
                         "state",
-                        row.program_id,
+                        row.transaction_id,
                     ));
                 }
             };

@@ -1,6 +1,7 @@
 //! Why a storage call failed, and whether trying again can help: decided here, where the cause is known.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 pub type StorageResult<T> = Result<T, StorageError>;
 
@@ -9,11 +10,12 @@ pub enum StorageError {
     #[error(transparent)]
     Database(#[from] sqlx::Error),
     /// A stored value no code of ours can have written.
-    #[error("{table}.{column} of row {id} holds a value that cannot be read")]
+    #[error("{table}.{column} of row {row} holds a value that cannot be read")]
     CorruptRow {
         table: &'static str,
         column: &'static str,
-        id: i64,
+        /// By which key of its table it is found.
+        row: String,
     },
     /// A write touched another number of rows than the batch names.
     #[error("{table}: {expected} rows to write, {actual} written")]
@@ -25,17 +27,33 @@ pub enum StorageError {
 }
 
 impl StorageError {
-    pub fn corrupt(table: &'static str, column: &'static str, id: i64) -> Self {
-        Self::CorruptRow { table, column, id }
+    pub fn corrupt(table: &'static str, column: &'static str, row: impl Display) -> Self {
+        let row = row.to_string();
+        Self::CorruptRow { table, column, row }
     }
 
     /// True when the same call may succeed later without anything about its input changing.
     pub fn is_transient(&self) -> bool {
+        self.prospect() != Prospect::Never
+    }
+
+    /// When the same call may succeed.
+    pub fn prospect(&self) -> Prospect {
         match self {
-            Self::Database(error) => database_error_is_transient(error),
-            Self::CorruptRow { .. } | Self::RowsAffected { .. } => false,
+            Self::Database(error) => database_prospect(error),
+            Self::CorruptRow { .. } | Self::RowsAffected { .. } => Prospect::Never,
         }
     }
+}
+
+/// When what failed may succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prospect {
+    /// Once the database is back: until then no call succeeds.
+    WhenBack,
+    /// Once somebody else has finished with what this call needs. Others may succeed meanwhile.
+    WhenFree,
+    Never,
 }
 
 /// Checks that a write reached exactly the rows it names.
@@ -52,27 +70,66 @@ pub(super) fn expect_rows(table: &'static str, expected: usize, actual: u64) -> 
     }
 }
 
-fn database_error_is_transient(error: &sqlx::Error) -> bool {
+fn database_prospect(error: &sqlx::Error) -> Prospect {
     match error {
         sqlx::Error::Io(_)
         | sqlx::Error::Tls(_)
         | sqlx::Error::Protocol(_)
         | sqlx::Error::PoolTimedOut
         | sqlx::Error::PoolClosed
-        | sqlx::Error::WorkerCrashed => true,
+        | sqlx::Error::WorkerCrashed => Prospect::WhenBack,
         sqlx::Error::Database(database) => {
             let code = database.code().unwrap_or(Cow::Borrowed(""));
-            match code.as_ref() {
-                // Serialisation failure, deadlock, lock timeout, cancelled by a timeout.
-                "40001" | "40P01" | "55P03" | "57014" => true,
-                // Two batches bound the same customer_key; the second will find the customer by it next time.
-                "23505" => database.constraint() == Some("customers_customer_key"),
-                // Connection trouble, resources exhausted, server going down or coming up, disk.
-                code => ["08", "53", "57", "58"]
-                    .iter()
-                    .any(|class| code.starts_with(class)),
-            }
+            prospect_of_code(&code, database.constraint())
         }
-        _ => false,
+        _ => Prospect::Never,
+    }
+}
+
+/// By SQLSTATE.
+fn prospect_of_code(code: &str, constraint: Option<&str>) -> Prospect {
+    match code {
+        // Serialisation failure, deadlock, lock timeout, cancelled by a timeout; a transaction that paused for too long.
+        "40001" | "40P01" | "55P03" | "57014" | "25P03" | "25P04" => Prospect::WhenFree,
+        // Two batches bound the same customer_key; the second will find the customer by it next time.
+        "23505" if constraint == Some("customers_customer_key") => Prospect::WhenFree,
+        // Connection trouble, resources exhausted, server going down or coming up, disk.
+        code if ["08", "53", "57", "58"]
+            .iter()
+            .any(|class| code.starts_with(class)) =>
+        {
+            Prospect::WhenBack
+        }
+        _ => Prospect::Never,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_is_away_is_told_from_a_row_that_is_taken() {
+        for away in ["08006", "53300", "57P01", "57P03", "58030"] {
+            assert_eq!(prospect_of_code(away, None), Prospect::WhenBack, "{away}");
+        }
+        for taken in ["40001", "40P01", "55P03", "57014", "25P03"] {
+            assert_eq!(prospect_of_code(taken, None), Prospect::WhenFree, "{taken}");
+        }
+        let key = Some("customers_customer_key");
+        assert_eq!(prospect_of_code("23505", key), Prospect::WhenFree);
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_data_stays_wrong() {
+        for (code, constraint) in [
+            ("23505", Some("sale_events_pkey")),
+            ("23514", None),
+            ("22003", None),
+        ] {
+            assert_eq!(prospect_of_code(code, constraint), Prospect::Never, "{code}");
+        }
+        let corrupt = StorageError::corrupt("customers", "status", 1);
+        assert_eq!(corrupt.prospect(), Prospect::Never);
     }
 }

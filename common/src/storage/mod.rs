@@ -60,7 +60,7 @@ pub mod verify;
 pub mod window;
 pub mod workspaces;
 
-pub use error::{StorageError, StorageResult};
+pub use error::{Prospect, StorageError, StorageResult};
 
 /// The migrations compiled into every binary; `ctl migrate` applies them.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");

@@ -114,7 +114,7 @@ pub async fn of_payments(
     .await?;
     rows.into_iter()
         .map(|row| {
-            let corrupt = |column| StorageError::corrupt("processor_reversals", column, row.program_id);
+            let corrupt = |column| StorageError::corrupt("processor_reversals", column, row.event_id);
             Ok(Reversal {
                 event_id: EventId::new(row.event_id),
                 program_id: ProgramId::new(row.program_id),

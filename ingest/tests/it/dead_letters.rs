@@ -5,6 +5,7 @@ use common::messages::subject::Subject;
 use reqwest::StatusCode;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::edge::{PATIENT, answering_within, sale_of};
@@ -148,5 +149,45 @@ async fn a_sale_that_can_never_be_stored_is_kept_aside_and_its_batch_is_recorded
     let retry = stack.sale(&program, sale_of("poison", "user-1")).await;
     assert_eq!(retry.status, StatusCode::CONFLICT);
     stack.verify().await;
+    stack.stop().await;
+}
+
+/// Makes what is remembered of an event unreadable, delivers the event again, and expects it to be put aside with a reason that
+/// names the row.
+async fn unreadable_outcome_is_named(stack: &Stack, subject: Subject, table: &str) {
+    let damage = format!("UPDATE {table} SET outcome = '{{' RETURNING event_id");
+    let damaged = sqlx::query_scalar(AssertSqlSafe(damage)).fetch_one(stack.pool());
+    let event_id: Uuid = damaged.await.unwrap();
+    let streams = Streams::of(stack).await;
+    streams.repeat(subject, streams.end(subject).await).await;
+    streams.drained(stack).await;
+    let reason: String = sqlx::query_scalar("SELECT reason FROM dead_letters WHERE event_id = $1")
+        .bind(event_id)
+        .fetch_one(stack.pool())
+        .await
+        .unwrap();
+    let named = format!("{table}.outcome of row {event_id} holds a value that cannot be read");
+    assert_eq!(reason, named);
+}
+
+#[tokio::test]
+async fn a_remembered_refusal_that_cannot_be_read_is_named_and_not_decided_afresh() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let refused = stack.lead(&program, "cust_1_2", "nobody").await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{refused:?}");
+    unreadable_outcome_is_named(&stack, Subject::Leads, "refused_events").await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_recorded_refund_whose_outcome_cannot_be_read_is_named() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    stack.sale(&program, sale_of("t1", "user-1")).await;
+    let refunded = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
+    assert_eq!(refunded.status, StatusCode::OK, "{refunded:?}");
+    unreadable_outcome_is_named(&stack, Subject::Refunds, "refunds").await;
     stack.stop().await;
 }

@@ -1,5 +1,7 @@
 //! Messages come more than once, late, and out of order; nothing changes by it.
 
+use std::time::Duration;
+
 use common::messages::subject::Subject;
 use common::runtime::clock::Clock;
 use reqwest::StatusCode;
@@ -289,6 +291,54 @@ async fn a_worker_that_leaves_gives_back_whatever_it_was_sent() {
     released.unwrap();
     // The next one need not wait for any of them.
     stack.start_worker();
+    streams.drained(&stack).await;
+    stack.stop().await;
+}
+
+/// More than two batches.
+const FETCHED_AHEAD: usize = 1_200;
+
+/// Clicks take until there is a row in `go_on`.
+const SLOW_CLICKS: &str = "CREATE TABLE go_on (n integer);
+    CREATE FUNCTION wait_to_go_on() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        WHILE NOT EXISTS (SELECT FROM go_on) LOOP PERFORM pg_sleep(0.01); END LOOP;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER slow BEFORE INSERT ON click_events FOR EACH STATEMENT EXECUTE FUNCTION wait_to_go_on()";
+
+#[tokio::test]
+async fn whatever_waits_behind_a_slow_batch_is_not_delivered_again() {
+    const ACK_WAIT_MS: u64 = 1_000;
+    let mut stack = Stack::without_services(Clock::system()).await;
+    stack.set("ACK_WAIT_MS", &ACK_WAIT_MS.to_string());
+    stack.start_services().await;
+    let program = stack.program().await;
+    let streams = Streams::of(&stack).await;
+    sqlx::raw_sql(SLOW_CLICKS).execute(stack.pool()).await.unwrap();
+    stack.click(&program.ada.code).await;
+    stack
+        .eventually("a worker has the click", async || {
+            streams.in_hand(Subject::Clicks).await == 1
+        })
+        .await;
+    let click = streams.messages(Subject::Clicks).await.pop().unwrap();
+    for _ in 0..FETCHED_AHEAD {
+        streams.publish(Subject::Clicks, click.clone()).await;
+    }
+    stack
+        .eventually("it has all the others too", async || {
+            streams.in_hand(Subject::Clicks).await > FETCHED_AHEAD
+        })
+        .await;
+    streams
+        .outlast(Subject::Clicks, Duration::from_millis(ACK_WAIT_MS))
+        .await;
+    assert_eq!(streams.redelivered(Subject::Clicks).await, 0);
+    sqlx::raw_sql("INSERT INTO go_on VALUES (1)")
+        .execute(stack.pool())
+        .await
+        .unwrap();
     streams.drained(&stack).await;
     stack.stop().await;
 }

@@ -37,6 +37,7 @@ mod derived;
 mod edge;
 mod funnel;
 mod health;
+mod held_rows;
 mod hostile;
 mod invitations;
 mod leads;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use common::runtime::clock::Clock;
 use common::testing::{OwnNats, OwnPostgres, TestDatabase};
@@ -12,8 +11,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::edge::{Edge, sale_of};
+use crate::edge::{Edge, answering_within, sale_of};
 use crate::stack::{Answer, Program, Stack};
+use crate::streams::Streams;
 
 /// A visitor's clicks, one after the other.
 struct Clicking {
@@ -230,7 +230,7 @@ fn signal(pid: i32, signal: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_listener_hangs_a_token_is_believed_for_a_second_at_most() {
+async fn while_the_listener_hangs_a_token_that_was_replaced_is_refused_all_the_same() {
     let postgres = Arc::new(OwnPostgres::start());
     let mut stack = Stack::on(TestDatabase::create_on(postgres.url()).await, Clock::system());
     let edge = Edge::at(stack.start_ingest());
@@ -245,9 +245,68 @@ async fn while_the_listener_hangs_a_token_is_believed_for_a_second_at_most() {
     stack
         .execute("UPDATE programs SET api_token_hash = sha256('another')")
         .await;
-    tokio::time::sleep(Duration::from_millis(1_100)).await;
-    let answered = sale().await;
+    stack
+        .eventually("the token is refused", async || {
+            sale().await == StatusCode::UNAUTHORIZED
+        })
+        .await;
     signal(listener, "-CONT");
-    assert_eq!(answered, StatusCode::UNAUTHORIZED);
+    stack.stop().await;
+}
+
+async fn leads_recorded(stack: &Stack, leads: i64) {
+    stack
+        .eventually("every lead is recorded", async || {
+            stack.value::<i64>("SELECT count(*) FROM lead_events").await == leads
+        })
+        .await;
+    let refused = "SELECT count(*) FROM refused_events";
+    assert_eq!(stack.value::<i64>(refused).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leads_of_clicks_that_were_answered_during_a_postgres_outage_are_recorded_after_it() {
+    const VISITORS: i64 = 8;
+    let postgres = Arc::new(OwnPostgres::start());
+    let mut stack = Stack::on(TestDatabase::create_on(postgres.url()).await, Clock::system());
+    stack.set("ANSWER_WITHIN_MS", "1000");
+    let address = stack.start_ingest();
+    stack.use_ingest(address);
+    stack.start_worker();
+    stack.ready().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "before").await;
+    postgres.off_thread(OwnPostgres::stop_at_once).await;
+    for n in 0..VISITORS {
+        let click_id = stack.click(&program.ada.code).await;
+        let unknown = stack.lead(&program, &click_id, &format!("user-{n}")).await;
+        assert_eq!(unknown.status, StatusCode::INTERNAL_SERVER_ERROR, "{unknown:?}");
+    }
+    postgres.off_thread(OwnPostgres::start_again).await;
+    stack.ready().await;
+    leads_recorded(&stack, VISITORS + 1).await;
+    let sale = stack.sale(&program, sale_of("t1", "user-0")).await;
+    assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+    recorded(&stack, &program).await;
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_lead_whose_click_is_held_up_is_unknown_and_recorded_when_the_click_is() {
+    // Longer than a lead waits for a click that is nowhere.
+    let (stack, _) = answering_within(4_000).await;
+    let program = stack.program().await;
+    let holding_up = stack.hold_up_clicks().await;
+    let click_id = stack.click(&program.ada.code).await;
+    let unknown = stack.lead(&program, &click_id, "user-1").await;
+    assert_eq!(unknown.status, StatusCode::INTERNAL_SERVER_ERROR, "{unknown:?}");
+    holding_up.rollback().await.unwrap();
+    leads_recorded(&stack, 1).await;
+    let sale = stack.sale(&program, sale_of("t1", "user-1")).await;
+    assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+    recorded(&stack, &program).await;
+    Streams::of(&stack).await.drained(&stack).await;
+    stack.verify().await;
     stack.stop().await;
 }

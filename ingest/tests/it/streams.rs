@@ -7,6 +7,7 @@ use async_nats::jetstream::{self, Context};
 use bytes::Bytes;
 use common::bus::topology::Topology;
 use common::messages::subject::Subject;
+use futures::StreamExt;
 
 use crate::stack::Stack;
 
@@ -102,6 +103,27 @@ impl Streams {
     /// Messages that workers were sent, and have not acknowledged or given back yet.
     pub async fn in_hand(&self, subject: Subject) -> usize {
         self.consumer(subject).await.num_ack_pending
+    }
+
+    /// Messages that workers have and were sent more than once.
+    pub async fn redelivered(&self, subject: Subject) -> usize {
+        self.consumer(subject).await.num_redelivered
+    }
+
+    /// Waits until a message that nobody reports in progress has been delivered three times by a consumer with this time for
+    /// acknowledgements.
+    pub async fn outlast(&self, subject: Subject, ack_wait: Duration) {
+        let name = self.topology.stream_name(subject);
+        let stream = self.jetstream.get_stream(name).await.unwrap();
+        let config = consumer::pull::Config {
+            ack_wait,
+            ..Default::default()
+        };
+        let forgetful = stream.create_consumer(config).await.unwrap();
+        for _ in 0..3 {
+            let mut batch = forgetful.batch().max_messages(1).messages().await.unwrap();
+            batch.next().await.unwrap().unwrap();
+        }
     }
 
     async fn is_drained(&self, subject: Subject) -> bool {

@@ -19,12 +19,12 @@ use common::storage::leads::{self, NewLead};
 use common::storage::processor_events::{self, waits_for_key};
 use common::storage::programs::{self, Program};
 use common::storage::rollups::Deltas;
-use common::storage::{StorageResult, refused_events};
+use common::storage::{StorageError, StorageResult, refused_events};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{StepContext, reply, storage_failed};
-use crate::customer_lookup::{Found, KeyBindings, Reference, Resolved, resolve, waited_enough};
+use crate::customer_lookup::{Found, KeyBindings, Reference, Resolved, resolve, without_clicks};
 
 #[derive(Debug)]
 pub struct LeadStep(pub StepContext);
@@ -35,8 +35,8 @@ impl Step for LeadStep {
 
     async fn run(&self, batch: &[Delivered<LeadRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&LeadRecord> = batch.iter().map(|delivered| &delivered.record).collect();
+        let waited = without_clicks(&self.0.clicks, batch, |record| record.event_id).await;
         let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        let waited = waited_enough(batch, |record| record.event_id);
         let outcomes = self
             .track(&mut transaction, &records, &waited)
             .await
@@ -101,7 +101,6 @@ fn references<'a>(records: &[&'a LeadRecord], waited: &HashSet<EventId>) -> Vec<
             program_id: record.lead.mode.program_id(),
             customer_key: record.lead.customer_key.as_ref(),
             click_id: record.lead.click_id.as_ref(),
-            at: record.led_at,
             may_wait: !waited.contains(&record.event_id),
         })
         .collect()
@@ -125,9 +124,9 @@ async fn earlier_outcomes(
         );
     }
     for (event_id, outcome) in refused_events::find(connection, &events).await? {
-        if let Ok(outcome) = serde_json::from_str(&outcome) {
-            outcomes.insert(event_id, outcome);
-        }
+        let outcome = serde_json::from_str(&outcome)
+            .map_err(|_| StorageError::corrupt("refused_events", "outcome", event_id.get()))?;
+        outcomes.insert(event_id, outcome);
     }
     Ok(outcomes)
 }

@@ -11,6 +11,7 @@ pub mod test_event;
 
 use std::sync::Arc;
 
+use common::bus::backlog::Backlog;
 use common::bus::consume::{DeadLetter, StepError};
 use common::bus::reply::Reply;
 use common::domain::click_id::ClickIdCodec;
@@ -18,7 +19,7 @@ use common::domain::ids::EventId;
 use common::domain::signal::SignalRules;
 use common::messages;
 use common::runtime::clock::Clock;
-use common::storage::{StorageError, StorageResult, claims, dead_letters, processor_events};
+use common::storage::{Prospect, StorageError, StorageResult, claims, dead_letters, processor_events};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 use sqlx::{PgConnection, PgPool};
@@ -29,6 +30,7 @@ use tokio::sync::Notify;
 pub struct StepContext {
     pub pool: PgPool,
     pub codec: Arc<ClickIdCodec>,
+    pub clicks: Backlog,
     pub clock: Clock,
     pub signal_rules: Arc<SignalRules>,
     /// Wakes the relay when a commit has put something into the outbox.
@@ -76,10 +78,10 @@ async fn keep(connection: &mut PgConnection, letter: &DeadLetter) -> StorageResu
 /// Retry or fail is the storage layer's knowledge; the loop only needs the verdict.
 fn storage_failed(error: impl Into<StorageError>) -> StepError {
     let error: StorageError = error.into();
-    if error.is_transient() {
-        StepError::Transient(error.into())
-    } else {
-        StepError::Permanent(error.into())
+    match error.prospect() {
+        Prospect::WhenBack => StepError::Transient(error.into()),
+        Prospect::WhenFree => StepError::Blocked(error.into()),
+        Prospect::Never => StepError::Permanent(error.into()),
     }
 }
 

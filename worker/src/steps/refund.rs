@@ -195,13 +195,16 @@ async fn earlier_outcomes(
         .iter()
         .map(|delivered| delivered.record.event_id.get())
         .collect();
-    let mut texts = refused_events::find(connection, &events).await?;
-    texts.extend(refunds::outcomes(connection, &events).await?);
-    texts
+    let refused = refused_events::find(connection, &events).await?;
+    let recorded = refunds::outcomes(connection, &events).await?;
+    let of = |table| move |(event_id, text)| (table, event_id, text);
+    refused
         .into_iter()
-        .map(|(event_id, text)| {
-            let outcome =
-                serde_json::from_str(&text).map_err(|_| StorageError::corrupt("refunds", "outcome", 0))?;
+        .map(of("refused_events"))
+        .chain(recorded.into_iter().map(of("refunds")))
+        .map(|(table, event_id, text): (_, EventId, String)| {
+            let outcome = serde_json::from_str(&text)
+                .map_err(|_| StorageError::corrupt(table, "outcome", event_id.get()))?;
             Ok((event_id, outcome))
         })
         .collect()

@@ -44,7 +44,7 @@ pub use self::rows::no_commission;
 use super::payment::reverse;
 use super::refund::{self, remember_refusals, settle};
 use super::{StepContext, reply, storage_failed};
-use crate::customer_lookup::{Reference, Resolved, resolve, waited_enough};
+use crate::customer_lookup::{Reference, Resolved, resolve, without_clicks};
 use crate::reassessment::reassess;
 
 #[derive(Debug)]
@@ -106,8 +106,8 @@ impl Step for SaleStep {
 
     async fn run(&self, batch: &[Delivered<SaleRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&SaleRecord> = batch.iter().map(|delivered| &delivered.record).collect();
+        let waited = without_clicks(&self.0.clicks, batch, |record| record.event_id).await;
         let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        let waited = waited_enough(batch, |record| record.event_id);
         let done = self
             .record(&mut transaction, &records, &waited)
             .await
@@ -308,7 +308,7 @@ impl SaleStep {
 
 fn decode_parked(parked: &ParkedRefund) -> StorageResult<RefundRecord> {
     serde_json::from_str(&parked.payload).map_err(|_| {
-        common::storage::StorageError::corrupt("parked_refunds", "payload", parked.program_id.get())
+        common::storage::StorageError::corrupt("parked_refunds", "payload", parked.event_id.get())
     })
 }
 
@@ -317,7 +317,6 @@ fn reference<'a>(record: &'a SaleRecord, waited: &HashSet<EventId>) -> Reference
         program_id: Some(record.program_id),
         customer_key: record.sale.customer_key.as_ref(),
         click_id: record.sale.click_id.as_ref(),
-        at: record.sold_at,
         may_wait: !waited.contains(&record.event_id),
     }
 }

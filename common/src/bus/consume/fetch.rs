@@ -1,8 +1,8 @@
 //! The task that pulls messages without pause while a batch runs.
 //!
-//! Bounds: [`BUFFER_BYTES`] of payload and [`pull::MESSAGES`] messages wait here; beyond that the pull requests
-//! themselves stop. Both are needed: under load one message holds hundreds of records, at low load just one, and
-//! batches must form in either case.
+//! Bounds: [`BUFFER_BYTES`] of payload and [`BUFFER_MESSAGES`] messages wait here. More is only asked for while all of it would
+//! find room, so that every message is taken out of the connection, and reported in progress, as soon as it is there. Both bounds
+//! are needed: under load one message holds hundreds of records, at low load just one, and batches must form in either case.
 //!
 //! A pull subscription can end, fail, or fall silent (a consumer recreated behind its back, a server that came back with an
 //! empty store). Each of these makes a new one, without limit while the process runs, since a worker that stops pulling
@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use async_nats::jetstream::consumer::PullConsumer;
-use async_nats::jetstream::message::Acker;
 use async_nats::jetstream::{AckKind, Context, Message};
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -22,11 +21,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::ledger::MessageId;
 use super::pull::{self, Pull};
+use super::receipt::{Receipt, Receipts};
 use crate::bus::topology::{MAX_ACK_PENDING, Topology};
 use crate::messages::subject::Subject;
 use crate::runtime::retry::{Delays, RetryPolicy, delays};
 
-const BUFFER_BYTES: u32 = 4 << 20;
+/// Twice what two pull requests bring: while one half is worked on, the other half comes in.
+const BUFFER_BYTES: u32 = 4 * pull::BYTES;
+const BUFFER_MESSAGES: usize = 4 * pull::MESSAGES;
 
 /// After so long without a message the server is asked whether there is nothing to deliver.
 const WATCHDOG: Duration = Duration::from_secs(10);
@@ -39,7 +41,7 @@ pub(super) struct Arrived {
     pub(super) message: MessageId,
     pub(super) deliveries: u32,
     pub(super) payload: Bytes,
-    pub(super) acker: Acker,
+    pub(super) receipt: Receipt,
     pub(super) _room: OwnedSemaphorePermit,
 }
 
@@ -49,6 +51,7 @@ pub(super) struct Fetcher {
     subject: Subject,
     arrivals: mpsc::Sender<Arrived>,
     room: Arc<Semaphore>,
+    receipts: Arc<Receipts>,
 }
 
 /// Why a pull subscription was left.
@@ -63,8 +66,9 @@ impl Fetcher {
         jetstream: Context,
         topology: Topology,
         subject: Subject,
+        receipts: Arc<Receipts>,
     ) -> (Self, mpsc::Receiver<Arrived>) {
-        let (arrivals, incoming) = mpsc::channel(pull::MESSAGES);
+        let (arrivals, incoming) = mpsc::channel(BUFFER_MESSAGES);
         let room = Arc::new(Semaphore::new(BUFFER_BYTES as usize));
         (
             Self {
@@ -73,6 +77,7 @@ impl Fetcher {
                 subject,
                 arrivals,
                 room,
+                receipts,
             },
             incoming,
         )
@@ -117,7 +122,8 @@ impl Fetcher {
     ) -> Left {
         let mut quiet_since = Instant::now();
         loop {
-            let message = match stop.run_until_cancelled(pull.next()).await {
+            let has_room = self.has_room();
+            let message = match stop.run_until_cancelled(pull.next(has_room)).await {
                 None => return Left::Finished,
                 Some(Err(error)) => return Left::Failed(error),
                 Some(Ok(message)) => message,
@@ -128,6 +134,8 @@ impl Fetcher {
                     return Left::Finished;
                 }
                 quiet_since = Instant::now();
+            } else if !has_room {
+                quiet_since = Instant::now();
             } else if quiet_since.elapsed() >= WATCHDOG {
                 match is_stalled(consumer).await {
                     Ok(false) => *patience = delays(&PULL_AGAIN),
@@ -137,6 +145,12 @@ impl Fetcher {
                 quiet_since = Instant::now();
             }
         }
+    }
+
+    /// For everything that two pull requests bring.
+    fn has_room(&self) -> bool {
+        self.room.available_permits() >= 2 * pull::BYTES as usize
+            && self.arrivals.capacity() >= 2 * pull::MESSAGES
     }
 
     async fn subscribe(&self) -> anyhow::Result<(PullConsumer, Pull)> {
@@ -169,6 +183,7 @@ impl Fetcher {
             }
         };
         let (message, acker) = message.split();
+        let receipt = self.receipts.take(acker);
         let bytes = u32::try_from(message.payload.len())
             .unwrap_or(u32::MAX)
             .clamp(1, BUFFER_BYTES);
@@ -179,15 +194,13 @@ impl Fetcher {
             message: id,
             deliveries,
             payload: message.payload,
-            acker,
+            receipt,
             _room: room,
         };
         let Err(refused) = self.arrivals.send(arrived).await else {
             return true;
         };
-        if let Err(error) = refused.0.acker.ack_with(AckKind::Nak(None)).await {
-            tracing::warn!(error, "cannot give a message back");
-        }
+        refused.0.receipt.acknowledge(AckKind::Nak(None)).await;
         false
     }
 }

@@ -14,6 +14,7 @@ pub(super) struct Measures {
     seconds: Histogram,
     done: Counter,
     later: Counter,
+    apart: Counter,
     redeliver: Counter,
     redelivered: Counter,
 }
@@ -26,6 +27,7 @@ impl Measures {
             seconds: STEP_SECONDS.with([noun]),
             done: RECORDS_SETTLED.with([noun, "done"]),
             later: RECORDS_SETTLED.with([noun, "later"]),
+            apart: RECORDS_SETTLED.with([noun, "apart"]),
             redeliver: RECORDS_SETTLED.with([noun, "redeliver"]),
             redelivered: REDELIVERED.with([noun]),
         }
@@ -45,6 +47,7 @@ impl Measures {
             match fate {
                 Fate::Done => self.done.inc(),
                 Fate::Later => self.later.inc(),
+                Fate::Apart => self.apart.inc(),
                 Fate::Redeliver => self.redeliver.inc(),
             };
         }

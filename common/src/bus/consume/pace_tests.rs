@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_nats::ConnectOptions;
+use async_nats::jetstream::message::Acker;
 use chrono::DateTime;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -69,7 +70,7 @@ impl Loop {
             ledger: Ledger::new(),
             queue: Queue::new(),
             running: JoinSet::new(),
-            keep_alive: interval(Duration::from_secs(3)),
+            runs_apart: false,
         };
         Self {
             client,
@@ -84,6 +85,7 @@ impl Loop {
     async fn send(&mut self, records: usize) {
         self.sent += 1;
         let record = serde_json::value::to_raw_value(&7).unwrap();
+        let acker = Acker::new(async_nats::jetstream::new(self.client.clone()), None);
         let arrived = Arrived {
             message: MessageId {
                 sequence: self.sent,
@@ -91,7 +93,7 @@ impl Loop {
             },
             deliveries: 1,
             payload: envelope::encode(None, &vec![record; records]),
-            acker: Acker::new(async_nats::jetstream::new(self.client.clone()), None),
+            receipt: Arc::new(Receipts::default()).take(acker),
             _room: Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap(),
         };
         assert!(self.arrivals.send(arrived).await.is_ok());

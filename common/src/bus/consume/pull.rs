@@ -4,9 +4,10 @@
 //! such message is missing until its acknowledgement times out, which is longer than callers wait. Here the end of a
 //! subscription gives back what came until then ([`Pull::finish`]).
 //!
-//! Bounds: [`MESSAGES`] and [`BYTES`] a request. The next one is made when half of them are left, so that the server never
-//! waits for us, and no more than two of them are outstanding.
+//! Bounds: [`MESSAGES`] and [`BYTES`] a request. The next one is made when half of them are left and there is room, so that the
+//! server never waits for us, and no more than two of them are outstanding.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -20,7 +21,7 @@ use tokio::time::{Instant, timeout};
 pub(super) const MESSAGES: usize = 512;
 
 /// Bytes the server may send ahead; well above the largest message, or that one would never be sent.
-const BYTES: usize = 2 << 20;
+pub(super) const BYTES: u32 = 2 << 20;
 
 const EXPIRES: Duration = Duration::from_secs(30);
 
@@ -29,6 +30,9 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// The longest that [`Pull::next`] waits.
 const GLANCE: Duration = Duration::from_millis(250);
+
+/// How soon to look for room again.
+const NO_ROOM: Duration = Duration::from_millis(10);
 
 /// For what was sent before the end to arrive.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -41,7 +45,7 @@ pub(super) struct Pull {
     subscriber: Subscriber,
     /// Asked for, and neither sent nor given up.
     messages: usize,
-    bytes: usize,
+    bytes: u32,
     heard: Instant,
     connects: u64,
 }
@@ -66,13 +70,19 @@ impl Pull {
         })
     }
 
-    /// `None` when nothing came for a moment. An error ends the subscription.
+    /// `None` when nothing came for a moment. An error ends the subscription. Without room, only what was asked for comes.
     ///
     /// Dropping the future loses nothing.
-    pub(super) async fn next(&mut self) -> anyhow::Result<Option<Message>> {
+    pub(super) async fn next(&mut self, has_room: bool) -> anyhow::Result<Option<Message>> {
+        let wait = if has_room { GLANCE } else { NO_ROOM };
         loop {
-            self.ask().await?;
-            match timeout(GLANCE, self.subscriber.next()).await {
+            if has_room {
+                self.ask().await?;
+            } else {
+                // Who asks for nothing is told nothing.
+                self.heard = Instant::now();
+            }
+            match timeout(wait, self.subscriber.next()).await {
                 Ok(Some(message)) => {
                     self.heard = Instant::now();
                     if let Some(message) = self.take(message)? {
@@ -110,7 +120,7 @@ impl Pull {
         let description = message.description.as_deref().unwrap_or_default();
         match message.status {
             None | Some(StatusCode::OK) => {
-                self.settle(1, message.length);
+                self.settle(1, u32::try_from(message.length).unwrap_or(u32::MAX));
                 return Ok(Some(Message {
                     message,
                     context: self.jetstream.clone(),
@@ -118,10 +128,10 @@ impl Pull {
             }
             Some(StatusCode::IDLE_HEARTBEAT) => {}
             Some(StatusCode::TIMEOUT | StatusCode::REQUEST_TERMINATED) if !is_final(description) => {
-                let left = |header, all| left(message.headers.as_ref(), header).unwrap_or(all);
+                let headers = message.headers.as_ref();
                 self.settle(
-                    left("Nats-Pending-Messages", MESSAGES),
-                    left("Nats-Pending-Bytes", BYTES),
+                    left(headers, "Nats-Pending-Messages").unwrap_or(MESSAGES),
+                    left(headers, "Nats-Pending-Bytes").unwrap_or(BYTES),
                 );
             }
             Some(status) => bail!("pull refused: {status} {description}"),
@@ -129,7 +139,7 @@ impl Pull {
         Ok(None)
     }
 
-    fn settle(&mut self, messages: usize, bytes: usize) {
+    fn settle(&mut self, messages: usize, bytes: u32) {
         self.messages = self.messages.saturating_sub(messages);
         self.bytes = self.bytes.saturating_sub(bytes);
     }
@@ -174,6 +184,6 @@ fn is_final(description: &str) -> bool {
     .any(|reason| description.starts_with(reason))
 }
 
-fn left(headers: Option<&HeaderMap>, name: &str) -> Option<usize> {
+fn left<N: FromStr>(headers: Option<&HeaderMap>, name: &str) -> Option<N> {
     headers?.get(name)?.as_str().parse().ok()
 }

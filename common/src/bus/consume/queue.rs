@@ -1,4 +1,5 @@
-//! The records in hand that wait for a batch: fresh ones, and those a step asked to see again later.
+//! The records in hand that wait for a batch: fresh ones, those a step asked to see again later, and blocked ones, each of which
+//! is a batch of its own.
 
 use std::collections::VecDeque;
 
@@ -33,6 +34,8 @@ pub(super) struct Queue<R> {
     fresh: VecDeque<Item<R>>,
     /// Every delay is the same, so the order of arrival is the order of being due.
     later: VecDeque<(Instant, Item<R>)>,
+    /// In turn, whatever their delays.
+    apart: VecDeque<(Instant, Item<R>)>,
 }
 
 impl<R> Queue<R> {
@@ -40,6 +43,7 @@ impl<R> Queue<R> {
         Self {
             fresh: VecDeque::new(),
             later: VecDeque::new(),
+            apart: VecDeque::new(),
         }
     }
 
@@ -51,12 +55,34 @@ impl<R> Queue<R> {
         self.later.push_back((due, item));
     }
 
+    pub(super) fn push_apart(&mut self, due: Instant, item: Item<R>) {
+        self.apart.push_back((due, item));
+    }
+
     pub(super) fn fresh(&self) -> usize {
         self.fresh.len()
     }
 
     pub(super) fn later(&self) -> usize {
         self.later.len()
+    }
+
+    pub(super) fn apart(&self) -> usize {
+        self.apart.len()
+    }
+
+    /// When the next blocked record may be tried again.
+    pub(super) fn apart_due(&self) -> Option<Instant> {
+        self.apart.front().map(|(due, _)| *due)
+    }
+
+    /// The next blocked record, if it is due, by itself.
+    pub(super) fn take_apart(&mut self, now: Instant) -> Option<Batch<R>> {
+        let (_, item) = self.apart.pop_front_if(|(due, _)| *due <= now)?;
+        Some(Batch {
+            records: vec![item.delivered],
+            origins: vec![item.origin],
+        })
     }
 
     /// When the first postponed record may be offered again.
@@ -83,6 +109,7 @@ impl<R> Queue<R> {
     pub(super) fn forget(&mut self, holding: Holding) {
         self.fresh.retain(|item| item.origin.holding != holding);
         self.later.retain(|(_, item)| item.origin.holding != holding);
+        self.apart.retain(|(_, item)| item.origin.holding != holding);
     }
 }
 
@@ -97,7 +124,8 @@ mod tests {
             record,
             reply_to: None,
             deliveries: 1,
-            arrived: Instant::now(),
+            stored_at: chrono::DateTime::UNIX_EPOCH,
+            postponed: false,
         };
         Item {
             origin: Origin {

@@ -23,6 +23,8 @@ struct Scripted {
     poison: HashSet<u32>,
     panics: HashSet<u32>,
     later: HashSet<u32>,
+    /// Their rows are locked.
+    locked: HashSet<u32>,
     /// Runs that fail transiently before one succeeds.
     outage: AtomicU32,
     miscounts: bool,
@@ -49,6 +51,9 @@ impl Step for Scripted {
         );
         if records.iter().any(|record| self.poison.contains(record)) {
             return Err(StepError::Permanent(anyhow!("poison")));
+        }
+        if records.iter().any(|record| self.locked.contains(record)) {
+            return Err(StepError::Blocked(anyhow!("a row is locked")));
         }
         let verdict = |record| {
             if self.later.contains(record) {
@@ -87,7 +92,8 @@ fn batch(records: impl IntoIterator<Item = u32>) -> Batch<u32> {
                     record,
                     reply_to: None,
                     deliveries: 1,
-                    arrived: tokio::time::Instant::now(),
+                    stored_at: chrono::DateTime::UNIX_EPOCH,
+                    postponed: false,
                 },
                 Origin {
                     holding: Holding::of(1),
@@ -107,7 +113,8 @@ async fn settle(step: &Scripted, records: impl IntoIterator<Item = u32>) -> Vec<
         policy: &QUICK,
         shutdown: &shutdown,
     };
-    attempts.settle(&batch(records)).await.fates
+    let (answers, _committed) = mpsc::channel(64);
+    attempts.settle(&batch(records), answers).await
 }
 
 #[tokio::test]
@@ -178,6 +185,60 @@ async fn a_long_outage_gives_the_whole_batch_back_without_trying_its_parts() {
 }
 
 #[tokio::test]
+async fn a_blocked_record_stands_apart_and_its_neighbours_pass() {
+    let step = Scripted {
+        locked: [300].into(),
+        ..Scripted::default()
+    };
+    let fates = settle(&step, 0..512).await;
+    assert_eq!(fates[300], Fate::Apart);
+    assert_eq!(fates.iter().filter(|fate| **fate == Fate::Done).count(), 511);
+    assert!(step.buried.lock().unwrap().is_empty());
+    // Two for the whole, then one a level, twice where there are others beside it: each of them waits for the lock.
+    let runs = step.runs.into_inner();
+    assert!(runs <= 2 + 3 * 8 + 2, "{runs}");
+}
+
+#[tokio::test]
+async fn records_that_pass_are_answered_while_others_are_blocked() {
+    let step = Scripted {
+        locked: [0].into(),
+        ..Scripted::default()
+    };
+    let shutdown = CancellationToken::new();
+    let attempts = Attempts {
+        step: &step,
+        subject: "tracking.sales",
+        policy: &QUICK,
+        shutdown: &shutdown,
+    };
+    let (answers, mut committed) = mpsc::channel(1);
+    let batch = batch(0..16);
+    let settled = attempts.settle(&batch, answers);
+    let first_answer = async {
+        committed.recv().await.unwrap();
+        let runs = step.runs.load(Ordering::Relaxed);
+        while committed.recv().await.is_some() {}
+        runs
+    };
+    let (fates, runs) = tokio::join!(settled, first_answer);
+    assert!(runs < step.runs.into_inner());
+    assert_eq!(fates[0], Fate::Apart);
+    assert_eq!(fates[1..], [Fate::Done; 15]);
+}
+
+#[tokio::test]
+async fn where_nothing_passes_the_batch_is_given_back_before_all_of_it_was_tried() {
+    let step = Scripted {
+        locked: (0..512).collect(),
+        ..Scripted::default()
+    };
+    assert_eq!(settle(&step, 0..512).await, [Fate::Redeliver; 512]);
+    let runs = step.runs.into_inner();
+    assert!(runs < 32, "{runs}");
+}
+
+#[tokio::test]
 async fn shutdown_ends_the_retries() {
     let step = Scripted {
         outage: 100.into(),
@@ -191,7 +252,8 @@ async fn shutdown_ends_the_retries() {
         policy: &QUICK,
         shutdown: &shutdown,
     };
-    assert_eq!(attempts.settle(&batch([1])).await.fates, [Fate::Redeliver]);
+    let (answers, _committed) = mpsc::channel(1);
+    assert_eq!(attempts.settle(&batch([1]), answers).await, [Fate::Redeliver]);
     assert_eq!(step.runs.into_inner(), 1);
 }
 
@@ -205,6 +267,23 @@ async fn verdicts_that_do_not_match_lose_nothing() {
 }
 
 proptest! {
+    #[test]
+    fn whatever_is_blocked_or_poison_the_others_pass(
+        poison: HashSet<u8>, locked in proptest::collection::hash_set(0u32..128, 0..3), size in 1u32..128,
+    ) {
+        let poison: HashSet<u32> = poison.into_iter().map(u32::from).filter(|record| !locked.contains(record)).collect();
+        let step = Scripted { poison: poison.clone(), locked: locked.clone(), ..Scripted::default() };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let fates = runtime.block_on(settle(&step, 0..size));
+        for (record, fate) in (0..size).zip(fates) {
+            let expected = if locked.contains(&record) { Fate::Apart } else { Fate::Done };
+            prop_assert_eq!(fate, expected, "{}", record);
+        }
+        let committed: HashSet<u32> = step.committed.lock().unwrap().iter().copied().collect();
+        let passes = |record: &u32| !poison.contains(record) && !locked.contains(record);
+        prop_assert_eq!(committed, (0..size).filter(passes).collect());
+    }
+
     #[test]
     fn bisection_buries_exactly_the_poison_and_keeps_order(poison: HashSet<u8>, size in 1u32..128) {
         let poison: HashSet<u32> = poison.into_iter().map(u32::from).collect();

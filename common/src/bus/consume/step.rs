@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::bus::reply::Reply;
@@ -22,8 +22,10 @@ pub struct Delivered<R> {
     pub reply_to: Option<Arc<str>>,
     /// How often JetStream has delivered its message, this time included.
     pub deliveries: u32,
-    /// When this delivery came in. What waits is counted from here: it matters to nobody's clock but ours.
-    pub arrived: Instant,
+    /// When its message was stored in the stream, by the bus's clock.
+    pub stored_at: DateTime<Utc>,
+    /// A step has seen it since its delivery, and asked to see it later.
+    pub postponed: bool,
 }
 
 /// What a step decided about one record.
@@ -47,9 +49,13 @@ pub struct Processed {
 /// Why nothing of a batch was committed. The step decides which, because it knows the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
-    /// The same records may succeed later: the store is down, a deadlock, a timeout.
+    /// The store is down: no record can be settled for now.
     #[error("transient: {0:#}")]
     Transient(anyhow::Error),
+    /// The store answers, but something else holds what one of the records needs: a lock, a key, too much of its time. The
+    /// others may be settled without it.
+    #[error("blocked: {0:#}")]
+    Blocked(anyhow::Error),
     /// At least one of the records can never succeed.
     #[error("permanent: {0:#}")]
     Permanent(anyhow::Error),
@@ -60,6 +66,7 @@ impl StepError {
     pub(super) const fn kind(&self) -> &'static str {
         match self {
             Self::Transient(_) => "transient",
+            Self::Blocked(_) => "blocked",
             Self::Permanent(_) => "permanent",
         }
     }

@@ -107,7 +107,7 @@ impl<'a> Books<'a> {
         let sale = self
             .sales
             .get_mut(&sale_id)
-            .ok_or_else(|| StorageError::corrupt("transaction_claims", "sale_id", sale_id.get()))?;
+            .ok_or_else(|| StorageError::corrupt("transaction_claims", "sale_id", &record.transaction_id))?;
         let key_was_used = sale.knows(record.request.key());
         let effective_before = sale.effective();
         let decision = sale.apply(&record.request);

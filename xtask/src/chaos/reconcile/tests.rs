@@ -287,6 +287,28 @@ fn an_answer_that_cannot_be_right_is_found() {
 }
 
 #[test]
+fn a_lead_that_is_refused_although_its_click_was_answered_is_found() {
+    let refused = || {
+        let lead = Asked::Lead {
+            click_id: "cust_1_1".into(),
+            customer_key: "u1".into(),
+        };
+        let message = "Customer not found. Provide a valid click_id or customer_key.";
+        call(lead, 400, json!({ "error": { "message": message } }))
+    };
+    finds("was answered 400: Customer not found", |calls, _| {
+        calls.push(refused())
+    });
+    let (mut calls, rows) = honest();
+    calls.push(refused());
+    let allowed = Allowed {
+        lost_clicks: true,
+        ..Allowed::default()
+    };
+    assert_eq!(violations(&calls, &rows, allowed), Vec::<String>::new());
+}
+
+#[test]
 fn shares_are_rounded_away_from_zero_at_the_half() {
     assert_eq!(
         [share(5, 1, 2), share(1_001, 2_000, 10_000), share(0, 1, 2)],
