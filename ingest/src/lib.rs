@@ -4,6 +4,7 @@
 //! `steps/<noun>.rs`, and its outcome comes back by the reply inbox.
 
 mod access;
+mod adjustment;
 mod app;
 mod body;
 mod caller;

@@ -29,6 +29,8 @@ pub enum EntryKind {
     Payout,
     /// What clamping had kept on a balance, taken once a payout has settled the debt.
     Settlement,
+    /// By hand, up or down.
+    Adjustment,
 }
 
 impl EntryKind {
@@ -38,6 +40,7 @@ impl EntryKind {
             Self::Reversal => "reversal",
             Self::Payout => "payout",
             Self::Settlement => "settlement",
+            Self::Adjustment => "adjustment",
         }
     }
 }
@@ -85,22 +88,12 @@ pub fn accrual(amount: Cents) -> [Entry; 2] {
 
 /// A refund has taken from a commission.
 pub fn reversal(deducted: &Deducted) -> [Entry; 2] {
-    pair(
-        EntryKind::Reversal,
-        deducted.applied.saturating_neg(),
-        deducted.requested,
-        deducted.shortfall,
-    )
+    taken(EntryKind::Reversal, deducted)
 }
 
 /// The partner has been paid; how much of it moves, [`payout`](super::payout) decides.
 pub fn payout(paid: &Deducted) -> [Entry; 2] {
-    pair(
-        EntryKind::Payout,
-        paid.applied.saturating_neg(),
-        paid.requested,
-        paid.shortfall,
-    )
+    taken(EntryKind::Payout, paid)
 }
 
 /// A balance is lowered to what can still be paid of it.
@@ -110,6 +103,25 @@ pub fn settlement(settled: Cents) -> [Entry; 2] {
         settled.saturating_neg(),
         settled,
         Cents::ZERO,
+    )
+}
+
+/// Something was added to a commission by hand.
+pub fn raised(by: Cents) -> [Entry; 2] {
+    pair(EntryKind::Adjustment, by, by, Cents::ZERO)
+}
+
+/// Something was taken from a commission by hand.
+pub fn lowered(deducted: &Deducted) -> [Entry; 2] {
+    taken(EntryKind::Adjustment, deducted)
+}
+
+fn taken(kind: EntryKind, deducted: &Deducted) -> [Entry; 2] {
+    pair(
+        kind,
+        deducted.applied.saturating_neg(),
+        deducted.requested,
+        deducted.shortfall,
     )
 }
 

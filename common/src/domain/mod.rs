@@ -12,6 +12,7 @@
 //! - [`refund`]: how refunds from two channels reverse commissions exactly once.
 //! - [`reassessment`]: judging recorded sales again when something earlier becomes known.
 //! - [`ledger`]: how accruals, reversals and payouts move a partner's balance.
+//! - [`adjustment`]: commissions changed by hand.
 //! - [`payout`]: what of a commission can be paid, and how a debt is settled.
 //! - [`click`], [`lead`], [`sale`]: what a caller reports, and what it comes to.
 //! - [`visitor`]: what a click shows of the visitor behind it.
@@ -30,6 +31,7 @@
 //! `payout` → `ledger`.
 
 pub mod account;
+pub mod adjustment;
 pub mod affiliate_url;
 pub mod attribution;
 pub mod click;

@@ -185,7 +185,7 @@ impl SaleRefunds {
                 recorded: self.record_if_new(request),
             };
         }
-        if self.is_reversed() {
+        if self.is_wholly_refunded() {
             return RefundDecision::Skipped(SkipReason::AlreadyReversed);
         }
         let effective_delta = self.record_if_new(request);
@@ -197,11 +197,6 @@ impl SaleRefunds {
 
     fn is_wholly_refunded(&self) -> bool {
         self.effective() == Cents::from(self.amount)
-    }
-
-    fn is_reversed(&self) -> bool {
-        let is_reversed = |commission: &RefundableCommission| commission.status == CommissionStatus::Reversed;
-        self.is_wholly_refunded() || self.commissions.iter().all(is_reversed)
     }
 
     /// By how much the effective total grew.

@@ -29,6 +29,19 @@ pub enum Content {
     CommissionDeducted(Deduction),
     /// To the advertiser: the commission was already paid out, so the money is with the partner.
     PaidCommissionDeducted(Deduction),
+    /// To the partner: the advertiser rejected a commission, or adjusted it by an amount.
+    CommissionAdjusted(Adjustment),
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Adjustment {
+    pub sale_id: SaleId,
+    pub commission_id: CommissionId,
+    pub status: CommissionStatus,
+    /// Negative when something was taken.
+    pub by: Cents,
+    pub currency: Currency,
+    pub reason: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

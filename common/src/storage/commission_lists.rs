@@ -29,6 +29,8 @@ pub struct ListedCommission {
     pub currency: String,
     pub status: String,
     pub refund_reason: Option<String>,
+    pub adjusted_cents: i64,
+    pub rejection_reason: Option<String>,
     pub hold_until: DateTime<Utc>,
     pub approved_at: Option<DateTime<Utc>>,
     pub paid_at: Option<DateTime<Utc>>,
@@ -103,8 +105,8 @@ pub async fn page(
         ListedCommission,
         r#"SELECT c.id, c.sale_id, s.processor_event_id AS transaction_id, c.partner_program_id, c.partner_id,
                   p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status, c.refund_reason,
-                  c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals,
-                  s.amount_cents AS sale_amount_cents,
+                  c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals, c.adjusted_cents,
+                  c.rejection_reason, s.amount_cents AS sale_amount_cents,
                   coalesce(s.commissionable_cents, s.amount_cents) AS "commissionable_cents!",
                   s.currency AS sale_currency
            FROM commissions c JOIN sale_events s ON s.id = c.sale_id LEFT JOIN partners p ON p.id = c.partner_id
@@ -151,8 +153,8 @@ pub async fn following(
         ListedCommission,
         r#"SELECT c.id, c.sale_id, s.processor_event_id AS transaction_id, c.partner_program_id, c.partner_id,
                   p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status, c.refund_reason,
-                  c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals,
-                  s.amount_cents AS sale_amount_cents,
+                  c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals, c.adjusted_cents,
+                  c.rejection_reason, s.amount_cents AS sale_amount_cents,
                   coalesce(s.commissionable_cents, s.amount_cents) AS "commissionable_cents!",
                   s.currency AS sale_currency
            FROM commissions c JOIN sale_events s ON s.id = c.sale_id LEFT JOIN partners p ON p.id = c.partner_id

@@ -169,6 +169,8 @@ pub struct LockedCommission {
     pub created_at: DateTime<Utc>,
     pub currency: Currency,
     pub amount: Cents,
+    /// What of the amount was added or taken away by hand.
+    pub adjusted: Cents,
     pub deducted: Cents,
     pub status: CommissionStatus,
     pub paid_out: bool,
@@ -181,7 +183,7 @@ pub async fn lock_of_sales(
 ) -> StorageResult<Vec<LockedCommission>> {
     let rows = sqlx::query!(
         r#"SELECT id, sale_id, program_id, partner_program_id, partner_id, referral_link_id, created_at, currency,
-                  amount_cents, deducted_cents, status, paid_at IS NOT NULL AS "paid_out!"
+                  amount_cents, adjusted_cents, deducted_cents, status, paid_at IS NOT NULL AS "paid_out!"
            FROM commissions WHERE sale_id = ANY($1) AND superseded_at IS NULL ORDER BY id FOR UPDATE"#,
         sales,
     )
@@ -200,12 +202,20 @@ pub async fn lock_of_sales(
                 created_at: row.created_at,
                 currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
                 amount: Cents::new(row.amount_cents),
+                adjusted: Cents::new(row.adjusted_cents),
                 deducted: Cents::new(row.deducted_cents),
                 status: CommissionStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
                 paid_out: row.paid_out,
             })
         })
         .collect()
+}
+
+impl LockedCommission {
+    /// What the sale earned, before changes by hand.
+    pub fn earned(&self) -> Cents {
+        self.amount.saturating_sub(self.adjusted)
+    }
 }
 
 /// What a refund changed about a commission.

@@ -5,6 +5,7 @@
 //! key order, tables in the order the migrations state: transaction_claims, processor_refs, customers, sale_events,
 //! commissions, partner_program_balances, partner_balances, processor_events.
 
+pub mod adjustments;
 mod alone;
 pub mod audit_log;
 pub mod claims;

@@ -175,7 +175,7 @@ impl Deltas {
     fn locked_commission(&mut self, commission: &LockedCommission, link: ReferralLinkId, sign: i64) {
         let day = commission.created_at.date_naive();
         self.on(commission.program_id, Some(link), day, Some(commission.currency))
-            .commission_cents += sign * commission.amount.get();
+            .commission_cents += sign * commission.earned().get();
     }
 
     pub fn extend(&mut self, other: Self) {

@@ -9,6 +9,7 @@
 
 mod access;
 mod accounts;
+mod adjustments;
 mod api_keys;
 mod app_pages;
 mod approvals;

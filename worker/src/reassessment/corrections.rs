@@ -52,7 +52,7 @@ struct Added<'a> {
 impl Added<'_> {
     fn is(&self, commission: &LockedCommission) -> bool {
         commission.partner_program_id == self.credit.partner_program_id
-            && commission.amount == self.credit.amount
+            && commission.earned() == self.credit.amount
             && commission.currency == self.currency
     }
 }

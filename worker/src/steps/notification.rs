@@ -2,7 +2,7 @@
 
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use common::domain::ids::PartnerId;
-use common::messages::notification::{Content, Deduction, NotificationRecord, Recipient};
+use common::messages::notification::{Adjustment, Content, Deduction, NotificationRecord, Recipient};
 use common::messages::subject::Subject;
 use common::storage::notifications::{self, NewNotification};
 
@@ -38,14 +38,20 @@ impl Step for NotificationStep {
 }
 
 fn compose(record: &NotificationRecord) -> Result<NewNotification, serde_json::Error> {
-    let (kind, message, deduction) = match &record.content {
+    let (kind, message, details) = match &record.content {
         Content::CommissionDeducted(deduction) => {
-            ("commission_deducted", deducted_message(deduction), deduction)
+            let message = deducted_message(deduction);
+            ("commission_deducted", message, serde_json::to_value(deduction)?)
         }
         Content::PaidCommissionDeducted(deduction) => (
             "paid_commission_deducted",
             manual_review_message(deduction),
-            deduction,
+            serde_json::to_value(deduction)?,
+        ),
+        Content::CommissionAdjusted(adjustment) => (
+            "commission_adjusted",
+            adjusted_message(adjustment),
+            serde_json::to_value(adjustment)?,
         ),
     };
     Ok(NewNotification {
@@ -57,8 +63,17 @@ fn compose(record: &NotificationRecord) -> Result<NewNotification, serde_json::E
         },
         kind,
         message,
-        details: serde_json::to_value(deduction)?,
+        details,
     })
+}
+
+fn adjusted_message(adjustment: &Adjustment) -> String {
+    let (id, status) = (adjustment.commission_id, adjustment.status.as_str());
+    let (by, currency) = (adjustment.by.to_dollars(), adjustment.currency.as_str());
+    format!(
+        "Commission {id} was changed by {by:+.2} {currency}, and is {status}. Reason: {}",
+        adjustment.reason
+    )
 }
 
 fn deducted_message(deduction: &Deduction) -> String {

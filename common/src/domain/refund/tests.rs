@@ -265,17 +265,16 @@ fn a_row_deducted_too_much_is_not_paid_back() {
 }
 
 #[test]
-fn a_reversed_commission_closes_the_sale_whatever_the_totals_say() {
-    let reversed = RefundableCommission {
+fn a_refund_of_a_sale_whose_commission_was_rejected_is_recorded_and_takes_nothing() {
+    let rejected = RefundableCommission {
         status: Reversed,
-        ..commission(1, 2_000)
+        deducted: Cents::new(500),
+        ..commission(1, 500)
     };
-    let mut refunds = SaleRefunds::none(amount(10_000), vec![reversed]);
-    assert_eq!(
-        refunds.apply(&delta("a", 1_000)),
-        RefundDecision::Skipped(AlreadyReversed)
-    );
-    assert!(!refunds.knows(&RefundKey::for_delta(Some("a"), None)));
+    let mut refunds = SaleRefunds::none(amount(10_000), vec![rejected]);
+    assert_eq!(applied(&refunds.apply(&delta("a", 1_000))), (Refunded, 1_000, 0));
+    assert!(refunds.knows(&RefundKey::for_delta(Some("a"), None)));
+    assert_eq!(refunds.commissions(), [rejected]);
 }
 
 #[test]

@@ -66,9 +66,9 @@ pub async fn erase(
     .await?;
     sqlx::query!(
         // That the customer was the partner tells who it was.
-        "UPDATE commissions SET refund_reason = NULL, signals = array_remove(signals, 'self_referral')
+        "UPDATE commissions SET refund_reason = NULL, rejection_reason = NULL, signals = array_remove(signals, 'self_referral')
          WHERE program_id = $1 AND customer_id = ANY($2)
-           AND (refund_reason IS NOT NULL OR 'self_referral' = ANY(signals))",
+           AND (num_nonnulls(refund_reason, rejection_reason) > 0 OR 'self_referral' = ANY(signals))",
         program_id,
         &customers,
     )
@@ -85,11 +85,11 @@ pub async fn erase(
     // The reason ends the message.
     let notifications = sqlx::query!(
         "UPDATE notifications n
-         SET message = left(n.message, -length(' Reason: ' || (n.details ->> 'refund_reason'))),
-             details = n.details - 'refund_reason'
+         SET message = left(n.message, -length(' Reason: ' || coalesce(n.details ->> 'refund_reason', n.details ->> 'reason'))),
+             details = n.details - ARRAY['refund_reason', 'reason']
          FROM sale_events s
          WHERE n.program_id = $1 AND s.id = (n.details ->> 'sale_id')::bigint AND s.program_id = $1
-           AND s.customer_id = ANY($2) AND n.details ->> 'refund_reason' IS NOT NULL",
+           AND s.customer_id = ANY($2) AND n.details ?| ARRAY['refund_reason', 'reason']",
         program_id,
         &customers,
     )

@@ -41,6 +41,8 @@ pub struct CommissionView {
     partner_program_id: i64,
     partner: NamedPartner,
     amount_cents: i64,
+    /// What of the amount was added by hand, or taken when negative.
+    adjusted_cents: i64,
     /// What refunds have taken.
     deducted_cents: i64,
     /// What is left for the partner: amount less deductions.
@@ -49,6 +51,8 @@ pub struct CommissionView {
     /// `pending`, `approved`, `paid`, `refunded` or `reversed`. One that is refunded in part stays so when it is paid.
     status: String,
     refund_reason: Option<String>,
+    /// Why the advertiser rejected it; null when it was not rejected.
+    rejection_reason: Option<String>,
     #[serde(serialize_with = "as_instant")]
     #[schema(value_type = String, format = DateTime)]
     hold_until: DateTime<Utc>,
@@ -90,11 +94,13 @@ impl From<ListedCommission> for CommissionView {
                 name: row.partner_name,
             },
             amount_cents: row.amount_cents,
+            adjusted_cents: row.adjusted_cents,
             deducted_cents: row.deducted_cents,
             payable_cents: row.amount_cents - row.deducted_cents,
             currency: row.currency,
             status: row.status,
             refund_reason: row.refund_reason,
+            rejection_reason: row.rejection_reason,
             hold_until: row.hold_until,
             approved_at: row.approved_at,
             paid_at: row.paid_at,
@@ -264,11 +270,13 @@ pub fn list_examples() -> Examples {
         commissionable_cents: 4_900,
         sale_currency: "USD".to_owned(),
         amount_cents: 980,
+        adjusted_cents: 0,
         deducted_cents: 0,
         payable_cents: 980,
         currency: "USD".to_owned(),
         status: CommissionStatus::Approved.as_str().to_owned(),
         refund_reason: None,
+        rejection_reason: None,
         hold_until: at + TimeDelta::days(15),
         approved_at: Some(at + TimeDelta::days(15)),
         paid_at: None,

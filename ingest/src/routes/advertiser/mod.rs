@@ -2,6 +2,7 @@
 
 mod api_keys;
 mod audit_log;
+pub mod commission_changes;
 pub mod commission_policies;
 pub mod commissions;
 pub mod connection_settings;
@@ -121,6 +122,12 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(routes!(commissions::approve))
             .managed()
             .examples(commissions::approve_examples()),
+        Endpoint::new(routes!(commission_changes::reject))
+            .managed()
+            .examples(commission_changes::reject_examples()),
+        Endpoint::new(routes!(commission_changes::adjust))
+            .managed()
+            .examples(commission_changes::adjust_examples()),
         Endpoint::new(routes!(exports::commissions))
             .managed()
             .examples(commissions::filter_examples()),

@@ -1,0 +1,156 @@
+//! Commissions changed by hand: rejected, or adjusted by an amount.
+//!
+//! What is taken from a commission that is not paid comes off the balance like a refund of it, to zero at most. What is taken
+//! from a paid one is owed back like a refund of a paid commission. Nothing is added to a paid one: nobody would pay it.
+//! Later refunds take their share of what the commission is by then.
+
+use super::commission::CommissionStatus;
+use super::ledger::{self, Entry, deduct};
+use super::money::{AmountCents, Cents};
+use super::payout::CommissionState;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Takes all that is left.
+    Reject,
+    /// Adds, or takes when negative.
+    By(Cents),
+}
+
+/// Why a commission cannot be changed. Displayed to the advertiser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotAdjustable {
+    #[error("reversed")]
+    Reversed,
+    #[error("already paid")]
+    AlreadyPaid,
+    #[error("less than that is left")]
+    LessIsLeft,
+    #[error("more than a commission can be")]
+    TooMuch,
+}
+
+/// A commission after a change, and how its partner's account moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Adjusted {
+    /// By how much the commission grew, negative when it shrank.
+    pub by: Cents,
+    pub status: CommissionStatus,
+    pub entries: [Entry; 2],
+}
+
+impl Adjusted {
+    /// What the balance gains.
+    pub const fn moved(&self) -> Cents {
+        self.entries[0].amount
+    }
+}
+
+/// Changes a commission whose partner has this balance.
+pub fn adjust(state: &CommissionState, change: Change, balance: Cents) -> Result<Adjusted, NotAdjustable> {
+    if state.status == CommissionStatus::Reversed {
+        return Err(NotAdjustable::Reversed);
+    }
+    let (by, status) = match change {
+        Change::Reject => (state.left().saturating_neg(), CommissionStatus::Reversed),
+        Change::By(cents) => (cents, state.status),
+    };
+    let entries = if by > Cents::ZERO {
+        raise(state, by)?
+    } else {
+        lower(state, by.saturating_neg(), balance)?
+    };
+    Ok(Adjusted { by, status, entries })
+}
+
+fn raise(state: &CommissionState, by: Cents) -> Result<[Entry; 2], NotAdjustable> {
+    if state.paid_out {
+        return Err(NotAdjustable::AlreadyPaid);
+    }
+    if state.amount.saturating_add(by) > Cents::from(AmountCents::MAX) {
+        return Err(NotAdjustable::TooMuch);
+    }
+    Ok(ledger::raised(by))
+}
+
+fn lower(state: &CommissionState, by: Cents, balance: Cents) -> Result<[Entry; 2], NotAdjustable> {
+    if by > state.left() {
+        return Err(NotAdjustable::LessIsLeft);
+    }
+    Ok(ledger::lowered(&deduct(balance, by, state.paid_out)))
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn state(amount: i64, deducted: i64, paid_out: bool) -> CommissionState {
+        CommissionState {
+            amount: Cents::new(amount),
+            deducted: Cents::new(deducted),
+            status: if paid_out {
+                CommissionStatus::Paid
+            } else {
+                CommissionStatus::Pending
+            },
+            hold_until: DateTime::UNIX_EPOCH,
+            approved: paid_out,
+            paid_out,
+        }
+    }
+
+    #[test]
+    fn a_rejection_takes_what_is_left_and_what_was_paid_is_owed_back() {
+        let unpaid = adjust(&state(1000, 300, false), Change::Reject, Cents::new(500)).unwrap();
+        assert_eq!((unpaid.by, unpaid.moved()), (Cents::new(-700), Cents::new(-500)));
+        assert_eq!(unpaid.status, CommissionStatus::Reversed);
+        let paid = adjust(&state(1000, 300, true), Change::Reject, Cents::ZERO).unwrap();
+        assert_eq!(paid.moved(), Cents::new(-700));
+        let reversed = CommissionState {
+            status: CommissionStatus::Reversed,
+            ..state(1000, 1000, false)
+        };
+        assert_eq!(
+            adjust(&reversed, Change::Reject, Cents::ZERO),
+            Err(NotAdjustable::Reversed)
+        );
+    }
+
+    #[test]
+    fn nothing_is_added_to_what_is_paid_and_no_more_taken_than_is_left() {
+        let by = |cents| Change::By(Cents::new(cents));
+        assert_eq!(
+            adjust(&state(1000, 0, true), by(1), Cents::ZERO),
+            Err(NotAdjustable::AlreadyPaid)
+        );
+        assert_eq!(
+            adjust(&state(1000, 300, false), by(-701), Cents::ZERO),
+            Err(NotAdjustable::LessIsLeft)
+        );
+        let most = by(AmountCents::MAX.get());
+        assert_eq!(
+            adjust(&state(1000, 0, false), most, Cents::ZERO),
+            Err(NotAdjustable::TooMuch)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_change_leaves_nothing_below_zero_and_its_entries_sum_to_zero(
+            amount in 0..10_000i64, taken in 0..=100i64, by in -10_000..10_000i64, balance in 0..20_000i64, paid in any::<bool>()
+        ) {
+            let state = state(amount, amount * taken / 100, paid);
+            if let Ok(adjusted) = adjust(&state, Change::By(Cents::new(by)), Cents::new(balance)) {
+                prop_assert!(state.left().saturating_add(adjusted.by) >= Cents::ZERO);
+                prop_assert_eq!(adjusted.entries.iter().map(|entry| entry.amount.get()).sum::<i64>(), 0);
+                prop_assert!(paid || balance + adjusted.moved().get() >= 0);
+                for entry in &adjusted.entries {
+                    prop_assert_eq!(entry.requested, Cents::new(by.abs()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `…/affiliate-programs/{program_id}/commissions`: rejecting commissions, and adjusting one by an amount.
+
+use axum::Json;
+use axum::extract::State;
+use common::domain::adjustment::{Adjusted, Change};
+use common::domain::ids::{CommissionId, EventId, ProgramId};
+use common::domain::money::{AmountCents, Cents};
+use common::domain::permission::Permission;
+use common::domain::text::RefundReason;
+use common::storage::adjustments::NewAdjustment;
+use common::storage::payouts::LockedCommission;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use crate::access::Advertiser;
+use crate::adjustment::{NOT_CHANGEABLE, change};
+use crate::app::App;
+use crate::body::{self, TrackingBody};
+use crate::error::ApiError;
+use crate::field::{Field, refused};
+use crate::id_list::id_list;
+use crate::payout::refused_commissions;
+use crate::routes::answers::{Data, Ids, data};
+use crate::routes::openapi::envelopes::PlatformError;
+use crate::routes::openapi::examples::Examples;
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct RejectRequest {
+    #[schema(value_type = Vec<i64>, min_items = 1, max_items = 1000)]
+    commission_ids: Option<Value>,
+    /// Told to the partners.
+    #[schema(value_type = String, max_length = 1000)]
+    #[serde(default)]
+    reason: Field<String>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct AdjustRequest {
+    /// What is added to the commission; taken from it when negative.
+    #[schema(value_type = i64)]
+    #[serde(default)]
+    amount_cents: Field<i64>,
+    /// Told to the partner.
+    #[schema(value_type = String, max_length = 1000)]
+    #[serde(default)]
+    reason: Field<String>,
+}
+
+/// A commission as a change by hand left it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ChangedCommission {
+    id: i64,
+    /// What was earned, changes by hand included.
+    amount_cents: i64,
+    /// What is left for the partner: amount less deductions.
+    payable_cents: i64,
+    currency: String,
+    status: &'static str,
+}
+
+impl From<&(LockedCommission, Adjusted)> for ChangedCommission {
+    fn from((commission, adjusted): &(LockedCommission, Adjusted)) -> Self {
+        let state = commission.state;
+        Self {
+            id: commission.commission_id.get(),
+            amount_cents: state.amount.saturating_add(adjusted.by).get(),
+            payable_cents: state.left().saturating_add(adjusted.by).get(),
+            currency: commission.currency.to_string(),
+            status: adjusted.status.as_str(),
+        }
+    }
+}
+
+/// Reject commissions
+///
+/// Nothing is left of them, and their partners are told why. What was paid already is owed back and held back from later
+/// payouts. All of them or none: those that cannot be rejected are named in `details.commissions`, each with its reason.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/commissions/reject",
+    operation_id = "reject_commissions",
+    tag = "payouts",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    request_body = RejectRequest,
+    responses(
+        (status = 200, description = "Rejected.", body = Data<Vec<ChangedCommission>>),
+        (status = 400, description = "Some cannot be rejected; none was.", body = PlatformError),
+    )
+)]
+pub async fn reject(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Result<Json<Data<Vec<ChangedCommission>>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramPayOut)
+        .await?;
+    let bytes = body.bytes()?;
+    let request: RejectRequest = body::parse(&bytes)?;
+    let ids = id_list(request.commission_ids, "commission_ids")?
+        .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
+    let reason = reason(request.reason)?;
+    let new = order(&app, program_id, Change::Reject, &reason);
+    let changed = change(&mut transaction, &ids, &new, &app.clock).await?;
+    let audited = access
+        .audited("commission.rejected")
+        .with(json!({ "commission_ids": ids }));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(data(changed.iter().map(Into::into).collect()))
+}
+
+/// Adjust a commission
+///
+/// By an amount, up or down; a bonus is an amount added to the commission it is for. Nothing can be added to a commission that
+/// is paid; what is taken from one is owed back, and held back from later payouts.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/commissions/{commission_id}/adjust",
+    operation_id = "adjust_commission",
+    tag = "payouts",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path), ("commission_id" = i64, Path)),
+    request_body = AdjustRequest,
+    responses(
+        (status = 200, description = "Adjusted.", body = Data<ChangedCommission>),
+        (status = 400, description = "It cannot be changed by that; nothing was.", body = PlatformError),
+    )
+)]
+pub async fn adjust(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids((program_id, commission_id)): Ids<(ProgramId, CommissionId)>,
+    body: TrackingBody,
+) -> Result<Json<Data<ChangedCommission>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramPayOut)
+        .await?;
+    let bytes = body.bytes()?;
+    let request: AdjustRequest = body::parse(&bytes)?;
+    let by = amount(&request.amount_cents)?;
+    let reason = reason(request.reason)?;
+    let new = order(&app, program_id, Change::By(by), &reason);
+    let changed = change(&mut transaction, &[commission_id.get()], &new, &app.clock).await?;
+    let audited = access
+        .audited("commission.adjusted")
+        .about(commission_id.get())
+        .with(json!({ "amount_cents": by.get() }));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    let one = changed.first().map(ChangedCommission::from);
+    one.map(data).ok_or(ApiError::NotFound("Commission not found"))
+}
+
+fn order<'a>(
+    app: &App,
+    program_id: ProgramId,
+    change: Change,
+    reason: &'a RefundReason,
+) -> NewAdjustment<'a> {
+    NewAdjustment {
+        event_id: EventId::new(app.clock.mint()),
+        program_id,
+        change,
+        reason: reason.as_str(),
+        now: app.clock.now(),
+    }
+}
+
+fn reason(field: Field<String>) -> Result<RefundReason, ApiError> {
+    field.required_text("reason", "reason is required")
+}
+
+fn amount(field: &Field<i64>) -> Result<Cents, ApiError> {
+    let most = AmountCents::MAX.get();
+    match field {
+        Field::Given(cents) if *cents != 0 && (-most..=most).contains(cents) => Ok(Cents::new(*cents)),
+        Field::Absent => Err(ApiError::bad_request("amount_cents is required")),
+        Field::Given(_) | Field::WrongType => Err(refused(
+            "amount_cents",
+            &format!("must be an integer from -{most} to {most}, not 0"),
+        )),
+    }
+}
+
+fn example(id: i64, amount_cents: i64, status: &'static str) -> ChangedCommission {
+    ChangedCommission {
+        id,
+        amount_cents,
+        payable_cents: amount_cents,
+        currency: "USD".to_owned(),
+        status,
+    }
+}
+
+pub fn reject_examples() -> Examples {
+    let reasons = [(13, "reversed".to_owned())];
+    Examples::of_refusals([refused_commissions(NOT_CHANGEABLE, &reasons.into())])
+        .request(
+            "One",
+            json!({ "commission_ids": [12], "reason": "The customer is the partner" }),
+        )
+        .answer(
+            "Nothing is left of it",
+            Data {
+                data: vec![example(12, 0, "reversed")],
+            },
+        )
+}
+
+pub fn adjust_examples() -> Examples {
+    let reasons = [(12, "already paid".to_owned())];
+    Examples::of_refusals([refused_commissions(NOT_CHANGEABLE, &reasons.into())])
+        .request("A bonus", json!({ "amount_cents": 500, "reason": "Best of May" }))
+        .answer(
+            "Five more",
+            Data {
+                data: example(12, 1_480, "pending"),
+            },
+        )
+}
