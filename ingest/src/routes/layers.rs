@@ -36,6 +36,7 @@ use crate::limits::{Budget, Store};
 use crate::pipeline::Noun;
 use crate::request_id::X_REQUEST_ID;
 use crate::routes::method_not_allowed;
+use crate::waiting::Places;
 use crate::{access, caller, client_address, limits, request_id, rotation};
 
 /// Which answers carry the id of their request.
@@ -177,9 +178,7 @@ async fn admit(around: Arc<Surroundings>, mut request: Request) -> Response {
         Store::Shared
     };
     let counted = limits::count_request(&around.app, budget, credential, client, store).await;
-    let refusal = counted
-        .refusal()
-        .or_else(|| full.map(|places| places.turn_away()));
+    let refusal = counted.refusal().or_else(|| full.map(Places::turn_away));
     let mut response = match refusal {
         Some(refusal) => caller::turn_away(&around.app, credential, refusal).await,
         None => permit(around, request).await,
