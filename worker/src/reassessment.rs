@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use common::domain::ids::{CustomerId, PartnerId, SaleId};
-use common::domain::reassessment::{Reassessment, reassess as decide_anew};
+use common::domain::reassessment::{Earlier, Reassessment, reassess as decide_anew};
 use common::domain::sale::SaleCustomer;
 use common::domain::signal::{PartnerAddresses, Signal, SignalFacts, SignalRules};
 use common::storage::StorageResult;
@@ -151,13 +151,13 @@ async fn decisions(
         first_payment_at: first_payment_at.filter(|first| *first < since),
     };
     let recorded = sales.iter().map(|sale| sale.recorded.clone()).collect();
-    Ok(decide_anew(
+    let earlier = Earlier {
         customer,
-        &program.terms,
-        before,
-        &owners.links,
-        recorded,
-    ))
+        subscriptions: before,
+        terms: &program.terms,
+        links: &owners.links,
+    };
+    Ok(decide_anew(earlier, recorded))
 }
 
 async fn save_first_payments(

@@ -34,16 +34,23 @@ pub struct Reassessment {
     pub first_payments: HashMap<SubscriptionId, (SaleId, FirstPayment)>,
 }
 
+/// What was known of a customer before the sales that are judged again.
+#[derive(Debug)]
+pub struct Earlier<'a> {
+    pub customer: SaleCustomer,
+    pub subscriptions: HashMap<SubscriptionId, Subscription>,
+    pub terms: &'a ProgramTerms,
+    pub links: &'a HashMap<ReferralLinkId, LinkOwner>,
+}
+
 /// Decides a customer's sales anew, which are all since some moment.
-///
-/// `customer` and `subscriptions` are as they were before that moment.
-pub fn reassess(
-    mut customer: SaleCustomer,
-    terms: &ProgramTerms,
-    mut subscriptions: HashMap<SubscriptionId, Subscription>,
-    links: &HashMap<ReferralLinkId, LinkOwner>,
-    mut sales: Vec<RecordedSale>,
-) -> Reassessment {
+pub fn reassess(earlier: Earlier<'_>, mut sales: Vec<RecordedSale>) -> Reassessment {
+    let Earlier {
+        mut customer,
+        mut subscriptions,
+        terms,
+        links,
+    } = earlier;
     // Two payments of one second have an order too, which is not that of their arrival.
     sales.sort_by(|a, b| (a.at, a.sale.transaction_id.as_str()).cmp(&(b.at, b.sale.transaction_id.as_str())));
     let mut reassessment = Reassessment::default();

@@ -141,6 +141,7 @@ pub struct FirstPayment {
 
 impl Subscription {
     /// What was known of it before a moment.
+    #[must_use]
     pub fn before(&self, at: DateTime<Utc>) -> Self {
         Self {
             first: self.first.clone().filter(|first| first.at < at),

@@ -64,7 +64,8 @@ impl<S: Step> Attempts<'_, S> {
         answers: mpsc::Sender<Vec<Reply>>,
     ) -> Vec<Fate> {
         let mut fates = Fates::of(batch.records.len());
-        let mut open = VecDeque::from_iter([0..batch.records.len()]);
+        let mut open = VecDeque::new();
+        open.push_back(0..batch.records.len());
         let mut blocked = Blocked::default();
         while let Some(range) = open.pop_front() {
             let records = batch.records.get(range.clone()).unwrap_or_default();

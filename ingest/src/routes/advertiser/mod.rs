@@ -48,6 +48,17 @@ pub fn named_workspace(bytes: &[u8]) -> Result<Option<WorkspaceId>, ApiError> {
 }
 
 pub fn endpoints() -> Vec<Endpoint> {
+    [
+        program_endpoints(),
+        access_endpoints(),
+        money_endpoints(),
+        people_endpoints(),
+    ]
+    .concat()
+}
+
+/// A program, what it pays, and who recommends it.
+fn program_endpoints() -> Vec<Endpoint> {
     vec![
         Endpoint::new(routes!(programs::list, programs::create))
             .managed()
@@ -86,6 +97,12 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(routes!(referral_links::update))
             .managed()
             .examples(referral_links::examples()),
+    ]
+}
+
+/// Who may do what in the name of a workspace, and what they did.
+fn access_endpoints() -> Vec<Endpoint> {
+    vec![
         Endpoint::new(routes!(invitations::list, invitations::create))
             .managed()
             .examples(invitations::list_examples()),
@@ -116,6 +133,12 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(routes!(audit_log::list))
             .managed()
             .examples(audit_log::examples()),
+    ]
+}
+
+/// What partners earned, and what was paid out.
+fn money_endpoints() -> Vec<Endpoint> {
+    vec![
         Endpoint::new(routes!(commissions::list))
             .managed()
             .examples(commissions::list_examples()),
@@ -138,6 +161,12 @@ pub fn endpoints() -> Vec<Endpoint> {
             .managed()
             .examples(payouts::examples()),
         Endpoint::new(routes!(exports::payout)).managed(),
+    ]
+}
+
+/// What a person hears and sees, and the personal data of customers.
+fn people_endpoints() -> Vec<Endpoint> {
+    vec![
         Endpoint::new(routes!(notifications::list))
             .managed()
             .examples(notifications::list_examples()),

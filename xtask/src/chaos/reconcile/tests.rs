@@ -297,7 +297,7 @@ fn a_lead_that_is_refused_although_its_click_was_answered_is_found() {
         call(lead, 400, json!({ "error": { "message": message } }))
     };
     finds("was answered 400: Customer not found", |calls, _| {
-        calls.push(refused())
+        calls.push(refused());
     });
     let (mut calls, rows) = honest();
     calls.push(refused());
