@@ -60,6 +60,7 @@ fn commission(criterion: &mut Criterion) {
         currency: Currency::USD,
         customer_key: Text::parse("user-42").ok(),
         click_id: None,
+        processor_customer: None,
         sale_type: SaleType::Payment,
         is_recurring: false,
         subscription_id: None,

@@ -61,6 +61,7 @@ impl Records {
                 program_id,
                 references: payment.references,
                 fact: payment.fact,
+                customer: payment.customer,
             })
             .map(trace::carry)
         });

@@ -49,6 +49,7 @@ pub mod management_key;
 pub mod money;
 pub mod name;
 pub mod partner;
+pub mod payer;
 pub mod payment;
 pub mod payout;
 pub mod performance;

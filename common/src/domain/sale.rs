@@ -16,6 +16,7 @@ use super::click_id::ClickId;
 use super::commission::{Due, NothingDue, PaymentHistory, Policy, due, policy_in_force};
 use super::ids::{CustomerId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use super::money::{AmountCents, Cents, CommissionableCents, Currency, split_evenly};
+use super::processor::ProcessorId;
 use super::text::{CustomerKey, ProductId, SubscriptionId, TransactionId};
 
 /// A sale as the caller reported it, valid in form.
@@ -31,6 +32,9 @@ pub struct Sale {
     pub customer_key: Option<CustomerKey>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub click_id: Option<ClickId>,
+    /// The processor's customer, who says who paid where neither `customer_key` nor `click_id` does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor_customer: Option<ProcessorId>,
     pub sale_type: SaleType,
     pub is_recurring: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{EventId, ProgramId};
 use crate::domain::money::{AmountCents, Currency};
+use crate::domain::payer::NamedCustomer;
 use crate::domain::processor::ProcessorId;
 use crate::domain::text::SubscriptionId;
 
@@ -21,6 +22,9 @@ pub struct PaymentRecord {
     pub references: Vec<ProcessorId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fact: Option<PaymentFact>,
+    /// Whom the processor's customer is, where the event says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub customer: Option<NamedCustomer>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -37,6 +37,7 @@ pub mod personal_data;
 pub mod pipeline_status;
 pub mod policies;
 pub mod processor_connections;
+pub mod processor_customers;
 pub mod processor_events;
 pub mod processor_inbox;
 pub mod processor_refs;

@@ -47,6 +47,8 @@ pub enum Disposition {
 pub enum Reason {
     /// Another report of the same payment was recorded.
     Duplicate,
+    /// The processor's customer is bound to another of ours.
+    ProcessorCustomerDiffers,
     /// Another report of the same transaction_id is being decided.
     Claimed,
     CustomerNotFound,
@@ -68,6 +70,7 @@ impl Reason {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Duplicate => "duplicate",
+            Self::ProcessorCustomerDiffers => "processor_customer_differs",
             Self::Claimed => "claimed",
             Self::CustomerNotFound => "customer_not_found",
             Self::NoAttribution => "no_attribution",
@@ -88,6 +91,11 @@ pub const PARTNER_APPROVED: &str = "partner_approved";
 /// What the payments of a customer_key wait for that no customer has.
 pub fn waits_for_key(customer_key: &str) -> String {
     format!("customer_key:{customer_key}")
+}
+
+/// What the payments of a processor's customer wait for whom nothing names.
+pub fn waits_for_processor_customer(processor_customer: &ProcessorId) -> String {
+    format!("processor_customer:{processor_customer}")
 }
 
 /// Which half of an event was handled.

@@ -61,6 +61,7 @@ pub async fn lock_sales_since(
                 currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
                 customer_key: None,
                 click_id: None,
+                processor_customer: None,
                 sale_type: SaleType::parse(&row.sale_type).ok_or_else(|| corrupt("sale_type"))?,
                 is_recurring: row.is_recurring,
                 subscription_id: row

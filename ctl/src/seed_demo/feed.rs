@@ -194,6 +194,7 @@ impl Past {
                 currency: Currency::default(),
                 customer_key: Some(customer_key.clone()),
                 click_id: None,
+                processor_customer: None,
                 sale_type: if sale.subscribes {
                     SaleType::Subscription
                 } else {

@@ -198,6 +198,7 @@ impl SaleRequest<'_> {
             currency: details.currency,
             customer_key: details.customer_key,
             click_id: details.click_id,
+            processor_customer: None,
             sale_type: details.sale_type,
             is_recurring: details.is_recurring,
             subscription_id: details.subscription_id,

@@ -104,7 +104,7 @@ impl Jane {
         jane
     }
 
-    /// What nobody can process: a record, its claim, and a renewal whose first payment nobody saw.
+    /// What nobody can process: a record, its claim, and a renewal in a currency that is none.
     async fn left_unfinished(&self, hooks: &Hooks) {
         let streams = Streams::of(&self.stack).await;
         let odd = json!({
@@ -121,11 +121,12 @@ impl Jane {
         self.stack.execute(&dead).await;
         let mut renewal = event(&self.stack, "invoice.paid.renewal.acacia", &self.program, KEY);
         renewal["data"]["object"]["customer_email"] = EMAIL.into();
+        renewal["data"]["object"]["currency"] = "none".into();
         renewal["data"]["object"]["customer_name"] = TOLD[13].into();
         ok(hooks.deliver(&self.stack, &self.program, &renewal).await);
         self.stack
             .eventually("all of it is where it ends", async || {
-                let waits = "SELECT count(*) FROM processor_events WHERE state = 'parked'";
+                let waits = "SELECT count(*) FROM processor_events WHERE state = 'stuck'";
                 self.stack.value::<i64>("SELECT count(*) FROM dead_letters").await == 1
                     && self.stack.value::<i64>(waits).await == 1
                     && self

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use common::domain::click_id::ClickId;
 use common::domain::ids::ProgramId;
+use common::domain::payer::Payer;
 use common::domain::text::CustomerKey;
 
 use super::event::Untranslatable;
@@ -42,13 +43,6 @@ impl FromStr for MetadataPrefix {
 /// Which keys are looked for.
 #[derive(Debug, Clone)]
 pub struct MetadataKeys(Vec<String>);
-
-/// Whose payment it is. One of the two names is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Payer {
-    pub click_id: Option<ClickId>,
-    pub customer_key: Option<CustomerKey>,
-}
 
 impl MetadataKeys {
     pub fn new(aliases: &[MetadataPrefix]) -> Self {

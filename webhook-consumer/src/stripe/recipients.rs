@@ -5,6 +5,7 @@
 //! the payment is unknown, but a sale goes to one program, or to none while it is not clear to which.
 
 use common::domain::ids::ProgramId;
+use common::domain::payer::NamedCustomer;
 use common::domain::processor::ProcessorId;
 use common::domain::sale::Sale;
 use common::messages::payment::PaymentFact;
@@ -39,6 +40,7 @@ pub struct Share {
 pub struct Payment {
     pub references: Vec<ProcessorId>,
     pub fact: Option<PaymentFact>,
+    pub customer: Option<NamedCustomer>,
 }
 
 /// What becomes of an event, program by program. Never empty: what is for nobody is kept, too.
@@ -118,7 +120,12 @@ fn distributed(told: Result<Told, Untold>, bound: &BoundPrograms) -> Vec<Share> 
         return std::iter::once(Share::told(only, told)).chain(others).collect();
     }
     // A sale that is nobody's so far; the rest goes to everybody.
-    let unclear = told.sale.take().map(|_| match told.program {
+    let unclear = told.sale.take().map(|sale| match told.program {
+        // Most payments of most accounts: nothing says that a partner brought the customer.
+        None if sale.customer_key.is_none() && sale.click_id.is_none() => Share::untold(
+            None,
+            Untold::Ignored("it names neither program nor customer, and its account has several"),
+        ),
         Some(_) => Share::stuck(None, "it names a program that is not its account's"),
         None => Share::stuck(None, "it names no program, and its account has several"),
     });
@@ -134,6 +141,7 @@ impl Share {
         let payment = told.is_of_use().then(|| Payment {
             references: told.references.clone(),
             fact: told.fact.clone(),
+            customer: told.customer.clone(),
         });
         Self {
             program_id: Some(program_id),

@@ -12,11 +12,11 @@
 mod duplicates;
 mod reversals;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use chrono::{DateTime, Utc};
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
-use common::domain::ids::SaleId;
+use common::domain::ids::{EventId, SaleId};
 use common::domain::money::{AmountCents, Currency};
 use common::domain::payment::ReversalKind;
 use common::domain::processor::{ConnectionStatus, ProcessorId};
@@ -25,6 +25,7 @@ use common::messages::subject::Subject;
 use common::storage::claims::{self, ClaimState};
 use common::storage::duplicate_sales::Duplicate;
 use common::storage::processor_connections::{self, AccountTold};
+use common::storage::processor_customers::{self, Naming};
 use common::storage::processor_events::{self, Ending, Part, Reason};
 use common::storage::processor_refs::{self, Reference};
 use common::storage::processor_reversals::{self, NewReversal};
@@ -46,10 +47,10 @@ impl Step for PaymentStep {
     async fn run(&self, batch: &[Delivered<PaymentRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&PaymentRecord> = batch.iter().map(|delivered| &delivered.record).collect();
         let mut telling = self.0.pool.begin().await.map_err(storage_failed)?;
-        tell(&mut telling, &records).await.map_err(storage_failed)?;
+        let conflicts = tell(&mut telling, &records).await.map_err(storage_failed)?;
         telling.commit().await.map_err(storage_failed)?;
         let mut settling = self.0.pool.begin().await.map_err(storage_failed)?;
-        self.settle(&mut settling, &records)
+        self.settle(&mut settling, &records, &conflicts)
             .await
             .map_err(storage_failed)?;
         settling.commit().await.map_err(storage_failed)?;
@@ -65,7 +66,8 @@ impl Step for PaymentStep {
     }
 }
 
-async fn tell(connection: &mut PgConnection, records: &[&PaymentRecord]) -> StorageResult<()> {
+/// Returns the events that name another customer than the one their processor's customer is bound to.
+async fn tell(connection: &mut PgConnection, records: &[&PaymentRecord]) -> StorageResult<HashSet<EventId>> {
     let named: Vec<Vec<Reference>> = records
         .iter()
         .map(|record| names(record))
@@ -112,17 +114,38 @@ async fn tell(connection: &mut PgConnection, records: &[&PaymentRecord]) -> Stor
             Some(PaymentFact::Refunded { .. } | PaymentFact::Disputed { .. }) | None => {}
         }
     }
+    let namings: Vec<Naming<'_>> = records.iter().filter_map(|record| naming(record)).collect();
+    let conflicts = processor_customers::learn(connection, &namings).await?;
+    if !conflicts.is_empty() {
+        tracing::warn!(
+            events = conflicts.len(),
+            "events name other customers than their processor's customers are bound to"
+        );
+    }
     subscription_periods::record_starts(connection, &starts).await?;
     subscription_periods::record_ends(connection, &ends).await?;
     accounts.sort_by_key(|told| (told.program_id, told.told_at));
     for told in &accounts {
         processor_connections::tell(connection, told).await?;
     }
-    Ok(())
+    Ok(conflicts)
+}
+
+fn naming(record: &PaymentRecord) -> Option<Naming<'_>> {
+    Some(Naming {
+        event_id: record.event_id,
+        program_id: record.program_id,
+        customer: record.customer.as_ref()?,
+    })
 }
 
 impl PaymentStep {
-    async fn settle(&self, connection: &mut PgConnection, records: &[&PaymentRecord]) -> StorageResult<()> {
+    async fn settle(
+        &self,
+        connection: &mut PgConnection,
+        records: &[&PaymentRecord],
+        conflicts: &HashSet<EventId>,
+    ) -> StorageResult<()> {
         let told: Vec<Reference> = records.iter().flat_map(|record| names(record)).collect();
         let payments = processor_refs::groups(connection, &told).await?;
         let sales = sales(connection, &payments).await?;
@@ -148,7 +171,11 @@ impl PaymentStep {
                     // It ended with all reversals of its payment.
                     Some(_) if has_sale => None,
                     Some(_) => Some((record.event_id, SALE_MISSING)),
-                    None => Some((record.event_id, Ending::Done(None))),
+                    None => {
+                        let conflict = conflicts.contains(&record.event_id);
+                        let reason = conflict.then_some(Reason::ProcessorCustomerDiffers);
+                        Some((record.event_id, Ending::Done(reason)))
+                    }
                 }
             })
             .collect();

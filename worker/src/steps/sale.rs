@@ -6,7 +6,7 @@
 //! recorded, in the same transaction → the processor's **inbox** ([`inbox`]).
 //!
 //! Sales are judged as of their own time, and may arrive in another order: one that comes before others of its customer has those
-//! judged again ([`reassessment`](crate::reassessment)).
+//! judged again ([`reassessment`](crate::reassessment)). Calls under way at once keep the order of their decisions ([`order`]).
 //!
 //! A payment has many names at its processor, and is one sale: a record whose payment is recorded under another name is a
 //! duplicate ([`payments`]). Names that become known too late are the payment step's business.
@@ -16,6 +16,8 @@
 
 mod desk;
 mod inbox;
+mod order;
+mod payers;
 mod payments;
 mod rows;
 
@@ -152,19 +154,24 @@ impl SaleStep {
         waited: &HashSet<EventId>,
     ) -> StorageResult<Batch> {
         let now = self.0.clock.now();
+        let named = payers::named(connection, records).await?;
+        let records: Vec<&SaleRecord> = records
+            .iter()
+            .map(|record| named.get(&record.event_id).unwrap_or(record))
+            .collect();
         let Claimed {
             mine,
             recorded,
             known,
             claimed_at,
-        } = claimed(connection, records).await?;
+        } = claimed(connection, &records).await?;
         let told = told_of(connection, &mine).await?;
         let payments = if told.names {
             Payments::open(connection, &mine).await?
         } else {
             Payments::default()
         };
-        let mut inbox = Inbox::open(connection, records, now).await?;
+        let mut inbox = Inbox::open(connection, &records, now).await?;
         let mut batch = Batch {
             outcomes: repeated(connection, &recorded).await?,
             ..Batch::default()
@@ -177,6 +184,12 @@ impl SaleStep {
             .collect();
         let references: Vec<Reference<'_>> = judged.iter().map(|record| reference(record, waited)).collect();
         let Resolved { found, customers } = resolve(connection, &self.0.codec, &references).await?;
+        let postponed = order::postponed(&judged, &found, &customers);
+        let judged: Vec<&SaleRecord> = judged
+            .into_iter()
+            .zip(&postponed)
+            .map(|(record, postponed)| postponed.as_ref().unwrap_or(record))
+            .collect();
         let mut desk = Desk::open(connection, &judged, customers, claimed_at).await?;
         let mut sorted = Sorted::default();
         for ((record, found), standing) in judged.into_iter().zip(found).zip(standings) {

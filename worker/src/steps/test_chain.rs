@@ -250,6 +250,7 @@ impl Rehearsal {
                     currency: Currency::default(),
                     customer_key: Some(record.customer_key.clone()),
                     click_id: None,
+                    processor_customer: None,
                     sale_type: SaleType::Payment,
                     is_recurring: false,
                     subscription_id: None,

@@ -25,6 +25,7 @@ fn sale() -> Sale {
         currency: Currency::default(),
         customer_key: None,
         click_id: None,
+        processor_customer: None,
         sale_type: SaleType::Payment,
         is_recurring: false,
         subscription_id: None,

@@ -330,7 +330,11 @@ mod tests {
             of("recurring_fixed", Field::Absent),
             Some(CommissionType::CpsLifetime)
         );
-        assert_eq!(of("recurring_fixed", Field::Given(0)), None);
+        assert_eq!(
+            of("recurring_fixed", Field::Given(0)),
+            Some(CommissionType::CpsLifetime)
+        );
+        assert_eq!(of("recurring_fixed", Field::Given(-1)), None);
         assert_eq!(of("hybrid", Field::Absent), None);
     }
 

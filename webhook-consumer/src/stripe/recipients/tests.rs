@@ -36,6 +36,7 @@ fn sale() -> Sale {
         currency: Currency::USD,
         customer_key: Some(CustomerKey::parse("user-1").unwrap()),
         click_id: None,
+        processor_customer: None,
         sale_type: SaleType::Payment,
         is_recurring: false,
         subscription_id: None,

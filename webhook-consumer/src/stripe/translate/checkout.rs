@@ -8,9 +8,9 @@ use common::domain::sale::{Sale, SaleType};
 use serde::Deserialize;
 
 use super::commissionable::{ShippingCost, commissionable};
-use super::{Told, Untold, named_program};
+use super::{Buyer, Told, Untold, named_program};
 use crate::stripe::event::{Event, Reference, Untranslatable, amount, currency, ids};
-use crate::stripe::metadata::{Metadata, MetadataKeys, Payer};
+use crate::stripe::metadata::{Metadata, MetadataKeys};
 
 const NO_PAYMENT: &str = "no payment of a customer of ours";
 
@@ -21,6 +21,8 @@ struct Session {
     payment_status: String,
     payment_intent: Option<Reference>,
     invoice: Option<Reference>,
+    customer: Option<Reference>,
+    client_reference_id: Option<String>,
     amount_total: Option<i64>,
     total_details: Option<TotalDetails>,
     shipping_cost: Option<ShippingCost>,
@@ -53,18 +55,23 @@ impl Session {
             Some(cents) if is_paid && self.mode == "payment" => amount(cents)?,
             _ => None,
         };
-        let sale = match paid {
-            Some(paid) => keys
-                .payer(&sources)?
-                .map(|payer| self.sale(paid, payer))
-                .transpose()?,
-            None => None,
+        let reference = self.client_reference_id.as_deref();
+        let buyer = Buyer::read(keys, &sources, reference, self.customer.as_ref());
+        let buyer = if paid.is_some() {
+            buyer?
+        } else {
+            buyer.unwrap_or_default()
+        };
+        let sale = match (paid, buyer.known()) {
+            (Some(paid), Some(buyer)) => Some(self.sale(paid, buyer)?),
+            _ => None,
         };
         let told = Told {
             program: named_program(sale.as_ref(), keys, &sources)?,
             references: std::iter::once(self.id.clone())
                 .chain(ids([self.invoice.as_ref(), self.payment_intent.as_ref()]))
                 .collect(),
+            customer: buyer.named(),
             sale,
             ..Told::default()
         };
@@ -85,7 +92,7 @@ impl Session {
     }
 
     /// An invoice, where there is one, is told by its own events too.
-    fn sale(&self, paid: AmountCents, payer: Payer) -> Result<Sale, Untranslatable> {
+    fn sale(&self, paid: AmountCents, buyer: &Buyer) -> Result<Sale, Untranslatable> {
         let transaction_id = ids([self.invoice.as_ref(), self.payment_intent.as_ref()])
             .next()
             .unwrap_or_else(|| self.id.clone());
@@ -95,8 +102,9 @@ impl Session {
             amount: paid,
             commissionable: commissionable(paid, paid.get(), self.tax_and_shipping()),
             currency: currency(code)?,
-            customer_key: payer.customer_key,
-            click_id: payer.click_id,
+            customer_key: buyer.customer_key(),
+            click_id: buyer.click_id(),
+            processor_customer: buyer.processor_customer.clone(),
             sale_type: SaleType::Payment,
             is_recurring: false,
             subscription_id: None,

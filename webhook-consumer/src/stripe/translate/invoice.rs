@@ -11,9 +11,9 @@ use common::messages::payment::PaymentFact;
 use serde::Deserialize;
 
 use super::commissionable::{ShippingCost, Tax, commissionable, sum};
-use super::{Told, Untold, named_program};
+use super::{Buyer, Told, Untold, named_program};
 use crate::stripe::event::{Event, Reference, Untranslatable, amount, currency, ids};
-use crate::stripe::metadata::{Metadata, MetadataKeys, Payer};
+use crate::stripe::metadata::{Metadata, MetadataKeys};
 
 const NO_PAYMENT: &str = "no payment of a customer of ours";
 const FIRST: &str = "subscription_create";
@@ -26,6 +26,7 @@ struct Invoice {
     total_excluding_tax: Option<i64>,
     shipping_cost: Option<ShippingCost>,
     currency: String,
+    customer: Option<Reference>,
     billing_reason: Option<String>,
     metadata: Option<Metadata>,
     lines: Option<Lines>,
@@ -81,12 +82,15 @@ pub fn paid(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
     let invoice: Invoice = event.object()?;
     let sources = invoice.metadata();
     let paid = amount(invoice.amount_paid)?;
-    let sale = match paid {
-        Some(paid) => keys
-            .payer(&sources)?
-            .map(|payer| invoice.sale(paid, payer))
-            .transpose()?,
-        None => None,
+    let buyer = Buyer::read(keys, &sources, None, invoice.customer.as_ref());
+    let buyer = if paid.is_some() {
+        buyer?
+    } else {
+        buyer.unwrap_or_default()
+    };
+    let sale = match (paid, buyer.known()) {
+        (Some(paid), Some(buyer)) => Some(invoice.sale(paid, buyer)?),
+        _ => None,
     };
     let told = Told {
         program: named_program(sale.as_ref(), keys, &sources)?,
@@ -94,6 +98,7 @@ pub fn paid(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
             .chain(ids([invoice.payment_intent.as_ref(), invoice.charge.as_ref()]))
             .collect(),
         fact: invoice.start_without_payment(paid),
+        customer: buyer.named(),
         sale,
         ..Told::default()
     };
@@ -167,15 +172,16 @@ impl Invoice {
         commissionable(paid, total, tax.saturating_add(shipping))
     }
 
-    fn sale(&self, paid: AmountCents, payer: Payer) -> Result<Sale, Untranslatable> {
+    fn sale(&self, paid: AmountCents, buyer: &Buyer) -> Result<Sale, Untranslatable> {
         let subscription = self.subscription();
         Ok(Sale {
             transaction_id: self.id.clone(),
             amount: paid,
             commissionable: self.commissionable(paid),
             currency: currency(&self.currency)?,
-            customer_key: payer.customer_key,
-            click_id: payer.click_id,
+            customer_key: buyer.customer_key(),
+            click_id: buyer.click_id(),
+            processor_customer: buyer.processor_customer.clone(),
             sale_type: if subscription.is_some() {
                 SaleType::Subscription
             } else {

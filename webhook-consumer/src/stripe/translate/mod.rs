@@ -8,18 +8,22 @@ mod account;
 mod charge;
 mod checkout;
 mod commissionable;
+mod customer;
 mod dispute;
 mod invoice;
 mod invoice_payment;
 mod refund;
 mod subscription;
 
+use common::domain::click_id::ClickId;
 use common::domain::ids::ProgramId;
+use common::domain::payer::{NamedCustomer, Payer};
 use common::domain::processor::ProcessorId;
 use common::domain::sale::Sale;
+use common::domain::text::CustomerKey;
 use common::messages::payment::PaymentFact;
 
-use super::event::{Event, Untranslatable};
+use super::event::{Event, Reference, Untranslatable};
 use super::metadata::{Metadata, MetadataKeys};
 
 /// Why an event tells nothing. The reasons are for the operator, and hold nothing of the event.
@@ -39,10 +43,12 @@ impl From<Untranslatable> for Untold {
     }
 }
 
-/// What an event tells; at least one of sale, fact and two references.
+/// What an event tells; at least one of sale, fact, named customer and two references.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
     pub sale: Option<Sale>,
+    /// Whom the processor's customer is.
+    pub customer: Option<NamedCustomer>,
     /// The program its metadata names.
     pub program: Option<ProgramId>,
     /// The account it is about, where that is not only a matter of the envelope.
@@ -53,9 +59,9 @@ pub struct Told {
 }
 
 impl Told {
-    /// Of a payment, beside its sale. One name alone says nothing.
+    /// Beside its sale. One name of a payment alone says nothing.
     pub fn is_of_use(&self) -> bool {
-        self.fact.is_some() || self.references.len() > 1
+        self.fact.is_some() || self.customer.is_some() || self.references.len() > 1
     }
 
     fn or_ignored(self, why: &'static str) -> Result<Self, Untold> {
@@ -64,6 +70,49 @@ impl Told {
         } else {
             Err(Untold::Ignored(why))
         }
+    }
+}
+
+/// Who paid, or would have paid.
+#[derive(Debug, Clone, Default)]
+struct Buyer {
+    payer: Option<Payer>,
+    processor_customer: Option<ProcessorId>,
+}
+
+impl Buyer {
+    /// `reference` is the merchant's own word for them, where an event has one.
+    fn read(
+        keys: &MetadataKeys,
+        sources: &[&Metadata],
+        reference: Option<&str>,
+        processor_customer: Option<&Reference>,
+    ) -> Result<Self, Untranslatable> {
+        let by_metadata = keys.payer(sources)?;
+        Ok(Self {
+            payer: by_metadata.or_else(|| reference.and_then(Payer::from_reference)),
+            processor_customer: processor_customer.map(|customer| customer.0.clone()),
+        })
+    }
+
+    /// `None` for a payment of somebody without any name.
+    fn known(&self) -> Option<&Self> {
+        (self.payer.is_some() || self.processor_customer.is_some()).then_some(self)
+    }
+
+    fn click_id(&self) -> Option<ClickId> {
+        self.payer.as_ref()?.click_id.clone()
+    }
+
+    fn customer_key(&self) -> Option<CustomerKey> {
+        self.payer.as_ref()?.customer_key.clone()
+    }
+
+    fn named(self) -> Option<NamedCustomer> {
+        Some(NamedCustomer {
+            processor_customer: self.processor_customer?,
+            payer: self.payer?,
+        })
     }
 }
 
@@ -80,6 +129,8 @@ pub fn translate(event: &Event<'_>, keys: &MetadataKeys) -> Option<Result<Told, 
         "refund.failed" => refund::failed(event),
         "charge.dispute.funds_withdrawn" => dispute::withdrawn(event),
         "charge.dispute.funds_reinstated" => dispute::reinstated(event),
+        "customer.created" | "customer.updated" => customer::named(event, keys),
+        "customer.subscription.created" | "customer.subscription.updated" => subscription::named(event, keys),
         "customer.subscription.deleted" => subscription::deleted(event, keys),
         "account.updated" => account::updated(event),
         "account.application.deauthorized" => account::deauthorized(event),

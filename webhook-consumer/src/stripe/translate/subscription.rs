@@ -1,17 +1,30 @@
+//! `customer.subscription.created` and `…updated`: whom the processor's customer is, where the merchant's code wrote it there.
 //! `customer.subscription.deleted`: there will be no more renewals.
 
 use common::messages::payment::PaymentFact;
 use serde::Deserialize;
 
-use super::{Told, Untold, named_program};
-use crate::stripe::event::Event;
+use super::{Buyer, Told, Untold, named_program};
+use crate::stripe::event::{Event, Reference};
 use crate::stripe::metadata::{Metadata, MetadataKeys};
 use common::domain::text::SubscriptionId;
 
 #[derive(Deserialize)]
 struct Subscription {
     id: SubscriptionId,
+    customer: Option<Reference>,
     metadata: Option<Metadata>,
+}
+
+pub fn named(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+    let subscription: Subscription = event.object()?;
+    let sources: Vec<&Metadata> = subscription.metadata.iter().collect();
+    let told = Told {
+        program: named_program(None, keys, &sources)?,
+        customer: Buyer::read(keys, &sources, None, subscription.customer.as_ref())?.named(),
+        ..Told::default()
+    };
+    told.or_ignored("names no customer of ours")
 }
 
 pub fn deleted(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {

@@ -8,7 +8,9 @@ use common::domain::ids::EventId;
 use common::domain::sale::SaleRefusal;
 use common::messages::sale::{SaleOutcome, SaleRecord};
 use common::storage::StorageResult;
-use common::storage::processor_events::{self, Ending, PARTNER_APPROVED, Part, Reason, waits_for_key};
+use common::storage::processor_events::{
+    self, Ending, PARTNER_APPROVED, Part, Reason, waits_for_key, waits_for_processor_customer,
+};
 use sqlx::PgConnection;
 
 /// How long a sale waits for the lead that names its customer's key: as long as a processor repeats an event that was not
@@ -80,10 +82,22 @@ impl Inbox {
         } else {
             PATIENCE - age
         };
-        match (&record.sale.customer_key, wait.to_std()) {
-            (Some(key), Ok(wait)) => Ending::Parked {
+        let key = record
+            .sale
+            .customer_key
+            .as_ref()
+            .map(|key| waits_for_key(key.as_str()));
+        let waits_for = key.or_else(|| {
+            record
+                .sale
+                .processor_customer
+                .as_ref()
+                .map(waits_for_processor_customer)
+        });
+        match (waits_for, wait.to_std()) {
+            (Some(waits_for), Ok(wait)) => Ending::Parked {
                 reason: Reason::CustomerNotFound,
-                waits_for: Some(waits_for_key(key.as_str())),
+                waits_for: Some(waits_for),
                 retry: Some(wait),
             },
             _ => Ending::Done(Some(Reason::CustomerNotFound)),

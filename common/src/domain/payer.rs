@@ -1,0 +1,118 @@
+//! Whose payment a processor's event reports.
+//!
+//! Read order: what the merchant's code wrote beside the payment, then the processor's own customer, as it was bound before. What
+//! a processor's customer was bound to first stays until somebody binds it by hand.
+
+use serde::{Deserialize, Serialize};
+
+use super::click_id::ClickId;
+use super::processor::ProcessorId;
+use super::text::CustomerKey;
+
+/// The names by which a customer is known here. One of them is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payer {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub click_id: Option<ClickId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub customer_key: Option<CustomerKey>,
+}
+
+/// A processor's customer, and whom an event says it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedCustomer {
+    pub processor_customer: ProcessorId,
+    pub payer: Payer,
+}
+
+/// What an event adds to whom a processor's customer is bound to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addition {
+    Nothing,
+    /// A name that was missing.
+    Name,
+    /// It names another customer, which changes nothing.
+    Conflict,
+}
+
+impl Payer {
+    pub fn new(click_id: Option<ClickId>, customer_key: Option<CustomerKey>) -> Option<Self> {
+        (click_id.is_some() || customer_key.is_some()).then_some(Self {
+            click_id,
+            customer_key,
+        })
+    }
+
+    /// What a merchant's code handed to the processor as its own reference: a click_id, or else a customer_key.
+    pub fn from_reference(reference: &str) -> Option<Self> {
+        let click_id = ClickId::parse(reference);
+        let customer_key = match click_id {
+            Some(_) => None,
+            None => CustomerKey::parse(reference).ok(),
+        };
+        Self::new(click_id, customer_key)
+    }
+
+    /// Takes a name that is missing from another event of the same processor's customer.
+    pub fn add(&mut self, other: &Self) -> Addition {
+        // A customer may come by several clicks: the key says who it is.
+        let differs = match (&self.customer_key, &other.customer_key) {
+            (Some(mine), Some(other)) => mine != other,
+            _ => matches!((&self.click_id, &other.click_id), (Some(mine), Some(other)) if mine != other),
+        };
+        if differs {
+            return Addition::Conflict;
+        }
+        let before = (self.click_id.is_some(), self.customer_key.is_some());
+        self.click_id = self.click_id.take().or_else(|| other.click_id.clone());
+        self.customer_key = self.customer_key.take().or_else(|| other.customer_key.clone());
+        if before == (self.click_id.is_some(), self.customer_key.is_some()) {
+            Addition::Nothing
+        } else {
+            Addition::Name
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: &str = "cust_12345_1700000000000";
+    const SECOND: &str = "cust_12346_1700000000000";
+
+    fn payer(click_id: &str, key: &str) -> Payer {
+        Payer::new(ClickId::parse(click_id), CustomerKey::parse(key).ok()).unwrap()
+    }
+
+    #[test]
+    fn a_name_that_is_missing_is_added_and_one_that_is_there_stays() {
+        for (known, other, addition, after) in [
+            ((FIRST, ""), (FIRST, ""), Addition::Nothing, (FIRST, "")),
+            ((FIRST, ""), ("", "a"), Addition::Name, (FIRST, "a")),
+            (("", "a"), (FIRST, "a"), Addition::Name, (FIRST, "a")),
+            (("", "a"), (FIRST, ""), Addition::Name, (FIRST, "a")),
+            ((FIRST, "a"), (SECOND, "a"), Addition::Nothing, (FIRST, "a")),
+            ((FIRST, "a"), (FIRST, "b"), Addition::Conflict, (FIRST, "a")),
+            ((FIRST, ""), (SECOND, "a"), Addition::Conflict, (FIRST, "")),
+            (("", "a"), ("", "b"), Addition::Conflict, ("", "a")),
+        ] {
+            let mut known = payer(known.0, known.1);
+            assert_eq!(
+                known.add(&payer(other.0, other.1)),
+                addition,
+                "{known:?} {other:?}"
+            );
+            assert_eq!(known, payer(after.0, after.1));
+        }
+    }
+
+    #[test]
+    fn a_reference_is_a_click_id_or_a_key() {
+        assert_eq!(Payer::from_reference(FIRST), Some(payer(FIRST, "")));
+        assert_eq!(Payer::from_reference("user-1"), Some(payer("", "user-1")));
+        assert_eq!(Payer::from_reference("cust_x"), Some(payer("", "cust_x")));
+        assert_eq!(Payer::from_reference(""), None);
+        assert_eq!(Payer::from_reference(&"x".repeat(300)), None);
+    }
+}
