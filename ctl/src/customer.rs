@@ -1,5 +1,7 @@
 //! `ctl customer`: what is stored about one customer, for when they ask.
 
+mod bound;
+
 use anyhow::{bail, ensure};
 use clap::{ArgGroup, Args, Subcommand};
 use common::domain::account::EmailAddress;
@@ -13,6 +15,7 @@ use common::storage::personal_data::{self, Erased, Found, Reach, Stated};
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
 
+use self::bound::{Bind, Bound};
 use crate::audit::{self, Done};
 use crate::consent::{Consent, Verdict};
 use crate::{output, program};
@@ -23,6 +26,10 @@ pub enum Customer {
     Export(Named),
     /// Erase a customer's names, addresses and visits; sales and sums stay. It cannot be undone
     Erase(Erase),
+    /// Say whose a payment processor's customer is, for payments that name nobody else
+    Bind(Bind),
+    /// List whose a program's processor customers are, those first of whom an event said something else
+    Bound(Bound),
 }
 
 #[derive(Debug, Args)]
@@ -67,6 +74,8 @@ impl Customer {
         match self {
             Self::Export(named) => named.export(pool).await,
             Self::Erase(erase) => erase.run(pool).await,
+            Self::Bind(bind) => bind.run(pool).await,
+            Self::Bound(bound) => bound.run(pool).await,
         }
     }
 }
@@ -109,6 +118,7 @@ fn show(erased: Erased) {
         ("sale_events", erased.sale_events.to_string()),
         ("refunds", erased.refunds.to_string()),
         ("notifications", erased.notifications.to_string()),
+        ("processor_customers", erased.processor_customers.to_string()),
         ("unprocessed", erased.unprocessed.to_string()),
     ]);
 }

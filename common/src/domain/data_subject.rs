@@ -17,6 +17,8 @@ pub struct CustomerNames {
     pub keys: BTreeSet<String>,
     pub click_ids: BTreeSet<String>,
     pub email_hashes: BTreeSet<String>,
+    /// The payment processor's ids of them.
+    pub processor_customers: BTreeSet<String>,
     /// As it was stated with the request: processors' events hold addresses as they are.
     pub email: Option<EmailAddress>,
 }
@@ -24,7 +26,13 @@ pub struct CustomerNames {
 /// They are personal data: debug output shows how many there are.
 impl std::fmt::Debug for CustomerNames {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names = self.keys.len() + self.click_ids.len() + self.email_hashes.len();
+        let names = [
+            &self.keys,
+            &self.click_ids,
+            &self.email_hashes,
+            &self.processor_customers,
+        ];
+        let names: usize = names.iter().map(|names| names.len()).sum();
         write!(f, "CustomerNames({names})")
     }
 }
@@ -52,10 +60,12 @@ impl CustomerNames {
         }
     }
 
-    /// Made by this installation, and nobody else's: in any place.
+    /// Made by this installation or by the processor, and nobody else's: in any place.
     fn name_stands_in(&self, value: &Value) -> bool {
         match value {
-            Value::String(text) => self.click_ids.contains(text) || self.email_hashes.contains(text),
+            Value::String(text) => [&self.click_ids, &self.email_hashes, &self.processor_customers]
+                .into_iter()
+                .any(|names| names.contains(text)),
             Value::Array(items) => items.iter().any(|item| self.name_stands_in(item)),
             Value::Object(fields) => fields.values().any(|field| self.name_stands_in(field)),
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
@@ -95,6 +105,7 @@ impl CustomerNames {
         self.click_ids
             .iter()
             .chain(&self.email_hashes)
+            .chain(&self.processor_customers)
             .any(|name| text.contains(name))
             || self
                 .email
@@ -164,6 +175,7 @@ mod tests {
             keys: ["1".to_owned()].into(),
             click_ids: ["cust_7_8".to_owned()].into(),
             email_hashes: ["v1:ab".to_owned()].into(),
+            processor_customers: BTreeSet::new(),
             email: EmailAddress::parse("Jane@customer.example").ok(),
         }
     }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -82,6 +83,12 @@ impl EventId {
 
     pub const fn get(self) -> Uuid {
         self.0
+    }
+
+    /// No id that was minted at that time or later comes before it.
+    pub fn first_of(at: DateTime<Utc>) -> Uuid {
+        let milliseconds = u128::try_from(at.timestamp_millis()).unwrap_or(0);
+        Uuid::from_u128(milliseconds << 80)
     }
 }
 

@@ -12,6 +12,8 @@
 mod erase;
 mod export;
 
+use std::collections::BTreeSet;
+
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -72,6 +74,14 @@ impl Found {
     fn keys(&self) -> Vec<&str> {
         self.names.keys.iter().map(String::as_str).collect()
     }
+
+    fn processor_customers(&self) -> Vec<&str> {
+        self.names
+            .processor_customers
+            .iter()
+            .map(String::as_str)
+            .collect()
+    }
 }
 
 /// Locks nothing: looking through what was put aside takes a while, in which others work on.
@@ -103,6 +113,7 @@ pub async fn find(
             .collect(),
         email_hashes: stated.email_hash.map(str::to_owned).into_iter().collect(),
         email: stated.email.cloned(),
+        ..CustomerNames::default()
     };
     let mut customers = Vec::new();
     for row in rows {
@@ -112,6 +123,7 @@ pub async fn find(
         names.click_ids.insert(row.click_id);
         names.email_hashes.extend(row.email_hash);
     }
+    names.processor_customers = processor_customers(connection, program_id, &names).await?;
     let seeker = Seeker {
         program_id,
         names: &names,
@@ -125,6 +137,24 @@ pub async fn find(
         processor_events: seeker.processor_events(connection).await?,
         names,
     })
+}
+
+async fn processor_customers(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    names: &CustomerNames,
+) -> StorageResult<BTreeSet<String>> {
+    let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>();
+    let ids = sqlx::query_scalar!(
+        "SELECT processor_customer_id FROM processor_customers
+         WHERE program_id = $1 AND (customer_key = ANY($2) OR click_id = ANY($3))",
+        program_id.get(),
+        &list(&names.keys),
+        &list(&names.click_ids),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids.into_iter().collect())
 }
 
 /// Looks through what was put aside.

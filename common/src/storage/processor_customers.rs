@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, PgPool};
+use sqlx::PgConnection;
 
 use super::processor_events::{self, waits_for_processor_customer};
 use super::{StorageError, StorageResult};
@@ -99,25 +99,32 @@ pub async fn learn(connection: &mut PgConnection, namings: &[Naming<'_>]) -> Sto
 }
 
 /// Binds one by hand, whatever it was bound to, and wakes the payments that wait for it.
-pub async fn bind(connection: &mut PgConnection, key: &Key, payer: &Payer) -> StorageResult<()> {
-    sqlx::query!(
+pub async fn bind(connection: &mut PgConnection, key: &Key, payer: &Payer) -> StorageResult<Binding> {
+    let row = sqlx::query_as!(
+        Row,
         "INSERT INTO processor_customers (program_id, processor_customer_id, customer_key, click_id)
          VALUES ($1, $2, $3, $4)
          ON CONFLICT (program_id, processor_customer_id) DO UPDATE
          SET customer_key = excluded.customer_key, click_id = excluded.click_id, bound_at = excluded.bound_at,
-             contested_at = NULL",
+             contested_at = NULL
+         RETURNING *",
         key.0.get(),
         key.1.as_str(),
         payer.customer_key.as_ref().map(CustomerKey::as_str),
         payer.click_id.as_ref().map(ClickId::as_str),
     )
-    .execute(&mut *connection)
+    .fetch_one(&mut *connection)
     .await?;
-    wake(connection, std::slice::from_ref(key)).await
+    wake(connection, std::slice::from_ref(key)).await?;
+    row.binding()
 }
 
 /// A program's, those that are contested first; at most `limit`.
-pub async fn list(pool: &PgPool, program_id: ProgramId, limit: i64) -> StorageResult<Vec<Binding>> {
+pub async fn list(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    limit: i64,
+) -> StorageResult<Vec<Binding>> {
     let rows = sqlx::query_as!(
         Row,
         "SELECT * FROM processor_customers WHERE program_id = $1
@@ -125,7 +132,7 @@ pub async fn list(pool: &PgPool, program_id: ProgramId, limit: i64) -> StorageRe
         program_id.get(),
         limit,
     )
-    .fetch_all(pool)
+    .fetch_all(connection)
     .await?;
     rows.into_iter().map(Row::binding).collect()
 }

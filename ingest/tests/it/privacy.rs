@@ -389,6 +389,36 @@ async fn a_click_under_way_brings_nothing_of_an_erased_customer_back() {
 }
 
 #[tokio::test]
+async fn a_click_that_meets_an_erasure_waits_for_it() {
+    let jane = Jane::came().await;
+    let stack = &jane.stack;
+    let mut erasure = stack.pool().begin().await.unwrap();
+    sqlx::query("UPDATE customers SET erased_at = now(), click_id = 'erased_' || id WHERE click_id = $1")
+        .bind(&jane.click_id)
+        .execute(&mut *erasure)
+        .await
+        .unwrap();
+    let before: i64 = stack.value("SELECT count(*) FROM click_events").await;
+    let mut under_way = visit();
+    under_way["existing_click_id"] = jane.click_id.as_str().into();
+    ok(stack.click_with(&jane.program.ada.code, under_way).await);
+    stack
+        .eventually("the click waits for the erasure", async || {
+            let waiting = "SELECT count(*) FROM pg_stat_activity
+                           WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            stack.value::<i64>(waiting).await > 0
+        })
+        .await;
+    erasure.commit().await.unwrap();
+    Streams::of(stack).await.drained(stack).await;
+    assert_eq!(
+        stack.value::<i64>("SELECT count(*) FROM click_events").await,
+        before
+    );
+    jane.stack.stop().await;
+}
+
+#[tokio::test]
 async fn operators_export_and_erase_and_it_is_written_down_without_names() {
     let jane = Jane::came().await;
     let stack = &jane.stack;

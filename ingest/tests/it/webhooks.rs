@@ -8,6 +8,7 @@ mod operator;
 mod oracles;
 mod payments;
 mod permutations;
+mod processor_customers;
 mod shop;
 mod signatures;
 mod time_order;

@@ -1,15 +1,23 @@
 //! What an erasure replaces. Ids, sums, dates, links and states stay: the books rest on them, and without the names that go
 //! here they say nothing about anybody.
+//!
+//! Phases: **visits**, in which tables of events are looked through and nothing is locked that others wait for → **customers**,
+//! locked: whoever works on them is waited for, and who comes later meets nobody → what is found by their ids, and the visits
+//! that were stored meanwhile.
 
 use std::collections::HashSet;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use super::Found;
-use crate::domain::ids::CustomerId;
+use crate::domain::ids::{CustomerId, EventId};
 use crate::storage::StorageResult;
 use crate::storage::error::expect_rows;
+
+/// Events on their way are stored well within this, and those of an outage as long as it lasts.
+const UNDER_WAY: TimeDelta = TimeDelta::days(1);
 
 /// Rows that were changed, by table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,6 +28,7 @@ pub struct Erased {
     pub sale_events: u64,
     pub refunds: u64,
     pub notifications: u64,
+    pub processor_customers: u64,
     /// Records that were put aside. They cannot be replayed any more.
     pub unprocessed: u64,
 }
@@ -38,7 +47,8 @@ pub async fn erase(
     now: DateTime<Utc>,
 ) -> StorageResult<Erased> {
     let (program_id, customers) = (found.program_id.get(), found.customer_ids());
-    // Ascending, like the steps; whoever works on this customer now is waited for, and who comes later meets nobody.
+    let before = visits(connection, found, Uuid::nil()).await?;
+    // Ascending, like the steps.
     sqlx::query!(
         "SELECT id FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         &customers
@@ -55,7 +65,7 @@ pub async fn erase(
     .execute(&mut *connection)
     .await?;
     expect_rows("customers", customers.len(), people.rows_affected())?;
-    let (click_events, lead_events) = visits(connection, found).await?;
+    let meanwhile = visits(connection, found, EventId::first_of(now - UNDER_WAY)).await?;
     let sale_events = sqlx::query!(
         "UPDATE sale_events SET line_items = NULL
          WHERE program_id = $1 AND customer_id = ANY($2) AND line_items IS NOT NULL",
@@ -95,28 +105,40 @@ pub async fn erase(
     )
     .execute(&mut *connection)
     .await?;
+    let processor_customers = sqlx::query!(
+        "DELETE FROM processor_customers WHERE program_id = $1 AND processor_customer_id = ANY($2)",
+        program_id,
+        &found.processor_customers() as &[&str],
+    )
+    .execute(&mut *connection)
+    .await?;
     Ok(Erased {
         customers: people.rows_affected(),
-        click_events,
-        lead_events,
+        click_events: before.0 + meanwhile.0,
+        lead_events: before.1 + meanwhile.1,
         sale_events: sale_events.rows_affected(),
         refunds: refunds.rows_affected(),
         notifications: notifications.rows_affected(),
+        processor_customers: processor_customers.rows_affected(),
         unprocessed: unprocessed(connection, found, now).await?,
     })
 }
 
 /// Where somebody was, with what, and whence. Country, kind of device and browser stay: they are many people's.
-async fn visits(connection: &mut PgConnection, found: &Found) -> StorageResult<(u64, u64)> {
+///
+/// Events of before `since` are left out: ids of events begin with their time.
+async fn visits(connection: &mut PgConnection, found: &Found, since: Uuid) -> StorageResult<(u64, u64)> {
     let (program_id, customers) = (found.program_id.get(), found.customer_ids());
     let clicks = sqlx::query!(
         "UPDATE click_events
          SET click_id = 'erased_' || customer_id, previous_click_id = NULL, session_id = NULL, page_url = NULL,
              page_title = NULL, referrer_url = NULL, user_agent = NULL, screen_resolution = NULL, viewport_size = NULL,
              language = NULL, timezone = NULL, geo_region = NULL, geo_city = NULL
-         WHERE program_id = $1 AND customer_id = ANY($2)",
+         WHERE program_id = $1 AND customer_id = ANY($2) AND event_id >= $3
+           AND click_id <> 'erased_' || customer_id",
         program_id,
         &customers,
+        since,
     )
     .execute(&mut *connection)
     .await?;
@@ -124,9 +146,10 @@ async fn visits(connection: &mut PgConnection, found: &Found) -> StorageResult<(
     let click_ids: Vec<&str> = found.names.click_ids.iter().map(String::as_str).collect();
     // Held by a browser that was taken for a new customer.
     let held = sqlx::query!(
-        "UPDATE click_events SET previous_click_id = NULL WHERE program_id = $1 AND previous_click_id = ANY($2)",
+        "UPDATE click_events SET previous_click_id = NULL WHERE program_id = $1 AND previous_click_id = ANY($2) AND event_id >= $3",
         program_id,
         &click_ids as &[&str],
+        since,
     )
     .execute(&mut *connection)
     .await?;
@@ -136,10 +159,12 @@ async fn visits(connection: &mut PgConnection, found: &Found) -> StorageResult<(
              click_id = CASE WHEN customer_id = ANY($2) THEN 'erased_' || customer_id ELSE click_id END,
              session_id = CASE WHEN customer_id = ANY($2) THEN NULL ELSE session_id END,
              page_url = CASE WHEN customer_id = ANY($2) THEN NULL ELSE page_url END
-         WHERE program_id = $1 AND (customer_id = ANY($2) OR customer_key = ANY($3))",
+         WHERE program_id = $1 AND (customer_id = ANY($2) OR customer_key = ANY($3)) AND event_id >= $4
+           AND (customer_key IS NOT NULL OR click_id <> 'erased_' || customer_id)",
         program_id,
         &customers,
         &keys as &[&str],
+        since,
     )
     .execute(connection)
     .await?;
@@ -177,16 +202,18 @@ async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime
     Ok(claims.rows_affected() + letters.rows_affected() + events.rows_affected())
 }
 
-/// Those of these customers whose data was erased. What is still told of them is not to be stored.
+/// Locks these customers, and returns those whose data was erased. What is still told of them is not to be stored; who is being
+/// erased is waited for.
 pub async fn erased(connection: &mut PgConnection, customers: &[i64]) -> StorageResult<HashSet<CustomerId>> {
     if customers.is_empty() {
         return Ok(HashSet::new());
     }
-    let ids = sqlx::query_scalar!(
-        "SELECT id FROM customers WHERE id = ANY($1) AND erased_at IS NOT NULL",
+    let rows = sqlx::query!(
+        r#"SELECT id, erased_at IS NOT NULL AS "erased!" FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE"#,
         customers,
     )
     .fetch_all(connection)
     .await?;
-    Ok(ids.into_iter().map(CustomerId::new).collect())
+    let erased = rows.into_iter().filter(|row| row.erased);
+    Ok(erased.map(|row| CustomerId::new(row.id)).collect())
 }

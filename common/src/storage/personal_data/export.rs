@@ -17,6 +17,7 @@ pub struct Export {
     pub commissions: Value,
     pub refunds: Value,
     pub notifications: Value,
+    pub processor_customers: Value,
     /// Records that were put aside, as they came, and where they are kept.
     pub unprocessed: Vec<Value>,
 }
@@ -42,10 +43,14 @@ pub async fn export(connection: &mut PgConnection, found: &Found) -> StorageResu
               WHERE s.program_id = $1 AND s.customer_id = ANY($2)) AS "refunds!",
              (SELECT coalesce(jsonb_agg(to_jsonb(n) ORDER BY n.id), '[]')
               FROM notifications n JOIN sale_events s ON s.id = (n.details ->> 'sale_id')::bigint
-              WHERE n.program_id = $1 AND s.program_id = $1 AND s.customer_id = ANY($2)) AS "notifications!""#,
+              WHERE n.program_id = $1 AND s.program_id = $1 AND s.customer_id = ANY($2)) AS "notifications!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(p) ORDER BY p.processor_customer_id), '[]')
+              FROM processor_customers p
+              WHERE p.program_id = $1 AND p.processor_customer_id = ANY($4)) AS "processor_customers!""#,
         found.program_id.get(),
         &found.customer_ids(),
         &found.keys() as &[&str],
+        &found.processor_customers() as &[&str],
     )
     .fetch_one(&mut *connection)
     .await?;
@@ -57,6 +62,7 @@ pub async fn export(connection: &mut PgConnection, found: &Found) -> StorageResu
         commissions: rows.commissions,
         refunds: rows.refunds,
         notifications: rows.notifications,
+        processor_customers: rows.processor_customers,
         unprocessed: unprocessed(connection, found).await?,
     })
 }

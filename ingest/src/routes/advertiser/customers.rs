@@ -56,6 +56,8 @@ pub struct CustomerExport {
     refunds: Value,
     #[schema(value_type = Vec<Object>)]
     notifications: Value,
+    #[schema(value_type = Vec<Object>)]
+    processor_customers: Value,
     /// Records that could not be processed, as they came.
     #[schema(value_type = Vec<Object>)]
     unprocessed: Vec<Value>,
@@ -71,6 +73,7 @@ impl From<Export> for CustomerExport {
             commissions,
             refunds,
             notifications,
+            processor_customers,
             unprocessed,
         } = export;
         Self {
@@ -81,6 +84,7 @@ impl From<Export> for CustomerExport {
             commissions,
             refunds,
             notifications,
+            processor_customers,
             unprocessed,
         }
     }
@@ -95,6 +99,7 @@ pub struct CustomerErased {
     sale_events: u64,
     refunds: u64,
     notifications: u64,
+    processor_customers: u64,
     /// Records that could not be processed; they cannot be replayed any more.
     unprocessed: u64,
 }
@@ -108,6 +113,7 @@ impl From<Erased> for CustomerErased {
             sale_events,
             refunds,
             notifications,
+            processor_customers,
             unprocessed,
         } = erased;
         Self {
@@ -117,6 +123,7 @@ impl From<Erased> for CustomerErased {
             sale_events,
             refunds,
             notifications,
+            processor_customers,
             unprocessed,
         }
     }
@@ -246,6 +253,7 @@ pub fn export_examples() -> Examples {
         commissions: none(),
         refunds: none(),
         notifications: none(),
+        processor_customers: none(),
         unprocessed: Vec::new(),
     };
     named_examples().answer("A customer without events", Data { data: export })

@@ -17,6 +17,7 @@ pub mod partner_invitation;
 pub mod partners;
 pub mod payouts;
 pub mod processor_connection;
+mod processor_customers;
 pub mod program_settings;
 mod program_token;
 pub mod programs;
@@ -79,6 +80,12 @@ fn program_endpoints() -> Vec<Endpoint> {
         Endpoint::new(routes!(processor_connection::rotate_secret))
             .managed()
             .examples(processor_connection::rotation_examples()),
+        Endpoint::new(routes!(processor_customers::list))
+            .managed()
+            .examples(processor_customers::list_examples()),
+        Endpoint::new(routes!(processor_customers::bind))
+            .managed()
+            .examples(processor_customers::bind_examples()),
         Endpoint::new(routes!(commission_policies::list, commission_policies::create))
             .managed()
             .examples(commission_policies::list_examples()),

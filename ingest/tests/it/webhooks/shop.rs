@@ -115,6 +115,26 @@ pub fn event(id: &str, kind: &str, created: i64, object: Value) -> Value {
     event
 }
 
+/// The event with the processor's customer named in it.
+pub fn of_customer(mut event: Value, processor_customer: &str) -> Value {
+    event["data"]["object"]["customer"] = json!(processor_customer);
+    event
+}
+
+/// The event without what the merchant's code wrote beside it.
+pub fn nameless(mut event: Value) -> Value {
+    let object = &mut event["data"]["object"];
+    object["metadata"] = json!({});
+    for details in ["/subscription_details", "/parent/subscription_details"] {
+        if let Some(details) = object.pointer_mut(details)
+            && details.is_object()
+        {
+            details["metadata"] = json!({});
+        }
+    }
+    event
+}
+
 /// What a customer's payment consists of.
 #[derive(Debug, Clone)]
 pub struct Payment {

@@ -10,7 +10,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use super::super::shop::{Payment, Shape, Shop, event};
+use super::super::shop::{Payment, Shape, Shop, event, nameless, of_customer};
 use super::shop;
 use crate::stack::{Program, noon};
 
@@ -37,6 +37,8 @@ enum What {
     Subscription {
         cents: i64,
         reason: &'static str,
+        /// Names the processor's customer alone.
+        is_nameless: bool,
     },
     /// So much of the payment of this number was refunded so far.
     Refund {
@@ -65,7 +67,8 @@ fn funnel(random: &mut StdRng) -> Vec<Item> {
         at: next(random),
         what: What::Lead,
     });
-    let (mut payments, mut disputable, mut subscribed) = (Vec::new(), Vec::new(), false);
+    let (mut payments, mut disputable) = (Vec::new(), Vec::new());
+    let (mut subscribed, mut named) = (false, false);
     for _ in 0..random.random_range(6..=11) {
         let cents = random.random_range(100..=20_000);
         let what = match random.random_range(0..10) {
@@ -82,7 +85,14 @@ fn funnel(random: &mut StdRng) -> Vec<Item> {
                     (true, false) => "subscription_update",
                 };
                 subscribed = true;
-                What::Subscription { cents, reason }
+                // Some event names the customer, whenever it arrives.
+                let is_nameless = named && random.random_bool(0.4);
+                named = true;
+                What::Subscription {
+                    cents,
+                    reason,
+                    is_nameless,
+                }
             }
             8 if !payments.is_empty() => {
                 let of = payments[random.random_range(0..payments.len())];
@@ -177,8 +187,14 @@ impl Run {
                 .await;
             }
             What::Once { cents } => report(self.payment(number, item.at, *cents, false).checkout()).await,
-            What::Subscription { cents, reason } => {
-                report(invoice(self.payment(number, item.at, *cents, true), reason)).await;
+            What::Subscription {
+                cents,
+                reason,
+                is_nameless,
+            } => {
+                let paid = invoice(self.payment(number, item.at, *cents, true), reason);
+                let paid = of_customer(paid, &format!("cus_{}", self.name));
+                report(if *is_nameless { nameless(paid) } else { paid }).await;
             }
             What::Refund { of, cents } => {
                 report(self.charge(*of, item.at).charge_refunded(*cents)).await;
