@@ -8,7 +8,8 @@
 //!    (with an overlap, because a transaction may commit after a later one was seen).
 //! 3. **Miss**: a code, token or program not in memory is looked up, all that wait in one query.
 //! 4. **Not live**: from a second after the last answered ping, and while the listener reconnects, a token from memory is not
-//!    believed (it may have been revoked): it is looked up. A link is believed: clicks are answered while Postgres is down.
+//!    believed (it may have been revoked): it is looked up. Where that fails it is believed for a minute after the last answered
+//!    ping: in an outage nobody can revoke one, and what is sent meanwhile is kept. A link is believed always.
 //!
 //! Lock: one `RwLock`, held for map operations only, never across an await. Rows that come back in another order than
 //! they were asked for are kept apart by [`memory::Look`].
@@ -43,6 +44,8 @@ const CATCH_UP_EVERY: Duration = Duration::from_secs(5);
 const HEAR_EVERY: Duration = Duration::from_millis(250);
 /// Without an answered ping for this long, tokens are looked up instead of believed.
 const LIVE_FOR: Duration = Duration::from_secs(1);
+/// And for this long where they cannot be looked up either: a failover is over by then.
+const TRUSTED_FOR: Duration = Duration::from_secs(60);
 /// So many wait to be told that all has been heard of; more wait to ask.
 const ASKING: usize = 64;
 /// The longest a writing transaction may take without its change being missed by a catch-up.
@@ -214,8 +217,13 @@ impl Directory {
         if known.is_some() {
             return Ok(known);
         }
-        self.tokens.submit(hash).await.map_err(Unavailable::new)??;
-        Ok(read(&self.memory).program_of_token(&hash))
+        match self.tokens.submit(hash).await.map_err(Unavailable::new) {
+            Ok(Ok(())) => Ok(read(&self.memory).program_of_token(&hash)),
+            Ok(Err(error)) | Err(error) => {
+                let trusted = read(&self.memory).program_of_trusted_token(&hash);
+                trusted.map(Some).ok_or(error)
+            }
+        }
     }
 
     /// Whether there is such a program. Programs are never removed, so memory is believed.
@@ -339,7 +347,7 @@ async fn hear(
     if !links.is_empty() {
         put_links(pool, memory, &Selection::Ids(links)).await?;
     }
-    write(memory).live_until = Some(started + LIVE_FOR);
+    write(memory).heard(started);
     Ok(())
 }
 
@@ -353,7 +361,7 @@ async fn catch_up(pool: &PgPool, memory: &RwLock<Memory>) -> StorageResult<()> {
     let changed = changed(memory);
     put_programs(pool, memory, &changed).await?;
     put_links(pool, memory, &changed).await?;
-    write(memory).live_until = Some(started + LIVE_FOR);
+    write(memory).heard(started);
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use common::domain::token::TokenHash;
 use common::storage::directory::{DirectoryLink, DirectoryProgram};
 use tokio::time::Instant;
 
-use super::{Link, ProgramKey};
+use super::{LIVE_FOR, Link, ProgramKey, TRUSTED_FOR};
 
 #[derive(Debug, Default)]
 pub struct Memory {
@@ -26,6 +26,8 @@ pub struct Memory {
     changed_at: Option<DateTime<Utc>>,
     /// Until when tokens are believed.
     pub live_until: Option<Instant>,
+    /// Until when they are believed while the database cannot be asked.
+    trusted_until: Option<Instant>,
 }
 
 /// When rows were asked for, in the order of asking.
@@ -75,6 +77,12 @@ impl Memory {
         self.tokens.get(hash).copied()
     }
 
+    /// What was committed before this moment is known.
+    pub fn heard(&mut self, at: Instant) {
+        self.live_until = Some(at + LIVE_FOR);
+        self.trusted_until = Some(at + TRUSTED_FOR);
+    }
+
     /// `None` also while memory is not live.
     pub fn program_of_live_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
         if self.is_live() {
@@ -82,6 +90,12 @@ impl Memory {
         } else {
             None
         }
+    }
+
+    /// For when the database cannot be asked.
+    pub fn program_of_trusted_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
+        let is_trusted = self.trusted_until.is_some_and(|until| Instant::now() < until);
+        self.program_of_token(hash).filter(|_| is_trusted)
     }
 
     /// Whether news came lately.

@@ -37,6 +37,7 @@ const TOLD: &[&str] = &[
     "engraved for Jane 4711",
     "Jane 4711 was not happy",
     "Jane Q. Doe 4711",
+    "cus_of_jane_4711",
 ];
 /// Every table that holds something of a customer.
 const TABLES: &[&str] = &[
@@ -50,6 +51,7 @@ const TABLES: &[&str] = &[
     "dead_letters",
     "transaction_claims",
     "processor_events",
+    "processor_customers",
 ];
 
 /// Jane, who has left something everywhere.
@@ -87,6 +89,12 @@ impl Jane {
         again["existing_click_id"] = click_id.as_str().into();
         let again = ok(stack.click_with(&program.bruno.code, again).await);
         assert_eq!(again.body["click_id"], click_id.as_str());
+        let clicks = "SELECT count(*) FROM click_events";
+        stack
+            .eventually("both clicks are stored", async || {
+                stack.value::<i64>(clicks).await == 2
+            })
+            .await;
         for transaction_id in ["t1", "t2"] {
             let mut sale = sale_of(transaction_id, KEY);
             sale["line_items"] = json!([{ "note": TOLD[11] }]);
@@ -122,8 +130,12 @@ impl Jane {
         let mut renewal = event(&self.stack, "invoice.paid.renewal.acacia", &self.program, KEY);
         renewal["data"]["object"]["customer_email"] = EMAIL.into();
         renewal["data"]["object"]["currency"] = "none".into();
+        renewal["data"]["object"]["customer"] = TOLD[14].into();
         renewal["data"]["object"]["customer_name"] = TOLD[13].into();
         ok(hooks.deliver(&self.stack, &self.program, &renewal).await);
+        let mut trial = event(&self.stack, "invoice.paid.trial.acacia", &self.program, KEY);
+        trial["data"]["object"]["customer"] = TOLD[14].into();
+        ok(hooks.deliver(&self.stack, &self.program, &trial).await);
         self.stack
             .eventually("all of it is where it ends", async || {
                 let waits = "SELECT count(*) FROM processor_events WHERE state = 'stuck'";
@@ -134,7 +146,11 @@ impl Jane {
                         .value::<i64>("SELECT count(*) FROM notifications")
                         .await
                         == 1
-                    && self.stack.value::<i64>("SELECT count(*) FROM click_events").await == 2
+                    && self
+                        .stack
+                        .value::<i64>("SELECT count(*) FROM processor_customers")
+                        .await
+                        == 1
             })
             .await;
         streams.drained(&self.stack).await;
@@ -253,7 +269,7 @@ async fn an_erased_customer_stands_in_no_table_and_the_books_are_as_before() {
     assert_eq!(
         erased.body["data"],
         json!({ "customers": 1, "click_events": 2, "lead_events": 1, "sale_events": 2, "refunds": 1,
-                "notifications": 1, "unprocessed": 3 })
+                "notifications": 1, "processor_customers": 1, "unprocessed": 3 })
     );
     assert_eq!(standing(stack, &names).await, [""; 0]);
     assert_eq!(standing(stack, &[hash.as_str()]).await, [""; 0]);
@@ -393,7 +409,9 @@ async fn a_click_that_meets_an_erasure_waits_for_it() {
     let jane = Jane::came().await;
     let stack = &jane.stack;
     let mut erasure = stack.pool().begin().await.unwrap();
-    sqlx::query("UPDATE customers SET erased_at = now(), click_id = 'erased_' || id WHERE click_id = $1")
+    let erase = "UPDATE customers SET erased_at = now(), click_id = 'erased_' || id, customer_key = NULL, email_hash = NULL
+                 WHERE click_id = $1";
+    sqlx::query(erase)
         .bind(&jane.click_id)
         .execute(&mut *erasure)
         .await

@@ -80,12 +80,9 @@ fn program_endpoints() -> Vec<Endpoint> {
         Endpoint::new(routes!(processor_connection::rotate_secret))
             .managed()
             .examples(processor_connection::rotation_examples()),
-        Endpoint::new(routes!(processor_customers::list))
+        Endpoint::new(routes!(processor_customers::list, processor_customers::bind))
             .managed()
-            .examples(processor_customers::list_examples()),
-        Endpoint::new(routes!(processor_customers::bind))
-            .managed()
-            .examples(processor_customers::bind_examples()),
+            .examples(processor_customers::examples()),
         Endpoint::new(routes!(commission_policies::list, commission_policies::create))
             .managed()
             .examples(commission_policies::list_examples()),

@@ -5,6 +5,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use common::domain::click_id::ClickId;
 use common::domain::ids::ProgramId;
@@ -22,7 +23,7 @@ use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
 use crate::field::{Field, Key, refused};
-use crate::routes::answers::{Data, Ids, as_instant, as_instant_if_any, data};
+use crate::routes::answers::{Data, Ids, as_instant, as_instant_if_any, created, data};
 use crate::routes::lead::customer_key_schema;
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
@@ -98,7 +99,7 @@ pub async fn list(
 ///
 /// Replaces what it was bound to. Payments that wait for it are sales within seconds.
 #[utoipa::path(
-    put,
+    post,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-customers",
     operation_id = "bind_processor_customer",
     tag = "programs",
@@ -106,7 +107,7 @@ pub async fn list(
     params(("program_id" = i64, Path)),
     request_body = ProcessorCustomerNamed,
     responses(
-        (status = 200, description = "As it is bound now.", body = Data<ProcessorCustomer>),
+        (status = 201, description = "As it is bound now.", body = Data<ProcessorCustomer>),
         (status = 400, description = "Nobody is named, or a name is not what it must be.", body = PlatformError),
         (status = 409, description = "The program is archived.", body = PlatformError),
     )
@@ -116,7 +117,7 @@ pub async fn bind(
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
     body: TrackingBody,
-) -> Result<Json<Data<ProcessorCustomer>>, ApiError> {
+) -> Result<(StatusCode, Json<Data<ProcessorCustomer>>), ApiError> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
@@ -130,7 +131,7 @@ pub async fn bind(
     let audited = access.audited("processor_customer.bound").about(program_id.get());
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
-    Ok(data(binding.into()))
+    Ok(created(binding.into()))
 }
 
 impl ProcessorCustomerNamed {
@@ -157,18 +158,15 @@ fn example() -> ProcessorCustomer {
     }
 }
 
-pub fn list_examples() -> Examples {
-    Examples::of_refusals([]).answer(
-        "One",
-        Data {
-            data: vec![example()],
-        },
-    )
-}
-
-pub fn bind_examples() -> Examples {
+pub fn examples() -> Examples {
     let request = json!({ "processor_customer_id": "cus_NffrFeUfNV2Hib", "customer_key": "user-42" });
     Examples::of_refusals([ApiError::bad_request(NOBODY_NAMED), archived()])
         .request("A customer of before the integration", request)
-        .answer("Bound", Data { data: example() })
+        .answer(
+            "One",
+            Data {
+                data: vec![example()],
+            },
+        )
+        .made("Bound", Data { data: example() })
 }

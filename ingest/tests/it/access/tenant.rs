@@ -380,6 +380,8 @@ impl Making<'_> {
             .execute(&format!(
                 "INSERT INTO processor_connections (program_id, account_id, status)
                      VALUES ({program_id}, 'acct_{marker}', 'connected');
+                 INSERT INTO processor_customers (program_id, processor_customer_id, customer_key)
+                     VALUES ({program_id}, 'cus_{marker}', '{marker}');
                  INSERT INTO notifications (event_id, program_id, recipient, partner_id, kind, message, details)
                      SELECT gen_random_uuid(), {program_id}, recipient, partner_id, 'commission_reversed',
                             '{marker} notice', jsonb_build_object('reason', '{marker}')

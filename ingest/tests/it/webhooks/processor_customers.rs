@@ -50,13 +50,13 @@ async fn payload_is_kept(shop: &Shop, id: &str) -> bool {
         .unwrap()
 }
 
-async fn manage(shop: &Shop, program: &Program, method: Method, body: Option<Value>) -> Answer {
-    let owner = shop.stack.owner_of(program).await;
+/// A call of the program's owner.
+async fn manage(shop: &Shop, program: &Program, token: &str, method: Method, body: Option<Value>) -> Answer {
     let path = format!(
         "/api/advertiser/affiliate-programs/{}/processor-customers",
         program.program_id
     );
-    let request = shop.stack.request(method, &path).bearer_auth(&owner.token);
+    let request = shop.stack.request(method, &path).bearer_auth(token);
     let request = match body {
         Some(body) => request.json(&body),
         None => request,
@@ -148,9 +148,10 @@ async fn a_customer_of_before_the_integration_is_bound_by_hand() {
     shop.stack.customer(&program, &program.bruno.code, "user-2").await;
     shop.report(&program, &renewal(&shop, "1")).await;
     becomes(&shop, "evt_invoice.paid_1", "parked", Some("customer_not_found")).await;
+    let owner = shop.stack.owner_of(&program).await;
     let body = json!({ "processor_customer_id": CUSTOMER, "customer_key": "user-1" });
-    let bound = manage(&shop, &program, Method::PUT, Some(body)).await;
-    assert_eq!(bound.status, StatusCode::OK, "{bound:?}");
+    let bound = manage(&shop, &program, &owner.token, Method::POST, Some(body)).await;
+    assert_eq!(bound.status, StatusCode::CREATED, "{bound:?}");
     assert_eq!(bound.body["data"]["customer_key"], "user-1");
     becomes(&shop, "evt_invoice.paid_1", "done", None).await;
     assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
@@ -179,7 +180,7 @@ async fn a_customer_of_before_the_integration_is_bound_by_hand() {
         json!({ "processor_customer_id": "", "customer_key": "user-1" }),
         json!({ "processor_customer_id": CUSTOMER, "click_id": "cust_x" }),
     ] {
-        let refused = manage(&shop, &program, Method::PUT, Some(wrong)).await;
+        let refused = manage(&shop, &program, &owner.token, Method::POST, Some(wrong)).await;
         assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{refused:?}");
     }
     let bindings = "SELECT count(*) FROM audit_log WHERE action = 'processor_customer.bound'";
@@ -214,7 +215,8 @@ async fn who_was_named_first_stays_and_a_conflict_is_reported() {
         Some("processor_customer_differs"),
     )
     .await;
-    let listed = manage(&shop, &program, Method::GET, None).await;
+    let owner = shop.stack.owner_of(&program).await;
+    let listed = manage(&shop, &program, &owner.token, Method::GET, None).await;
     assert_eq!(listed.body["data"][0]["customer_key"], "user-1", "{listed:?}");
     assert!(listed.body["data"][0]["contested_at"].is_string(), "{listed:?}");
     shop.stack.verify().await;

@@ -66,6 +66,7 @@ fn sale(transaction_id: &str, more: Value) -> Value {
         "currency": "EUR",
         "click_id": "cust_4503599627370_1789990000000",
         "customer_key": "user-42",
+        "processor_customer": "cus_Rlamp42",
         "sale_type": "payment",
         "is_recurring": false,
     });
@@ -121,7 +122,9 @@ fn a_session_that_is_not_paid_or_starts_a_subscription_is_no_sale() {
     let mut setup = fixture("checkout.session.completed", ACACIA);
     setup["data"]["object"]["mode"] = json!("setup");
     setup["data"]["object"]["payment_intent"] = Value::Null;
-    assert!(meaning(&setup)["ignored"].is_string());
+    let meaning = meaning(&setup);
+    assert!(meaning.get("sale").is_none(), "{meaning}");
+    assert_eq!(meaning["references"], json!(["cs_live_a1Lamp"]));
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn an_invoice_reads_its_metadata_from_the_nearest_place_that_has_it() {
             assert_eq!(meaning(&event)["sale"]["customer_key"], place, "{shape}");
             event.pointer_mut(place).unwrap()["metadata"] = json!({});
         }
-        assert!(meaning(&event).get("sale").is_none(), "{shape}");
+        assert!(meaning(&event)["sale"].get("customer_key").is_none(), "{shape}");
     }
 }
 
@@ -208,7 +211,7 @@ fn an_invoice_without_subscription_is_a_sale_by_its_own_metadata_only() {
             event["data"]["object"][*field] = Value::Null;
         }
         event["data"]["object"]["billing_reason"] = json!("manual");
-        assert!(meaning(&event).get("sale").is_none(), "{shape}");
+        assert!(meaning(&event)["sale"].get("customer_key").is_none(), "{shape}");
         event["data"]["object"]["metadata"] = json!({ "tracker_customer_key": "user-42" });
         let sale = &meaning(&event)["sale"];
         assert_eq!(
@@ -220,7 +223,7 @@ fn an_invoice_without_subscription_is_a_sale_by_its_own_metadata_only() {
 }
 
 #[test]
-fn a_payment_without_our_metadata_is_no_sale_but_its_names_count() {
+fn a_payment_that_names_nobody_is_no_sale_but_its_names_count() {
     for (name, shape, others) in [
         ("checkout.session.completed", BASIL, true),
         ("invoice.paid", ACACIA, true),
@@ -231,6 +234,11 @@ fn a_payment_without_our_metadata_is_no_sale_but_its_names_count() {
             .to_string()
             .replace("tracker_", "foreign_");
         event["data"]["object"] = serde_json::from_str(&object).unwrap();
+        event["data"]["object"]["client_reference_id"] = Value::Null;
+        let by_customer = meaning(&event)["sale"].clone();
+        assert_eq!(by_customer["processor_customer"], "cus_Rlamp42");
+        assert!(by_customer.get("customer_key").is_none() && by_customer.get("click_id").is_none());
+        event["data"]["object"]["customer"] = Value::Null;
         let meaning = meaning(&event);
         assert!(meaning.get("sale").is_none(), "{meaning}");
         assert_eq!(meaning.get("references").is_some(), others, "{meaning}");
@@ -244,6 +252,35 @@ fn a_program_id_that_is_no_number_keeps_a_sale_back_and_nothing_else() {
     assert_eq!(meaning(&event)["stuck"], "its program_id is no number");
     event["data"]["object"]["payment_status"] = json!("unpaid");
     assert!(meaning(&event)["references"].is_array());
+}
+
+#[test]
+fn whatever_names_a_customer_and_the_processors_says_that_they_are_one() {
+    let named = |event: &Value| {
+        let body = event.to_string();
+        let event = Event::parse(body.as_bytes()).unwrap();
+        translate(&event, &keys()).unwrap().unwrap().customer
+    };
+    let customer_key = |named: NamedCustomer| named.payer.customer_key.map(|key| key.to_string());
+    for name in [
+        "checkout.session.completed",
+        "checkout.session.completed.subscription",
+        "checkout.session.completed.unpaid",
+        "invoice.paid",
+        "invoice.paid.trial",
+    ] {
+        for shape in [ACACIA, BASIL] {
+            let named = named(&fixture(name, shape)).unwrap();
+            assert_eq!(named.processor_customer.as_str(), "cus_Rlamp42", "{name}.{shape}");
+            assert_eq!(customer_key(named).as_deref(), Some("user-42"), "{name}.{shape}");
+        }
+    }
+    let mut session = fixture("checkout.session.completed.subscription", BASIL);
+    session["data"]["object"]["metadata"] = json!({});
+    session["data"]["object"]["client_reference_id"] = Value::Null;
+    assert_eq!(named(&session), None);
+    session["data"]["object"]["client_reference_id"] = json!("user-7");
+    assert_eq!(customer_key(named(&session).unwrap()).as_deref(), Some("user-7"));
 }
 
 #[test]
