@@ -45,7 +45,7 @@ const HEAR_EVERY: Duration = Duration::from_millis(250);
 /// Without an answered ping for this long, tokens are looked up instead of believed.
 const LIVE_FOR: Duration = Duration::from_secs(1);
 /// And for this long where they cannot be looked up either: a failover is over by then.
-const TRUSTED_FOR: Duration = Duration::from_secs(60);
+const TRUSTED_FOR: Duration = Duration::from_mins(1);
 /// So many wait to be told that all has been heard of; more wait to ask.
 const ASKING: usize = 64;
 /// The longest a writing transaction may take without its change being missed by a catch-up.

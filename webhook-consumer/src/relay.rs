@@ -124,13 +124,15 @@ impl Relay {
             disposition,
             sale,
             payment,
+            occurred_at,
             ..
         } = own_share(told, event.account.as_ref(), due.program_id, account_id);
         let is_as_before = matches!(disposition, Disposition::Open { sale, payment }
             if (sale || !due.sale_pending) && (payment || !due.payment_pending));
         let sale = sale.filter(|_| due.sale_pending);
         let payment = payment.filter(|_| due.payment_pending);
-        match Records::new(due.event_id, due.program_id, event.created, sale, payment) {
+        let occurred_at = occurred_at.unwrap_or(event.created);
+        match Records::new(due.event_id, due.program_id, occurred_at, sale, payment) {
             Ok(records) => (records, (!is_as_before).then_some(disposition)),
             Err(_) => unreadable(),
         }

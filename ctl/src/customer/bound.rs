@@ -56,7 +56,7 @@ impl Bind {
         let id = ProcessorId::parse(self.processor_customer.trim()).context("--processor-customer")?;
         let payer = self.payer()?;
         let mut transaction = pool.begin().await?;
-        let program = program::find(&mut *transaction, program_id).await?;
+        let program = program::find(&mut transaction, program_id).await?;
         let binding = processor_customers::bind(&mut transaction, &(program_id, id), &payer).await?;
         let done = Done {
             at: Clock::system().now(),
@@ -95,7 +95,7 @@ impl Bound {
     pub async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
         let mut connection = pool.acquire().await?;
         let program_id = ProgramId::new(self.program_id);
-        program::find(&mut *connection, program_id).await?;
+        program::find(&mut connection, program_id).await?;
         let bound = processor_customers::list(&mut connection, program_id, self.limit).await?;
         output::lines(bound.iter().map(line));
         Ok(())

@@ -141,8 +141,9 @@ fn refused(error: BatchError<StorageError>) -> Refusal {
 
 fn arrival(app: &App, event: &Event<'_>, share: Share) -> Result<Arrival, Refusal> {
     let event_id = EventId::new(app.clock.mint());
+    let occurred_at = share.occurred_at.unwrap_or(event.created);
     let records = match share.program_id {
-        Some(program_id) => Records::new(event_id, program_id, event.created, share.sale, share.payment)
+        Some(program_id) => Records::new(event_id, program_id, occurred_at, share.sale, share.payment)
             .map_err(Refusal::unavailable)?,
         None => Records::default(),
     };
@@ -152,7 +153,7 @@ fn arrival(app: &App, event: &Event<'_>, share: Share) -> Result<Arrival, Refusa
         processor_event_id: event.id.clone(),
         kind: event.kind.clone(),
         account_id: event.account.clone(),
-        occurred_at: event.created,
+        occurred_at,
         received_at: app.clock.now(),
         payload: event.text.to_owned(),
         disposition: share.disposition,

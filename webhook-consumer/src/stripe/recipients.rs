@@ -4,6 +4,7 @@
 //! event's account, unless the event names one of them: what a payment is called and what was taken back harms nobody where
 //! the payment is unknown, but a sale goes to one program, or to none while it is not clear to which.
 
+use chrono::{DateTime, Utc};
 use common::domain::ids::ProgramId;
 use common::domain::payer::NamedCustomer;
 use common::domain::processor::ProcessorId;
@@ -33,6 +34,8 @@ pub struct Share {
     pub disposition: Disposition,
     pub sale: Option<Sale>,
     pub payment: Option<Payment>,
+    /// Where that is not the event's time.
+    pub occurred_at: Option<DateTime<Utc>>,
 }
 
 /// What an event tells of a payment, a subscription or an account, beside the sale.
@@ -151,6 +154,7 @@ impl Share {
             },
             sale: told.sale,
             payment,
+            occurred_at: told.occurred_at,
         }
     }
 
@@ -169,6 +173,7 @@ impl Share {
             disposition,
             sale: None,
             payment: None,
+            occurred_at: None,
         }
     }
 }

@@ -78,7 +78,7 @@ async fn what_is_of_no_use_is_answered_200_and_leaves_no_row() {
     };
     for of_no_use in [
         with("livemode", json!(false)),
-        with("type", json!("payment_intent.succeeded")),
+        with("type", json!("payment_intent.created")),
         with("type", json!("nonsense \u{0} of a type")),
     ] {
         accepted(&hooks.deliver(&stack, &program, &of_no_use).await);

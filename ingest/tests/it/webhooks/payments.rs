@@ -73,6 +73,23 @@ async fn an_alias_is_read_like_our_own_prefix() {
 }
 
 #[tokio::test]
+async fn a_payment_intent_alone_is_a_sale_and_its_charge_says_it_again() {
+    let mut stack = Stack::start().await;
+    let hooks = Hooks::start(&mut stack).await;
+    let program = connected(&stack).await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    for name in ["charge.succeeded.direct.basil", "payment_intent.succeeded.basil"] {
+        let event = event(&stack, name, &program, "user-1");
+        accepted(&hooks.deliver(&stack, &program, &event).await);
+    }
+    settled(&stack, &["done"]).await;
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
+    assert_eq!(commission(&stack, "pi_3Direct01").await["amount_cents"], 980);
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
 async fn both_events_of_an_invoice_are_one_sale() {
     let mut stack = Stack::start().await;
     let hooks = Hooks::start(&mut stack).await;

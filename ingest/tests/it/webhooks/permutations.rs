@@ -162,6 +162,10 @@ fn steps(payment: &Payment, scenario: Scenario, random: &mut StdRng) -> Vec<Step
         })
         .collect();
     if scenario.with_api {
+        if scenario.kind == Kind::OneOff {
+            // A second report by the processor, under another id.
+            steps.push(Step::Event(payment.payment_intent()));
+        }
         let mut any_id = || payment.id(["pi", "ch", "in", "cs"][random.random_range(0..4)]);
         let sale = json!({
             "transaction_id": any_id(), "amount_cents": CENTS, "customer_key": payment.customer_key,

@@ -228,6 +228,15 @@ impl Payment {
         self.event("charge", "charge.succeeded", 4, self.charge(0))
     }
 
+    /// Its metadata says whose it is, as the session's does.
+    pub fn payment_intent(&self) -> Value {
+        let object = json!({
+            "id": self.id("pi"), "object": "payment_intent", "amount": self.cents, "amount_received": self.cents,
+            "currency": "usd", "latest_charge": self.id("ch"), "metadata": self.metadata(), "status": "succeeded",
+        });
+        self.event("intent", "payment_intent.succeeded", 1, object)
+    }
+
     /// `refunded`: all of it so far.
     pub fn charge_refunded(&self, refunded: i64) -> Value {
         let prefix = format!("refunded_{refunded}");

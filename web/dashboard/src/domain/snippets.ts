@@ -123,13 +123,17 @@ export const STRIPE_EVENTS = [
   'checkout.session.async_payment_succeeded',
   'invoice.paid',
   'invoice_payment.paid',
+  'payment_intent.succeeded',
   'charge.succeeded',
+  'charge.captured',
   'charge.refunded',
   'charge.refund.updated',
   'refund.failed',
   'charge.dispute.funds_withdrawn',
   'charge.dispute.funds_reinstated',
+  'customer.subscription.created',
   'customer.subscription.deleted',
+  'customer.updated',
 ];
 
 /** Says whose payment a checkout session of Stripe's is; of the two names one is enough. */

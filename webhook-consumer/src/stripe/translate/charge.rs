@@ -1,10 +1,11 @@
-//! `charge.succeeded`: the ids of a payment. `charge.refunded`: money went back.
+//! `charge.succeeded` and `charge.captured`: the ids of a payment, and a sale where its own metadata says whose it is, as for its
+//! [payment intent](super::payment_intent). `charge.refunded`: money went back.
 
 use common::domain::processor::ProcessorId;
 use common::messages::payment::PaymentFact;
 use serde::Deserialize;
 
-use super::{Told, Untold, named_program};
+use super::{Buyer, Told, Untold, named_program, one_off};
 use crate::stripe::event::{Event, Reference, amount, currency, ids};
 use crate::stripe::metadata::{Metadata, MetadataKeys};
 
@@ -14,6 +15,17 @@ struct Charge {
     payment_intent: Option<Reference>,
     /// acacia
     invoice: Option<Reference>,
+}
+
+#[derive(Deserialize)]
+struct PaidCharge {
+    #[serde(flatten)]
+    charge: Charge,
+    /// Nothing so far, of a charge that is authorised only.
+    amount_captured: Option<i64>,
+    currency: String,
+    customer: Option<Reference>,
+    metadata: Option<Metadata>,
 }
 
 #[derive(Deserialize)]
@@ -34,10 +46,24 @@ impl Charge {
     }
 }
 
-pub fn succeeded(event: &Event<'_>) -> Result<Told, Untold> {
-    let charge: Charge = event.object()?;
+pub fn succeeded(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+    let paid: PaidCharge = event.object()?;
+    let charge = &paid.charge;
+    let sources: Vec<&Metadata> = paid.metadata.iter().collect();
+    let buyer = Buyer::read(keys, &sources, None, paid.customer.as_ref())?;
+    let captured = amount(paid.amount_captured.unwrap_or_default())?
+        .filter(|_| charge.invoice.is_none() && buyer.payer.is_some());
+    let transaction_id = ids([charge.payment_intent.as_ref()])
+        .next()
+        .unwrap_or_else(|| charge.id.clone());
+    let sale = captured
+        .map(|captured| one_off(transaction_id, captured, &paid.currency, &buyer))
+        .transpose()?;
     let told = Told {
+        program: named_program(sale.as_ref(), keys, &sources)?,
         references: charge.references(),
+        customer: buyer.named(),
+        sale,
         ..Told::default()
     };
     told.or_ignored("of a charge without payment intent")

@@ -4,12 +4,12 @@
 
 use common::domain::money::AmountCents;
 use common::domain::processor::ProcessorId;
-use common::domain::sale::{Sale, SaleType};
+use common::domain::sale::Sale;
 use serde::Deserialize;
 
 use super::commissionable::{ShippingCost, commissionable};
-use super::{Buyer, Told, Untold, named_program};
-use crate::stripe::event::{Event, Reference, Untranslatable, amount, currency, ids};
+use super::{Buyer, Told, Untold, named_program, one_off};
+use crate::stripe::event::{Event, Reference, Untranslatable, amount, ids};
 use crate::stripe::metadata::{Metadata, MetadataKeys};
 
 const NO_PAYMENT: &str = "no payment of a customer of ours";
@@ -98,19 +98,8 @@ impl Session {
             .unwrap_or_else(|| self.id.clone());
         let code = self.currency.as_deref().unwrap_or_default();
         Ok(Sale {
-            transaction_id,
-            amount: paid,
             commissionable: commissionable(paid, paid.get(), self.tax_and_shipping()),
-            currency: currency(code)?,
-            customer_key: buyer.customer_key(),
-            click_id: buyer.click_id(),
-            processor_customer: buyer.processor_customer.clone(),
-            sale_type: SaleType::Payment,
-            is_recurring: false,
-            subscription_id: None,
-            subscription_interval: None,
-            product_id: None,
-            line_items: None,
+            ..one_off(transaction_id, paid, code, buyer)?
         })
     }
 }

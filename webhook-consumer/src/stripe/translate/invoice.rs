@@ -4,6 +4,7 @@
 //! Up to API version 2025-02 ("acacia") an invoice names its subscription, payment intent and charge itself; since 2025-03-31
 //! ("basil") the subscription is its parent, and payments are told by `invoice_payment.paid`.
 
+use chrono::{DateTime, Utc};
 use common::domain::money::{AmountCents, CommissionableCents};
 use common::domain::processor::ProcessorId;
 use common::domain::sale::{Sale, SaleType};
@@ -26,6 +27,7 @@ struct Invoice {
     total_excluding_tax: Option<i64>,
     shipping_cost: Option<ShippingCost>,
     currency: String,
+    status_transitions: Option<StatusTransitions>,
     customer: Option<Reference>,
     billing_reason: Option<String>,
     metadata: Option<Metadata>,
@@ -39,6 +41,11 @@ struct Invoice {
     // basil
     total_taxes: Option<Vec<Tax>>,
     parent: Option<Parent>,
+}
+
+#[derive(Deserialize)]
+struct StatusTransitions {
+    paid_at: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -66,6 +73,22 @@ struct Line {
     price: Option<Price>,
     /// basil
     pricing: Option<Pricing>,
+    amount: Option<i64>,
+}
+
+impl Line {
+    fn product(&self) -> Option<&Reference> {
+        let price = self
+            .pricing
+            .as_ref()
+            .and_then(|pricing| pricing.price_details.as_ref());
+        price.or(self.price.as_ref())?.product.as_ref()
+    }
+
+    /// A credit for the rest of a period is not.
+    fn is_charged(&self) -> bool {
+        self.amount.is_some_and(|amount| amount > 0)
+    }
 }
 
 #[derive(Deserialize)]
@@ -99,6 +122,7 @@ pub fn paid(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
             .collect(),
         fact: invoice.start_without_payment(paid),
         customer: buyer.named(),
+        occurred_at: invoice.paid_at(event),
         sale,
         ..Told::default()
     };
@@ -151,14 +175,17 @@ impl Invoice {
         [parent, details, line, own].into_iter().flatten().collect()
     }
 
+    /// An upgrade's invoice begins with the credit for what was not used of the plan before.
     fn product(&self) -> Option<&Reference> {
-        self.lines().iter().find_map(|line| {
-            let price = line
-                .pricing
-                .as_ref()
-                .and_then(|pricing| pricing.price_details.as_ref());
-            price.or(line.price.as_ref())?.product.as_ref()
-        })
+        let charged = self.lines().iter().filter(|line| line.is_charged());
+        charged.chain(self.lines()).find_map(Line::product)
+    }
+
+    /// `invoice.paid` and `invoice.payment_succeeded` are sent in different seconds.
+    fn paid_at(&self, event: &Event<'_>) -> Option<DateTime<Utc>> {
+        let paid_at = self.status_transitions.as_ref()?.paid_at?;
+        DateTime::from_timestamp(paid_at, 0)
+            .filter(|paid_at| (DateTime::UNIX_EPOCH..event.created).contains(paid_at))
     }
 
     fn commissionable(&self, paid: AmountCents) -> Option<CommissionableCents> {

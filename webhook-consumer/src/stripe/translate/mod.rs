@@ -12,18 +12,21 @@ mod customer;
 mod dispute;
 mod invoice;
 mod invoice_payment;
+mod payment_intent;
 mod refund;
 mod subscription;
 
+use chrono::{DateTime, Utc};
 use common::domain::click_id::ClickId;
 use common::domain::ids::ProgramId;
+use common::domain::money::AmountCents;
 use common::domain::payer::{NamedCustomer, Payer};
 use common::domain::processor::ProcessorId;
-use common::domain::sale::Sale;
+use common::domain::sale::{Sale, SaleType};
 use common::domain::text::CustomerKey;
 use common::messages::payment::PaymentFact;
 
-use super::event::{Event, Reference, Untranslatable};
+use super::event::{Event, Reference, Untranslatable, currency};
 use super::metadata::{Metadata, MetadataKeys};
 
 /// Why an event tells nothing. The reasons are for the operator, and hold nothing of the event.
@@ -49,6 +52,8 @@ pub struct Told {
     pub sale: Option<Sale>,
     /// Whom the processor's customer is.
     pub customer: Option<NamedCustomer>,
+    /// By the processor's clock, where that is not the event's time.
+    pub occurred_at: Option<DateTime<Utc>>,
     /// The program its metadata names.
     pub program: Option<ProgramId>,
     /// The account it is about, where that is not only a matter of the envelope.
@@ -123,7 +128,8 @@ pub fn translate(event: &Event<'_>, keys: &MetadataKeys) -> Option<Result<Told, 
         "checkout.session.async_payment_succeeded" => checkout::paid_later(event, keys),
         "invoice.paid" | "invoice.payment_succeeded" => invoice::paid(event, keys),
         "invoice_payment.paid" => invoice_payment::paid(event),
-        "charge.succeeded" => charge::succeeded(event),
+        "payment_intent.succeeded" => payment_intent::succeeded(event, keys),
+        "charge.succeeded" | "charge.captured" => charge::succeeded(event, keys),
         "charge.refunded" => charge::refunded(event, keys),
         "charge.refund.updated" => refund::updated(event),
         "refund.failed" => refund::failed(event),
@@ -137,6 +143,30 @@ pub fn translate(event: &Event<'_>, keys: &MetadataKeys) -> Option<Result<Told, 
         _ => return None,
     };
     Some(told)
+}
+
+/// A sale that belongs to no subscription, of which nothing but its amount is known.
+fn one_off(
+    transaction_id: ProcessorId,
+    paid: AmountCents,
+    currency_code: &str,
+    buyer: &Buyer,
+) -> Result<Sale, Untranslatable> {
+    Ok(Sale {
+        transaction_id,
+        amount: paid,
+        commissionable: None,
+        currency: currency(currency_code)?,
+        customer_key: buyer.customer_key(),
+        click_id: buyer.click_id(),
+        processor_customer: buyer.processor_customer.clone(),
+        sale_type: SaleType::Payment,
+        is_recurring: false,
+        subscription_id: None,
+        subscription_interval: None,
+        product_id: None,
+        line_items: None,
+    })
 }
 
 /// The program that metadata names. A sale must not go to a program by mistake; for anything else the name is a hint.

@@ -255,6 +255,55 @@ fn a_program_id_that_is_no_number_keeps_a_sale_back_and_nothing_else() {
 }
 
 #[test]
+fn a_payment_intent_or_charge_with_metadata_is_a_sale_and_without_is_a_name() {
+    for (name, references) in [
+        ("payment_intent.succeeded", ["pi_3Direct01", "ch_3Direct01"]),
+        ("charge.succeeded.direct", ["ch_3Direct01", "pi_3Direct01"]),
+    ] {
+        let expected =
+            json!({ "program": 1, "references": references, "sale": sale("pi_3Direct01", json!({})) });
+        means(name, &expected);
+        let mut nameless = fixture(name, BASIL);
+        nameless["data"]["object"]["metadata"] = json!({});
+        assert_eq!(meaning(&nameless), json!({ "references": references }), "{name}");
+        // It is a sale by its invoice then.
+        let mut of_invoice = fixture(name, ACACIA);
+        of_invoice["data"]["object"]["invoice"] = json!("in_1First01");
+        assert!(meaning(&of_invoice).get("sale").is_none(), "{name}");
+    }
+    let mut authorised = fixture("charge.succeeded.direct", BASIL);
+    authorised["data"]["object"]["amount_captured"] = json!(0);
+    assert!(meaning(&authorised).get("sale").is_none());
+    authorised["type"] = json!("charge.captured");
+    authorised["data"]["object"]["amount_captured"] = json!(4900);
+    assert_eq!(meaning(&authorised)["sale"]["amount"], 4900);
+}
+
+#[test]
+fn an_upgrade_is_of_the_product_that_is_charged_and_of_the_moment_it_was_paid() {
+    for shape in [ACACIA, BASIL] {
+        let event = fixture("invoice.paid.upgrade", shape);
+        let sale = &meaning(&event)["sale"];
+        assert_eq!(
+            (&sale["product_id"], &sale["is_recurring"]),
+            (&json!("prod_Pro"), &json!(true))
+        );
+        let occurred_at = |event: &Value| {
+            let body = event.to_string();
+            let event = Event::parse(body.as_bytes()).unwrap();
+            translate(&event, &keys()).unwrap().unwrap().occurred_at
+        };
+        assert_eq!(occurred_at(&event).map(|at| at.timestamp()), Some(1_792_591_995));
+        // What cannot be is not believed.
+        for paid_at in [-1, i64::MAX, 1_792_592_001] {
+            let mut event = event.clone();
+            event["data"]["object"]["status_transitions"]["paid_at"] = json!(paid_at);
+            assert_eq!(occurred_at(&event), None, "{paid_at}");
+        }
+    }
+}
+
+#[test]
 fn whatever_names_a_customer_and_the_processors_says_that_they_are_one() {
     let named = |event: &Value| {
         let body = event.to_string();
@@ -380,12 +429,7 @@ fn amounts_are_taken_as_they_come_and_currencies_are_written_large() {
 #[test]
 fn types_nobody_knows_are_told_apart() {
     let mut event = fixture("charge.succeeded", BASIL);
-    for kind in [
-        "charge.updated",
-        "payment_intent.succeeded",
-        "",
-        "Charge.Succeeded",
-    ] {
+    for kind in ["charge.updated", "payment_intent.created", "", "Charge.Succeeded"] {
         event["type"] = json!(kind);
         assert_eq!(meaning(&event), "unknown", "{kind}");
     }
@@ -409,7 +453,7 @@ fn names() -> BTreeSet<String> {
 #[test]
 fn every_event_is_there_in_both_shapes() {
     let names = names();
-    assert_eq!(names.len(), 23);
+    assert_eq!(names.len(), 26);
     for name in names {
         let body = fixture(&name, BASIL);
         assert_ne!(meaning(&body), "unknown", "{name}");
