@@ -97,6 +97,7 @@ mod tests {
                 CommissionStatus::Pending
             },
             hold_until: DateTime::UNIX_EPOCH,
+            needs_approval: false,
             approved: paid_out,
             paid_out,
         }

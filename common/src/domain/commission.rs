@@ -251,6 +251,41 @@ impl HoldPeriod {
     }
 }
 
+/// Which commissions of a program are approved by hand only, however long they were held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NeedsApproval {
+    #[default]
+    None,
+    /// Those with a signal.
+    Flagged,
+    All,
+}
+
+impl NeedsApproval {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Flagged => "flagged",
+            Self::All => "all",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::None, Self::Flagged, Self::All]
+            .into_iter()
+            .find(|which| which.as_str() == text)
+    }
+
+    /// Of a commission that has a signal or has none.
+    pub const fn applies(self, flagged: bool) -> bool {
+        match self {
+            Self::None => false,
+            Self::Flagged => flagged,
+            Self::All => true,
+        }
+    }
+}
+
 impl Default for HoldPeriod {
     fn default() -> Self {
         Self { days: 15 }

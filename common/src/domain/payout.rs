@@ -33,6 +33,8 @@ pub struct CommissionState {
     pub deducted: Cents,
     pub status: CommissionStatus,
     pub hold_until: DateTime<Utc>,
+    /// Its program wants it approved by hand; the end of the hold period does not do it.
+    pub needs_approval: bool,
     /// By the hold period's end or by the advertiser's word; a refund does not take it back.
     pub approved: bool,
     pub paid_out: bool,
@@ -48,6 +50,9 @@ pub enum NotPayable {
     /// Refunded in part before its hold period is over.
     #[error("on hold")]
     OnHold,
+    /// Refunded in part, and not approved by hand as its program wants it.
+    #[error("needs approval")]
+    NeedsApproval,
     #[error("reversed")]
     Reversed,
     #[error("nothing left")]
@@ -80,6 +85,9 @@ impl CommissionState {
             CommissionStatus::Reversed => Err(NotPayable::Reversed),
             CommissionStatus::Refunded if self.left() <= Cents::ZERO => Err(NotPayable::NothingLeft),
             CommissionStatus::Refunded if !self.approved && now < self.hold_until => Err(NotPayable::OnHold),
+            CommissionStatus::Refunded if !self.approved && self.needs_approval => {
+                Err(NotPayable::NeedsApproval)
+            }
             CommissionStatus::Approved | CommissionStatus::Refunded => Ok(self.left()),
             CommissionStatus::Paid => Err(NotPayable::AlreadyPaid),
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::attribution::{AttributionModel, AttributionWindow};
-use super::commission::HoldPeriod;
+use super::commission::{HoldPeriod, NeedsApproval};
 use super::lead::LeadAuth;
 use super::money::Currency;
 use super::name::Name;
@@ -27,6 +27,7 @@ pub struct ProgramSettings {
     pub cookie_window: CookieWindow,
     pub lead_auth: LeadAuth,
     pub hold: HoldPeriod,
+    pub needs_approval: NeedsApproval,
     /// Crawlers and link previews move neither counters nor attribution. Off unless asked for: by the contract every
     /// recorded click counts.
     pub exclude_bots: bool,
@@ -46,6 +47,7 @@ impl ProgramSettings {
             cookie_window: CookieWindow::DEFAULT,
             lead_auth: LeadAuth::AnyCaller,
             hold: HoldPeriod::DEFAULT,
+            needs_approval: NeedsApproval::None,
             exclude_bots: false,
         }
     }

@@ -119,18 +119,19 @@ async fn money(
              SELECT program_id, currency, 0, amount_cents - deducted_cents, 0, 0
              FROM commissions WHERE program_id = ANY($1) AND status = 'pending'
              UNION ALL
-             -- Refunded in part: still pending until its hold period is over.
-             SELECT program_id, currency, 0, amount_cents - deducted_cents, 0, 0
-             FROM commissions
-             WHERE program_id = ANY($1) AND paid_at IS NULL AND status = 'refunded' AND approved_at IS NULL AND hold_until > $3
+             -- Refunded in part: still pending until it can be paid.
+             SELECT c.program_id, c.currency, 0, c.amount_cents - c.deducted_cents, 0, 0
+             FROM commissions c JOIN programs p ON p.id = c.program_id
+             WHERE c.program_id = ANY($1) AND c.paid_at IS NULL AND c.status = 'refunded'
+               AND NOT can_be_paid(c, p.needs_approval, $3)
              UNION ALL
              -- What a payout of everything would move: less debts, and without partners who are suspended.
              SELECT u.program_id, u.currency, 0, 0, greatest(u.cents - coalesce(d.debt_cents, 0), 0), 0
-             FROM (SELECT program_id, partner_program_id, currency, sum(amount_cents - deducted_cents) AS cents
-                   FROM commissions
-                   WHERE program_id = ANY($1) AND paid_at IS NULL AND status IN ('approved', 'refunded')
-                     AND (status = 'approved' OR approved_at IS NOT NULL OR hold_until <= $3)
-                     AND partner_program_id NOT IN (SELECT id FROM partner_programs
+             FROM (SELECT c.program_id, c.partner_program_id, c.currency, sum(c.amount_cents - c.deducted_cents) AS cents
+                   FROM commissions c JOIN programs p ON p.id = c.program_id
+                   WHERE c.program_id = ANY($1) AND c.paid_at IS NULL AND c.status IN ('approved', 'refunded')
+                     AND can_be_paid(c, p.needs_approval, $3)
+                     AND c.partner_program_id NOT IN (SELECT id FROM partner_programs
                                                     WHERE program_id = ANY($1) AND status = 'suspended')
                    GROUP BY 1, 2, 3) u
              LEFT JOIN LATERAL (SELECT debt_cents FROM partner_program_debts

@@ -304,8 +304,8 @@ pub async fn balances(
            JOIN partner_program_balances b ON b.partner_program_id = m.id
            CROSS JOIN LATERAL (
              SELECT sum(c.amount_cents - c.deducted_cents) AS unpaid,
-                    coalesce(sum(c.amount_cents - c.deducted_cents) FILTER (WHERE c.status = 'approved'
-                        OR c.status = 'refunded' AND (c.approved_at IS NOT NULL OR c.hold_until <= $2)), 0) AS approved
+                    coalesce(sum(c.amount_cents - c.deducted_cents) FILTER (WHERE can_be_paid(c, g.needs_approval, $2)), 0)
+                        AS approved
              FROM commissions c
              WHERE c.partner_program_id = m.id AND c.currency = b.currency AND c.paid_at IS NULL
                AND c.status <> 'reversed') u

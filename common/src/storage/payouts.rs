@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 use super::error::expect_rows;
 use super::window::Window;
 use super::{StorageError, StorageResult};
-use crate::domain::commission::CommissionStatus;
+use crate::domain::commission::{CommissionStatus, NeedsApproval};
 use crate::domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, PayoutId, ProgramId, SaleId};
 use crate::domain::money::{Cents, Currency};
 use crate::domain::payout::CommissionState;
@@ -40,6 +40,8 @@ struct CommissionRow {
     hold_until: DateTime<Utc>,
     approved: bool,
     paid_out: bool,
+    flagged: bool,
+    needs_approval: String,
 }
 
 impl TryFrom<CommissionRow> for LockedCommission {
@@ -58,6 +60,9 @@ impl TryFrom<CommissionRow> for LockedCommission {
                 deducted: Cents::new(row.deducted_cents),
                 status: CommissionStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
                 hold_until: row.hold_until,
+                needs_approval: NeedsApproval::parse(&row.needs_approval)
+                    .ok_or_else(|| StorageError::corrupt("programs", "needs_approval", row.id))?
+                    .applies(row.flagged),
                 approved: row.approved,
                 paid_out: row.paid_out,
             },
@@ -111,9 +116,11 @@ pub async fn lock_listed(
 ) -> StorageResult<Vec<LockedCommission>> {
     let rows = sqlx::query_as!(
         CommissionRow,
-        r#"SELECT id, sale_id, partner_program_id, partner_id, currency, amount_cents, deducted_cents, status, hold_until,
-                  approved_at IS NOT NULL AS "approved!", paid_at IS NOT NULL AS "paid_out!"
-           FROM commissions WHERE id = ANY($2) AND program_id = $1 ORDER BY id FOR UPDATE"#,
+        r#"SELECT c.id, c.sale_id, c.partner_program_id, c.partner_id, c.currency, c.amount_cents, c.deducted_cents, c.status,
+                  c.hold_until, c.approved_at IS NOT NULL AS "approved!", c.paid_at IS NOT NULL AS "paid_out!",
+                  cardinality(c.signals) > 0 AS "flagged!", p.needs_approval
+           FROM commissions c JOIN programs p ON p.id = c.program_id
+           WHERE c.id = ANY($2) AND c.program_id = $1 ORDER BY c.id FOR UPDATE OF c"#,
         program_id.get(),
         ids,
     )
@@ -129,12 +136,11 @@ pub async fn payable_currencies(
     now: DateTime<Utc>,
 ) -> StorageResult<Vec<String>> {
     let currencies = sqlx::query_scalar!(
-        "SELECT DISTINCT currency FROM commissions
-         WHERE program_id = $1 AND paid_at IS NULL AND status IN ('approved', 'refunded')
-           AND (status = 'approved'
-                OR amount_cents > deducted_cents AND (approved_at IS NOT NULL OR hold_until <= $2))
-         AND partner_program_id NOT IN (SELECT id FROM partner_programs WHERE program_id = $1 AND status = 'suspended')
-         ORDER BY currency",
+        "SELECT DISTINCT c.currency FROM commissions c JOIN programs p ON p.id = c.program_id
+         WHERE c.program_id = $1 AND c.paid_at IS NULL AND c.status IN ('approved', 'refunded')
+           AND can_be_paid(c, p.needs_approval, $2)
+           AND c.partner_program_id NOT IN (SELECT id FROM partner_programs WHERE program_id = $1 AND status = 'suspended')
+         ORDER BY c.currency",
         program_id.get(),
         now,
     )
@@ -144,8 +150,7 @@ pub async fn payable_currencies(
 }
 
 /// The oldest `limit` that can be paid in a currency, as [`CommissionState::payable`] has it, to partners who are not
-/// suspended. One that another payout pays
-/// meanwhile is waited for and left out.
+/// suspended. One that another payout pays meanwhile is waited for and left out.
 pub async fn lock_payable(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -155,14 +160,14 @@ pub async fn lock_payable(
 ) -> StorageResult<Vec<LockedCommission>> {
     let rows = sqlx::query_as!(
         CommissionRow,
-        r#"SELECT id, sale_id, partner_program_id, partner_id, currency, amount_cents, deducted_cents, status, hold_until,
-                  approved_at IS NOT NULL AS "approved!", paid_at IS NOT NULL AS "paid_out!"
-           FROM commissions
-           WHERE program_id = $1 AND currency = $2 AND paid_at IS NULL AND status IN ('approved', 'refunded')
-             AND (status = 'approved'
-                  OR amount_cents > deducted_cents AND (approved_at IS NOT NULL OR hold_until <= $3))
-             AND partner_program_id NOT IN (SELECT id FROM partner_programs WHERE program_id = $1 AND status = 'suspended')
-           ORDER BY id LIMIT $4 FOR UPDATE"#,
+        r#"SELECT c.id, c.sale_id, c.partner_program_id, c.partner_id, c.currency, c.amount_cents, c.deducted_cents, c.status,
+                  c.hold_until, c.approved_at IS NOT NULL AS "approved!", c.paid_at IS NOT NULL AS "paid_out!",
+                  cardinality(c.signals) > 0 AS "flagged!", p.needs_approval
+           FROM commissions c JOIN programs p ON p.id = c.program_id
+           WHERE c.program_id = $1 AND c.currency = $2 AND c.paid_at IS NULL AND c.status IN ('approved', 'refunded')
+             AND can_be_paid(c, p.needs_approval, $3)
+             AND c.partner_program_id NOT IN (SELECT id FROM partner_programs WHERE program_id = $1 AND status = 'suspended')
+           ORDER BY c.id LIMIT $4 FOR UPDATE OF c"#,
         program_id.get(),
         currency.as_str(),
         now,

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use super::error::{StorageError, StorageResult};
 use crate::domain::attribution::{AttributionModel, AttributionWindow};
-use crate::domain::commission::HoldPeriod;
+use crate::domain::commission::{HoldPeriod, NeedsApproval};
 use crate::domain::ids::{ProgramId, WorkspaceId};
 use crate::domain::key_rotation::KeyRotation;
 use crate::domain::lead::LeadAuth;
@@ -47,9 +47,9 @@ pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> Stor
     let id = sqlx::query_scalar!(
         "INSERT INTO programs (workspace_id, name, slug, description, domain, currency, attribution_model,
              attribution_window_days, cookie_window_days, lead_auth, hold_days, exclude_bots, status, published_at,
-             api_token_hash, api_token_masked, created_at)
+             api_token_hash, api_token_masked, created_at, needs_approval)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, CASE WHEN $13 = 'live' THEN $16::timestamptz END,
-             $14, $15, $16)
+             $14, $15, $16, $17)
          ON CONFLICT (slug) DO NOTHING
          RETURNING id",
         new.workspace_id.get(),
@@ -68,6 +68,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> Stor
         hash.as_bytes().as_slice(),
         new.token.masked(),
         new.created_at,
+        settings.needs_approval.as_str(),
     )
     .fetch_optional(connection)
     .await?;
@@ -79,7 +80,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<V
     let rows = sqlx::query_as!(
         ProgramRow,
         "SELECT id, workspace_id, name, slug, description, domain, currency, attribution_model,
-                attribution_window_days, cookie_window_days, lead_auth, hold_days, exclude_bots, status,
+                attribution_window_days, cookie_window_days, lead_auth, hold_days, needs_approval, exclude_bots, status,
                 api_token_masked, key_rotation_marked_at, key_rotation_rotate_by, published_at, created_at, updated_at
          FROM programs WHERE id = ANY($1) ORDER BY id",
         ids,
@@ -126,7 +127,7 @@ pub async fn update(
     let updated = sqlx::query!(
         "UPDATE programs SET name = $2, slug = $3, description = $4, domain = $5, currency = $6,
              attribution_model = $7, attribution_window_days = $8, cookie_window_days = $9, lead_auth = $10,
-             hold_days = $11, exclude_bots = $12,
+             hold_days = $11, exclude_bots = $12, needs_approval = $13,
              -- Ownership was shown for the domain that was.
              dns_verified = dns_verified AND domain IS NOT DISTINCT FROM $5
          WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM programs o WHERE o.slug = $3 AND o.id <> $1)",
@@ -142,6 +143,7 @@ pub async fn update(
         settings.lead_auth.as_str(),
         i16::from(settings.hold.days()),
         settings.exclude_bots,
+        settings.needs_approval.as_str(),
     )
     .execute(connection)
     .await;
@@ -242,6 +244,7 @@ struct ProgramRow {
     cookie_window_days: i16,
     lead_auth: Option<String>,
     hold_days: i16,
+    needs_approval: String,
     exclude_bots: bool,
     status: String,
     api_token_masked: String,
@@ -282,6 +285,8 @@ impl TryFrom<ProgramRow> for StoredProgram {
                 .ok()
                 .and_then(HoldPeriod::new)
                 .ok_or_else(|| corrupt("hold_days"))?,
+            needs_approval: NeedsApproval::parse(&row.needs_approval)
+                .ok_or_else(|| corrupt("needs_approval"))?,
             exclude_bots: row.exclude_bots,
         };
         Ok(Self {

@@ -2,9 +2,10 @@
 
 use chrono::TimeDelta;
 use common::runtime::clock::Clock;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::commissions::sell;
+use crate::payouts::{Shop, reasons};
 use crate::rows;
 use crate::stack::{Stack, noon};
 
@@ -54,6 +55,96 @@ async fn approvals_go_on_when_a_months_partition_cannot_be_made() {
     approved(&stack, "t1").await;
     stack.verify().await;
     stack.stop().await;
+}
+
+/// A program with this setting, and commissions of sales within seconds of the click, which are flagged, one of them refunded
+/// by half, and of one that is not; all held long enough.
+async fn held(needs_approval: &str) -> (Shop, [i64; 3]) {
+    let mut shop = Shop::open_at(Clock::manual(noon())).await;
+    let setting = format!("needs_approval = '{needs_approval}'");
+    rows::set(&shop.stack, &shop.program, &setting).await;
+    let flagged = shop.sell("flagged", json!({})).await;
+    let refunded = shop.sell("refunded", json!({})).await;
+    shop.refund("refunded", 5_000).await;
+    shop.stack.clock.advance(TimeDelta::hours(1));
+    let plain = shop.sell("plain", json!({})).await;
+    shop.stack.clock.advance(TimeDelta::days(15));
+    // The session of before is over.
+    let email = format!("owner-of-{}@program.example", shop.program.program_id);
+    shop.owner = shop.stack.signed_in(shop.owner.user_id, &email).await;
+    (shop, [flagged, refunded, plain])
+}
+
+async fn status(shop: &Shop, transaction_id: &str) -> String {
+    let status = &rows::commission(&shop.stack, transaction_id).await["status"];
+    status.as_str().unwrap().to_owned()
+}
+
+/// What the owner's dashboard says: held, and what can be paid.
+async fn announced(shop: &Shop) -> (Value, Value) {
+    let summary = shop
+        .stack
+        .get("/api/advertiser/dashboard/summary", &shop.owner.token)
+        .await;
+    let money = &summary.body["data"]["programs"][0]["money"][0];
+    (
+        money["commissions_pending_cents"].clone(),
+        money["commissions_approved_cents"].clone(),
+    )
+}
+
+#[tokio::test]
+async fn flagged_commissions_wait_for_approval_by_hand_where_the_program_wants_it() {
+    let (mut shop, [flagged, refunded, _]) = held("flagged").await;
+    shop.stack.start_worker();
+    // The round that approves it passed the flagged one first: that was held no longer than it.
+    approved(&shop.stack, "plain").await;
+    assert_eq!(status(&shop, "flagged").await, "pending");
+    assert_eq!(announced(&shop).await, (json!(3_000), json!(2_000)));
+    let named = json!({ "commission_ids": [flagged, refunded] });
+    assert_eq!(
+        reasons(&shop.post("payouts", named).await),
+        [
+            (flagged, "pending".to_owned()),
+            (refunded, "needs approval".to_owned())
+        ]
+    );
+    let payout = shop.pay(json!({ "all_approved": true })).await;
+    assert_eq!(
+        (&payout["amount_cents"], &payout["commission_count"]),
+        (&json!(2_000), &json!(1))
+    );
+    shop.approve(&[flagged, refunded]).await;
+    assert_eq!(announced(&shop).await, (json!(0), json!(3_000)));
+    assert_eq!(
+        shop.pay(json!({ "all_approved": true })).await["amount_cents"],
+        3_000
+    );
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn all_commissions_wait_where_the_program_wants_it_until_it_does_no_more() {
+    let (mut shop, _) = held("all").await;
+    // Another program's commission says when a round is over.
+    let other = shop.stack.program().await;
+    rows::set(&shop.stack, &other, "hold_days = 0").await;
+    shop.stack.customer(&other, &other.ada.code, "user-1").await;
+    sell(&shop.stack, &other, "other", 5_000, json!({})).await;
+    shop.stack.start_worker();
+    approved(&shop.stack, "other").await;
+    assert_eq!(status(&shop, "plain").await, "pending");
+    assert_eq!(announced(&shop).await, (json!(5_000), json!(0)));
+    let put = json!({ "needs_approval": null });
+    let path = format!("/api/advertiser/affiliate-programs/{}", shop.program.program_id);
+    let answer = shop.stack.put(&path, &shop.owner.token, put).await;
+    assert_eq!(answer.body["data"]["needs_approval"], "none", "{answer:?}");
+    shop.stack.start_worker();
+    for transaction_id in ["flagged", "plain"] {
+        approved(&shop.stack, transaction_id).await;
+    }
+    assert_eq!(announced(&shop).await, (json!(0), json!(5_000)));
+    shop.close().await;
 }
 
 async fn approved(stack: &Stack, transaction_id: &str) {

@@ -28,7 +28,7 @@ impl Shop {
         Self::open_at(Clock::system()).await
     }
 
-    async fn open_at(clock: Clock) -> Self {
+    pub async fn open_at(clock: Clock) -> Self {
         let stack = Stack::start_with(clock).await;
         let program = stack.program().await;
         let owner = stack.owner_of(&program).await;
@@ -111,7 +111,7 @@ impl Shop {
 }
 
 /// The reasons of a refusal, by commission.
-fn reasons(answer: &Answer) -> Vec<(i64, String)> {
+pub fn reasons(answer: &Answer) -> Vec<(i64, String)> {
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{answer:?}");
     let commissions = answer.body["error"]["details"]["commissions"].as_array().unwrap();
     commissions

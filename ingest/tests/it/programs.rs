@@ -39,6 +39,7 @@ async fn a_program_starts_with_the_contracts_defaults_and_shows_its_token_once()
         ("attribution_window_days", json!(60)),
         ("cookie_window_days", json!(90)),
         ("hold_days", json!(15)),
+        ("needs_approval", json!("none")),
         ("lead_auth", Value::Null),
         ("currency", json!("USD")),
         ("exclude_bots", json!(false)),
@@ -95,6 +96,10 @@ async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
             "hold_days must be an integer from 0 to 31",
         ),
         (
+            json!({ "needs_approval": "some" }),
+            "needs_approval must be one of none, flagged, all",
+        ),
+        (
             json!({ "attribution_model": "best" }),
             "attribution_model must be one of last_click, first_click, linear",
         ),
@@ -117,6 +122,7 @@ async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
     let changed = put(json!({
         "slug": "acme", "cookie_window_days": 365, "lead_auth": "server_required", "domain": "https://Shop.example/",
         "description": "Twenty percent.", "exclude_bots": true, "hold_days": 0, "attribution_model": "linear",
+        "needs_approval": "flagged",
     }))
     .await;
     assert_eq!(changed.status, StatusCode::OK, "{:?}", changed.body);
@@ -131,6 +137,7 @@ async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
         ("domain", json!("shop.example")),
         ("exclude_bots", json!(true)),
         ("hold_days", json!(0)),
+        ("needs_approval", json!("flagged")),
         ("attribution_model", json!("linear")),
     ] {
         assert_eq!(data[name], value, "{name}");

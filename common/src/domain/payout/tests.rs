@@ -10,6 +10,7 @@ fn state(status: CommissionStatus) -> CommissionState {
         deducted: Cents::ZERO,
         status,
         hold_until: DateTime::UNIX_EPOCH,
+        needs_approval: false,
         approved: false,
         paid_out: false,
     }
@@ -32,8 +33,14 @@ fn what_is_approved_is_payable_and_what_a_refund_has_left_of_it() {
         ..refunded
     };
     assert_eq!(held.payable(now), Err(NotPayable::OnHold));
+    let needs_approval = CommissionState {
+        needs_approval: true,
+        ..refunded
+    };
+    assert_eq!(needs_approval.payable(now), Err(NotPayable::NeedsApproval));
     let approved_before = CommissionState {
         approved: true,
+        needs_approval: true,
         ..held
     };
     assert_eq!(approved_before.payable(now), Ok(Cents::new(700)));

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use common::domain::attribution::{AttributionModel, AttributionWindow};
-use common::domain::commission::{HoldPeriod, Policy};
+use common::domain::commission::{HoldPeriod, NeedsApproval, Policy};
 use common::domain::lead::LeadAuth;
 use common::domain::money::{BasisPoints, Currency};
 use common::domain::program::{CookieWindow, Domain, ProgramSettings, ProgramStatus, Slug};
@@ -55,6 +55,11 @@ pub struct ProgramChanges {
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<i64>, minimum = 0, maximum = 31)]
     hold_days: Option<Field<i64>>,
+    /// Which commissions are not approved by the end of their hold, only by hand: `none`, those that are `flagged` with a
+    /// signal, or `all`.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>)]
+    needs_approval: Option<Field<String>>,
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<bool>)]
     exclude_bots: Option<Field<bool>>,
@@ -124,6 +129,10 @@ impl ProgramChanges {
                 HoldPeriod::new(u8::try_from(days).ok()?)
             })?;
             settings.hold = days.unwrap_or(HoldPeriod::DEFAULT);
+        }
+        if let Some(which) = self.needs_approval {
+            let read = |name: &str| NeedsApproval::parse(name).ok_or("must be one of none, flagged, all");
+            settings.needs_approval = parsed(which, "needs_approval", read)?.unwrap_or_default();
         }
         if let Some(exclude_bots) = self.exclude_bots {
             settings.exclude_bots = exclude_bots.flag("exclude_bots")?;
@@ -199,6 +208,8 @@ pub struct SettingsView {
     cookie_window_days: u16,
     lead_auth: Option<&'static str>,
     hold_days: u8,
+    /// `none`, `flagged` or `all`.
+    needs_approval: &'static str,
     exclude_bots: bool,
 }
 
@@ -243,6 +254,7 @@ impl ProgramView {
                 cookie_window_days: CookieWindow::DEFAULT.days(),
                 lead_auth: None,
                 hold_days: HoldPeriod::DEFAULT.days(),
+                needs_approval: NeedsApproval::None.as_str(),
                 exclude_bots: false,
             },
             pays: PaysView {
@@ -290,6 +302,7 @@ impl SettingsView {
             cookie_window_days: settings.cookie_window.days(),
             lead_auth: settings.lead_auth.as_str(),
             hold_days: settings.hold.days(),
+            needs_approval: settings.needs_approval.as_str(),
             exclude_bots: settings.exclude_bots,
         }
     }
