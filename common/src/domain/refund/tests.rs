@@ -70,7 +70,7 @@ fn applied(decision: &RefundDecision) -> (CommissionStatus, i64, i64) {
     // One that was rejected stays reversed, and nothing is asked of it.
     assert!(deductions.iter().all(|deduction| {
         deduction.status_after == *status
-            || deduction.status_after == CommissionStatus::Reversed && deduction.requested == Cents::ZERO
+            || deduction.status_after == Reversed && deduction.requested == Cents::ZERO
     }));
     (*status, effective_delta.get(), total.get())
 }
