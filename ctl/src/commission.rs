@@ -172,6 +172,7 @@ impl Add {
             amount: self.amount_cents,
             currency: self.currency,
             note: self.note.as_str(),
+            for_sale: None,
             idempotency_key: None,
             request_hash: None,
             now: clock.now(),

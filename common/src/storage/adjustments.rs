@@ -8,7 +8,7 @@ use super::error::expect_rows;
 use super::ledger::{NewEntry, post};
 use super::payouts::LockedCommission;
 use crate::domain::adjustment::{Adjusted, Change};
-use crate::domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId};
+use crate::domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId, SaleId};
 use crate::domain::ledger::raised;
 use crate::domain::money::{AmountCents, Cents, Currency};
 
@@ -84,6 +84,8 @@ pub struct AddedCommission<'a> {
     pub amount: AmountCents,
     pub currency: Currency,
     pub note: &'a str,
+    /// The sale it makes up for.
+    pub for_sale: Option<SaleId>,
     pub idempotency_key: Option<&'a str>,
     /// Of the request, with a key.
     pub request_hash: Option<&'a [u8]>,
@@ -93,8 +95,8 @@ pub struct AddedCommission<'a> {
 pub async fn add(connection: &mut PgConnection, new: &AddedCommission<'_>) -> StorageResult<CommissionId> {
     let id = sqlx::query_scalar!(
         "INSERT INTO commissions (program_id, partner_program_id, partner_id, amount_cents, adjusted_cents, currency, note,
-             status, hold_until, approved_at, created_at, idempotency_key, request_hash)
-         VALUES ($1, $2, $3, $4, $4, $5, $6, 'approved', $7, $7, $7, $8, $9) RETURNING id",
+             status, hold_until, approved_at, created_at, idempotency_key, request_hash, for_sale_id)
+         VALUES ($1, $2, $3, $4, $4, $5, $6, 'approved', $7, $7, $7, $8, $9, $10) RETURNING id",
         new.program_id.get(),
         new.partner_program_id.get(),
         new.partner_id.get(),
@@ -104,6 +106,7 @@ pub async fn add(connection: &mut PgConnection, new: &AddedCommission<'_>) -> St
         new.now,
         new.idempotency_key,
         new.request_hash,
+        new.for_sale.map(SaleId::get),
     )
     .fetch_one(&mut *connection)
     .await?;
@@ -145,5 +148,47 @@ pub async fn find_by_key(
     Ok(row.map(|row| KeyedCommission {
         commission_id: CommissionId::new(row.id),
         request_hash: row.request_hash,
+    }))
+}
+
+/// A sale that a commission could make up for.
+#[derive(Debug, Clone, Copy)]
+pub struct UnpaidSale {
+    pub sale_id: SaleId,
+    /// It has a commission in force, or this member was given one for it by hand.
+    pub earned: bool,
+}
+
+/// Locks the sale, so that of two that make up for it the second sees the first.
+pub async fn lock_sale(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    transaction_id: &str,
+    partner_program_id: PartnerProgramId,
+) -> StorageResult<Option<UnpaidSale>> {
+    let Some(id) = sqlx::query_scalar!(
+        "SELECT id FROM sale_events
+         WHERE program_id = $1 AND processor_event_id = $2 AND NOT is_test AND duplicate_of IS NULL FOR UPDATE",
+        program_id.get(),
+        transaction_id,
+    )
+    .fetch_optional(&mut *connection)
+    .await?
+    else {
+        return Ok(None);
+    };
+    let earned = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT 1 FROM commissions WHERE sale_id = $1 AND superseded_at IS NULL
+                          UNION ALL
+                          SELECT 1 FROM commissions
+                          WHERE for_sale_id = $1 AND partner_program_id = $2 AND rejected_at IS NULL) AS "earned!""#,
+        id,
+        partner_program_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Some(UnpaidSale {
+        sale_id: SaleId::new(id),
+        earned,
     }))
 }

@@ -389,7 +389,7 @@ pub async fn shares(connection: &mut PgConnection, payout_id: PayoutId) -> Stora
 #[derive(Debug)]
 pub struct PaidCommission {
     pub commission_id: i64,
-    /// `None`, like the transaction, of one that was added by hand.
+    /// `None`, like the transaction, of one that was added by hand and makes up for no sale.
     pub sale_id: Option<i64>,
     pub transaction_id: Option<String>,
     pub partner_id: i64,
@@ -411,11 +411,11 @@ pub async fn following(
 ) -> StorageResult<Vec<PaidCommission>> {
     let rows = sqlx::query_as!(
         PaidCommission,
-        r#"SELECT c.id AS commission_id, c.sale_id, s.processor_event_id AS "transaction_id?", c.partner_id,
+        r#"SELECT c.id AS commission_id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", c.partner_id,
                   p.name AS "partner_name?", p.email AS "partner_email?", -l.amount_cents AS "amount_cents!",
                   l.requested_cents, l.shortfall_cents, c.currency, c.paid_at
            FROM commissions c
-           LEFT JOIN sale_events s ON s.id = c.sale_id
+           LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
            JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
            LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.payout_id = $1 AND c.id > $2 ORDER BY c.id LIMIT $3"#,

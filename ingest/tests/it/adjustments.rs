@@ -3,6 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::commissions::sell;
 use crate::operator::ctl;
 use crate::payouts::Shop;
 use crate::people::refused;
@@ -275,6 +276,38 @@ async fn a_commission_is_added_once_by_key_and_only_to_members_of_the_program() 
     assert_eq!(
         shop.stack.value::<i64>("SELECT count(*) FROM commissions").await,
         1
+    );
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn a_sale_that_earned_nothing_is_made_up_for_once() {
+    let shop = Shop::open().await;
+    shop.sell("earned", json!({})).await;
+    shop.stack.execute("DELETE FROM commission_policies").await;
+    let sale = sell(&shop.stack, &shop.program, "unpaid", 10_000, json!({})).await;
+    let unpaid = &sale.body["sale_id"];
+    let made_up = async |transaction_id: &str| add(&shop, json!({ "transaction_id": transaction_id })).await;
+    refused(&made_up("unknown").await, 404, "Sale not found", "unknown");
+    let message = "This sale has earned a commission already";
+    refused(&made_up("earned").await, 409, message, "earned");
+    let answer = made_up("unpaid").await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    refused(&made_up("unpaid").await, 409, message, "made up for already");
+    let listed = shop.get("commissions").await.body["data"][0].clone();
+    assert_eq!(
+        (&listed["transaction_id"], &listed["note"]),
+        (&json!("unpaid"), &json!("Best of May"))
+    );
+    assert_eq!(&listed["sale_id"], unpaid);
+    shop.refund("unpaid", 0).await;
+    assert_eq!(shop.balance().await, 2_000 + 2_500);
+    let id = answer.body["data"]["id"].as_i64().unwrap();
+    assert_eq!(reject(&shop, &[id]).await.status, StatusCode::OK);
+    assert_eq!(
+        made_up("unpaid").await.status,
+        StatusCode::CREATED,
+        "after a rejection"
     );
     shop.close().await;
 }

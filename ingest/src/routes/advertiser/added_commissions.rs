@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use common::domain::commission::CommissionStatus;
-use common::domain::ids::{CommissionId, EventId, PartnerProgramId, ProgramId};
+use common::domain::ids::{CommissionId, EventId, PartnerProgramId, ProgramId, SaleId};
 use common::domain::money::{AmountCents, Currency};
 use common::domain::permission::Permission;
 use common::domain::text::Text;
@@ -43,6 +43,10 @@ pub struct NewCommissionRequest {
     #[schema(value_type = String, max_length = 1000)]
     #[serde(default)]
     note: Field<String>,
+    /// A sale that earned nothing, and should have. Refunds of it take nothing from the commission.
+    #[schema(value_type = Option<String>)]
+    #[serde(default)]
+    transaction_id: Field<String>,
 }
 
 /// What a request asks for.
@@ -51,6 +55,7 @@ struct Order {
     amount: AmountCents,
     currency: Currency,
     note: Text<1000>,
+    transaction_id: Option<Text<255>>,
 }
 
 impl NewCommissionRequest {
@@ -75,6 +80,7 @@ impl NewCommissionRequest {
             amount,
             currency,
             note: self.note.required_text("note", "note is required")?,
+            transaction_id: self.transaction_id.text("transaction_id")?,
         })
     }
 }
@@ -85,14 +91,15 @@ impl Order {
             self.partner_program_id.get(),
             self.amount.get(),
             self.currency.to_string(),
-            self.note.as_str()
+            self.note.as_str(),
+            self.transaction_id.as_ref().map(Text::as_str)
         ])
     }
 }
 
 /// Add a commission by hand
 ///
-/// A bonus, or what a sale should have earned. It is of no sale, so no refund takes from it; it can be rejected and adjusted like
+/// A bonus, or what a sale should have earned. No refund takes from it, also not one of the sale it makes up for; it can be rejected and adjusted like
 /// any other. It is approved at once, and its partner is notified. With an `Idempotency-Key`, the same call again answers with
 /// the commission it added, and another call is refused.
 #[utoipa::path(
@@ -109,7 +116,7 @@ impl Order {
     responses(
         (status = 201, description = "Added, by this call or an earlier one of the same key.", body = Data<ChangedCommission>),
         (status = 400, description = "A field is not what it must be.", body = PlatformError),
-        (status = 409, description = "The `Idempotency-Key` was used for another request.", body = PlatformError),
+        (status = 409, description = "The `Idempotency-Key` was used for another request, or the sale has earned.", body = PlatformError),
     )
 )]
 pub async fn create(
@@ -161,6 +168,12 @@ async fn add(
     let partner = member
         .and_then(|member| member.partner)
         .ok_or(ApiError::NotFound("Partner not found"))?;
+    let for_sale = match &order.transaction_id {
+        Some(transaction_id) => {
+            Some(made_up_for(connection, program_id, order, transaction_id.as_str()).await?)
+        }
+        None => None,
+    };
     let new = AddedCommission {
         event_id: EventId::new(app.clock.mint()),
         program_id,
@@ -169,11 +182,32 @@ async fn add(
         amount: order.amount,
         currency: order.currency,
         note: order.note.as_str(),
+        for_sale,
         idempotency_key: key.map(|named| named.key.as_str()),
         request_hash: key.map(|named| named.request_hash.as_slice()),
         now: app.clock.now(),
     };
     Ok(by_hand::add(connection, &new, &app.clock).await?)
+}
+
+async fn made_up_for(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    order: &Order,
+    transaction_id: &str,
+) -> Result<SaleId, ApiError> {
+    let member = order.partner_program_id;
+    let sale = adjustments::lock_sale(connection, program_id, transaction_id, member)
+        .await?
+        .ok_or(ApiError::NotFound("Sale not found"))?;
+    if sale.earned {
+        return Err(already_earned());
+    }
+    Ok(sale.sale_id)
+}
+
+const fn already_earned() -> ApiError {
+    ApiError::Conflict("This sale has earned a commission already")
 }
 
 /// As it is by now: an earlier call's may have been adjusted or paid since.
@@ -199,6 +233,7 @@ pub fn examples(of_path: Examples) -> Examples {
         .refusal(&not_an_amount())
         .refusal(&not_a_currency())
         .refusal(&another_request())
+        .refusal(&already_earned())
         .request("A bonus", request)
         .made(
             "Added",

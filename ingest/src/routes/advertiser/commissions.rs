@@ -30,7 +30,7 @@ use crate::routes::openapi::examples::Examples;
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CommissionView {
     id: i64,
-    /// Null, like all that is of the sale, when it was added by hand.
+    /// Null, like all that is of the sale, when it was added by hand and makes up for no sale.
     sale_id: Option<i64>,
     /// The sale's, as the caller sent it.
     transaction_id: Option<String>,
