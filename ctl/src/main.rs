@@ -2,6 +2,7 @@
 
 mod audit;
 mod balances;
+mod commission;
 mod consent;
 mod counters;
 mod customer;
@@ -45,6 +46,10 @@ Examples:
     ctl dead-letters replay --all
     ctl processor-events list
 
+  A commission that should not be paid, and one that should:
+    ctl commission reject --program-id 1 --reason \"own purchase\" 12 --dry-run
+    ctl commission add --program-id 1 --partner-program-id 5 --amount-cents 2500 --currency USD --note \"Best of May\"
+
   What is stored about a customer, and no more:
     ctl customer export --program-id 1 --customer-key user-42
     ctl customer erase --program-id 1 --email jane@customer.example
@@ -78,6 +83,9 @@ enum Command {
     /// Referral links: create
     #[command(subcommand)]
     Link(link::Link),
+    /// Commissions by hand: reject, adjust, add
+    #[command(subcommand)]
+    Commission(commission::Commission),
     /// Program keys: mark for rotation
     #[command(subcommand)]
     Key(key::Key),
@@ -128,6 +136,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::User(user) => user.run(&pool).await?,
         Command::Program(program) => program.run(&pool).await?,
         Command::Link(link) => link.run(&pool).await?,
+        Command::Commission(commission) => commission.run(&pool).await?,
         Command::Key(key) => key.run(&pool).await?,
         Command::Customer(customer) => customer.run(&pool).await?,
         Command::Verify => verify::run(&pool).await?,

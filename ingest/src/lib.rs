@@ -4,7 +4,6 @@
 //! `steps/<noun>.rs`, and its outcome comes back by the reply inbox.
 
 mod access;
-mod adjustment;
 mod app;
 mod body;
 mod caller;
@@ -18,6 +17,7 @@ mod error;
 mod existing_clicks;
 mod field;
 mod id_list;
+mod idempotency;
 mod limits;
 mod origin;
 mod passwords;

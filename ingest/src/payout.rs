@@ -14,12 +14,13 @@ use common::domain::money::{Cents, Currency};
 use common::domain::payout::{Account, Paid, Payable, pay_all};
 use common::domain::text::Text;
 use common::storage::ledger::{NewEntry, lock_balances, post};
-use common::storage::payouts::{self, LockedCommission, NewPayout};
+use common::storage::payouts::{self, LockedCommission, NewPayout, not_found};
 use common::storage::{StorageError, StorageResult};
 use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::error::ApiError;
+use crate::idempotency::IdempotencyKey;
 
 /// Commissions that one payout pays at most.
 pub const BATCH: usize = 5_000;
@@ -31,13 +32,6 @@ pub enum Wanted {
     Commissions(Vec<i64>),
     /// Everything that can be paid, the oldest first.
     AllApproved,
-}
-
-/// A caller's own name for an order, and the hash of what was ordered under it.
-#[derive(Debug)]
-pub struct IdempotencyKey {
-    pub key: Text<200>,
-    pub request_hash: [u8; 32],
 }
 
 #[derive(Debug)]
@@ -64,16 +58,6 @@ pub fn refused_commissions(message: &'static str, reasons: &BTreeMap<i64, String
     }
 }
 
-/// Those of a list that the program does not have.
-pub fn not_found(wanted: &[i64], found: impl Iterator<Item = i64>) -> BTreeMap<i64, String> {
-    let found: BTreeSet<i64> = found.collect();
-    wanted
-        .iter()
-        .filter(|id| !found.contains(id))
-        .map(|id| (*id, "not found".to_owned()))
-        .collect()
-}
-
 /// Pays, in the caller's transaction.
 pub async fn pay(connection: &mut PgConnection, order: &PayoutOrder) -> Result<PayoutId, ApiError> {
     let (currency, batch) = match &order.wanted {
@@ -90,7 +74,7 @@ async fn listed(
     ids: &[i64],
 ) -> Result<(Currency, Vec<LockedCommission>), ApiError> {
     let batch = payouts::lock_listed(connection, order.program_id, ids).await?;
-    let mut reasons = not_found(ids, batch.iter().map(|commission| commission.commission_id.get()));
+    let mut reasons = not_found(ids, &batch);
     for commission in &batch {
         let id = commission.commission_id.get();
         if let Err(reason) = commission.state.payable(order.now) {

@@ -31,11 +31,15 @@ pub enum Content {
     PaidCommissionDeducted(Deduction),
     /// To the partner: the advertiser rejected a commission, or adjusted it by an amount.
     CommissionAdjusted(Adjustment),
+    /// To the partner: the advertiser added a commission by hand.
+    CommissionAdded(Adjustment),
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Adjustment {
-    pub sale_id: SaleId,
+    /// `None` of a commission that was added by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sale_id: Option<SaleId>,
     pub commission_id: CommissionId,
     pub status: CommissionStatus,
     /// Negative when something was taken.

@@ -13,13 +13,14 @@ use crate::domain::signal::Signal;
 #[derive(Debug)]
 pub struct ListedCommission {
     pub id: i64,
-    pub sale_id: i64,
-    pub transaction_id: String,
+    /// `None`, like all that is of the sale, of one that was added by hand and makes up for none.
+    pub sale_id: Option<i64>,
+    pub transaction_id: Option<String>,
     /// What the customer paid.
-    pub sale_amount_cents: i64,
+    pub sale_amount_cents: Option<i64>,
     /// What of it percentages are taken of.
-    pub commissionable_cents: i64,
-    pub sale_currency: String,
+    pub commissionable_cents: Option<i64>,
+    pub sale_currency: Option<String>,
     pub partner_program_id: i64,
     pub partner_id: i64,
     /// `None` when the partner's record was removed.
@@ -31,6 +32,8 @@ pub struct ListedCommission {
     pub refund_reason: Option<String>,
     pub adjusted_cents: i64,
     pub rejection_reason: Option<String>,
+    /// The advertiser's own words on one that was added by hand.
+    pub note: Option<String>,
     pub hold_until: DateTime<Utc>,
     pub approved_at: Option<DateTime<Utc>>,
     pub paid_at: Option<DateTime<Utc>>,
@@ -103,13 +106,14 @@ pub async fn page(
     let signals = filter.signal_names();
     let rows = sqlx::query_as!(
         ListedCommission,
-        r#"SELECT c.id, c.sale_id, s.processor_event_id AS transaction_id, c.partner_program_id, c.partner_id,
+        r#"SELECT c.id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", c.partner_program_id, c.partner_id,
                   p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status, c.refund_reason,
                   c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals, c.adjusted_cents,
-                  c.rejection_reason, s.amount_cents AS sale_amount_cents,
-                  coalesce(s.commissionable_cents, s.amount_cents) AS "commissionable_cents!",
-                  s.currency AS sale_currency
-           FROM commissions c JOIN sale_events s ON s.id = c.sale_id LEFT JOIN partners p ON p.id = c.partner_id
+                  c.rejection_reason, c.note, s.amount_cents AS "sale_amount_cents?",
+                  coalesce(s.commissionable_cents, s.amount_cents) AS commissionable_cents,
+                  s.currency AS "sale_currency?"
+           FROM commissions c LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
+           LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
              AND ($7::text[] IS NULL OR c.signals && $7)
@@ -151,13 +155,14 @@ pub async fn following(
     let signals = filter.signal_names();
     let rows = sqlx::query_as!(
         ListedCommission,
-        r#"SELECT c.id, c.sale_id, s.processor_event_id AS transaction_id, c.partner_program_id, c.partner_id,
+        r#"SELECT c.id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", c.partner_program_id, c.partner_id,
                   p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status, c.refund_reason,
                   c.hold_until, c.approved_at, c.paid_at, c.payout_id, c.created_at, c.signals, c.adjusted_cents,
-                  c.rejection_reason, s.amount_cents AS sale_amount_cents,
-                  coalesce(s.commissionable_cents, s.amount_cents) AS "commissionable_cents!",
-                  s.currency AS sale_currency
-           FROM commissions c JOIN sale_events s ON s.id = c.sale_id LEFT JOIN partners p ON p.id = c.partner_id
+                  c.rejection_reason, c.note, s.amount_cents AS "sale_amount_cents?",
+                  coalesce(s.commissionable_cents, s.amount_cents) AS commissionable_cents,
+                  s.currency AS "sale_currency?"
+           FROM commissions c LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
+           LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.program_id = $1 AND c.id > $5 AND ($2::text IS NULL OR c.status = $2)
              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
              AND ($7::text[] IS NULL OR c.signals && $7)

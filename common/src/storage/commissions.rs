@@ -74,7 +74,7 @@ pub async fn insert(
     let holds: Vec<DateTime<Utc>> = commissions.iter().map(|new| new.hold_until).collect();
     let created_at: Vec<DateTime<Utc>> = commissions.iter().map(|new| new.created_at).collect();
     let rows = sqlx::query!(
-        "INSERT INTO commissions (sale_id, program_id, customer_id, partner_program_id, partner_id,
+        r#"INSERT INTO commissions (sale_id, program_id, customer_id, partner_program_id, partner_id,
              referral_link_id, amount_cents, currency, policy_id, commission_type, default_duration_months,
              rate_bps, fixed_cents, hold_until, created_at, signals)
          SELECT sale_id, program_id, customer_id, partner_program_id, partner_id, link_id, amount, currency,
@@ -85,7 +85,7 @@ pub async fn insert(
               AS c (sale_id, program_id, customer_id, partner_program_id, partner_id, link_id, amount, currency,
                     policy_id, commission_type, months, rate, fixed, hold_until, created_at, signals, position)
          ORDER BY position
-         RETURNING id, sale_id, partner_program_id",
+         RETURNING id, sale_id AS "sale_id!", partner_program_id"#,
         &sales,
         &programs,
         &customers,
@@ -182,7 +182,8 @@ pub async fn lock_of_sales(
     sales: &[i64],
 ) -> StorageResult<Vec<LockedCommission>> {
     let rows = sqlx::query!(
-        r#"SELECT id, sale_id, program_id, partner_program_id, partner_id, referral_link_id, created_at, currency,
+        r#"SELECT id, sale_id AS "sale_id!", program_id, partner_program_id, partner_id,
+                  referral_link_id AS "referral_link_id!", created_at, currency,
                   amount_cents, adjusted_cents, deducted_cents, status, paid_at IS NOT NULL AS "paid_out!"
            FROM commissions WHERE sale_id = ANY($1) AND superseded_at IS NULL ORDER BY id FOR UPDATE"#,
         sales,

@@ -70,8 +70,8 @@ pub async fn commissions(
     sales: &[i64],
 ) -> StorageResult<Vec<CountedCommission>> {
     let rows = sqlx::query!(
-        "SELECT id, program_id, referral_link_id, created_at, amount_cents, currency
-         FROM commissions WHERE sale_id = ANY($1) AND superseded_at IS NULL",
+        r#"SELECT id, program_id, referral_link_id AS "referral_link_id!", created_at, amount_cents, currency
+           FROM commissions WHERE sale_id = ANY($1) AND superseded_at IS NULL"#,
         sales,
     )
     .fetch_all(connection)

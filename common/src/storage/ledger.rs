@@ -21,7 +21,8 @@ pub struct NewEntry {
     pub partner_program_id: PartnerProgramId,
     pub partner_id: PartnerId,
     pub commission_id: CommissionId,
-    pub sale_id: SaleId,
+    /// `None` of a commission that was added by hand.
+    pub sale_id: Option<SaleId>,
     pub currency: Currency,
 }
 
@@ -38,7 +39,7 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
     let memberships: Vec<i64> = entries.iter().map(|new| new.partner_program_id.get()).collect();
     let partners: Vec<i64> = entries.iter().map(|new| new.partner_id.get()).collect();
     let commissions: Vec<i64> = entries.iter().map(|new| new.commission_id.get()).collect();
-    let sales: Vec<i64> = entries.iter().map(|new| new.sale_id.get()).collect();
+    let sales: Vec<Option<i64>> = entries.iter().map(|new| new.sale_id.map(SaleId::get)).collect();
     let currencies: Vec<&str> = entries.iter().map(|new| new.currency.as_str()).collect();
     let amounts: Vec<i64> = entries.iter().map(|new| new.entry.amount.get()).collect();
     let requested: Vec<i64> = entries.iter().map(|new| new.entry.requested.get()).collect();
@@ -72,7 +73,7 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
         &memberships,
         &partners,
         &commissions,
-        &sales,
+        &sales as &[Option<i64>],
         &currencies as &[&str],
         &amounts,
         &requested,

@@ -8,6 +8,7 @@
 pub mod adjustments;
 mod alone;
 pub mod audit_log;
+pub mod by_hand;
 pub mod claims;
 pub mod cli_logins;
 pub mod clicks;

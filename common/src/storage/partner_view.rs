@@ -230,9 +230,11 @@ pub struct PartnerCommission {
     pub program_id: i64,
     pub program_name: String,
     pub amount_cents: i64,
+    pub adjusted_cents: i64,
     pub deducted_cents: i64,
     pub currency: String,
     pub status: String,
+    pub note: Option<String>,
     pub hold_until: DateTime<Utc>,
     pub approved_at: Option<DateTime<Utc>>,
     pub paid_at: Option<DateTime<Utc>>,
@@ -247,8 +249,8 @@ pub async fn commissions(
 ) -> StorageResult<(Vec<PartnerCommission>, i64)> {
     let rows = sqlx::query_as!(
         PartnerCommission,
-        "SELECT c.id, c.program_id, g.name AS program_name, c.amount_cents, c.deducted_cents, c.currency, c.status,
-                c.hold_until, c.approved_at, c.paid_at, c.created_at
+        "SELECT c.id, c.program_id, g.name AS program_name, c.amount_cents, c.deducted_cents, c.adjusted_cents, c.currency,
+                c.status, c.note, c.hold_until, c.approved_at, c.paid_at, c.created_at
          FROM commissions c JOIN programs g ON g.id = c.program_id
          WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
          ORDER BY c.id DESC OFFSET $2 LIMIT $3",

@@ -4,7 +4,7 @@
 //! ([`lock_balances`](super::ledger::lock_balances)), then what [`post`](super::ledger::post) writes. A caller's key is locked
 //! before all of these, and by nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -21,7 +21,8 @@ use crate::domain::payout::CommissionState;
 #[derive(Debug, Clone)]
 pub struct LockedCommission {
     pub commission_id: CommissionId,
-    pub sale_id: SaleId,
+    /// `None` of one that was added by hand.
+    pub sale_id: Option<SaleId>,
     pub partner_program_id: PartnerProgramId,
     pub partner_id: PartnerId,
     pub currency: Currency,
@@ -30,7 +31,7 @@ pub struct LockedCommission {
 
 struct CommissionRow {
     id: i64,
-    sale_id: i64,
+    sale_id: Option<i64>,
     partner_program_id: i64,
     partner_id: i64,
     currency: String,
@@ -51,7 +52,7 @@ impl TryFrom<CommissionRow> for LockedCommission {
         let corrupt = |column| StorageError::corrupt("commissions", column, row.id);
         Ok(Self {
             commission_id: CommissionId::new(row.id),
-            sale_id: SaleId::new(row.sale_id),
+            sale_id: row.sale_id.map(SaleId::new),
             partner_program_id: PartnerProgramId::new(row.partner_program_id),
             partner_id: PartnerId::new(row.partner_id),
             currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
@@ -127,6 +128,19 @@ pub async fn lock_listed(
     .fetch_all(connection)
     .await?;
     rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// Those of a list that the program does not have, each with its reason.
+pub fn not_found(wanted: &[i64], found: &[LockedCommission]) -> BTreeMap<i64, String> {
+    let found: BTreeSet<i64> = found
+        .iter()
+        .map(|commission| commission.commission_id.get())
+        .collect();
+    wanted
+        .iter()
+        .filter(|id| !found.contains(id))
+        .map(|id| (*id, "not found".to_owned()))
+        .collect()
 }
 
 /// The currencies in which a program has something to pay to partners who are not suspended, sorted.
@@ -375,8 +389,9 @@ pub async fn shares(connection: &mut PgConnection, payout_id: PayoutId) -> Stora
 #[derive(Debug)]
 pub struct PaidCommission {
     pub commission_id: i64,
-    pub sale_id: i64,
-    pub transaction_id: String,
+    /// `None`, like the transaction, of one that was added by hand and makes up for no sale.
+    pub sale_id: Option<i64>,
+    pub transaction_id: Option<String>,
     pub partner_id: i64,
     pub partner_name: Option<String>,
     pub partner_email: Option<String>,
@@ -396,11 +411,11 @@ pub async fn following(
 ) -> StorageResult<Vec<PaidCommission>> {
     let rows = sqlx::query_as!(
         PaidCommission,
-        r#"SELECT c.id AS commission_id, c.sale_id, s.processor_event_id AS transaction_id, c.partner_id,
+        r#"SELECT c.id AS commission_id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", c.partner_id,
                   p.name AS "partner_name?", p.email AS "partner_email?", -l.amount_cents AS "amount_cents!",
                   l.requested_cents, l.shortfall_cents, c.currency, c.paid_at
            FROM commissions c
-           JOIN sale_events s ON s.id = c.sale_id
+           LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
            JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
            LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.payout_id = $1 AND c.id > $2 ORDER BY c.id LIMIT $3"#,

@@ -132,12 +132,22 @@ pub const INVARIANTS: &[Invariant] = &[
                        OR (c.status = 'paid' AND c.paid_at IS NULL))",
     },
     Invariant {
+        name: "a commission added by hand was approved with it, and is paid or rejected",
+        query: "SELECT format('commission %s is %s, approved at %s, rejected at %s', id, status, coalesce(approved_at::text, 'no time'),
+                              coalesce(rejected_at::text, 'no time'))
+                FROM commissions
+                WHERE sale_id IS NULL
+                  AND (approved_at IS NULL OR status NOT IN ('approved', 'paid', 'reversed')
+                       OR (status = 'reversed') <> (rejected_at IS NOT NULL) OR rejected_at IS NOT NULL AND amount_cents > 0)",
+    },
+    Invariant {
         name: "a balance is negative only after a paid commission was reversed",
         query: "SELECT format('partner-program %s: %s %s', b.partner_program_id, b.balance_cents, b.currency)
                 FROM partner_program_balances b
                 WHERE b.balance_cents < 0 AND NOT EXISTS (
                     SELECT 1 FROM commissions c WHERE c.partner_program_id = b.partner_program_id
-                    AND c.currency = b.currency AND c.paid_at IS NOT NULL AND (c.deducted_cents > 0 OR c.adjusted_cents < 0))",
+                    AND c.currency = b.currency AND c.paid_at IS NOT NULL
+                    AND (c.deducted_cents > 0 OR c.adjusted_cents < 0 OR c.adjusted_at IS NOT NULL))",
     },
     Invariant {
         name: "no more is owed to a partner than is left of their unpaid commissions",
@@ -215,7 +225,7 @@ pub const INVARIANTS: &[Invariant] = &[
                 SELECT format('commission %s of program %s: sale of %s, membership of %s', c.id, c.program_id, s.program_id, p.program_id)
                 FROM commissions c LEFT JOIN sale_events s ON s.id = c.sale_id
                 LEFT JOIN partner_programs p ON p.id = c.partner_program_id
-                WHERE s.program_id IS DISTINCT FROM c.program_id OR p.program_id IS DISTINCT FROM c.program_id",
+                WHERE c.sale_id IS NOT NULL AND s.program_id IS DISTINCT FROM c.program_id OR p.program_id IS DISTINCT FROM c.program_id",
     },
     Invariant {
         name: "no test row earns anything",

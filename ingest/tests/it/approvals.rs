@@ -1,7 +1,9 @@
 //! The hold period: pending commissions become approved ones.
 
 use chrono::TimeDelta;
+use common::domain::money::Currency;
 use common::runtime::clock::Clock;
+use common::storage::payouts;
 use serde_json::{Value, json};
 
 use crate::commissions::sell;
@@ -154,4 +156,49 @@ async fn approved(stack: &Stack, transaction_id: &str) {
             commission["status"] == "approved" && !commission["approved_at"].is_null()
         })
         .await;
+}
+
+/// Whatever a commission is: what a payout of everything takes up is what can be paid of a list.
+#[tokio::test]
+async fn a_payout_of_everything_and_one_of_a_list_agree_on_what_can_be_paid() {
+    let shop = Shop::open().await;
+    let id = shop.sell("t1", json!({})).await;
+    let program_id = shop.program.program_id;
+    let (now, dollars) = (shop.stack.clock.now(), Currency::parse("USD").unwrap());
+    let mut transaction = shop.stack.pool().begin().await.unwrap();
+    let mut payable = 0;
+    for n in 0..480 {
+        let which = |step: usize, of: &[&'static str]| of[n / step % of.len()];
+        let needs_approval = which(1, &["none", "flagged", "all"]);
+        let status = which(3, &["pending", "approved", "paid", "refunded", "reversed"]);
+        let approved_at = which(15, &["NULL", "now()"]);
+        let paid_at = which(30, &["NULL", "now()"]);
+        let hold_until = which(60, &["now() - interval '1 day'", "now() + interval '1 day'"]);
+        let signals = which(120, &["'{}'", "'{fast_sale}'"]);
+        let deducted_cents = which(240, &["1", "amount_cents"]);
+        let state = format!(
+            "UPDATE programs SET needs_approval = '{needs_approval}' WHERE id = {program_id};
+             UPDATE commissions SET status = '{status}', approved_at = {approved_at}, paid_at = {paid_at},
+                 hold_until = {hold_until}, signals = {signals}, deducted_cents = {deducted_cents} WHERE id = {id}"
+        );
+        sqlx::raw_sql(sqlx::AssertSqlSafe(state.clone()))
+            .execute(&mut *transaction)
+            .await
+            .unwrap();
+        let listed = payouts::lock_listed(&mut transaction, program_id, &[id])
+            .await
+            .unwrap();
+        let all = payouts::lock_payable(&mut transaction, program_id, dollars, now, 9)
+            .await
+            .unwrap();
+        assert_eq!(listed[0].state.payable(now).is_ok(), !all.is_empty(), "{state}");
+        let currencies = payouts::payable_currencies(&mut transaction, program_id, now)
+            .await
+            .unwrap();
+        assert_eq!(currencies.is_empty(), all.is_empty(), "{state}");
+        payable += all.len();
+    }
+    assert!(payable > 50, "{payable}");
+    transaction.rollback().await.unwrap();
+    shop.close().await;
 }

@@ -131,7 +131,37 @@ async fn sums(shop: &Shop) -> (i64, i64, i64) {
     )
 }
 
-/// Random sales, refunds and payouts. No payout moves money while more was received than is left of what was paid.
+/// Changes by hand, refused where they cannot be: a rejection, an adjustment up or down, a commission added. The id of one added.
+async fn by_hand(shop: &Shop, random: &mut StdRng, ids: &[i64]) -> Option<i64> {
+    let (path, body) = match (random.random_range(0..3), ids) {
+        (0, [_, ..]) => {
+            let id = ids[random.random_range(0..ids.len())];
+            let body = json!({ "commission_ids": [id], "reason": "odd" });
+            ("commissions/reject".to_owned(), body)
+        }
+        (1, [_, ..]) => {
+            let id = ids[random.random_range(0..ids.len())];
+            let cents = random.random_range(1..3_000) * if random.random_bool(0.6) { -1 } else { 1 };
+            let body = json!({ "amount_cents": cents, "reason": "agreed" });
+            (format!("commissions/{id}/adjust"), body)
+        }
+        _ => {
+            let body = json!({
+                "partner_program_id": shop.program.ada.membership, "amount_cents": random.random_range(1..3_000),
+                "currency": "USD", "note": "bonus",
+            });
+            ("commissions".to_owned(), body)
+        }
+    };
+    let answer = shop.post(&path, body).await;
+    assert!(
+        [StatusCode::OK, StatusCode::CREATED, StatusCode::BAD_REQUEST].contains(&answer.status),
+        "{answer:?}"
+    );
+    (answer.status == StatusCode::CREATED).then(|| answer.body["data"]["id"].as_i64().unwrap())
+}
+
+/// Random sales, refunds, changes by hand and payouts. No payout moves money while more was received than is left of what was paid.
 #[tokio::test]
 async fn no_more_money_is_received_than_was_earned_on_sales_that_stand() {
     let seed: u64 = rand::random();
@@ -139,8 +169,9 @@ async fn no_more_money_is_received_than_was_earned_on_sales_that_stand() {
     let mut random = StdRng::seed_from_u64(seed);
     let shop = Shop::open().await;
     let mut sold: Vec<(String, i64)> = Vec::new();
-    for step in 0..120 {
-        match random.random_range(0..10) {
+    let mut ids = Vec::new();
+    for step in 0..160 {
+        match random.random_range(0..13) {
             0..4 => {
                 let transaction_id = format!("t{step}");
                 let amount = random.random_range(5..20_000);
@@ -151,6 +182,7 @@ async fn no_more_money_is_received_than_was_earned_on_sales_that_stand() {
                     shop.approve(&[id]).await;
                 }
                 sold.push((transaction_id, amount));
+                ids.push(id);
             }
             4..7 if !sold.is_empty() => {
                 let (transaction_id, amount) = &sold[random.random_range(0..sold.len())];
@@ -161,6 +193,7 @@ async fn no_more_money_is_received_than_was_earned_on_sales_that_stand() {
                 };
                 shop.refund(transaction_id, part).await;
             }
+            7..10 => ids.extend(by_hand(&shop, &mut random, &ids).await),
             _ => {
                 let moved = pay_everything(&shop).await;
                 let (received, earned, kept) = sums(&shop).await;

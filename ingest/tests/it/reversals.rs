@@ -40,7 +40,7 @@ pub async fn pay_out(stack: &Stack, program: &Program, transaction_id: &str) {
         partner_program_id: program.ada.membership,
         partner_id: program.ada.partner_id,
         commission_id: CommissionId::new(number("id")),
-        sale_id: SaleId::new(number("sale_id")),
+        sale_id: Some(SaleId::new(number("sale_id"))),
         currency: Currency::USD,
     });
     let mut transaction = stack.pool().begin().await.unwrap();

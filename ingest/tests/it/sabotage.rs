@@ -57,6 +57,11 @@ const DAMAGES: &[(&str, &str)] = &[
         "UPDATE commissions SET status = 'reversed'",
     ),
     (
+        "a commission added by hand was approved with it, and is paid or rejected",
+        "INSERT INTO commissions (program_id, partner_program_id, partner_id, amount_cents, adjusted_cents, currency, note, hold_until)
+         SELECT program_id, partner_program_id, partner_id, 100, 100, currency, 'bonus', now() FROM commissions LIMIT 1",
+    ),
+    (
         "a balance is negative only after a paid commission was reversed",
         "UPDATE partner_program_balances SET balance_cents = -1",
     ),

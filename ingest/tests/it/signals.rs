@@ -123,7 +123,9 @@ async fn odd_sales_are_shown_with_their_commissions_and_paid_like_any_other() {
         .await;
     let lines: Vec<&str> = file.body.as_str().unwrap().lines().collect();
     assert!(
-        lines[0].ends_with(r#","signals","sale_amount_cents","commissionable_cents","sale_currency""#),
+        lines[0].ends_with(
+            r#","signals","sale_amount_cents","commissionable_cents","sale_currency","adjusted_cents","note""#
+        ),
         "{lines:?}"
     );
     assert_eq!(lines.len(), 3, "{lines:?}");

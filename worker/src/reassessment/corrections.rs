@@ -174,7 +174,7 @@ impl<'a> Corrections<'a> {
                 partner_program_id: commission.partner_program_id,
                 partner_id: commission.partner_id,
                 commission_id: commission.commission_id,
-                sale_id: commission.sale_id,
+                sale_id: Some(commission.sale_id),
                 currency: commission.currency,
             }));
         }
@@ -208,7 +208,7 @@ impl<'a> Corrections<'a> {
                 partner_program_id: added.credit.partner_program_id,
                 partner_id: added.credit.partner_id,
                 commission_id,
-                sale_id: new.sale_id,
+                sale_id: Some(new.sale_id),
                 currency: added.currency,
             };
             entries.extend(ledger::accrual(added.credit.amount).map(entry));

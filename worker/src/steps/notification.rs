@@ -53,6 +53,11 @@ fn compose(record: &NotificationRecord) -> Result<NewNotification, serde_json::E
             adjusted_message(adjustment),
             serde_json::to_value(adjustment)?,
         ),
+        Content::CommissionAdded(addition) => (
+            "commission_added",
+            added_message(addition),
+            serde_json::to_value(addition)?,
+        ),
     };
     Ok(NewNotification {
         event_id: record.event_id.get(),
@@ -74,6 +79,12 @@ fn adjusted_message(adjustment: &Adjustment) -> String {
         "Commission {id} was changed by {by:+.2} {currency}, and is {status}. Reason: {}",
         adjustment.reason
     )
+}
+
+fn added_message(addition: &Adjustment) -> String {
+    let (id, amount) = (addition.commission_id, addition.by.to_dollars());
+    let (currency, note) = (addition.currency.as_str(), &addition.reason);
+    format!("Commission {id} of {amount:.2} {currency} was added by hand: {note}")
 }
 
 fn deducted_message(deduction: &Deduction) -> String {

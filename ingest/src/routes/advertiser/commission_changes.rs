@@ -8,13 +8,13 @@ use common::domain::money::{AmountCents, Cents};
 use common::domain::permission::Permission;
 use common::domain::text::RefundReason;
 use common::storage::adjustments::NewAdjustment;
+use common::storage::by_hand;
 use common::storage::payouts::LockedCommission;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::access::Advertiser;
-use crate::adjustment::{NOT_CHANGEABLE, change};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
@@ -59,15 +59,26 @@ pub struct ChangedCommission {
     status: &'static str,
 }
 
-impl From<&(LockedCommission, Adjusted)> for ChangedCommission {
-    fn from((commission, adjusted): &(LockedCommission, Adjusted)) -> Self {
-        let state = commission.state;
+impl From<&LockedCommission> for ChangedCommission {
+    fn from(commission: &LockedCommission) -> Self {
         Self {
             id: commission.commission_id.get(),
-            amount_cents: state.amount.saturating_add(adjusted.by).get(),
-            payable_cents: state.left().saturating_add(adjusted.by).get(),
+            amount_cents: commission.state.amount.get(),
+            payable_cents: commission.state.left().get(),
             currency: commission.currency.to_string(),
+            status: commission.state.status.as_str(),
+        }
+    }
+}
+
+impl From<&(LockedCommission, Adjusted)> for ChangedCommission {
+    fn from((commission, adjusted): &(LockedCommission, Adjusted)) -> Self {
+        let before = Self::from(commission);
+        Self {
+            amount_cents: before.amount_cents.saturating_add(adjusted.by.get()),
+            payable_cents: before.payable_cents.saturating_add(adjusted.by.get()),
             status: adjusted.status.as_str(),
+            ..before
         }
     }
 }
@@ -105,7 +116,7 @@ pub async fn reject(
         .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
     let reason = reason(request.reason)?;
     let new = order(&app, program_id, Change::Reject, &reason);
-    let changed = change(&mut transaction, &ids, &new, &app.clock).await?;
+    let changed = changed(by_hand::change(&mut transaction, &ids, &new, &app.clock).await?)?;
     let audited = access
         .audited("commission.rejected")
         .with(json!({ "commission_ids": ids }));
@@ -146,7 +157,8 @@ pub async fn adjust(
     let by = amount(&request.amount_cents)?;
     let reason = reason(request.reason)?;
     let new = order(&app, program_id, Change::By(by), &reason);
-    let changed = change(&mut transaction, &[commission_id.get()], &new, &app.clock).await?;
+    let ids = [commission_id.get()];
+    let changed = changed(by_hand::change(&mut transaction, &ids, &new, &app.clock).await?)?;
     let audited = access
         .audited("commission.adjusted")
         .about(commission_id.get())
@@ -155,6 +167,12 @@ pub async fn adjust(
     transaction.commit().await?;
     let one = changed.first().map(ChangedCommission::from);
     one.map(data).ok_or(ApiError::NotFound("Commission not found"))
+}
+
+const NOT_CHANGEABLE: &str = "Some commissions cannot be changed; none was";
+
+fn changed<T>(changed: Result<T, by_hand::Refused>) -> Result<T, ApiError> {
+    changed.map_err(|reasons| refused_commissions(NOT_CHANGEABLE, &reasons))
 }
 
 fn order<'a>(
@@ -188,13 +206,16 @@ fn amount(field: &Field<i64>) -> Result<Cents, ApiError> {
     }
 }
 
-fn example(id: i64, amount_cents: i64, status: &'static str) -> ChangedCommission {
-    ChangedCommission {
-        id,
-        amount_cents,
-        payable_cents: amount_cents,
-        currency: "USD".to_owned(),
-        status,
+impl ChangedCommission {
+    /// For the description.
+    pub fn example(id: i64, amount_cents: i64, status: &'static str) -> Self {
+        Self {
+            id,
+            amount_cents,
+            payable_cents: amount_cents,
+            currency: "USD".to_owned(),
+            status,
+        }
     }
 }
 
@@ -208,7 +229,7 @@ pub fn reject_examples() -> Examples {
         .answer(
             "Nothing is left of it",
             Data {
-                data: vec![example(12, 0, "reversed")],
+                data: vec![ChangedCommission::example(12, 0, "reversed")],
             },
         )
 }
@@ -220,7 +241,7 @@ pub fn adjust_examples() -> Examples {
         .answer(
             "Five more",
             Data {
-                data: example(12, 1_480, "pending"),
+                data: ChangedCommission::example(12, 1_480, "pending"),
             },
         )
 }

@@ -20,7 +20,7 @@ use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
 use crate::field::refused;
 use crate::id_list::id_list;
-use crate::payout::{not_found, refused_commissions};
+use crate::payout::refused_commissions;
 use crate::query::Query;
 use crate::routes::answers::{Data, Ids, Listed, Page, PageQuery, as_instant, as_instant_if_any, data};
 use crate::routes::openapi::envelopes::PlatformError;
@@ -30,14 +30,17 @@ use crate::routes::openapi::examples::Examples;
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CommissionView {
     id: i64,
-    sale_id: i64,
+    /// Null, like all that is of the sale, when it was added by hand and makes up for no sale.
+    sale_id: Option<i64>,
     /// The sale's, as the caller sent it.
-    transaction_id: String,
+    transaction_id: Option<String>,
     /// What the customer paid, in `sale_currency`.
-    sale_amount_cents: i64,
+    sale_amount_cents: Option<i64>,
     /// What of it percentages are taken of: without tax and shipping, where the sale said so.
-    commissionable_cents: i64,
-    sale_currency: String,
+    commissionable_cents: Option<i64>,
+    sale_currency: Option<String>,
+    /// What the advertiser says about one that was added by hand.
+    note: Option<String>,
     partner_program_id: i64,
     partner: NamedPartner,
     amount_cents: i64,
@@ -101,6 +104,7 @@ impl From<ListedCommission> for CommissionView {
             status: row.status,
             refund_reason: row.refund_reason,
             rejection_reason: row.rejection_reason,
+            note: row.note,
             hold_until: row.hold_until,
             approved_at: row.approved_at,
             paid_at: row.paid_at,
@@ -232,10 +236,7 @@ pub async fn approve(
     let ids = id_list(request.commission_ids, "commission_ids")?
         .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
     let locked = payouts::lock_listed(&mut transaction, program_id, &ids).await?;
-    let mut reasons = not_found(
-        &ids,
-        locked.iter().map(|commission| commission.commission_id.get()),
-    );
+    let mut reasons = payouts::not_found(&ids, &locked);
     for commission in locked {
         if let Err(reason) = commission.state.approve_early() {
             reasons.insert(commission.commission_id.get(), reason.to_string());
@@ -259,16 +260,17 @@ pub fn list_examples() -> Examples {
     let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
     let commission = CommissionView {
         id: 12,
-        sale_id: 34,
-        transaction_id: "in_1042".to_owned(),
+        sale_id: Some(34),
+        transaction_id: Some("in_1042".to_owned()),
         partner_program_id: 5,
         partner: NamedPartner {
             id: 6,
             name: Some("Ada".to_owned()),
         },
-        sale_amount_cents: 5_831,
-        commissionable_cents: 4_900,
-        sale_currency: "USD".to_owned(),
+        sale_amount_cents: Some(5_831),
+        commissionable_cents: Some(4_900),
+        sale_currency: Some("USD".to_owned()),
+        note: None,
         amount_cents: 980,
         adjusted_cents: 0,
         deducted_cents: 0,

@@ -37,6 +37,8 @@ const COMMISSION_COLUMNS: &[&str] = &[
     "sale_amount_cents",
     "commissionable_cents",
     "sale_currency",
+    "adjusted_cents",
+    "note",
 ];
 
 /// Export commissions
@@ -89,8 +91,8 @@ pub async fn commissions(
 fn commission(row: ListedCommission) -> Vec<Cell> {
     vec![
         Cell::Number(row.id),
-        Cell::Number(row.sale_id),
-        Cell::Text(row.transaction_id),
+        Cell::number_if_any(row.sale_id),
+        Cell::text_if_any(row.transaction_id),
         Cell::Number(row.partner_id),
         Cell::text_if_any(row.partner_name),
         Cell::Number(row.amount_cents),
@@ -105,9 +107,11 @@ fn commission(row: ListedCommission) -> Vec<Cell> {
         Cell::number_if_any(row.payout_id),
         Cell::instant(row.created_at),
         Cell::Text(row.signals.join(" ")),
-        Cell::Number(row.sale_amount_cents),
-        Cell::Number(row.commissionable_cents),
-        Cell::Text(row.sale_currency),
+        Cell::number_if_any(row.sale_amount_cents),
+        Cell::number_if_any(row.commissionable_cents),
+        Cell::text_if_any(row.sale_currency),
+        Cell::Number(row.adjusted_cents),
+        Cell::text_if_any(row.note),
     ]
 }
 
@@ -175,8 +179,8 @@ fn paid(payout_id: PayoutId, reference: Option<String>, row: PaidCommission) -> 
         Cell::Number(payout_id.get()),
         Cell::text_if_any(reference),
         Cell::Number(row.commission_id),
-        Cell::Number(row.sale_id),
-        Cell::Text(row.transaction_id),
+        Cell::number_if_any(row.sale_id),
+        Cell::text_if_any(row.transaction_id),
         Cell::Number(row.partner_id),
         Cell::text_if_any(row.partner_name),
         Cell::text_if_any(row.partner_email),

@@ -1,5 +1,6 @@
 //! `/api/advertiser/*`: what an advertiser sets up and looks at, by session or management key.
 
+pub mod added_commissions;
 mod api_keys;
 mod audit_log;
 pub mod commission_changes;
@@ -143,9 +144,9 @@ fn access_endpoints() -> Vec<Endpoint> {
 /// What partners earned, and what was paid out.
 fn money_endpoints() -> Vec<Endpoint> {
     vec![
-        Endpoint::new(routes!(commissions::list))
+        Endpoint::new(routes!(commissions::list, added_commissions::create))
             .managed()
-            .examples(commissions::list_examples()),
+            .examples(added_commissions::examples(commissions::list_examples())),
         Endpoint::new(routes!(commissions::approve))
             .managed()
             .examples(commissions::approve_examples()),

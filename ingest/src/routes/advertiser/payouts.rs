@@ -11,7 +11,6 @@ use common::domain::text::Text;
 use common::storage::payouts::{self, PartnerShare, StoredPayout};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
@@ -22,7 +21,8 @@ use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
 use crate::field::{Field, refused};
 use crate::id_list::id_list;
-use crate::payout::{self, IdempotencyKey, PayoutOrder, Wanted, nothing_to_pay};
+use crate::idempotency::{IdempotencyKey, another_request};
+use crate::payout::{self, PayoutOrder, Wanted, nothing_to_pay};
 use crate::routes::answers::{Data, Ids, Listed, Page, PageQuery, as_instant, created, data};
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
@@ -182,9 +182,7 @@ pub async fn create(
         let name = key.key.as_str();
         payouts::lock_key(&mut transaction, program_id, name).await?;
         if let Some(made) = payouts::find_by_key(&mut transaction, program_id, name).await? {
-            if made.request_hash.is_some_and(|hash| hash != key.request_hash) {
-                return Err(another_request());
-            }
+            key.check(made.request_hash.as_deref())?;
             return Ok(created(
                 detail(&mut transaction, program_id, made.payout_id).await?,
             ));
@@ -226,17 +224,7 @@ fn order(
         Field::WrongType => return Err(not_a_currency()),
     };
     let reference = request.reference.text("reference")?;
-    let key = headers
-        .get("idempotency-key")
-        .map(|key| {
-            let key = key.to_str().ok().and_then(|key| Text::parse(key).ok());
-            key.ok_or_else(|| refused("Idempotency-Key", "must be 1 to 200 plain characters"))
-        })
-        .transpose()?
-        .map(|key| IdempotencyKey {
-            key,
-            request_hash: request_hash(&wanted, currency, reference.as_ref()),
-        });
+    let key = IdempotencyKey::read(headers, &asked(&wanted, currency, reference.as_ref()))?;
     Ok(PayoutOrder {
         program_id,
         wanted,
@@ -248,25 +236,19 @@ fn order(
     })
 }
 
-/// The same for requests that ask for the same, however they are written.
-fn request_hash(wanted: &Wanted, currency: Option<Currency>, reference: Option<&Text<200>>) -> [u8; 32] {
+fn asked(wanted: &Wanted, currency: Option<Currency>, reference: Option<&Text<200>>) -> Value {
     let ids = match wanted {
         Wanted::Commissions(ids) => Some(ids),
         Wanted::AllApproved => None,
     };
-    let asked = json!([
+    json!([
         ids,
         currency.map(|code| code.to_string()),
         reference.map(Text::as_str)
-    ]);
-    Sha256::digest(asked.to_string()).into()
+    ])
 }
 
-const fn another_request() -> ApiError {
-    ApiError::Conflict("This Idempotency-Key was used for another request")
-}
-
-fn not_a_currency() -> ApiError {
+pub fn not_a_currency() -> ApiError {
     refused("currency", "must be a currency code of three letters")
 }
 

@@ -21,6 +21,8 @@ pub struct PartnerCommissionView {
     program_id: i64,
     program_name: String,
     amount_cents: i64,
+    /// What of the amount the advertiser added by hand, or took when negative.
+    adjusted_cents: i64,
     /// What refunds have taken.
     deducted_cents: i64,
     /// What is left: amount less deductions.
@@ -28,6 +30,8 @@ pub struct PartnerCommissionView {
     currency: String,
     /// `pending`, `approved`, `paid`, `refunded` or `reversed`. One that is refunded in part stays so when it is paid.
     status: String,
+    /// What the advertiser says about one that was added by hand; null for what a sale earned.
+    note: Option<String>,
     #[serde(serialize_with = "as_instant")]
     #[schema(value_type = String, format = DateTime)]
     hold_until: DateTime<Utc>,
@@ -49,10 +53,12 @@ impl From<PartnerCommission> for PartnerCommissionView {
             program_id: row.program_id,
             program_name: row.program_name,
             amount_cents: row.amount_cents,
+            adjusted_cents: row.adjusted_cents,
             deducted_cents: row.deducted_cents,
             payable_cents: row.amount_cents - row.deducted_cents,
             currency: row.currency,
             status: row.status,
+            note: row.note,
             hold_until: row.hold_until,
             approved_at: row.approved_at,
             paid_at: row.paid_at,
@@ -94,10 +100,12 @@ pub fn examples() -> Examples {
         program_id: 1,
         program_name: "Shop affiliates".to_owned(),
         amount_cents: 980,
+        adjusted_cents: 0,
         deducted_cents: 0,
         payable_cents: 980,
         currency: "USD".to_owned(),
         status: CommissionStatus::Pending.as_str().to_owned(),
+        note: None,
         hold_until: at + TimeDelta::days(15),
         approved_at: None,
         paid_at: None,

@@ -193,7 +193,7 @@ impl<'a> Books<'a> {
                 partner_program_id: commission.partner_program_id,
                 partner_id: commission.partner_id,
                 commission_id,
-                sale_id: commission.sale_id,
+                sale_id: Some(commission.sale_id),
                 currency: commission.currency,
             }));
         self.notifications

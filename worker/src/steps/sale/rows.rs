@@ -165,7 +165,7 @@ async fn write_commissions(
                     partner_program_id: commission.credit.partner_program_id,
                     partner_id: commission.credit.partner_id,
                     commission_id,
-                    sale_id: commission.sale_id,
+                    sale_id: Some(commission.sale_id),
                     currency: commission.currency,
                 }),
         );
