@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 
 mod commissionable;
+mod payments;
 
 /// The versions after which the shapes are called; what an event means may depend on what its version tells.
 const ACACIA: &str = "acacia";

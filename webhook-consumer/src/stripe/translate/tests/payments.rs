@@ -1,0 +1,155 @@
+//! The rows of `docs/payments.md`: what each tells, in both shapes.
+//!
+//! A case is a fixture, with fields of its object set, and a part of what it means.
+
+use serde::Deserialize;
+use serde_json::Map;
+
+use super::*;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    /// As the page calls it.
+    row: String,
+    event: String,
+    /// The shape it comes in, where that is one of the two.
+    only: Option<String>,
+    /// Without what the merchant's code wrote beside it.
+    #[serde(default)]
+    nameless: bool,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    #[serde(default)]
+    set: Map<String, Value>,
+    told: Expected,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Expected {
+    unknown: bool,
+    review: bool,
+    /// Some of its fields; null where there is none.
+    #[serde(deserialize_with = "given")]
+    sale: Option<Value>,
+    #[serde(deserialize_with = "given")]
+    fact: Option<Value>,
+    /// Of the fact.
+    cents: Option<i64>,
+    references: Option<usize>,
+    /// The key of whom the processor's customer is.
+    #[serde(deserialize_with = "given")]
+    customer: Option<Value>,
+    occurred_at: Option<i64>,
+}
+
+/// Null is something that is expected, too.
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+fn cases() -> Vec<Case> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/payments.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+impl Case {
+    fn event(&self, shape: &str) -> Value {
+        let mut event = fixture(&self.event, shape);
+        if self.nameless {
+            let object = event["data"]["object"]
+                .to_string()
+                .replace("tracker_", "foreign_");
+            event["data"]["object"] = serde_json::from_str(&object).unwrap();
+            event["data"]["object"]["client_reference_id"] = Value::Null;
+        }
+        for (field, value) in &self.set {
+            event["data"]["object"][field] = value.clone();
+        }
+        if let Some(kind) = &self.kind {
+            event["type"] = json!(kind);
+        }
+        event
+    }
+
+    fn check(&self, shape: &str) {
+        let name = format!("{} ({}.{shape})", self.row, self.event);
+        let body = self.event(shape).to_string();
+        let event = Event::parse(body.as_bytes()).unwrap();
+        let Some(told) = translate(&event, &keys()) else {
+            assert!(self.told.unknown, "{name}: of a type nobody knows");
+            return;
+        };
+        assert!(!self.told.unknown, "{name}: {told:?}");
+        match told {
+            Ok(told) => self.told.check(&name, &told),
+            Err(Untold::Review(_)) => assert!(self.told.review, "{name}"),
+            Err(Untold::Ignored(_)) => self.told.check(&name, &Told::default()),
+            Err(Untold::Stuck(reason)) => panic!("{name}: {reason}"),
+        }
+    }
+}
+
+impl Expected {
+    fn check(&self, name: &str, told: &Told) {
+        assert!(!self.review, "{name}: {told:?}");
+        let sale = json!(told.sale);
+        match &self.sale {
+            Some(Value::Object(fields)) => {
+                for (field, value) in fields {
+                    assert_eq!(sale[field], *value, "{name}: {field} of {sale}");
+                }
+            }
+            Some(_) => assert!(sale.is_null(), "{name}: {sale}"),
+            None => {}
+        }
+        let fact = json!(told.fact);
+        if let Some(expected) = &self.fact {
+            let kind = fact.as_object().and_then(|fact| fact.keys().next().cloned());
+            assert_eq!(json!(kind), *expected, "{name}: {fact}");
+        }
+        if let Some(cents) = self.cents {
+            let amounts = ["/refunded/refunded", "/disputed/withdrawn"].map(|path| fact.pointer(path));
+            assert_eq!(
+                amounts.into_iter().flatten().next(),
+                Some(&json!(cents)),
+                "{name}: {fact}"
+            );
+        }
+        if let Some(references) = self.references {
+            assert_eq!(told.references.len(), references, "{name}");
+        }
+        if let Some(expected) = &self.customer {
+            let key = told.customer.as_ref().map(|named| &named.payer.customer_key);
+            assert_eq!(json!(key), *expected, "{name}");
+        }
+        if let Some(at) = self.occurred_at {
+            assert_eq!(told.occurred_at.map(|at| at.timestamp()), Some(at), "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_row_of_the_page_about_payments_is_so_in_both_shapes() {
+    for case in cases() {
+        for shape in [ACACIA, BASIL] {
+            if case.only.as_deref().is_none_or(|only| only == shape) {
+                case.check(shape);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_page_about_payments_and_its_cases_have_the_same_rows() {
+    let page = include_str!("../../../../../docs/payments.md");
+    let rows: BTreeSet<&str> = page
+        .lines()
+        .skip_while(|line| !line.starts_with("|---"))
+        .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next())
+        .collect();
+    let cases = cases();
+    let tried: BTreeSet<&str> = cases.iter().map(|case| case.row.as_str()).collect();
+    assert_eq!(rows, tried);
+}
