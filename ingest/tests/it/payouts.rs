@@ -298,7 +298,9 @@ async fn a_payout_pays_approved_commissions_and_what_refunds_have_left() {
         "nothing",
     );
     // The hold period is over: what the refund left of the third can be paid.
-    shop.stack.clock.advance(TimeDelta::days(15));
+    shop.stack
+        .clock
+        .advance(TimeDelta::days(15) + TimeDelta::seconds(1));
     let owner = shop
         .stack
         .signed_in(
