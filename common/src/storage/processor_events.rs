@@ -25,7 +25,14 @@ pub struct NewProcessorEvent {
     pub received_at: DateTime<Utc>,
     pub payload: String,
     pub disposition: Disposition,
+    /// Another event may say more of its sale, which the relay takes up after [`SESSION_FOLLOWS`].
+    pub sale_awaits_session: bool,
 }
+
+/// Within this the session or invoice of a payment intent is reported.
+const SESSION_FOLLOWS: Duration = Duration::from_mins(5);
+/// After this the relay takes up an event that nobody finished.
+const RELAYED_AFTER: Duration = Duration::from_secs(5);
 
 /// What is to become of an event, as far as its translation tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +58,8 @@ pub enum Reason {
     ProcessorCustomerDiffers,
     /// Another report of the same transaction_id is being decided.
     Claimed,
+    /// Its session or invoice may be reported yet, and says more of the sale.
+    AwaitsSession,
     CustomerNotFound,
     NoAttribution,
     NoRelationship,
@@ -72,6 +81,7 @@ impl Reason {
             Self::Duplicate => "duplicate",
             Self::ProcessorCustomerDiffers => "processor_customer_differs",
             Self::Claimed => "claimed",
+            Self::AwaitsSession => "awaits_session",
             Self::CustomerNotFound => "customer_not_found",
             Self::NoAttribution => "no_attribution",
             Self::NoRelationship => "no_relationship",
@@ -167,10 +177,8 @@ pub async fn receive(
     // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
     first_of_id.sort_by(|a, b| inbox_key(a).cmp(&inbox_key(b)));
     first_of_id.dedup_by(|later, earlier| inbox_key(later) == inbox_key(earlier));
-    let fates: Vec<Fate<'_>> = first_of_id
-        .iter()
-        .map(|event| Fate::from(&event.disposition))
-        .collect();
+    let fates: Vec<Fate<'_>> = first_of_id.iter().map(|event| fate(event)).collect();
+    let pauses: Vec<f64> = first_of_id.iter().map(|event| pause(event).as_secs_f64()).collect();
     let ids: Vec<Uuid> = first_of_id.iter().map(|event| event.event_id.get()).collect();
     let programs: Vec<Option<i64>> = first_of_id
         .iter()
@@ -197,12 +205,12 @@ pub async fn receive(
              received_at, state, reason, sale_pending, payment_pending, relay_after, payload)
          SELECT event_id, program_id, processor_event_id, kind, account_id, occurred_at, received_at, state, reason,
                 sale_pending, payment_pending,
-                CASE WHEN state = 'open' THEN now() + interval '5 seconds' END,
+                CASE WHEN state IN ('open', 'parked') THEN now() + make_interval(secs => pause) END,
                 CASE WHEN state NOT IN ('done', 'ignored') THEN payload END
          FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::timestamptz[],
-                     $7::timestamptz[], $8::text[], $9::text[], $10::bool[], $11::bool[], $12::text[])
+                     $7::timestamptz[], $8::text[], $9::text[], $10::bool[], $11::bool[], $12::text[], $13::float8[])
               AS e (event_id, program_id, processor_event_id, kind, account_id, occurred_at, received_at, state,
-                    reason, sale_pending, payment_pending, payload)
+                    reason, sale_pending, payment_pending, payload, pause)
          -- An update would lock the row that is there, before the claims that this transaction still has to lock.
          ON CONFLICT (processor_event_id, program_id) DO NOTHING
          RETURNING event_id",
@@ -218,6 +226,7 @@ pub async fn receive(
         &sales,
         &payments,
         &payloads as &[&str],
+        &pauses,
     )
     .fetch_all(&mut *connection)
     .await?;
@@ -235,6 +244,27 @@ pub async fn receive(
         .iter()
         .map(|event| new.contains(&event.event_id.get()))
         .collect())
+}
+
+fn fate(event: &NewProcessorEvent) -> Fate<'_> {
+    let fate = Fate::from(&event.disposition);
+    if event.sale_awaits_session && fate.sale_pending {
+        Fate {
+            state: "parked",
+            reason: Some(Reason::AwaitsSession.as_str()),
+            ..fate
+        }
+    } else {
+        fate
+    }
+}
+
+const fn pause(event: &NewProcessorEvent) -> Duration {
+    if event.sale_awaits_session {
+        SESSION_FOLLOWS
+    } else {
+        RELAYED_AFTER
+    }
 }
 
 fn inbox_key(event: &NewProcessorEvent) -> (&str, Option<ProgramId>) {

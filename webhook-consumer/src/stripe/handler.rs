@@ -142,8 +142,9 @@ fn refused(error: BatchError<StorageError>) -> Refusal {
 fn arrival(app: &App, event: &Event<'_>, share: Share) -> Result<Arrival, Refusal> {
     let event_id = EventId::new(app.clock.mint());
     let occurred_at = share.occurred_at.unwrap_or(event.created);
+    let sale = share.sale.filter(|_| !share.sale_awaits_session);
     let records = match share.program_id {
-        Some(program_id) => Records::new(event_id, program_id, occurred_at, share.sale, share.payment)
+        Some(program_id) => Records::new(event_id, program_id, occurred_at, sale, share.payment)
             .map_err(Refusal::unavailable)?,
         None => Records::default(),
     };
@@ -157,6 +158,7 @@ fn arrival(app: &App, event: &Event<'_>, share: Share) -> Result<Arrival, Refusa
         received_at: app.clock.now(),
         payload: event.text.to_owned(),
         disposition: share.disposition,
+        sale_awaits_session: share.sale_awaits_session,
     };
     Ok(Arrival { event, records })
 }

@@ -36,6 +36,7 @@ pub struct Share {
     pub payment: Option<Payment>,
     /// Where that is not the event's time.
     pub occurred_at: Option<DateTime<Utc>>,
+    pub sale_awaits_session: bool,
 }
 
 /// What an event tells of a payment, a subscription or an account, beside the sale.
@@ -155,6 +156,7 @@ impl Share {
             sale: told.sale,
             payment,
             occurred_at: told.occurred_at,
+            sale_awaits_session: told.sale_awaits_session,
         }
     }
 
@@ -174,6 +176,7 @@ impl Share {
             sale: None,
             payment: None,
             occurred_at: None,
+            sale_awaits_session: false,
         }
     }
 }

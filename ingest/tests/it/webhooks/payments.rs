@@ -5,6 +5,7 @@ use common::runtime::clock::Clock;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
+use super::shop::SESSIONS_HAVE_COME;
 use super::{Hooks, accepted, connected, event, inbox, settled};
 use crate::claimed_keys::two_clicks;
 use crate::leads::browser;
@@ -82,11 +83,52 @@ async fn a_payment_intent_alone_is_a_sale_and_its_charge_says_it_again() {
         let event = event(&stack, name, &program, "user-1");
         accepted(&hooks.deliver(&stack, &program, &event).await);
     }
+    stack
+        .eventually("both wait for what may say more", async || {
+            let waiting = "SELECT count(*) FROM processor_events WHERE state = 'parked' AND NOT payment_pending";
+            stack.value::<i64>(waiting).await == 2
+        })
+        .await;
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 0);
+    stack.execute(SESSIONS_HAVE_COME).await;
     settled(&stack, &["done"]).await;
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
     assert_eq!(commission(&stack, "pi_3Direct01").await["amount_cents"], 980);
     stack.verify().await;
     stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_payment_intents_tax_is_what_its_session_says_in_both_orders() {
+    for intent_first in [true, false] {
+        let mut stack = Stack::start().await;
+        let hooks = Hooks::start(&mut stack).await;
+        let program = connected(&stack).await;
+        stack.customer(&program, &program.ada.code, "user-1").await;
+        let intent = event(&stack, "payment_intent.succeeded.basil", &program, "user-1");
+        let mut session = event(&stack, "checkout.session.completed.taxed.basil", &program, "user-1");
+        session["data"]["object"]["payment_intent"] = json!("pi_3Direct01");
+        session["data"]["object"]["invoice"] = Value::Null;
+        let mut events = [intent, session];
+        if !intent_first {
+            events.reverse();
+        }
+        for event in &events {
+            accepted(&hooks.deliver(&stack, &program, event).await);
+        }
+        stack
+            .eventually("the session is a sale", async || {
+                stack.value::<i64>("SELECT count(*) FROM sale_events").await == 1
+            })
+            .await;
+        stack.execute(SESSIONS_HAVE_COME).await;
+        settled(&stack, &["done"]).await;
+        assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
+        let sale = sale(&stack, "pi_3Direct01").await;
+        assert!(sale["commissionable_cents"].is_i64(), "{sale}");
+        stack.verify().await;
+        stack.stop().await;
+    }
 }
 
 #[tokio::test]

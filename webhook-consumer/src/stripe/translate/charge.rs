@@ -63,6 +63,7 @@ pub fn succeeded(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold>
         program: named_program(sale.as_ref(), keys, &sources)?,
         references: charge.references(),
         customer: buyer.named(),
+        sale_awaits_session: sale.is_some(),
         sale,
         ..Told::default()
     };

@@ -184,8 +184,8 @@ impl Invoice {
     /// `invoice.paid` and `invoice.payment_succeeded` are sent in different seconds.
     fn paid_at(&self, event: &Event<'_>) -> Option<DateTime<Utc>> {
         let paid_at = self.status_transitions.as_ref()?.paid_at?;
-        DateTime::from_timestamp(paid_at, 0)
-            .filter(|paid_at| (DateTime::UNIX_EPOCH..event.created).contains(paid_at))
+        let paid_at = DateTime::from_timestamp(paid_at, 0)?;
+        (paid_at > DateTime::UNIX_EPOCH && paid_at < event.created).then_some(paid_at)
     }
 
     fn commissionable(&self, paid: AmountCents) -> Option<CommissionableCents> {

@@ -52,6 +52,8 @@ pub struct Told {
     pub sale: Option<Sale>,
     /// Whom the processor's customer is.
     pub customer: Option<NamedCustomer>,
+    /// A session or an invoice may say more of the sale: what was tax, which product, which subscription.
+    pub sale_awaits_session: bool,
     /// By the processor's clock, where that is not the event's time.
     pub occurred_at: Option<DateTime<Utc>>,
     /// The program its metadata names.

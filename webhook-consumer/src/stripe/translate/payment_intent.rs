@@ -1,7 +1,8 @@
 //! `payment_intent.succeeded`: the ids of a payment, and a sale where its own metadata says whose it is.
 //!
 //! A payment of a checkout session or an invoice is told by those, and its intent has metadata only if the merchant's code wrote it
-//! there. Both are one sale then, by the ids that they share.
+//! there. Both are one sale then, by the ids that they share; the intent waits, because they know what was tax and for what was
+//! paid, and whatever is recorded first stays.
 
 use common::domain::processor::ProcessorId;
 use serde::Deserialize;
@@ -36,6 +37,7 @@ pub fn succeeded(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold>
             .chain(ids([intent.latest_charge.as_ref(), intent.invoice.as_ref()]))
             .collect(),
         customer: buyer.named(),
+        sale_awaits_session: sale.is_some(),
         sale,
         ..Told::default()
     };

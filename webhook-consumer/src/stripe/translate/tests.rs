@@ -296,7 +296,7 @@ fn an_upgrade_is_of_the_product_that_is_charged_and_of_the_moment_it_was_paid() 
         };
         assert_eq!(occurred_at(&event).map(|at| at.timestamp()), Some(1_792_591_995));
         // What cannot be is not believed.
-        for paid_at in [-1, i64::MAX, 1_792_592_001] {
+        for paid_at in [-1, 0, i64::MAX, 1_792_592_001] {
             let mut event = event.clone();
             event["data"]["object"]["status_transitions"]["paid_at"] = json!(paid_at);
             assert_eq!(occurred_at(&event), None, "{paid_at}");
