@@ -178,7 +178,10 @@ pub async fn receive(
     first_of_id.sort_by(|a, b| inbox_key(a).cmp(&inbox_key(b)));
     first_of_id.dedup_by(|later, earlier| inbox_key(later) == inbox_key(earlier));
     let fates: Vec<Fate<'_>> = first_of_id.iter().map(|event| fate(event)).collect();
-    let pauses: Vec<f64> = first_of_id.iter().map(|event| pause(event).as_secs_f64()).collect();
+    let pauses: Vec<f64> = first_of_id
+        .iter()
+        .map(|event| pause(event).as_secs_f64())
+        .collect();
     let ids: Vec<Uuid> = first_of_id.iter().map(|event| event.event_id.get()).collect();
     let programs: Vec<Option<i64>> = first_of_id
         .iter()

@@ -299,7 +299,8 @@ impl Stack {
         let token = ProgramToken::generate(rand::random());
         let workspace_id = workspaces::create(&mut transaction, "Workspace").await.unwrap();
         let name = Name::parse("Program").unwrap();
-        let slug = Slug::of_name(name.as_str(), rand::random());
+        // Many are made in one database.
+        let slug = Slug::of_name(&format!("program {}", rand::random::<u64>()), rand::random());
         let settings = ProgramSettings {
             attribution_model: model,
             ..ProgramSettings::new(name, slug)

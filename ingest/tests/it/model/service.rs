@@ -196,7 +196,7 @@ impl World<'_> {
     pub async fn pay_out(&self, transaction: usize) -> u16 {
         let rows: Vec<(i64, i64)> = sqlx::query_as(
             "SELECT c.id, c.program_id FROM commissions c JOIN sale_events s ON s.id = c.sale_id
-             WHERE s.processor_event_id = $1",
+             WHERE s.processor_event_id = $1 AND c.superseded_at IS NULL",
         )
         .bind(self.named("order", transaction))
         .fetch_all(self.pool())

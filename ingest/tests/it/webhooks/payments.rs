@@ -85,7 +85,8 @@ async fn a_payment_intent_alone_is_a_sale_and_its_charge_says_it_again() {
     }
     stack
         .eventually("both wait for what may say more", async || {
-            let waiting = "SELECT count(*) FROM processor_events WHERE state = 'parked' AND NOT payment_pending";
+            let waiting =
+                "SELECT count(*) FROM processor_events WHERE state = 'parked' AND NOT payment_pending";
             stack.value::<i64>(waiting).await == 2
         })
         .await;
@@ -106,7 +107,12 @@ async fn a_payment_intents_tax_is_what_its_session_says_in_both_orders() {
         let program = connected(&stack).await;
         stack.customer(&program, &program.ada.code, "user-1").await;
         let intent = event(&stack, "payment_intent.succeeded.basil", &program, "user-1");
-        let mut session = event(&stack, "checkout.session.completed.taxed.basil", &program, "user-1");
+        let mut session = event(
+            &stack,
+            "checkout.session.completed.taxed.basil",
+            &program,
+            "user-1",
+        );
         session["data"]["object"]["payment_intent"] = json!("pi_3Direct01");
         session["data"]["object"]["invoice"] = Value::Null;
         let mut events = [intent, session];

@@ -112,7 +112,7 @@ SELECT jsonb_build_object(
           'link', l.short_code, 'amount', k.amount_cents, 'currency', k.currency, 'deducted', k.deducted_cents,
           'status', CASE WHEN k.status IN ('pending', 'approved') THEN 'open' ELSE k.status END,
           'reason', k.refund_reason, 'paid', k.paid_at IS NOT NULL) ORDER BY k.id)
-        FROM commissions k JOIN referral_links l ON l.id = k.referral_link_id WHERE k.sale_id = s.id), '[]')))
+        FROM commissions k JOIN referral_links l ON l.id = k.referral_link_id WHERE k.sale_id = s.id AND k.superseded_at IS NULL), '[]')))
     FROM sale_events s JOIN p ON p.id = s.program_id WHERE NOT s.is_test),
   'balances', (
     SELECT jsonb_agg(jsonb_build_object('partner', r.name, 'program', m.program_id, 'currency', b.currency,
