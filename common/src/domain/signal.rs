@@ -15,10 +15,17 @@ pub enum Signal {
     FastSale,
     /// A browser had bound the customer's key to another click, or to this one, when an authenticated call named another.
     ContestedKey,
+    /// There was a signal, and the customer's data was erased since. Which one it was could tell who the customer was.
+    Erased,
 }
 
 impl Signal {
-    pub const ALL: [Self; 3] = [Self::SelfReferral, Self::FastSale, Self::ContestedKey];
+    pub const ALL: [Self; 4] = [
+        Self::SelfReferral,
+        Self::FastSale,
+        Self::ContestedKey,
+        Self::Erased,
+    ];
 
     /// As it is stored and shown.
     pub const fn as_str(self) -> &'static str {
@@ -26,6 +33,7 @@ impl Signal {
             Self::SelfReferral => "self_referral",
             Self::FastSale => "fast_sale",
             Self::ContestedKey => "contested_key",
+            Self::Erased => "erased",
         }
     }
 
@@ -64,6 +72,7 @@ impl SignalRules {
             Signal::SelfReferral => self.is_self_referral(facts),
             Signal::FastSale => facts.sold_at - facts.first_click_at < self.fast_sale,
             Signal::ContestedKey => facts.key_contested,
+            Signal::Erased => false,
         };
         Signal::ALL.into_iter().filter(is_so).collect()
     }

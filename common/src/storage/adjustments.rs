@@ -151,6 +151,38 @@ pub async fn find_by_key(
     }))
 }
 
+/// Takes the key for an adjustment that is made in this transaction; another that has it is waited for. If one was made under it
+/// before, the hash of its request.
+pub async fn take_key(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    key: &str,
+    request_hash: &[u8],
+    now: DateTime<Utc>,
+) -> StorageResult<Option<Vec<u8>>> {
+    let taken = sqlx::query!(
+        "INSERT INTO adjustment_keys (program_id, idempotency_key, request_hash, adjusted_at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT DO NOTHING",
+        program_id.get(),
+        key,
+        request_hash,
+        now,
+    )
+    .execute(&mut *connection)
+    .await?;
+    if taken.rows_affected() == 1 {
+        return Ok(None);
+    }
+    let made = sqlx::query_scalar!(
+        "SELECT request_hash FROM adjustment_keys WHERE program_id = $1 AND idempotency_key = $2",
+        program_id.get(),
+        key,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Some(made))
+}
+
 /// A sale that a commission could make up for.
 #[derive(Debug, Clone, Copy)]
 pub struct UnpaidSale {

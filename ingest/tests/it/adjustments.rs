@@ -281,6 +281,40 @@ async fn a_commission_is_added_once_by_key_and_only_to_members_of_the_program() 
 }
 
 #[tokio::test]
+async fn an_adjustment_with_an_idempotency_key_is_made_once() {
+    let shop = Shop::open().await;
+    let (first, second) = (shop.sell("t1", json!({})).await, shop.sell("t2", json!({})).await);
+    let keyed = async |key: &str, id: i64, amount_cents: i64| {
+        let request = shop
+            .stack
+            .request(Method::POST, &shop.path(&format!("commissions/{id}/adjust")))
+            .bearer_auth(&shop.owner.token)
+            .header("Idempotency-Key", key)
+            .json(&json!({ "amount_cents": amount_cents, "reason": "agreed" }));
+        shop.stack.send(request).await
+    };
+    let twice = futures::future::join(keyed("may", first, 500), keyed("may", first, 500)).await;
+    for answer in [&twice.0, &twice.1] {
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        assert_eq!(answer.body["data"]["amount_cents"], 2_500, "{answer:?}");
+    }
+    for (id, amount_cents) in [(first, 501), (second, 500)] {
+        assert_eq!(keyed("may", id, amount_cents).await.status, StatusCode::CONFLICT);
+    }
+    assert_eq!(shop.balance().await, 2_500 + 2_000);
+    let logged = "SELECT count(*) FROM audit_log WHERE action = 'commission.adjusted'";
+    assert_eq!(shop.stack.value::<i64>(logged).await, 1);
+    // A refused one leaves its key free.
+    for _ in 0..2 {
+        assert_eq!(
+            reason(&keyed("june", first, -9_000).await),
+            "less than that is left"
+        );
+    }
+    shop.close().await;
+}
+
+#[tokio::test]
 async fn a_sale_that_earned_nothing_is_made_up_for_once() {
     let shop = Shop::open().await;
     shop.sell("earned", json!({})).await;

@@ -149,6 +149,26 @@ async fn all_commissions_wait_where_the_program_wants_it_until_it_does_no_more()
     shop.close().await;
 }
 
+#[tokio::test]
+async fn a_flagged_commission_goes_on_waiting_when_its_customer_is_erased() {
+    let (mut shop, [flagged, ..]) = held("flagged").await;
+    shop.stack
+        .execute("UPDATE commissions SET signals = ARRAY['self_referral'] WHERE signals <> '{}'")
+        .await;
+    let erased = shop
+        .post("customers/erase", json!({ "customer_key": "user-1" }))
+        .await;
+    assert_eq!(erased.body["data"]["customers"], 1, "{erased:?}");
+    shop.stack.start_worker();
+    approved(&shop.stack, "plain").await;
+    assert_eq!(status(&shop, "flagged").await, "pending");
+    let signals = rows::commission(&shop.stack, "flagged").await["signals"].clone();
+    assert_eq!(signals, json!(["erased"]), "commission {flagged}");
+    let listed = shop.get("commissions?signal=erased").await;
+    assert_eq!(listed.body["meta"]["pagination"]["total"], 2, "{listed:?}");
+    shop.close().await;
+}
+
 async fn approved(stack: &Stack, transaction_id: &str) {
     stack
         .eventually("the commission is approved", async || {

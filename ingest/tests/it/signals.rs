@@ -115,7 +115,7 @@ async fn odd_sales_are_shown_with_their_commissions_and_paid_like_any_other() {
     refused(
         &odd,
         400,
-        "signal must be one of self_referral, fast_sale, contested_key, any",
+        "signal must be one of self_referral, fast_sale, contested_key, erased, any",
         "signal",
     );
     let file = stack

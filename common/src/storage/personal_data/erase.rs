@@ -75,10 +75,11 @@ pub async fn erase(
     .execute(&mut *connection)
     .await?;
     sqlx::query!(
-        // That the customer was the partner tells who it was.
-        "UPDATE commissions SET refund_reason = NULL, rejection_reason = NULL, signals = array_remove(signals, 'self_referral')
+        // That the customer was the partner tells who it was. That there was a signal stays: approval can depend on it.
+        "UPDATE commissions SET refund_reason = NULL, rejection_reason = NULL,
+                signals = CASE WHEN signals = '{}' THEN signals ELSE ARRAY['erased'] END
          WHERE program_id = $1 AND customer_id = ANY($2)
-           AND (num_nonnulls(refund_reason, rejection_reason) > 0 OR 'self_referral' = ANY(signals))",
+           AND (num_nonnulls(refund_reason, rejection_reason) > 0 OR signals <> '{}')",
         program_id,
         &customers,
     )

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
-use super::commission_changes::ChangedCommission;
+use super::commission_changes::{ChangedCommission, read_changed};
 use super::payouts::not_a_currency;
 use crate::access::Advertiser;
 use crate::app::App;
@@ -139,12 +139,12 @@ pub async fn create(
         if let Some(made) = adjustments::find_by_key(&mut transaction, program_id, name).await? {
             key.check(made.request_hash.as_deref())?;
             return Ok(created(
-                read(&mut transaction, program_id, made.commission_id).await?,
+                read_changed(&mut transaction, program_id, made.commission_id).await?,
             ));
         }
     }
     let commission_id = add(&app, &mut transaction, program_id, &order, key.as_ref()).await?;
-    let added = read(&mut transaction, program_id, commission_id).await?;
+    let added = read_changed(&mut transaction, program_id, commission_id).await?;
     let audited = access
         .audited("commission.added")
         .about(commission_id.get())
@@ -208,17 +208,6 @@ async fn made_up_for(
 
 const fn already_earned() -> ApiError {
     ApiError::Conflict("This sale has earned a commission already")
-}
-
-/// As it is by now: an earlier call's may have been adjusted or paid since.
-async fn read(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    commission_id: CommissionId,
-) -> Result<ChangedCommission, ApiError> {
-    let locked = payouts::lock_listed(connection, program_id, &[commission_id.get()]).await?;
-    let added = locked.first().ok_or(ApiError::NotFound("Commission not found"))?;
-    Ok(ChangedCommission::from(added))
 }
 
 fn not_an_amount() -> ApiError {

@@ -2,16 +2,18 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use common::domain::adjustment::{Adjusted, Change};
 use common::domain::ids::{CommissionId, EventId, ProgramId};
 use common::domain::money::{AmountCents, Cents};
 use common::domain::permission::Permission;
 use common::domain::text::RefundReason;
-use common::storage::adjustments::NewAdjustment;
+use common::storage::adjustments::{self, NewAdjustment};
 use common::storage::by_hand;
-use common::storage::payouts::LockedCommission;
+use common::storage::payouts::{self, LockedCommission};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use crate::access::Advertiser;
@@ -20,6 +22,7 @@ use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
 use crate::field::{Field, refused};
 use crate::id_list::id_list;
+use crate::idempotency::{IdempotencyKey, another_request};
 use crate::payout::refused_commissions;
 use crate::routes::answers::{Data, Ids, data};
 use crate::routes::openapi::envelopes::PlatformError;
@@ -128,24 +131,31 @@ pub async fn reject(
 /// Adjust a commission
 ///
 /// By an amount, up or down; a bonus is an amount added to the commission it is for. Nothing can be added to a commission that
-/// is paid; what is taken from one is owed back, and held back from later payouts.
+/// is paid; what is taken from one is owed back, and held back from later payouts. With an `Idempotency-Key`, the same call again
+/// answers with the commission as it is by then, and another call is refused.
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/{commission_id}/adjust",
     operation_id = "adjust_commission",
     tag = "payouts",
     security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), ("commission_id" = i64, Path)),
+    params(
+        ("program_id" = i64, Path),
+        ("commission_id" = i64, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Of the caller's choice, at most 200 characters."),
+    ),
     request_body = AdjustRequest,
     responses(
-        (status = 200, description = "Adjusted.", body = Data<ChangedCommission>),
+        (status = 200, description = "Adjusted, by this call or an earlier one of the same key.", body = Data<ChangedCommission>),
         (status = 400, description = "It cannot be changed by that; nothing was.", body = PlatformError),
+        (status = 409, description = "The `Idempotency-Key` was used for another request.", body = PlatformError),
     )
 )]
 pub async fn adjust(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids((program_id, commission_id)): Ids<(ProgramId, CommissionId)>,
+    headers: HeaderMap,
     body: TrackingBody,
 ) -> Result<Json<Data<ChangedCommission>>, ApiError> {
     let mut transaction = app.management.begin().await?;
@@ -157,6 +167,18 @@ pub async fn adjust(
     let by = amount(&request.amount_cents)?;
     let reason = reason(request.reason)?;
     let new = order(&app, program_id, Change::By(by), &reason);
+    let asked = json!([commission_id.get(), by.get(), reason.as_str()]);
+    if let Some(key) = IdempotencyKey::read(&headers, &asked)? {
+        let name = key.key.as_str();
+        let made =
+            adjustments::take_key(&mut transaction, program_id, name, &key.request_hash, new.now).await?;
+        if made.is_some() {
+            key.check(made.as_deref())?;
+            return Ok(data(
+                read_changed(&mut transaction, program_id, commission_id).await?,
+            ));
+        }
+    }
     let ids = [commission_id.get()];
     let changed = changed(by_hand::change(&mut transaction, &ids, &new, &app.clock).await?)?;
     let audited = access
@@ -167,6 +189,17 @@ pub async fn adjust(
     transaction.commit().await?;
     let one = changed.first().map(ChangedCommission::from);
     one.map(data).ok_or(ApiError::NotFound("Commission not found"))
+}
+
+/// A commission as it is by now: what an earlier call made of it may have been changed or paid since.
+pub async fn read_changed(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    commission_id: CommissionId,
+) -> Result<ChangedCommission, ApiError> {
+    let locked = payouts::lock_listed(connection, program_id, &[commission_id.get()]).await?;
+    let commission = locked.first().ok_or(ApiError::NotFound("Commission not found"))?;
+    Ok(ChangedCommission::from(commission))
 }
 
 const NOT_CHANGEABLE: &str = "Some commissions cannot be changed; none was";
@@ -236,12 +269,15 @@ pub fn reject_examples() -> Examples {
 
 pub fn adjust_examples() -> Examples {
     let reasons = [(12, "already paid".to_owned())];
-    Examples::of_refusals([refused_commissions(NOT_CHANGEABLE, &reasons.into())])
-        .request("A bonus", json!({ "amount_cents": 500, "reason": "Best of May" }))
-        .answer(
-            "Five more",
-            Data {
-                data: ChangedCommission::example(12, 1_480, "pending"),
-            },
-        )
+    Examples::of_refusals([
+        refused_commissions(NOT_CHANGEABLE, &reasons.into()),
+        another_request(),
+    ])
+    .request("A bonus", json!({ "amount_cents": 500, "reason": "Best of May" }))
+    .answer(
+        "Five more",
+        Data {
+            data: ChangedCommission::example(12, 1_480, "pending"),
+        },
+    )
 }
