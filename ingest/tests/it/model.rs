@@ -190,6 +190,23 @@ impl Play<'_> {
                     }
                 }
             }
+            Step::ByHand(wanted, change) => {
+                let sales = self.possible[0].changeable(&self.possible);
+                let other = sales.get(wanted % sales.len().max(1));
+                if let Some(sale) = sales.iter().find(|sale| *sale == wanted).or(other) {
+                    let status = self.world.change_by_hand(*sale, *change).await;
+                    self.statuses.push(status);
+                    for state in &mut self.possible {
+                        prop_assert_eq!(
+                            status,
+                            state.change_by_hand(*sale, *change),
+                            "{:?} of {}",
+                            change,
+                            sale
+                        );
+                    }
+                }
+            }
             Step::Call(call) => {
                 let call = self.resolved(call);
                 self.make(vec![call]).await?;

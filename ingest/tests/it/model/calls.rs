@@ -70,10 +70,20 @@ pub enum Step {
     /// The advertiser approves and pays the commissions of this sale, or of another one, if nothing of them was paid or refunded
     /// yet.
     PayOut(usize),
+    /// The advertiser changes the commissions of this sale, or of another one, by hand.
+    ByHand(usize, ByHand),
     /// Milliseconds go by.
     Wait(i64),
     /// Time goes by until exactly the end of a visitor's attribution window, if that is still to come.
     EndOfWindow(Visitor),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ByHand {
+    /// All of the sale's.
+    Reject,
+    /// The first of the sale's, by so many cents.
+    Adjust(i64),
 }
 
 /// A call, with click_ids named as `V` says.
@@ -349,9 +359,18 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..64_usize).prop_map(Step::Again),
         2 => (0..64_usize).prop_map(Step::Redeliver),
         4 => (0..6_usize).prop_map(Step::PayOut),
+        2 => by_hand(),
         2 => select(vec![HOUR, DAY, 20 * DAY, 31 * DAY]).prop_map(Step::Wait),
         1 => visitor().prop_map(Step::EndOfWindow),
     ]
+}
+
+fn by_hand() -> impl Strategy<Value = Step> {
+    let change = prop_oneof![
+        1 => Just(ByHand::Reject),
+        3 => select(vec![-700, -1, 1, 250]).prop_map(ByHand::Adjust),
+    ];
+    (0..6_usize, change).prop_map(|(transaction, change)| Step::ByHand(transaction, change))
 }
 
 fn call() -> impl Strategy<Value = Call<Visitor>> {

@@ -3,6 +3,7 @@
 
 mod answers;
 mod books;
+mod by_hand;
 mod sales;
 mod test_mode;
 

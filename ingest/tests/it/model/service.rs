@@ -13,7 +13,7 @@ use common::messages::subject::Subject;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
-use super::calls::{Call, Terms, What};
+use super::calls::{ByHand, Call, Terms, What};
 use super::reference::{Answered, Quoted};
 use crate::edge::Edge;
 use crate::stack::{Program, Stack};
@@ -194,27 +194,50 @@ impl World<'_> {
 
     /// Approves a sale's commissions, unless that has happened by itself, and pays them; the status of the payout's answer.
     pub async fn pay_out(&self, transaction: usize) -> u16 {
+        let (program, ids) = self.commissions(transaction).await;
+        let wanted = json!({ "commission_ids": ids });
+        self.advertise(program, "commissions/approve", wanted.clone())
+            .await;
+        self.advertise(program, "payouts", wanted).await
+    }
+
+    /// The status of the answer.
+    pub async fn change_by_hand(&self, transaction: usize, change: ByHand) -> u16 {
+        let (program, ids) = self.commissions(transaction).await;
+        match change {
+            ByHand::Reject => {
+                let body = json!({ "commission_ids": ids, "reason": "by hand" });
+                self.advertise(program, "commissions/reject", body).await
+            }
+            ByHand::Adjust(cents) => {
+                let body = json!({ "amount_cents": cents, "reason": "by hand" });
+                self.advertise(program, &format!("commissions/{}/adjust", ids[0]), body)
+                    .await
+            }
+        }
+    }
+
+    /// A sale's program, and its commissions.
+    async fn commissions(&self, transaction: usize) -> (i64, Vec<i64>) {
         let rows: Vec<(i64, i64)> = sqlx::query_as(
             "SELECT c.id, c.program_id FROM commissions c JOIN sale_events s ON s.id = c.sale_id
-             WHERE s.processor_event_id = $1 AND c.superseded_at IS NULL",
+             WHERE s.processor_event_id = $1 AND c.superseded_at IS NULL ORDER BY c.id",
         )
         .bind(self.named("order", transaction))
         .fetch_all(self.pool())
         .await
         .unwrap();
         let program = rows.first().map_or(0, |(_, program)| *program);
-        let key = self
-            .ids()
-            .iter()
-            .position(|id| *id == program)
-            .map(|place| self.keys[place].as_str());
-        let wanted = json!({ "commission_ids": rows.iter().map(|(id, _)| id).collect::<Vec<_>>() });
-        let path = |rest: &str| format!("/api/advertiser/affiliate-programs/{program}/{rest}");
-        let stack = &self.service.stack;
-        stack
-            .submit(&path("commissions/approve"), key, wanted.clone())
-            .await;
-        stack.submit(&path("payouts"), key, wanted).await.status.as_u16()
+        (program, rows.iter().map(|(id, _)| *id).collect())
+    }
+
+    /// A call of the program's advertiser; the status of its answer.
+    async fn advertise(&self, program: i64, rest: &str, body: Value) -> u16 {
+        let place = self.ids().iter().position(|id| *id == program);
+        let key = place.map(|place| self.keys[place].as_str());
+        let path = format!("/api/advertiser/affiliate-programs/{program}/{rest}");
+        let answer = self.service.stack.submit(&path, key, body).await;
+        answer.status.as_u16()
     }
 
     /// Waits until this many clicks of the case are stored: they are written behind their answers.

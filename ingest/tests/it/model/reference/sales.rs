@@ -203,9 +203,14 @@ impl Reference {
         };
         let mut taken = Vec::new();
         for commission in &mut sold.commissions {
-            let deducted = rounded(commission.amount, sold.refunded, sold.amount) - commission.deducted;
+            // One that was lowered by hand may have lost more than its share already.
+            let share = rounded(commission.amount, sold.refunded, sold.amount);
+            let deducted = (share - commission.deducted).max(0);
             commission.deducted += deducted;
-            commission.status = status;
+            // One that was rejected stays so.
+            if commission.status != "reversed" {
+                commission.status = status;
+            }
             commission.reason = refund.reason.or(commission.reason);
             taken.push((commission.clone(), deducted));
         }
@@ -271,7 +276,7 @@ impl Reference {
         }
     }
 
-    fn balance(&mut self, program: usize, commission: &Commission) -> &mut Balance {
+    pub(super) fn balance(&mut self, program: usize, commission: &Commission) -> &mut Balance {
         let of = |known: &Balance| {
             (known.partner, known.program, known.currency)
                 == (commission.partner, program, commission.currency)
