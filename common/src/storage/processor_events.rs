@@ -463,24 +463,40 @@ pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, Strin
     Ok(())
 }
 
-/// When events arrived. An event that is not there is not in the answer.
-pub async fn received_at(
+/// What an event has been through so far.
+#[derive(Debug, Clone, Copy)]
+pub struct Past {
+    pub received_at: DateTime<Utc>,
+    /// It was looked at before, and its customer was not found.
+    pub has_missed_customer: bool,
+}
+
+/// An event that is not there is not in the answer.
+pub async fn pasts(
     connection: &mut PgConnection,
     events: &[EventId],
-) -> StorageResult<HashMap<EventId, DateTime<Utc>>> {
+) -> StorageResult<HashMap<EventId, Past>> {
     if events.is_empty() {
         return Ok(HashMap::new());
     }
     let ids: Vec<Uuid> = events.iter().map(|event_id| event_id.get()).collect();
     let rows = sqlx::query!(
-        "SELECT event_id, received_at FROM processor_events WHERE event_id = ANY($1)",
+        r#"SELECT event_id, received_at, state = 'parked' AND reason IS NOT DISTINCT FROM $2 AS "has_missed_customer!"
+           FROM processor_events WHERE event_id = ANY($1)"#,
         &ids,
+        Reason::CustomerNotFound.as_str(),
     )
     .fetch_all(connection)
     .await?;
     Ok(rows
         .into_iter()
-        .map(|row| (EventId::new(row.event_id), row.received_at))
+        .map(|row| {
+            let past = Past {
+                received_at: row.received_at,
+                has_missed_customer: row.has_missed_customer,
+            };
+            (EventId::new(row.event_id), past)
+        })
         .collect())
 }
 

@@ -12,9 +12,11 @@ use tokio::time::{Instant, sleep};
 
 use super::dice::Dice;
 use super::http::{self, Request};
-use super::journal::{Answer, Asked, Journal};
+use super::journal::{Answer, Asked, Event, Journal};
 use super::market::Market;
 use super::processor;
+
+mod payments;
 
 /// Visitors at once.
 const FEW: u64 = 10;
@@ -22,8 +24,6 @@ const FEW: u64 = 10;
 const MANY: u64 = 48;
 /// How often a visitor asks the same again.
 const TRIES: u64 = 5;
-/// A processor goes on for days; here it is long enough for anything that is bound to heal.
-const REDELIVERED_FOR: Duration = Duration::from_secs(40);
 
 /// How visitors take an answer that leaves everything open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl Town {
                     "refund_amount_cents": amount_cents.unwrap_or(0),
                 }),
             ),
-            Asked::Event { .. } => return self.event(asked, hangs_up_at),
+            Asked::Event(event) => return self.event(event, hangs_up_at),
         };
         let headers = match asked {
             Asked::Click { .. } => Vec::new(),
@@ -186,9 +186,9 @@ impl Town {
         }
     }
 
-    fn event(&self, asked: &Asked, hangs_up_at: Option<u64>) -> Request {
+    fn event(&self, event: &Event, hangs_up_at: Option<u64>) -> Request {
         let now = Clock::system().now().timestamp();
-        let body = processor::body(asked, now).unwrap_or_default();
+        let body = processor::body(event, now);
         Request {
             path: format!("/webhooks/stripe/{}", self.market.program_id),
             headers: processor::signature(&self.market.secret, now, &body)
@@ -232,7 +232,7 @@ impl Visitor {
 
     async fn ask(&mut self, asked: &Asked, ingest: Option<SocketAddr>) -> Result<Answer> {
         let to = match (asked, ingest) {
-            (Asked::Event { .. }, _) => self.town.webhook_consumer,
+            (Asked::Event(_), _) => self.town.webhook_consumer,
             (_, Some(ingest)) => ingest,
             (_, None) => self.dice.pick(&self.town.ingests),
         };
@@ -292,12 +292,16 @@ impl Visitor {
         let Some(customer_key) = self.sign_up(None).await? else {
             return Ok(());
         };
+        if self.dice.chance(15) {
+            return self.pay_invoices(&customer_key).await;
+        }
         for _ in 0..self.dice.between(1, 4) {
             if !self.goes_on() {
                 break;
             }
             match self.dice.below(100) {
-                0..25 => self.pay(&customer_key).await?,
+                0..17 => self.pay(&customer_key).await?,
+                17..25 => self.pay_as_processor_customer(&customer_key).await?,
                 25..35 => self.buy_twice_at_once(&customer_key).await?,
                 _ => self.buy(&customer_key).await?,
             }
@@ -398,40 +402,6 @@ impl Visitor {
             if answer.is_ok() && self.dice.chance(25) {
                 self.ask(&refund, None).await?;
             }
-        }
-        Ok(())
-    }
-
-    /// Through the payment processor, which delivers its events until they are taken.
-    async fn pay(&mut self, customer_key: &str) -> Result<()> {
-        let name = self.name();
-        let amount_cents = self.dice.between(100, 30_000);
-        let event = |refunded_cents: u64| Asked::Event {
-            id: format!("evt_{name}_{refunded_cents}"),
-            transaction_id: format!("pi_{name}"),
-            customer_key: customer_key.to_owned(),
-            amount_cents: i64::try_from(amount_cents).unwrap_or(0),
-            refunded_cents: i64::try_from(refunded_cents).unwrap_or(0),
-        };
-        self.deliver(&event(0)).await?;
-        if self.dice.chance(40) {
-            let refunded = self.dice.between(1, amount_cents);
-            self.deliver(&event(refunded)).await?;
-        }
-        Ok(())
-    }
-
-    async fn deliver(&mut self, event: &Asked) -> Result<()> {
-        let begun = Instant::now();
-        while begun.elapsed() < REDELIVERED_FOR {
-            if self.ask(event, None).await?.is_ok() {
-                // Processors deliver at least once.
-                if self.dice.chance(10) {
-                    self.ask(event, None).await?;
-                }
-                break;
-            }
-            self.rest(100, 400).await;
         }
         Ok(())
     }

@@ -34,14 +34,51 @@ pub(super) enum Asked {
         /// `None`: the rest of the sale.
         amount_cents: Option<i64>,
     },
-    /// Of the payment processor. `refunded_cents`: all of it so far; 0 for the payment itself.
-    Event {
-        id: String,
-        transaction_id: String,
-        customer_key: String,
-        amount_cents: i64,
-        refunded_cents: i64,
+    Event(Event),
+}
+
+/// Of the payment processor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Event {
+    pub(super) id: String,
+    pub(super) transaction_id: String,
+    pub(super) customer_key: String,
+    pub(super) amount_cents: i64,
+    pub(super) what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum What {
+    Paid(Names),
+    /// An invoice over the product that pays its partner for a customer's first payment. In Unix seconds.
+    Invoiced {
+        at: i64,
     },
+    /// All that was taken back so far.
+    Refunded {
+        cents: i64,
+    },
+}
+
+/// How a payment says who paid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Names {
+    Key,
+    /// And the processor's customer.
+    KeyAndCustomer(String),
+    /// The processor's customer alone.
+    Customer(String),
+}
+
+impl Event {
+    pub(super) const fn refunded_cents(&self) -> i64 {
+        match self.what {
+            What::Refunded { cents } => cents,
+            What::Paid(_) | What::Invoiced { .. } => 0,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

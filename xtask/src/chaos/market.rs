@@ -12,7 +12,11 @@ use common::storage::processor_connections::{self, Connection, SealedSecret};
 use sqlx::PgPool;
 
 use super::dice::Dice;
+use super::reconcile::RATE_BPS;
 use crate::env_file::EnvFile;
+
+/// The product of which the customer's first payment alone earns a commission.
+pub(super) const ONCE: &str = "prod_once";
 
 #[derive(Debug, Clone)]
 pub(super) struct Market {
@@ -42,6 +46,15 @@ impl Market {
             "UPDATE commission_policies SET effective_from = effective_from - interval '1 day' WHERE program_id = $1",
         )
         .bind(program_id.get())
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query(
+            "INSERT INTO commission_policies (program_id, product_id, commission_type, rate_bps, effective_from)
+             VALUES ($1, $2, 'cps_one_time', $3, now() - interval '1 day')",
+        )
+        .bind(program_id.get())
+        .bind(ONCE)
+        .bind(RATE_BPS)
         .execute(&mut *transaction)
         .await?;
         let secret = format!("whsec_of_program_{program_id}_chaos");

@@ -6,45 +6,54 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use super::journal::Asked;
+use super::journal::{Event, Names, What};
+use super::market::ONCE;
 
-/// The body of a reported event; `None` for what is no event. The payment's transaction_id is its intent.
-pub(super) fn body(asked: &Asked, created: i64) -> Option<String> {
-    let Asked::Event {
-        id,
+/// The body of an event that is reported at `now`. The payment's transaction_id is its intent, or its invoice.
+pub(super) fn body(event: &Event, now: i64) -> String {
+    let Event {
         transaction_id,
-        customer_key,
         amount_cents,
-        refunded_cents,
-    } = asked
-    else {
-        return None;
-    };
+        ..
+    } = event;
     let name = transaction_id.trim_start_matches("pi_");
-    let (kind, object) = if *refunded_cents == 0 {
-        (
-            "checkout.session.completed",
-            json!({
+    let key = json!({ "tracker_customer_key": event.customer_key });
+    let (kind, created, object) = match &event.what {
+        What::Paid(names) => {
+            let (metadata, customer) = match names {
+                Names::Key => (key, None),
+                Names::KeyAndCustomer(customer) => (key, Some(customer)),
+                Names::Customer(customer) => (json!({}), Some(customer)),
+            };
+            let session = json!({
                 "id": format!("cs_{name}"), "object": "checkout.session", "mode": "payment", "payment_status": "paid",
                 "payment_intent": transaction_id, "invoice": null, "subscription": null,
-                "amount_total": amount_cents, "currency": "usd",
-                "metadata": { "tracker_customer_key": customer_key },
-            }),
-        )
-    } else {
-        (
-            "charge.refunded",
-            json!({
+                "amount_total": amount_cents, "currency": "usd", "customer": customer, "metadata": metadata,
+            });
+            ("checkout.session.completed", now, session)
+        }
+        What::Invoiced { at } => {
+            let product = json!({ "price_details": { "price": "price_once", "product": ONCE } });
+            let invoice = json!({
+                "id": transaction_id, "object": "invoice", "amount_paid": amount_cents, "total": amount_cents,
+                "currency": "usd", "billing_reason": "manual", "metadata": key,
+                "lines": { "object": "list", "data": [{ "amount": amount_cents, "metadata": {}, "pricing": product }] },
+            });
+            ("invoice.paid", *at, invoice)
+        }
+        What::Refunded { cents } => {
+            let charge = json!({
                 "id": format!("ch_{name}"), "object": "charge", "amount": amount_cents,
-                "amount_refunded": refunded_cents, "currency": "usd", "payment_intent": transaction_id,
-                "metadata": {}, "refunded": refunded_cents == amount_cents,
-            }),
-        )
+                "amount_refunded": cents, "currency": "usd", "payment_intent": transaction_id,
+                "metadata": {}, "refunded": cents == amount_cents,
+            });
+            ("charge.refunded", now, charge)
+        }
     };
-    Some(event(id, kind, created, &object).to_string())
+    wrapped(&event.id, kind, created, &object).to_string()
 }
 
-fn event(id: &str, kind: &str, created: i64, object: &Value) -> Value {
+fn wrapped(id: &str, kind: &str, created: i64, object: &Value) -> Value {
     json!({
         "id": id, "object": "event", "type": kind, "livemode": true, "created": created,
         "data": { "object": object },

@@ -5,6 +5,7 @@
 //! - A click that was answered is there once, unless its stream was taken away before it was written.
 //! - A lead that was answered 200 is there once, and its key is bound to its click. None is refused because its click, which
 //!   was answered, is not found.
+//! - Of payments that earn a commission once, the earliest has it, whichever came first.
 //! - A refund has its effect once; one that was left open has it once or not. What is taken from the commission is what the
 //!   rule says of all of them together.
 //! - An event of the processor is settled once, and so are its payment and what was taken back of it.
@@ -76,7 +77,7 @@ pub(super) fn violations(calls: &[Call], rows: &Rows, allowed: Allowed) -> Vec<S
     unexpected(calls, allowed, &mut found);
     clicks(calls, rows, allowed, &mut found);
     leads(calls, rows, &mut found);
-    sales(calls, rows, &mut found);
+    sales::check(calls, rows, &mut found);
     refunds(calls, rows, &mut found);
     events(calls, rows, &mut found);
     found
@@ -94,7 +95,7 @@ fn unexpected(calls: &[Call], allowed: Allowed, found: &mut Vec<String>) {
                 answer.message().contains("cannot be updated to lead")
                     || (allowed.lost_clicks && answer.message().contains("not found"))
             }
-            (Asked::Event { .. }, 400) => allowed.refused_events,
+            (Asked::Event(_), 400) => allowed.refused_events,
             _ => false,
         };
         if !fits {
@@ -180,128 +181,6 @@ fn leads(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
     }
 }
 
-fn sales(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
-    let mut stored: BTreeMap<&str, Vec<&SaleRow>> = BTreeMap::new();
-    for sale in &rows.sales {
-        stored.entry(&sale.transaction_id).or_default().push(sale);
-    }
-    let mut by_id: BTreeMap<&str, Vec<(&Asked, Option<&Answer>)>> = BTreeMap::new();
-    for call in calls {
-        let (Asked::Sale { transaction_id, .. } | Asked::Event { transaction_id, .. }) = &call.asked else {
-            continue;
-        };
-        let attempts = by_id.entry(transaction_id).or_default();
-        attempts.push((&call.asked, call.answer.as_ref()));
-    }
-    for (transaction_id, attempts) in &by_id {
-        let there = stored.remove(transaction_id).unwrap_or_default();
-        if there.len() > 1 {
-            found.push(format!("sale {transaction_id} is there {} times", there.len()));
-        }
-        one_sale(transaction_id, attempts, there.first().copied(), found);
-    }
-    for (transaction_id, _) in stored {
-        found.push(format!("nobody asked for sale {transaction_id}"));
-    }
-    for sale in &rows.sales {
-        commission(sale, found);
-    }
-}
-
-fn one_sale(
-    transaction_id: &str,
-    attempts: &[(&Asked, Option<&Answer>)],
-    there: Option<&SaleRow>,
-    found: &mut Vec<String>,
-) {
-    let told = |status| {
-        attempts
-            .iter()
-            .filter(move |(_, answer)| answer.and_then(Answer::status) == Some(status))
-    };
-    let is_api = |asked: &Asked| matches!(asked, Asked::Sale { .. });
-    let recorded: Vec<_> = told(200).filter(|(asked, _)| is_api(asked)).collect();
-    if recorded.len() > 1 {
-        found.push(format!(
-            "sale {transaction_id} was answered 200 {} times",
-            recorded.len()
-        ));
-    }
-    let must_be = told(200).next().is_some() || told(409).next().is_some();
-    let Some(sale) = there else {
-        if must_be {
-            found.push(format!(
-                "sale {transaction_id} was answered as recorded and is missing"
-            ));
-        }
-        return;
-    };
-    let is_of = |asked: &Asked| match asked {
-        Asked::Sale {
-            customer_key,
-            amount_cents,
-            ..
-        }
-        | Asked::Event {
-            customer_key,
-            amount_cents,
-            ..
-        } => *customer_key == sale.customer_key && *amount_cents == sale.amount_cents,
-        _ => false,
-    };
-    match recorded.first() {
-        Some((asked, Some(answer))) => {
-            if !is_of(asked) || answer.number("sale_id") != Some(sale.sale_id) {
-                found.push(format!(
-                    "sale {transaction_id} is not the one that was answered 200: {sale:?}"
-                ));
-            }
-            let commission_id = sale
-                .commissions
-                .first()
-                .map(|commission| commission.commission_id);
-            if answer.number("commission_id") != commission_id {
-                found.push(format!(
-                    "sale {transaction_id} has not the commission that was answered"
-                ));
-            }
-        }
-        _ => {
-            if !attempts.iter().any(|(asked, _)| is_of(asked)) {
-                found.push(format!(
-                    "nobody asked for sale {transaction_id} like this: {sale:?}"
-                ));
-            }
-        }
-    }
-}
-
-fn commission(sale: &SaleRow, found: &mut Vec<String>) {
-    let [commission] = sale.commissions.as_slice() else {
-        let count = sale.commissions.len();
-        found.push(format!("sale {} has {count} commissions", sale.transaction_id));
-        return;
-    };
-    let due = share(sale.amount_cents, RATE_BPS, 10_000);
-    if commission.amount_cents != due {
-        found.push(format!(
-            "the commission of sale {} is {}, and {due} is due",
-            sale.transaction_id, commission.amount_cents
-        ));
-    }
-    let refunded = sale
-        .api_refunded_cents
-        .max(sale.processor_refunded_cents)
-        .min(sale.amount_cents);
-    let deducted = share(due, refunded, sale.amount_cents);
-    if commission.deducted_cents != deducted {
-        found.push(format!(
-            "{} was taken from the commission of sale {}, and {deducted} is what its refunds come to",
-            commission.deducted_cents, sale.transaction_id
-        ));
-    }
-}
-
 fn refunds(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
     let stored = counts(
         rows.refunds
@@ -378,21 +257,16 @@ fn events(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
     let mut told_back: BTreeMap<&str, i64> = BTreeMap::new();
     let mut heard = BTreeSet::new();
     for call in calls {
-        let Asked::Event {
-            id,
-            transaction_id,
-            refunded_cents,
-            ..
-        } = &call.asked
-        else {
+        let Asked::Event(event) = &call.asked else {
             continue;
         };
-        heard.insert(id.as_str());
+        let id = event.id.as_str();
+        heard.insert(id);
         if !call.answer.as_ref().is_some_and(Answer::is_ok) {
             continue;
         }
-        let back = told_back.entry(transaction_id).or_default();
-        *back = (*back).max(*refunded_cents);
+        let back = told_back.entry(&event.transaction_id).or_default();
+        *back = (*back).max(event.refunded_cents());
         let states: Vec<&str> = rows
             .events
             .iter()
@@ -423,12 +297,6 @@ fn is_open(call: &Call) -> bool {
     call.answer.as_ref().is_none_or(Answer::is_unknown)
 }
 
-/// `whole × part / of`, half away from zero.
-fn share(whole: i64, part: i64, of: i64) -> i64 {
-    let (product, of) = (i128::from(whole) * i128::from(part), i128::from(of.max(1)));
-    i64::try_from((2 * product + of) / (2 * of)).unwrap_or(i64::MAX)
-}
-
 fn counts<K: Ord>(items: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
     let mut counts = BTreeMap::new();
     for item in items {
@@ -437,5 +305,6 @@ fn counts<K: Ord>(items: impl Iterator<Item = K>) -> BTreeMap<K, usize> {
     counts
 }
 
+mod sales;
 #[cfg(test)]
 mod tests;

@@ -51,7 +51,8 @@ async fn sales(pool: &PgPool, program_id: i64) -> Result<Vec<SaleRow>> {
     .fetch_all(pool)
     .await?;
     let commissions: Vec<(i64, i64, i64, i64)> = sqlx::query_as(
-        "SELECT sale_id, id, amount_cents, deducted_cents FROM commissions WHERE program_id = $1 ORDER BY id",
+        "SELECT sale_id, id, amount_cents, deducted_cents FROM commissions
+         WHERE program_id = $1 AND superseded_at IS NULL ORDER BY id",
     )
     .bind(program_id)
     .fetch_all(pool)

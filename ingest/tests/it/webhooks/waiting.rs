@@ -55,6 +55,31 @@ async fn a_payment_waits_for_its_customers_lead() {
     shop.stack.stop().await;
 }
 
+/// A lead may be stored while the payment is judged, and finds nothing to wake then.
+#[tokio::test]
+async fn a_payment_that_came_late_is_looked_at_once_more_all_the_same() {
+    let (shop, _) = payment_before_its_lead().await;
+    let next_look = async || -> i64 {
+        let seconds = "SELECT extract(epoch FROM relay_after - now())::bigint FROM processor_events";
+        shop.stack.value(seconds).await
+    };
+    assert!(next_look().await <= 5);
+    shop.stack
+        .execute(
+            "UPDATE processor_events
+             SET state = 'open', reason = NULL, received_at = now() - interval '1 hour', relay_after = now()",
+        )
+        .await;
+    becomes(&shop, "evt_checkout_1", "parked", Some("customer_not_found")).await;
+    assert!(next_look().await <= 5);
+    every_turn_has_come(&shop).await;
+    let days = 86_400;
+    shop.stack
+        .eventually("then it waits for the lead", async || next_look().await > days)
+        .await;
+    shop.stack.stop().await;
+}
+
 #[tokio::test]
 async fn what_is_paid_after_a_subscription_ended_earns_nothing() {
     let shop = Shop::open().await;

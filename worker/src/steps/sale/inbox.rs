@@ -9,14 +9,14 @@ use common::domain::sale::SaleRefusal;
 use common::messages::sale::{SaleOutcome, SaleRecord};
 use common::storage::StorageResult;
 use common::storage::processor_events::{
-    self, Ending, PARTNER_APPROVED, Part, Reason, waits_for_key, waits_for_processor_customer,
+    self, Ending, PARTNER_APPROVED, Part, Past, Reason, waits_for_key, waits_for_processor_customer,
 };
 use sqlx::PgConnection;
 
 /// How long a sale waits for the lead that names its customer's key: as long as a processor repeats an event that was not
 /// answered. Most payments of most shops are of customers whom no partner brought: they cost a row until then, and no work.
 const PATIENCE: TimeDelta = TimeDelta::days(3);
-/// The lead wakes it. One more look is for a lead that was stored at the very same time.
+/// The lead wakes it. One more look is for a lead that was stored at the very same time as the first, however late that was.
 const SECOND_LOOK: TimeDelta = TimeDelta::seconds(5);
 
 /// The approval wakes it. The look is for one that was given at the very same time.
@@ -24,7 +24,7 @@ const PARTNER_LOOK: Duration = Duration::from_hours(6);
 
 pub struct Inbox {
     now: DateTime<Utc>,
-    arrived: HashMap<EventId, DateTime<Utc>>,
+    pasts: HashMap<EventId, Past>,
     endings: Vec<(EventId, Ending)>,
 }
 
@@ -41,7 +41,7 @@ impl Inbox {
             .collect();
         Ok(Self {
             now,
-            arrived: processor_events::received_at(connection, &events).await?,
+            pasts: processor_events::pasts(connection, &events).await?,
             endings: Vec::new(),
         })
     }
@@ -75,9 +75,9 @@ impl Inbox {
 
     /// A key may still be bound by a lead. An organic payment ends when that has not happened in time, and nothing of it is kept.
     fn customer_not_found(&self, record: &SaleRecord) -> Ending {
-        let arrived = self.arrived.get(&record.event_id).copied();
-        let age = self.now - arrived.unwrap_or(record.sold_at);
-        let wait = if age < SECOND_LOOK {
+        let past = self.pasts.get(&record.event_id);
+        let age = self.now - past.map_or(record.sold_at, |past| past.received_at);
+        let wait = if past.is_some_and(|past| !past.has_missed_customer) && age < PATIENCE {
             SECOND_LOOK
         } else {
             PATIENCE - age

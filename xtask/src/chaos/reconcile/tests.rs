@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::sales::share;
 use super::*;
+use crate::chaos::journal::{Event, Names, What};
 
 fn call(asked: Asked, status: u16, body: Value) -> Call {
     Call {
@@ -39,13 +41,27 @@ fn refund(refund_id: &str, amount_cents: Option<i64>) -> Asked {
 }
 
 fn event(refunded_cents: i64) -> Asked {
-    Asked::Event {
+    let what = match refunded_cents {
+        0 => What::Paid(Names::Key),
+        cents => What::Refunded { cents },
+    };
+    Asked::Event(Event {
         id: format!("evt_{refunded_cents}"),
         transaction_id: "pi_1".into(),
         customer_key: "u1".into(),
         amount_cents: 1_000,
-        refunded_cents,
-    }
+        what,
+    })
+}
+
+fn invoice(number: i64, at: i64) -> Asked {
+    Asked::Event(Event {
+        id: format!("evt_invoice_{number}"),
+        transaction_id: format!("in_{number}"),
+        customer_key: "u1".into(),
+        amount_cents: 1_000,
+        what: What::Invoiced { at },
+    })
 }
 
 fn recorded() -> Value {
@@ -314,4 +330,23 @@ fn shares_are_rounded_away_from_zero_at_the_half() {
         [share(5, 1, 2), share(1_001, 2_000, 10_000), share(0, 1, 2)],
         [3, 200, 0]
     );
+}
+
+#[test]
+fn of_invoices_that_earn_once_the_earliest_has_the_commission() {
+    let invoiced = |earning: &'static str| {
+        move |calls: &mut Vec<Call>, rows: &mut Rows| {
+            for (number, at) in [(1, 200), (2, 100)] {
+                calls.push(call(invoice(number, at), 200, json!({})));
+                let id = format!("in_{number}");
+                let mut row = sale_row(10 + number, &id, 1_000, (0, 0), (200, 0));
+                row.commissions.retain(|_| id == earning);
+                rows.sales.push(row);
+                rows.events.push((format!("evt_invoice_{number}"), "done".into()));
+            }
+        }
+    };
+    assert_eq!(found(invoiced("in_2")), Vec::<String>::new());
+    finds("sale in_2 has 0 commissions", invoiced("in_1"));
+    finds("is not its customer's first", invoiced("in_1"));
 }
