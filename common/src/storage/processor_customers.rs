@@ -46,6 +46,24 @@ pub async fn find(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<
         .collect()
 }
 
+/// Those of these programs that know the processor's customer, ascending.
+pub async fn programs_that_know(
+    connection: &mut PgConnection,
+    programs: &[ProgramId],
+    processor_customer: &ProcessorId,
+) -> StorageResult<Vec<ProgramId>> {
+    let programs: Vec<i64> = programs.iter().map(|program_id| program_id.get()).collect();
+    let knowing = sqlx::query_scalar!(
+        "SELECT program_id FROM processor_customers
+         WHERE program_id = ANY($1) AND processor_customer_id = $2 ORDER BY program_id",
+        &programs,
+        processor_customer.as_str(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(knowing.into_iter().map(ProgramId::new).collect())
+}
+
 /// An event that names a processor's customer.
 #[derive(Debug, Clone, Copy)]
 pub struct Naming<'a> {

@@ -4,6 +4,7 @@
 //! Order: the body, the form and age of its signature, the signature itself, and only then what the body says. Whatever an
 //! event that is believed means, it is answered 200 once it is stored: the sender could do nothing about it.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use axum::Json;
@@ -15,13 +16,13 @@ use common::domain::processor::ProcessorId;
 use common::runtime::batch::BatchError;
 use common::runtime::body;
 use common::runtime::retry::retry;
-use common::storage::StorageError;
 use common::storage::processor_connections::{self, BoundPrograms};
 use common::storage::processor_events::NewProcessorEvent;
+use common::storage::{StorageError, StorageResult, processor_customers};
 use serde_json::{Value, json};
 
 use super::event::Event;
-use super::recipients::{Endpoint, Share, shares};
+use super::recipients::{Endpoint, Share, shares, telling_customer};
 use super::signature::{SignatureError, SignatureHeader};
 use super::translate::translate;
 use crate::app::App;
@@ -94,14 +95,40 @@ async fn own_endpoint(app: &App, program_id: ProgramId) -> Result<Option<OwnEndp
     app.endpoints.of(program_id).await.map_err(refused)
 }
 
-/// In a task of its own: a sender that hangs up leaves no connection in the middle of something.
 async fn bound_programs(app: &App, account_id: ProcessorId) -> Result<BoundPrograms, Refusal> {
     let pool = app.pool.clone();
-    let look = async move {
+    in_its_own_task(app, async move {
         let look =
             async || processor_connections::programs_of(&mut *pool.acquire().await?, &account_id).await;
         retry(&RETRY, look, StorageError::is_transient).await
-    };
+    })
+    .await
+}
+
+/// The only one of an account's programs that knows the processor's customer.
+async fn program_that_knows(
+    app: &App,
+    bound: &BoundPrograms,
+    customer: ProcessorId,
+) -> Result<Option<ProgramId>, Refusal> {
+    let (pool, programs) = (app.pool.clone(), bound.taking_sales.clone());
+    let knowing = in_its_own_task(app, async move {
+        let look = async || {
+            processor_customers::programs_that_know(&mut *pool.acquire().await?, &programs, &customer).await
+        };
+        retry(&RETRY, look, StorageError::is_transient).await
+    });
+    Ok(match knowing.await?[..] {
+        [only] => Some(only),
+        _ => None,
+    })
+}
+
+/// A sender that hangs up leaves no connection in the middle of something.
+async fn in_its_own_task<T: Send + 'static>(
+    app: &App,
+    look: impl Future<Output = StorageResult<T>> + Send + 'static,
+) -> Result<T, Refusal> {
     let found = app.tasks.spawn(look).await;
     found.map_err(Refusal::unavailable)?.map_err(Refusal::unavailable)
 }
@@ -117,11 +144,16 @@ async fn take_in(
         tracing::debug!(kind = event.kind, "event of test mode");
         return received;
     }
-    let Some(told) = translate(event, &app.metadata_keys) else {
+    let Some(mut told) = translate(event, &app.metadata_keys) else {
         tracing::debug!(kind = event.kind, "event of a type nobody knows");
         return received;
     };
     let endpoint = endpoint().await?;
+    if let (Ok(told), Endpoint::Distributor(bound)) = (&mut told, &endpoint)
+        && let Some(customer) = telling_customer(told, bound)
+    {
+        told.program = program_that_knows(app, bound, customer.clone()).await?;
+    }
     let shares = shares(told, event.account.as_ref(), &endpoint);
     let arrivals = shares
         .into_iter()

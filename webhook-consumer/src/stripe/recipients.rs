@@ -83,6 +83,14 @@ pub fn own_share(
     }
 }
 
+/// The processor's customer who may tell which of an account's programs a sale is for; `None` where nobody has to.
+pub fn telling_customer<'a>(told: &'a Told, bound: &BoundPrograms) -> Option<&'a ProcessorId> {
+    let sale = told.sale.as_ref().filter(|_| told.program.is_none())?;
+    let is_nameless = sale.customer_key.is_none() && sale.click_id.is_none();
+    let customer = sale.processor_customer.as_ref();
+    customer.filter(|_| is_nameless && bound.taking_sales.len() > 1)
+}
+
 /// Sales are for those that take them, as long as there is one. What was sold by a program that is archived since can still be
 /// refunded: it is told all the rest.
 fn distributed(told: Result<Told, Untold>, bound: &BoundPrograms) -> Vec<Share> {

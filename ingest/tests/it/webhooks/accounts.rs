@@ -157,6 +157,54 @@ async fn of_several_programs_of_an_account_the_one_that_is_named_gets_the_sale()
 }
 
 #[tokio::test]
+async fn of_several_programs_of_an_account_the_one_that_knows_the_processors_customer_gets_the_sale() {
+    let mut stack = Stack::start().await;
+    let hooks = Hooks::start(&mut stack).await;
+    let (one, other) = (connected(&stack).await, stack.program().await);
+    connect(&stack, other.program_id, ACCOUNT, Some(SECRET)).await;
+    stack.customer(&other, &other.ada.code, "user-1").await;
+    let knows = async |program: &Program| {
+        sqlx::query(
+            "INSERT INTO processor_customers (program_id, processor_customer_id, customer_key) VALUES ($1, 'cus_1', 'user-1')",
+        )
+        .bind(program.program_id.get())
+        .execute(stack.pool())
+        .await
+        .unwrap();
+    };
+    let renewal = |id: &str| {
+        let invoice = json!({
+            "id": format!("in_{id}"), "object": "invoice", "amount_paid": 4900, "total": 4900, "currency": "usd",
+            "billing_reason": "manual", "customer": "cus_1", "metadata": {}, "lines": { "data": [] },
+        });
+        json!({
+            "id": format!("evt_{id}"), "object": "event", "type": "invoice.paid", "livemode": true, "account": ACCOUNT,
+            "created": stack.clock.now().timestamp() + 60, "data": { "object": invoice },
+        })
+    };
+    let reported = async |id: &str, states: &[&str]| {
+        accepted(&hooks.distribute(&stack, &renewal(id)).await);
+        settled(&stack, states).await;
+    };
+    let before = Some("it names neither program nor customer, and its account has several");
+    reported("1", &["ignored"]).await;
+    assert_eq!(inbox(&stack).await, [row(&renewal("1"), None, "ignored", before)]);
+    knows(&other).await;
+    reported("2", &["ignored", "done"]).await;
+    assert_eq!(
+        inbox(&stack).await[1],
+        row(&renewal("2"), Some(&other), "done", None)
+    );
+    assert_eq!(sale(&stack, "in_2").await["program_id"], other.program_id.get());
+    // It is not clear whose it is once both know the customer.
+    knows(&one).await;
+    reported("3", &["ignored", "done"]).await;
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
 async fn an_account_of_one_program_needs_no_program_id() {
     let mut stack = Stack::start().await;
     let hooks = Hooks::start(&mut stack).await;
