@@ -1,10 +1,10 @@
 //! The only source of the current time and of fresh identity. Everything else takes them as arguments.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use uuid::{NoContext, Timestamp, Uuid};
+use uuid::{ContextV7, NoContext, Timestamp, Uuid};
 
 /// Tells the time in UTC, in whole milliseconds: what a JSON answer, a `click_id` and a `timestamptz` column agree on.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ enum Source {
 }
 
 impl Clock {
-    /// The machine's clock.
+    /// The machine's clock, corrected by what [`agree_with`](Self::agree_with) was told.
     pub const fn system() -> Self {
         Self(Source::System)
     }
@@ -40,6 +40,21 @@ impl Clock {
         if let Source::Manual(millis) = &self.0 {
             millis.fetch_add(by.num_milliseconds(), Ordering::SeqCst);
         }
+    }
+
+    /// Corrects all system clocks of this process by the difference to a server's, which says `theirs` now. Machines agree
+    /// on when things happened only as well as their clocks do: a click must not come after the sale it led to. Less than five
+    /// seconds is left as it is. Returns by how much they are corrected from now on, if that is new.
+    pub fn agree_with(theirs: DateTime<Utc>) -> Option<TimeDelta> {
+        let difference = theirs - machine_now();
+        let correction = if difference.abs() < NEGLIGIBLE {
+            TimeDelta::zero()
+        } else {
+            difference
+        };
+        let before = CORRECTION_MS.swap(correction.num_milliseconds(), Ordering::SeqCst);
+        let is_new = (correction.num_milliseconds() - before).abs() >= NEGLIGIBLE.num_milliseconds();
+        is_new.then_some(correction)
     }
 
     /// The current time, truncated to milliseconds.
@@ -69,6 +84,27 @@ impl Clock {
     }
 }
 
+/// Between clocks of machines that are looked after.
+const NEGLIGIBLE: TimeDelta = TimeDelta::seconds(5);
+/// Added to the machine's clock.
+static CORRECTION_MS: AtomicI64 = AtomicI64::new(0);
+/// Keeps ids ascending within a millisecond.
+static MINTED: Mutex<ContextV7> = Mutex::new(ContextV7::new());
+
+fn system_now() -> DateTime<Utc> {
+    machine_now() + TimeDelta::milliseconds(CORRECTION_MS.load(Ordering::SeqCst))
+}
+
+fn system_mint() -> Uuid {
+    let now = system_now();
+    let seconds = u64::try_from(now.timestamp()).unwrap_or(0);
+    Uuid::new_v7(Timestamp::from_unix(
+        &MINTED,
+        seconds,
+        now.timestamp_subsec_nanos(),
+    ))
+}
+
 fn truncate(now: DateTime<Utc>) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(now.timestamp_millis()).unwrap_or(now)
 }
@@ -77,16 +113,8 @@ fn truncate(now: DateTime<Utc>) -> DateTime<Utc> {
     clippy::disallowed_methods,
     reason = "this is the one place that reads the machine's clock"
 )]
-fn system_now() -> DateTime<Utc> {
+fn machine_now() -> DateTime<Utc> {
     Utc::now()
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the one place that mints identity"
-)]
-fn system_mint() -> Uuid {
-    Uuid::now_v7()
 }
 
 #[cfg(test)]
@@ -106,6 +134,22 @@ mod tests {
     #[test]
     fn the_system_clock_has_no_microseconds() {
         assert_eq!(Clock::system().now().timestamp_subsec_micros() % 1_000, 0);
+    }
+
+    #[test]
+    fn a_system_clock_that_is_off_agrees_with_the_servers() {
+        let clock = Clock::system();
+        let apart = |theirs: DateTime<Utc>| (clock.now() - theirs).abs();
+        assert_eq!(Clock::agree_with(machine_now() + TimeDelta::seconds(1)), None);
+        let theirs = machine_now() - TimeDelta::minutes(10);
+        assert!(Clock::agree_with(theirs).is_some());
+        assert!(apart(theirs) < TimeDelta::seconds(5));
+        let minted = clock.mint().get_timestamp().unwrap().to_unix().0;
+        assert!(minted.abs_diff(u64::try_from(theirs.timestamp()).unwrap()) < 5);
+        // Again, it is nothing new.
+        assert_eq!(Clock::agree_with(machine_now() - TimeDelta::minutes(10)), None);
+        assert_eq!(Clock::agree_with(machine_now()), Some(TimeDelta::zero()));
+        assert!(apart(machine_now()) < TimeDelta::seconds(5));
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! Connections to Postgres, with the limits every session carries.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
+use super::clock::Clock;
 use super::config::PostgresConfig;
 use super::retry::{RetryPolicy, retry};
 
@@ -97,7 +100,29 @@ fn lazy_pool(config: &PostgresConfig, session: PgConnectOptions) -> PgPool {
         .acquire_timeout(config.acquire_timeout())
         // A ping before each use doubles the round trips; whoever meets a dead connection retries anyway.
         .test_before_acquire(false)
+        .after_connect(|connection, _| Box::pin(agree_on_the_time(connection)))
         .connect_lazy_with(session)
+}
+
+/// `PostgreSQL`'s clock is the installation's: it is in everything that SQL says of now. Connections are made anew every half an
+/// hour at least, so a clock that goes wrong later is noticed too.
+async fn agree_on_the_time(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let asked = Instant::now();
+    let theirs: DateTime<Utc> = sqlx::query_scalar("SELECT clock_timestamp()")
+        .fetch_one(connection)
+        .await?;
+    let took = asked.elapsed();
+    // What a slow answer says is long past.
+    if took < Duration::from_secs(1)
+        && let Some(correction) = Clock::agree_with(theirs)
+    {
+        let seconds = correction.num_seconds();
+        tracing::warn!(
+            seconds,
+            "this machine's clock is corrected to agree with PostgreSQL's"
+        );
+    }
+    Ok(())
 }
 
 fn is_not_up_yet(error: &sqlx::Error) -> bool {
