@@ -1,6 +1,9 @@
 //! `ctl user`: people who sign in.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, bail, ensure};
+use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use common::domain::account::{EmailAddress, Password, PasswordHash, PersonName, UserKind};
 use common::domain::ids::WorkspaceId;
@@ -8,7 +11,7 @@ use common::domain::permission::Role;
 use common::runtime::clock::Clock;
 use common::storage::users::{self, NewUser};
 use common::storage::workspaces::WorkspaceName;
-use common::storage::{sessions, workspaces};
+use common::storage::{invitations, management_keys, members, sessions, workspaces};
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
 
@@ -19,10 +22,12 @@ use crate::{output, password};
 pub enum User {
     /// Create an advertiser's account, and put it into a workspace
     Create(Create),
-    /// Lock somebody out: every session of theirs ends, and they cannot sign in
+    /// Lock somebody out: their sessions, the management keys they created and their open invitations end
     Suspend(Who),
     /// Let somebody sign in again
     Restore(Who),
+    /// Replace a forgotten password: every session of the account ends
+    ResetPassword(ResetPassword),
 }
 
 const EXAMPLES: &str = "\
@@ -66,12 +71,22 @@ pub struct Who {
     email: EmailAddress,
 }
 
+#[derive(Debug, Args)]
+pub struct ResetPassword {
+    #[command(flatten)]
+    who: Who,
+    /// Print a made-up password once, instead of asking for one or reading it from standard input
+    #[arg(long)]
+    generate_password: bool,
+}
+
 impl User {
     pub async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
         match self {
             Self::Create(create) => create.run(pool).await,
             Self::Suspend(who) => who.set_suspended(pool, true).await,
             Self::Restore(who) => who.set_suspended(pool, false).await,
+            Self::ResetPassword(reset) => reset.run(pool).await,
         }
     }
 }
@@ -79,11 +94,7 @@ impl User {
 impl Create {
     async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
         let role = Role::parse(&self.role).context("--role")?;
-        let password = if self.generate_password {
-            Password::generate(rand::random())
-        } else {
-            password::read(&[self.name.as_str(), self.email.as_str()])?
-        };
+        let password = chosen(self.generate_password, &[self.name.as_str(), self.email.as_str()])?;
         let password_hash = PasswordHash::of(&password, rand::random())?;
         let new = NewUser {
             kind: UserKind::Advertiser,
@@ -146,6 +157,49 @@ impl Create {
     }
 }
 
+fn chosen(generate: bool, personal: &[&str]) -> anyhow::Result<Password> {
+    if generate {
+        Ok(Password::generate(rand::random()))
+    } else {
+        password::read(personal)
+    }
+}
+
+impl ResetPassword {
+    async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        let password = chosen(self.generate_password, &[self.who.email.as_str()])?;
+        let password_hash = PasswordHash::of(&password, rand::random())?;
+        let now = Clock::system().now();
+        let mut transaction = pool.begin().await?;
+        let user = users::find_by_email(&mut transaction, &self.who.email)
+            .await?
+            .with_context(|| format!("nobody has the address {}", self.who.email.as_str()))?;
+        users::set_password(&mut transaction, user.user_id, &password_hash).await?;
+        let ended = sessions::revoke_all(&mut transaction, user.user_id, now).await?;
+        for membership in workspaces::of_user(&mut transaction, user.user_id).await? {
+            let done = Done {
+                at: now,
+                workspace_id: membership.workspace_id,
+                program_id: None,
+                action: "user.password_reset",
+                subject_id: Some(user.user_id.get()),
+                details: json!({}),
+            };
+            audit::append(&mut transaction, done).await?;
+        }
+        transaction.commit().await?;
+        let mut facts = vec![
+            ("user_id", user.user_id.to_string()),
+            ("sessions_ended", ended.to_string()),
+        ];
+        if self.generate_password {
+            facts.push(("password", password.expose().to_owned()));
+        }
+        output::facts(facts);
+        Ok(())
+    }
+}
+
 impl Who {
     async fn set_suspended(self, pool: &PgPool, suspended: bool) -> anyhow::Result<()> {
         let now = Clock::system().now();
@@ -153,13 +207,25 @@ impl Who {
         let user = users::find_by_email(&mut transaction, &self.email)
             .await?
             .with_context(|| format!("nobody has the address {}", self.email.as_str()))?;
+        let memberships = workspaces::of_user(&mut transaction, user.user_id).await?;
+        // An invitation is accepted before the suspension, or sees it. In order, as two commands may run at once.
+        let ids: BTreeSet<_> = memberships
+            .iter()
+            .map(|membership| membership.workspace_id)
+            .collect();
+        for workspace_id in ids {
+            members::lock(&mut transaction, workspace_id).await?;
+        }
         users::set_suspended(&mut transaction, user.user_id, suspended).await?;
         let ended = if suspended {
             sessions::revoke_all(&mut transaction, user.user_id, now).await?
         } else {
             0
         };
-        for membership in workspaces::of_user(&mut transaction, user.user_id).await? {
+        for membership in memberships {
+            if suspended {
+                end_unsupported(&mut transaction, membership.workspace_id, now).await?;
+            }
             let done = Done {
                 at: now,
                 workspace_id: membership.workspace_id,
@@ -183,4 +249,28 @@ impl Who {
         ]);
         Ok(())
     }
+}
+
+/// Ends the management keys and open invitations whose right has just ended.
+async fn end_unsupported(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    now: DateTime<Utc>,
+) -> anyhow::Result<()> {
+    let keys = management_keys::revoke_unsupported(connection, workspace_id, now).await?;
+    let keys = keys.into_iter().map(|id| ("api_key.revoked", id.get()));
+    let withdrawn = invitations::withdraw_unsupported(connection, workspace_id, now).await?;
+    let withdrawn = withdrawn.into_iter().map(|id| ("invitation.withdrawn", id.get()));
+    for (action, subject_id) in keys.chain(withdrawn) {
+        let done = Done {
+            at: now,
+            workspace_id,
+            program_id: None,
+            action,
+            subject_id: Some(subject_id),
+            details: json!({ "reason": "right_ended" }),
+        };
+        audit::append(connection, done).await?;
+    }
+    Ok(())
 }

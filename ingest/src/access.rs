@@ -306,7 +306,7 @@ async fn find(app: &App, token: Token) -> Result<Option<Holder>, ApiError> {
         Token::Session(hash) => sessions::find(&mut connection, hash, now)
             .await?
             .map(Holder::Session),
-        Token::Key(hash) => management_keys::find_usable(&mut connection, hash, now)
+        Token::Key(hash) => management_keys::find_used(&mut connection, hash, now)
             .await?
             .map(Holder::Key),
     })

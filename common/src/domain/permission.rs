@@ -149,8 +149,16 @@ enum ScopeSet {
 }
 
 impl Scopes {
-    /// Everything a key can do: what a key has unless said otherwise.
+    /// Everything a key can do.
     pub const ALL: Self = Self(ScopeSet::All);
+
+    /// Reading programs: what a new key may do unless said otherwise.
+    pub fn reading() -> Self {
+        Self(ScopeSet::Some(BTreeSet::from([
+            Permission::ProgramList,
+            Permission::ProgramRead,
+        ])))
+    }
 
     /// From names, `*` among them. The error is the first name that is none.
     pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use super::audit_log::AuditActor;
 use super::members::{self, GivenPermissions};
 use super::window::Window;
 use super::{StorageError, StorageResult};
@@ -43,6 +44,8 @@ pub struct NewInvitation<'a> {
     pub workspace_id: WorkspaceId,
     pub email: &'a EmailAddress,
     pub purpose: &'a Purpose,
+    /// Whose right it comes from, and with whose right it ends.
+    pub invited_by: AuditActor,
     pub token_hash: TokenHash,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
@@ -64,6 +67,11 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
             Some(program_id.get()),
         ),
     };
+    let (user, key) = match new.invited_by {
+        AuditActor::User(user_id) => (Some(user_id.get()), None),
+        AuditActor::Key(key_id) => (None, Some(key_id.get())),
+        _ => (None, None),
+    };
     sqlx::query!(
         "UPDATE invitations SET withdrawn_at = $5
          WHERE workspace_id = $1 AND accepted_at IS NULL AND withdrawn_at IS NULL
@@ -79,8 +87,8 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
     .await?;
     let id = sqlx::query_scalar!(
         "INSERT INTO invitations (token_hash, workspace_id, email, role, permissions, partner_id, program_id,
-             created_at, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
+             created_at, expires_at, invited_by, invited_by_key)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id",
         new.token_hash.as_bytes().as_slice(),
         new.workspace_id.get(),
         new.email.as_str(),
@@ -90,6 +98,8 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
         program,
         new.created_at,
         new.expires_at,
+        user,
+        key,
     )
     .fetch_one(connection)
     .await?;
@@ -108,7 +118,8 @@ pub struct OpenInvitation {
     pub expires_at: DateTime<Utc>,
 }
 
-/// `None` for a token of nobody, and for an invitation that was accepted or withdrawn or is over.
+/// `None` for an unknown token, and for an invitation that was accepted or withdrawn, has expired, or whose inviter may
+/// not make it any more.
 pub async fn find_open(
     connection: &mut PgConnection,
     token_hash: TokenHash,
@@ -121,7 +132,8 @@ pub async fn find_open(
            FROM invitations i
            JOIN workspaces w ON w.id = i.workspace_id
            LEFT JOIN programs p ON p.id = i.program_id
-           WHERE i.token_hash = $1 AND i.accepted_at IS NULL AND i.withdrawn_at IS NULL AND i.expires_at > $2"#,
+           WHERE i.token_hash = $1 AND i.accepted_at IS NULL AND i.withdrawn_at IS NULL AND i.expires_at > $2
+             AND inviter_may_invite(i)"#,
         token_hash.as_bytes().as_slice(),
         now,
     )
@@ -151,15 +163,17 @@ pub async fn find_open(
     .transpose()
 }
 
-/// `false` when somebody else was faster, or the invitation has ended since it was found.
+/// `false` when another request was faster, or the invitation has ended since it was found. The caller holds
+/// [`members::lock`], so that the inviter keeps the right until the transaction ends.
 pub async fn accept(
     connection: &mut PgConnection,
     invitation_id: InvitationId,
     now: DateTime<Utc>,
 ) -> StorageResult<bool> {
     let accepted = sqlx::query!(
-        "UPDATE invitations SET accepted_at = $2
-         WHERE id = $1 AND accepted_at IS NULL AND withdrawn_at IS NULL AND expires_at > $2",
+        "UPDATE invitations i SET accepted_at = $2
+         WHERE id = $1 AND accepted_at IS NULL AND withdrawn_at IS NULL AND expires_at > $2
+           AND inviter_may_invite(i)",
         invitation_id.get(),
         now,
     )
@@ -183,6 +197,24 @@ pub async fn withdraw(
     .execute(connection)
     .await?;
     Ok(withdrawn.rows_affected() == 1)
+}
+
+/// Withdraws the open invitations whose inviter may not make them any more; which ones.
+pub async fn withdraw_unsupported(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<InvitationId>> {
+    let ids = sqlx::query_scalar!(
+        "UPDATE invitations i SET withdrawn_at = $2
+         WHERE workspace_id = $1 AND accepted_at IS NULL AND withdrawn_at IS NULL AND NOT inviter_may_invite(i)
+         RETURNING id",
+        workspace_id.get(),
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids.into_iter().map(InvitationId::new).collect())
 }
 
 /// An invitation of a member to be, whatever became of it.

@@ -1,6 +1,6 @@
 //! `management_keys`: what backends and scripts manage programs with.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
 use super::window::Window;
@@ -30,7 +30,14 @@ pub struct StoredKey {
     pub key_masked: String,
     pub status: KeyStatus,
     pub created_at: DateTime<Utc>,
+    pub created_by: UserId,
+    pub creator_name: String,
+    /// As exact as [`USE_IS_NOTED`].
+    pub last_used_at: Option<DateTime<Utc>>,
 }
+
+/// At most once in this time for each key: it is to be seen which ones are of use, not each call.
+const USE_IS_NOTED: TimeDelta = TimeDelta::hours(1);
 
 #[derive(Debug)]
 pub struct NewKey<'a> {
@@ -65,20 +72,35 @@ pub async fn create(connection: &mut PgConnection, new: &NewKey<'_>) -> StorageR
     Ok(ManagementKeyId::new(id))
 }
 
-/// `None` for a key of nobody, a revoked one and one past its time.
-pub async fn find_usable(
+/// A key that is used now. `None` for an unknown key, a revoked one, one past its time, and one whose creator does not run the workspace.
+pub async fn find_used(
     connection: &mut PgConnection,
     key_hash: TokenHash,
     now: DateTime<Utc>,
 ) -> StorageResult<Option<UsableKey>> {
     let row = sqlx::query!(
-        "SELECT id, workspace_id, scopes, program_scope FROM management_keys
-         WHERE key_hash = $1 AND status = 'active' AND (expires_at IS NULL OR expires_at > $2)",
+        "SELECT id, workspace_id, scopes, program_scope, last_used_at FROM management_keys k
+         WHERE key_hash = $1 AND status = 'active' AND (expires_at IS NULL OR expires_at > $2)
+           AND creator_runs_workspace(k)",
         key_hash.as_bytes().as_slice(),
         now,
     )
-    .fetch_optional(connection)
+    .fetch_optional(&mut *connection)
     .await?;
+    let noted = row.as_ref().and_then(|row| row.last_used_at);
+    if let Some(row) = &row
+        && noted.is_none_or(|noted| noted + USE_IS_NOTED <= now)
+    {
+        sqlx::query!(
+            "UPDATE management_keys SET last_used_at = $2
+             WHERE id = $1 AND last_used_at IS NOT DISTINCT FROM $3",
+            row.id,
+            now,
+            noted,
+        )
+        .execute(connection)
+        .await?;
+    }
     row.map(|row| {
         Ok(UsableKey {
             key_id: ManagementKeyId::new(row.id),
@@ -97,8 +119,9 @@ pub async fn lock(
 ) -> StorageResult<Option<StoredKey>> {
     let row = sqlx::query_as!(
         KeyRow,
-        "SELECT id, workspace_id, name, scopes, program_scope, expires_at, prefix, key_masked, status, created_at
-         FROM management_keys WHERE id = $1 FOR UPDATE",
+        "SELECT k.id, k.workspace_id, k.name, scopes, program_scope, expires_at, prefix, key_masked, k.status, k.created_at,
+                k.created_by, u.name AS creator_name, k.last_used_at
+         FROM management_keys k JOIN users u ON u.id = k.created_by WHERE k.id = $1 FOR UPDATE OF k",
         key_id.get(),
     )
     .fetch_optional(connection)
@@ -120,8 +143,10 @@ pub async fn list(
     .await?;
     let rows = sqlx::query_as!(
         KeyRow,
-        "SELECT id, workspace_id, name, scopes, program_scope, expires_at, prefix, key_masked, status, created_at
-         FROM management_keys WHERE workspace_id = $1 ORDER BY id DESC OFFSET $2 LIMIT $3",
+        "SELECT k.id, k.workspace_id, k.name, scopes, program_scope, expires_at, prefix, key_masked, k.status, k.created_at,
+                k.created_by, u.name AS creator_name, k.last_used_at
+         FROM management_keys k JOIN users u ON u.id = k.created_by
+         WHERE k.workspace_id = $1 ORDER BY k.id DESC OFFSET $2 LIMIT $3",
         workspace_id.get(),
         window.offset,
         window.limit,
@@ -171,6 +196,24 @@ pub async fn revoke(
     Ok(revoked.rows_affected() == 1)
 }
 
+/// Revokes the active keys whose creator does not run the workspace any more; which ones.
+pub async fn revoke_unsupported(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<ManagementKeyId>> {
+    let ids = sqlx::query_scalar!(
+        "UPDATE management_keys k SET status = 'revoked', revoked_at = $2
+         WHERE workspace_id = $1 AND status = 'active' AND NOT creator_runs_workspace(k)
+         RETURNING id",
+        workspace_id.get(),
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids.into_iter().map(ManagementKeyId::new).collect())
+}
+
 fn scope_names(scopes: &Scopes) -> Vec<String> {
     scopes.names().into_iter().map(str::to_owned).collect()
 }
@@ -195,6 +238,9 @@ struct KeyRow {
     key_masked: String,
     status: String,
     created_at: DateTime<Utc>,
+    created_by: i64,
+    creator_name: String,
+    last_used_at: Option<DateTime<Utc>>,
 }
 
 impl TryFrom<KeyRow> for StoredKey {
@@ -215,6 +261,9 @@ impl TryFrom<KeyRow> for StoredKey {
             key_masked: row.key_masked,
             status: KeyStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
             created_at: row.created_at,
+            created_by: UserId::new(row.created_by),
+            creator_name: row.creator_name,
+            last_used_at: row.last_used_at,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Nobody reaches what is not theirs: every operation the service describes, called with every kind of credential about
 //! what is tenant A's, against the table in `ingest/tests/access.yaml`.
 
+mod attackers;
 mod table;
 mod tenant;
 

@@ -39,17 +39,22 @@ fn path(key: &Value) -> String {
 
 #[tokio::test]
 async fn a_key_is_shown_once_and_lists_show_its_mask() {
-    let stack = Stack::start().await;
+    let stack = Stack::start_with(Clock::manual(noon())).await;
     let acme = stack.workspace("acme").await;
     let (data, key) = key(&stack, &acme, json!({ "name": "Backend" })).await;
+    assert_eq!(data["expires_at"], "2027-03-01T12:00:00.000Z");
     assert!(key.starts_with(data["prefix"].as_str().unwrap()));
     let masked = data["key_masked"].as_str().unwrap();
     assert!(masked.starts_with("affk_") && masked.contains('…') && masked.ends_with(&key[key.len() - 4..]));
     for (name, value) in [
         ("name", json!("Backend")),
-        ("scopes", json!(["*"])),
+        ("scopes", json!(["program:list", "program:read"])),
         ("program_scope", Value::Null),
-        ("expires_at", Value::Null),
+        ("last_used_at", Value::Null),
+        (
+            "created_by",
+            json!({ "id": acme.owner.user_id.get(), "name": "Somebody" }),
+        ),
         ("status", json!("active")),
         ("workspace_id", json!(acme.workspace_id.get())),
     ] {
@@ -66,8 +71,19 @@ async fn a_key_is_shown_once_and_lists_show_its_mask() {
         .await;
     assert_eq!(
         audited,
-        json!({ "name": "Backend", "scopes": ["*"], "program_scope": null, "expires_at": null })
+        json!({
+            "name": "Backend", "scopes": ["program:list", "program:read"], "program_scope": null,
+            "expires_at": "2027-03-01T12:00:00.000Z",
+        })
     );
+    // The use just now is noted; the next within the hour is not.
+    stack.clock.advance(TimeDelta::minutes(59));
+    assert_eq!(stack.get(PROGRAMS, &key).await.status, StatusCode::OK);
+    let last_used = async || stack.get(KEYS, &acme.owner.token).await.body["data"][0]["last_used_at"].clone();
+    assert_eq!(last_used().await, "2026-03-01T12:00:00.000Z");
+    stack.clock.advance(TimeDelta::minutes(1));
+    assert_eq!(stack.get(PROGRAMS, &key).await.status, StatusCode::OK);
+    assert_eq!(last_used().await, "2026-03-01T13:00:00.000Z");
     stack.stop().await;
 }
 
@@ -167,7 +183,7 @@ async fn a_change_narrows_a_key_at_once_and_tells_what_it_was() {
         audited,
         json!({
             "name": { "before": "Backend", "after": "Reader" },
-            "scopes": { "before": ["*"], "after": ["program:read"] },
+            "scopes": { "before": ["program:list", "program:read"], "after": ["program:read"] },
             "program_scope": { "before": null, "after": [ours.to_string()] },
         })
     );
@@ -271,5 +287,54 @@ async fn only_who_runs_the_workspace_has_to_do_with_its_keys_and_no_key_has() {
     assert_eq!(each(&admin.token).await, [201, 200, 200, 200]);
     let unknown = stack.delete(&format!("{KEYS}/999999"), &admin.token).await;
     refused(&unknown, 404, "API key not found", "unknown");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_ends_when_its_creator_no_longer_runs_the_workspace() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let mut keys = Vec::new();
+    for email in [
+        "removed@acme.example",
+        "demoted@acme.example",
+        "suspended@acme.example",
+    ] {
+        let admin = stack.member(acme.workspace_id, email, Role::Admin).await;
+        let made = stack
+            .submit(KEYS, Some(&admin.token), json!({ "name": email }))
+            .await;
+        let key = made.body["data"]["key"].as_str().unwrap().to_owned();
+        assert_eq!(stack.get(PROGRAMS, &key).await.status, StatusCode::OK);
+        let id: i64 = sqlx::query_scalar("SELECT id FROM workspace_members WHERE user_id = $1")
+            .bind(admin.user_id.get())
+            .fetch_one(stack.pool())
+            .await
+            .unwrap();
+        keys.push((key, format!("/api/advertiser/members/{id}")));
+    }
+    let (_, owners) = key(&stack, &acme, json!({ "name": "Stays" })).await;
+    stack.delete(&keys[0].1, &acme.owner.token).await;
+    let member = json!({ "role": "member" });
+    stack.put(&keys[1].1, &acme.owner.token, member).await;
+    stack
+        .execute("UPDATE users SET status = 'suspended' WHERE email = 'suspended@acme.example'")
+        .await;
+    for (key, path) in &keys {
+        refused(&stack.get(PROGRAMS, key).await, 401, NOBODY, path);
+    }
+    assert_eq!(stack.get(PROGRAMS, &owners).await.status, StatusCode::OK);
+    // Revoked for good: a later promotion brings back no key.
+    let admin = json!({ "role": "admin" });
+    stack.put(&keys[1].1, &acme.owner.token, admin).await;
+    refused(
+        &stack.get(PROGRAMS, &keys[1].0).await,
+        401,
+        NOBODY,
+        "promoted again",
+    );
+    // The third was suspended by a statement; the next change of a member finds its key.
+    let revoked = "SELECT count(*) FROM audit_log WHERE action = 'api_key.revoked'";
+    assert_eq!(stack.value::<i64>(revoked).await, 3);
     stack.stop().await;
 }

@@ -22,7 +22,7 @@ async fn the_owner_reads_who_did_what_when_and_from_where() {
     stack
         .submit(PROGRAMS, Some(&rival.owner.token), json!({ "name": "Theirs" }))
         .await;
-    let body = json!({ "name": "Backend" });
+    let body = json!({ "name": "Backend", "scopes": ["*"] });
     let key = stack
         .submit("/api/advertiser/api-keys", Some(&acme.owner.token), body)
         .await

@@ -475,3 +475,61 @@ async fn of_many_new_links_at_once_one_works() {
     assert_eq!(open, 1);
     stack.stop().await;
 }
+
+#[tokio::test]
+async fn an_invitation_ends_with_the_right_it_came_from() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let admin = stack
+        .member(acme.workspace_id, "admin@acme.example", Role::Admin)
+        .await;
+    let owner = stack
+        .member(acme.workspace_id, "second@acme.example", Role::Owner)
+        .await;
+    let removed = invited(&stack, &admin, "one@shop.example", "admin").await;
+    let partner = json!({ "name": "Ada", "email": "ada@letters.example" });
+    let path = format!("{PROGRAMS}/{}/partners", program.id);
+    let partner = stack.submit(&path, Some(&admin.token), partner).await;
+    let partner = token(&partner.body["data"]["invitation_url"]);
+    let demoted = invited(&stack, &owner, "two@shop.example", "owner").await;
+    let kept = invited(&stack, &owner, "three@shop.example", "admin").await;
+    let members = "/api/advertiser/members";
+    let member = async |person: &Person| {
+        let id: i64 = sqlx::query_scalar("SELECT id FROM workspace_members WHERE user_id = $1")
+            .bind(person.user_id.get())
+            .fetch_one(stack.pool())
+            .await
+            .unwrap();
+        format!("{members}/{id}")
+    };
+    let gone = stack.delete(&member(&admin).await, &acme.owner.token).await;
+    assert_eq!(gone.status, StatusCode::NO_CONTENT);
+    let to_admin = json!({ "role": "admin" });
+    let changed = stack
+        .put(&member(&owner).await, &acme.owner.token, to_admin)
+        .await;
+    assert_eq!(changed.status, StatusCode::OK, "{changed:?}");
+    for (token, what) in [
+        (&removed, "removed"),
+        (&partner, "partner"),
+        (&demoted, "demoted"),
+    ] {
+        refused(&inspect(&stack, token).await, 404, ENDED, what);
+        refused(&accept(&stack, token, "Max", PASSWORD).await, 404, ENDED, what);
+    }
+    assert_eq!(audited(&stack, "invitation.withdrawn").await, 3);
+    assert_eq!(inspect(&stack, &kept).await.status, StatusCode::OK);
+    // Judged at acceptance too, wherever the right ended.
+    stack
+        .execute("UPDATE users SET status = 'suspended' WHERE email = 'second@acme.example'")
+        .await;
+    refused(
+        &accept(&stack, &kept, "Max", PASSWORD).await,
+        404,
+        ENDED,
+        "suspended",
+    );
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM users").await, 3);
+    stack.stop().await;
+}

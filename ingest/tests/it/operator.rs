@@ -217,6 +217,34 @@ async fn somebody_suspended_is_out_at_once_until_they_are_restored() {
 }
 
 #[tokio::test]
+async fn an_operator_replaces_a_forgotten_password_and_every_session_ends() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let command = [
+        "user",
+        "reset-password",
+        "--email",
+        "Owner@acme.example",
+        "--generate-password",
+    ];
+    let reset = succeeds(&stack, &command).await;
+    assert_eq!(reset.fact("sessions_ended"), "1");
+    assert_eq!(
+        stack.get("/api/users/me", &acme.owner.token).await.status,
+        StatusCode::UNAUTHORIZED
+    );
+    let before = stack.sign_in("owner@acme.example", PASSWORD).await;
+    assert_eq!(before.status, StatusCode::BAD_REQUEST);
+    let after = stack.sign_in("owner@acme.example", &reset.fact("password")).await;
+    assert_eq!(after.status, StatusCode::OK, "{after:?}");
+    let actions: String = stack
+        .value("SELECT string_agg(actor || ' ' || action, ', ' ORDER BY id) FROM audit_log")
+        .await;
+    assert_eq!(actions, "operator user.password_reset");
+    stack.stop().await;
+}
+
+#[tokio::test]
 async fn what_the_runbook_asks_the_database_is_answered() {
     let database = TestDatabase::create().await;
     let questions: Vec<&'static str> = include_str!("../../../docs/runbook.md")

@@ -10,6 +10,7 @@ use common::domain::account::EmailAddress;
 use common::domain::ids::{InvitationId, WorkspaceId};
 use common::domain::permission::Role;
 use common::domain::token::InvitationToken;
+use common::storage::audit_log::AuditActor;
 use common::storage::invitations::{self, MemberInvitation, NewInvitation, Purpose};
 use common::storage::members;
 use serde::{Deserialize, Serialize};
@@ -143,6 +144,7 @@ pub async fn invite(
     workspace_id: WorkspaceId,
     email: &EmailAddress,
     purpose: &Purpose,
+    invited_by: AuditActor,
 ) -> Result<(InvitationId, InvitationLink), ApiError> {
     let token = InvitationToken::generate(App::random());
     let now = app.clock.now();
@@ -150,6 +152,7 @@ pub async fn invite(
         workspace_id,
         email,
         purpose,
+        invited_by,
         token_hash: token.hash(),
         created_at: now,
         expires_at: now + INVITATION_LASTS,
@@ -205,7 +208,8 @@ pub async fn create(
     }
     let details = json!({ "role": role.as_str(), "permissions": shown(&permissions) });
     let purpose = Purpose::Member { role, permissions };
-    let (id, link) = invite(&app, &mut transaction, workspace_id, &email, &purpose).await?;
+    let invited_by = AuditActor::User(advertiser.user.user_id);
+    let (id, link) = invite(&app, &mut transaction, workspace_id, &email, &purpose, invited_by).await?;
     let audited = Audited::new(workspace_id, "member.invited")
         .about(id.get())
         .with(details);

@@ -1,6 +1,6 @@
 //! A management key's settings as requests change them and answers show them.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use common::domain::ids::ProgramId;
 use common::domain::management_key::{KeySettings, KeyStatus};
 use common::domain::permission::{ProgramScope, Scopes};
@@ -14,6 +14,9 @@ use crate::error::ApiError;
 use crate::field::{Field, refused, stated};
 use crate::routes::answers::{as_instant, instant};
 
+/// Unless said otherwise.
+const NEW_KEY_LASTS: TimeDelta = TimeDelta::days(365);
+
 /// What is there is changed; what is not stays as it is.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct KeyChanges {
@@ -21,7 +24,7 @@ pub struct KeyChanges {
     #[schema(value_type = Option<String>, max_length = 120)]
     name: Option<Field<String>>,
     /// `*` for all, or some of `program:list`, `program:read`, `program:create`, `program:update`, `program:delete`,
-    /// `program:go_live`, `program:regenerate-token`, `dashboard:view`. A new key has all unless said otherwise.
+    /// `program:go_live`, `program:regenerate-token`, `dashboard:view`. A new key has the first two unless said otherwise.
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<Vec<String>>, min_items = 1)]
     scopes: Option<Field<Vec<Value>>>,
@@ -29,7 +32,7 @@ pub struct KeyChanges {
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<Vec<String>>, min_items = 1)]
     program_scope: Option<Field<Vec<Value>>>,
-    /// ISO 8601, in the future; null is never.
+    /// ISO 8601, in the future; null is never. A new key ends after a year unless said otherwise.
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Field<String>>,
@@ -41,9 +44,9 @@ impl KeyChanges {
         let name = self.name.take().unwrap_or_default();
         let settings = KeySettings {
             name: name.required_name("name", "name is required")?,
-            scopes: Scopes::ALL,
+            scopes: Scopes::reading(),
             program_scope: ProgramScope::new(None::<Vec<ProgramId>>),
-            expires_at: None,
+            expires_at: Some(now + NEW_KEY_LASTS),
         };
         self.apply(settings, now)
     }
@@ -124,6 +127,17 @@ pub struct KeyView {
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
     #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
+    /// With whose right it works, and with whose right it ends.
+    created_by: Creator,
+    /// To the hour; null: never so far.
+    #[schema(format = DateTime)]
+    last_used_at: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Creator {
+    id: i64,
+    name: String,
 }
 
 impl KeyView {
@@ -140,7 +154,12 @@ impl KeyView {
             program_scope: Some(vec!["1".to_owned()]),
             status: KeyStatus::Active.as_str(),
             expires_at: Some("2027-11-21T00:00:00.000Z".to_owned()),
-            created_at: DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000),
+            created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
+            created_by: Creator {
+                id: 7,
+                name: "Olive".to_owned(),
+            },
+            last_used_at: None,
         }
     }
 
@@ -157,6 +176,11 @@ impl KeyView {
             status: key.status.as_str(),
             expires_at: settings.expires_at.map(instant),
             created_at: key.created_at,
+            created_by: Creator {
+                id: key.created_by.get(),
+                name: key.creator_name.clone(),
+            },
+            last_used_at: key.last_used_at.map(instant),
         }
     }
 }

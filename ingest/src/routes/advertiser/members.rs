@@ -1,7 +1,8 @@
 //! `/api/advertiser/members`: who works in a workspace, as what, and what they were given. Joining is by invitation.
 //!
 //! Owners and admins run it; admins leave owners alone, and there is always an owner. Changes of one workspace's members
-//! wait for each other, so that two of them cannot each leave the other to be the last owner.
+//! wait for each other, so that two of them cannot each leave the other to be the last owner. A right that ends takes
+//! with it the management keys and open invitations that came from it.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use chrono::{DateTime, Utc};
 use common::domain::ids::{MemberId, ProgramId, WorkspaceId};
 use common::domain::permission::{Permission, ProgramPermissions, Role};
 use common::storage::members::{self, GivenPermissions, Member};
-use common::storage::workspaces;
+use common::storage::{invitations, management_keys, workspaces};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
@@ -131,6 +132,7 @@ pub async fn update(
     if let Some(given) = &given {
         members::set_permissions(&mut transaction, member_id, given).await?;
     }
+    end_unsupported(&app, &user, &mut transaction, acting.workspace_id).await?;
     let after = found(&mut transaction, member_id).await?;
     let audited = Audited::new(acting.workspace_id, "member.updated")
         .about(member_id.get())
@@ -142,7 +144,7 @@ pub async fn update(
 
 /// Remove a member
 ///
-/// What they could do here ends at once. Their account and what they do elsewhere stay.
+/// What they could do here ends at once: management keys they created are revoked, invitations they made are withdrawn. Their account and what they do elsewhere stay.
 #[utoipa::path(
     delete,
     path = "/api/advertiser/members/{member_id}",
@@ -164,12 +166,34 @@ pub async fn remove(
     let (acting, before) = judged(&user, &mut transaction, member_id).await?;
     keep_an_owner(&mut transaction, acting.workspace_id, &before).await?;
     members::remove(&mut transaction, member_id).await?;
+    end_unsupported(&app, &user, &mut transaction, acting.workspace_id).await?;
     let audited = Audited::new(acting.workspace_id, "member.removed")
         .about(member_id.get())
         .with(json!({ "user_id": before.user_id.get(), "role": before.role.as_str() }));
     user.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Ends the management keys and open invitations whose right has just ended.
+async fn end_unsupported(
+    app: &App,
+    user: &AdvertiserUser,
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+) -> Result<(), ApiError> {
+    let now = app.clock.now();
+    let keys = management_keys::revoke_unsupported(connection, workspace_id, now).await?;
+    let keys = keys.into_iter().map(|id| ("api_key.revoked", id.get()));
+    let withdrawn = invitations::withdraw_unsupported(connection, workspace_id, now).await?;
+    let withdrawn = withdrawn.into_iter().map(|id| ("invitation.withdrawn", id.get()));
+    for (action, subject_id) in keys.chain(withdrawn) {
+        let audited = Audited::new(workspace_id, action)
+            .about(subject_id)
+            .with(json!({ "reason": "right_ended" }));
+        user.audit(app, connection, audited).await?;
+    }
+    Ok(())
 }
 
 /// Who acts and on whom, both as they are once every change before this one is done.

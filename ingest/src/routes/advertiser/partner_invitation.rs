@@ -55,7 +55,16 @@ pub async fn renew(
         partner_id: who.partner_id,
         program_id,
     };
-    let (_, link) = invite(&app, &mut transaction, access.workspace_id, &email, &purpose).await?;
+    let inviter = advertiser.actor();
+    let (_, link) = invite(
+        &app,
+        &mut transaction,
+        access.workspace_id,
+        &email,
+        &purpose,
+        inviter,
+    )
+    .await?;
     let audited = access
         .audited("partner.invited")
         .about(membership.get())

@@ -238,7 +238,16 @@ pub async fn add(
                 partner_id: who.partner_id,
                 program_id,
             };
-            let (_, link) = invite(&app, &mut transaction, access.workspace_id, &email, &purpose).await?;
+            let inviter = advertiser.actor();
+            let (_, link) = invite(
+                &app,
+                &mut transaction,
+                access.workspace_id,
+                &email,
+                &purpose,
+                inviter,
+            )
+            .await?;
             Some(link)
         }
         _ => None,

@@ -148,6 +148,8 @@ pub async fn accept(
         Guest::New { name, password_hash }
     };
     let mut transaction = app.management.begin().await?;
+    // A change of the inviter's rights waits, or is seen.
+    members::lock(&mut transaction, invitation.workspace_id).await?;
     if !invitations::accept(&mut transaction, invitation.invitation_id, app.clock.now()).await? {
         return Err(just_ended());
     }

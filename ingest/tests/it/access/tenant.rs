@@ -352,8 +352,9 @@ impl Making<'_> {
              VALUES (gen_random_uuid(), {program_id}, 'USD', 100, 1, '{marker} payout', now()) RETURNING id"
         );
         let invitation = format!(
-            "INSERT INTO invitations (token_hash, workspace_id, email, role, expires_at)
-             VALUES (sha256('{marker}'), {workspace_id}, 'invited@{marker}.example', 'admin', now() + interval '1 day')
+            "INSERT INTO invitations (token_hash, workspace_id, email, role, expires_at, invited_by)
+             VALUES (sha256('{marker}'), {workspace_id}, 'invited@{marker}.example', 'admin', now() + interval '1 day',
+                 (SELECT min(user_id) FROM workspace_members WHERE workspace_id = {workspace_id} AND role = 'owner'))
              RETURNING id"
         );
         for (resource, statement) in [("payout_id", payout), ("invitation_id", invitation)] {

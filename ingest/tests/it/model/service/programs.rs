@@ -68,6 +68,15 @@ impl Service {
     pub async fn key(&self, program: &Program) -> String {
         let key = ManagementKey::generate(rand::random());
         sqlx::query(
+            "INSERT INTO workspace_members (workspace_id, user_id, role)
+             SELECT workspace_id, $2, 'owner' FROM programs WHERE id = $1 ON CONFLICT DO NOTHING",
+        )
+        .bind(program.program_id.get())
+        .bind(self.user_id.get())
+        .execute(self.stack.pool())
+        .await
+        .unwrap();
+        sqlx::query(
             "INSERT INTO management_keys (workspace_id, name, key_hash, prefix, key_masked, scopes, created_by)
              SELECT workspace_id, 'model', $2, $3, $4, '{*}', $5 FROM programs WHERE id = $1",
         )
