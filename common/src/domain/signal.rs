@@ -1,6 +1,8 @@
 //! What is odd about a sale: a hint for a person, decided with the sale and kept with the commission; a contested key may turn
 //! out later. It changes no amount, no state and no answer.
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::email::EmailHasher;
@@ -15,10 +17,17 @@ pub enum Signal {
     FastSale,
     /// A browser had bound the customer's key to another click, or to this one, when an authenticated call named another.
     ContestedKey,
+    /// The customer's lead was one of many within an hour that browsers sent for one link, or from one address.
+    ManyLeads,
 }
 
 impl Signal {
-    pub const ALL: [Self; 3] = [Self::SelfReferral, Self::FastSale, Self::ContestedKey];
+    pub const ALL: [Self; 4] = [
+        Self::SelfReferral,
+        Self::FastSale,
+        Self::ContestedKey,
+        Self::ManyLeads,
+    ];
 
     /// As it is stored and shown.
     pub const fn as_str(self) -> &'static str {
@@ -26,6 +35,7 @@ impl Signal {
             Self::SelfReferral => "self_referral",
             Self::FastSale => "fast_sale",
             Self::ContestedKey => "contested_key",
+            Self::ManyLeads => "many_leads",
         }
     }
 
@@ -44,6 +54,7 @@ pub struct SignalFacts<'a> {
     /// Of the customer, by the same hasher.
     pub email_hash: Option<&'a str>,
     pub key_contested: bool,
+    pub many_leads: bool,
     pub partner_addresses: &'a [String],
     pub first_click_at: DateTime<Utc>,
     pub sold_at: DateTime<Utc>,
@@ -64,21 +75,46 @@ impl SignalRules {
             Signal::SelfReferral => self.is_self_referral(facts),
             Signal::FastSale => facts.sold_at - facts.first_click_at < self.fast_sale,
             Signal::ContestedKey => facts.key_contested,
+            Signal::ManyLeads => facts.many_leads,
         };
         Signal::ALL.into_iter().filter(is_so).collect()
     }
 
-    /// Advertisers who use addresses as keys are many; the others may have told the address with the lead.
     fn is_self_referral(&self, facts: &SignalFacts<'_>) -> bool {
-        let key = facts.customer_key.map(normalised);
-        facts.partner_addresses.iter().any(|address| {
+        self.is_customer(facts.partner_addresses, facts.customer_key, facts.email_hash)
+    }
+
+    /// Whether one of a partner's addresses is the customer's. Advertisers who use addresses as keys are many; the others may
+    /// have told the address with the lead.
+    fn is_customer(
+        &self,
+        addresses: &[String],
+        customer_key: Option<&str>,
+        email_hash: Option<&str>,
+    ) -> bool {
+        let key = customer_key.map(normalised);
+        addresses.iter().any(|address| {
             let address = normalised(address);
             !address.is_empty()
                 && (key.as_ref() == Some(&address)
-                    || facts.email_hash.is_some_and(|hash| {
+                    || email_hash.is_some_and(|hash| {
                         self.hasher.hash(&address).is_some_and(|own| own.as_str() == hash)
                     }))
         })
+    }
+
+    /// The partners who are the customer themselves.
+    pub fn buying_partners(
+        &self,
+        partners: &PartnerAddresses,
+        customer_key: Option<&str>,
+        email_hash: Option<&str>,
+    ) -> HashSet<PartnerId> {
+        partners
+            .iter()
+            .filter(|(_, addresses)| self.is_customer(addresses, customer_key, email_hash))
+            .map(|(partner_id, _)| *partner_id)
+            .collect()
     }
 }
 
@@ -105,6 +141,7 @@ mod tests {
             customer_key: key,
             email_hash: hash,
             key_contested: false,
+            many_leads: false,
             partner_addresses: addresses,
             first_click_at: DateTime::UNIX_EPOCH,
             sold_at: DateTime::UNIX_EPOCH + TimeDelta::hours(1),

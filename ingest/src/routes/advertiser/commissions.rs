@@ -69,6 +69,7 @@ pub struct CommissionView {
     /// What is odd about the sale, for somebody to look at; it changes nothing of what is paid. `self_referral`: the
     /// customer has the partner's address. `fast_sale`: it followed the first click within seconds.
     /// `contested_key`: a browser had bound the customer's key to one click, and the backend or a payment named another.
+    /// `many_leads`: the lead was one of many within an hour that browsers sent for one link, or from one address.
     signals: Vec<String>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
     #[schema(value_type = String, format = DateTime)]
@@ -124,11 +125,11 @@ pub struct CommissionQuery {
     status: Option<String>,
     /// Those of one membership.
     partner_program_id: Option<i64>,
-    /// Those with one of `self_referral`, `fast_sale`, `contested_key`, or with `any` of them.
+    /// Those with one of `self_referral`, `fast_sale`, `contested_key`, `many_leads`, or with `any` of them.
     signal: Option<String>,
 }
 
-const SIGNALS: &str = "must be one of self_referral, fast_sale, contested_key, any";
+const SIGNALS: &str = "must be one of self_referral, fast_sale, contested_key, many_leads, any";
 
 /// Those that a filter's word stands for.
 fn signals_named(text: &str) -> Option<&'static [Signal]> {
@@ -136,6 +137,7 @@ fn signals_named(text: &str) -> Option<&'static [Signal]> {
         Signal::SelfReferral => &[Signal::SelfReferral],
         Signal::FastSale => &[Signal::FastSale],
         Signal::ContestedKey => &[Signal::ContestedKey],
+        Signal::ManyLeads => &[Signal::ManyLeads],
     };
     match text {
         "any" => Some(&Signal::ALL),

@@ -33,6 +33,7 @@ export const SIGNALS: Record<string, string> = {
   self_referral: 'The customer has the partner’s own address.',
   fast_sale: 'The sale followed the first click within seconds.',
   contested_key: 'A browser had bound the customer’s key to one click; the server or a payment named another.',
+  many_leads: 'Browsers sent many signups of this link, or from one address, within an hour.',
 };
 
 export const COMMISSION_TYPES: Record<string, string> = {
