@@ -2,13 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hint::black_box;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use common::domain::attribution::{AttributionModel, AttributionWindow, Journey, Touch};
 use common::domain::click_id::{ClickId, ClickIdCodec, ClickIdKey};
-use common::domain::commission::{CommissionStatus, CommissionType, Policy, Rate};
+use common::domain::commission::{CommissionStatus, CommissionType, Policy, Rate, SelfReferrals};
 use common::domain::ids::{
     CommissionId, CustomerId, PartnerId, PartnerProgramId, PolicyId, ProgramId, ReferralLinkId,
 };
@@ -95,6 +95,7 @@ fn commission(criterion: &mut Criterion) {
         let terms = ProgramTerms {
             attribution_model: model,
             attribution_window: AttributionWindow::DEFAULT,
+            self_referrals: SelfReferrals::Flag,
             policies: (1..5).map(policy).collect(),
         };
         let facts = SaleFacts {
@@ -105,6 +106,7 @@ fn commission(criterion: &mut Criterion) {
             customer: Some(&customer),
             subscription: None,
             links: &links,
+            buying_partners: &HashSet::new(),
         };
         criterion.bench_function(
             &format!("commission: decide a sale, {}", model.as_str()),

@@ -13,6 +13,7 @@ mod migrate;
 mod outbox;
 mod output;
 mod password;
+mod processor_connection;
 mod processor_events;
 mod program;
 mod progress;
@@ -100,6 +101,9 @@ enum Command {
     /// Records the pipeline gave up: list, show, replay
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
+    /// Accounts of payment processors, and whose they are: list, confirm, refuse
+    #[command(subcommand)]
+    ProcessorConnection(processor_connection::ProcessorConnection),
     /// What payment processors reported: list, show, replay
     #[command(subcommand)]
     ProcessorEvents(processor_events::ProcessorEvents),
@@ -139,6 +143,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Commission(commission) => commission.run(&pool).await?,
         Command::Key(key) => key.run(&pool).await?,
         Command::Customer(customer) => customer.run(&pool).await?,
+        Command::ProcessorConnection(connection) => connection.run(&pool).await?,
         Command::Verify => verify::run(&pool).await?,
         Command::Rollups(rollups) => output::lines(rollups.run(&pool).await?),
         Command::Balances(balances) => output::lines(balances.run(&pool).await?),

@@ -41,6 +41,9 @@ pub struct LimitsConfig {
     /// Leads, for each client address.
     #[arg(long, env = "LEAD_LIMIT", default_value_t = 30)]
     pub lead_limit: u32,
+    /// Leads without a key an hour, for each client address; those beyond a quarter are shown as odd (`many_leads`).
+    #[arg(long, env = "BROWSER_LEAD_LIMIT", default_value_t = 600)]
+    pub browser_lead_limit: u32,
     /// Sales and refunds together, for each program key.
     #[arg(long, env = "SALE_REFUND_LIMIT", default_value_t = 120)]
     pub sale_refund_limit: u32,
@@ -147,6 +150,7 @@ struct Counters {
     in_memory: Counter,
     clicks: Counter,
     leads: Counter,
+    browser_leads: Counter,
     sales_and_refunds: Counter,
     readiness: Counter,
     cli: Counter,
@@ -163,6 +167,7 @@ impl Counters {
             in_memory: LIMITER_COUNTS.with(["memory"]),
             clicks: LIMITED.with([Budget::Click.name()]),
             leads: LIMITED.with([Budget::Lead.name()]),
+            browser_leads: LIMITED.with(["browser_lead"]),
             sales_and_refunds: LIMITED.with([Budget::SaleAndRefund.name()]),
             readiness: LIMITED.with([Budget::Readiness.name()]),
             cli: LIMITED.with([Budget::Cli.name()]),
@@ -218,7 +223,20 @@ impl Limits {
     pub async fn spend_chain(&self, program_id: ProgramId) -> Result<(), ApiError> {
         let key = format!("chain:program:{program_id}");
         let limit = self.limits.chain_limit;
-        self.spend(&key, Window::Hour, limit, &self.counted.chains).await
+        self.spend(&key, Window::Hour, limit, &self.counted.chains)
+            .await?;
+        Ok(())
+    }
+
+    /// Counts a lead without a key, refuses it if it is one too many of its address in its hour, and says whether it is one
+    /// of many.
+    pub async fn spend_browser_lead(&self, client: Option<ClientAddress>) -> Result<bool, ApiError> {
+        let address = client.map_or_else(|| "unknown".to_owned(), |client| client.subscriber().to_string());
+        let limit = self.limits.browser_lead_limit;
+        let limited = &self.counted.browser_leads;
+        let key = format!("browser_lead:ip:{address}");
+        let used = self.spend(&key, Window::Hour, limit, limited).await?;
+        Ok(used > u64::from(limit.div_ceil(4)))
     }
 
     /// Counts an attempt to sign in, or to use a one-time secret, by address and by the account it is aimed at.
@@ -232,7 +250,9 @@ impl Limits {
         let account = Sha256::digest(account.trim().to_lowercase());
         let start = u64::from_be_bytes(account.first_chunk().copied().unwrap_or_default());
         let key = format!("sign_in:account:{start:016x}");
-        self.spend(&key, Window::Minute, limit.div_ceil(4), limited).await
+        self.spend(&key, Window::Minute, limit.div_ceil(4), limited)
+            .await?;
+        Ok(())
     }
 
     /// Counts a management request of a user or a key: `user:7`, `key:7`.
@@ -240,7 +260,8 @@ impl Limits {
         let key = format!("management:{who}");
         let limit = self.limits.management_limit;
         self.spend(&key, Window::Minute, limit, &self.counted.management)
-            .await
+            .await?;
+        Ok(())
     }
 
     /// Refuses a client that has sent too many tokens of nobody this minute, before another one is looked up. Counted in this
@@ -264,8 +285,8 @@ impl Limits {
             .count(&unknown_tokens_of(client), self.clock.now().timestamp());
     }
 
-    /// Counts one of something that is limited beside the routes.
-    async fn spend(&self, key: &str, window: Window, limit: u32, limited: &Counter) -> Result<(), ApiError> {
+    /// Counts one of something that is limited beside the routes, and says how many there are.
+    async fn spend(&self, key: &str, window: Window, limit: u32, limited: &Counter) -> Result<u64, ApiError> {
         let count = self.count(key, window).await;
         if count.used > u64::from(limit) {
             limited.inc();
@@ -273,7 +294,7 @@ impl Limits {
                 retry_after_seconds: count.retry_after_seconds(),
             });
         }
-        Ok(())
+        Ok(count.used)
     }
 
     /// Counts one request.

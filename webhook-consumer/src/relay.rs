@@ -93,10 +93,10 @@ impl Relay {
             .map(|event| event.event_id)
             .collect();
         let mut transaction = self.pool.begin().await?;
-        let accounts = accounts(&mut transaction, &due).await?;
+        let programs = Programs::of(&mut transaction, &due).await?;
         let (mut records, mut dispositions) = (Vec::new(), Vec::new());
         for event in &due {
-            let (made, disposition) = self.translate(event, accounts.get(&event.program_id));
+            let (made, disposition) = self.translate(event, &programs);
             records.push(made);
             dispositions.extend(disposition.map(|disposition| (event.event_id, disposition)));
         }
@@ -110,12 +110,16 @@ impl Relay {
     }
 
     /// What is to be done for the halves that are pending, and what became of the event, should that be another than it was.
-    /// `account_id` is that of its program's connection.
-    fn translate(&self, due: &DueEvent, account_id: Option<&ProcessorId>) -> (Records, Option<Disposition>) {
-        let unreadable = || {
-            let reason = "its stored payload cannot be read".to_owned();
-            (Records::default(), Some(Disposition::Stuck(reason)))
+    fn translate(&self, due: &DueEvent, programs: &Programs) -> (Records, Option<Disposition>) {
+        let stuck = |reason: &str| {
+            let stuck = Disposition::Stuck(reason.to_owned());
+            (Records::default(), Some(stuck))
         };
+        let unreadable = || stuck("its stored payload cannot be read");
+        if due.by_platform && !programs.receiving.contains(&due.program_id) {
+            return stuck("its program's connection receives no events of the platform");
+        }
+        let account_id = programs.accounts.get(&due.program_id);
         let Ok(event) = Event::parse(due.payload.as_bytes()) else {
             return unreadable();
         };
@@ -139,16 +143,23 @@ impl Relay {
     }
 }
 
-/// Of the connections of these events' programs.
-async fn accounts(
-    connection: &mut PgConnection,
-    due: &[DueEvent],
-) -> StorageResult<HashMap<ProgramId, ProcessorId>> {
-    let programs: BTreeSet<ProgramId> = due.iter().map(|event| event.program_id).collect();
-    let programs: Vec<ProgramId> = programs.into_iter().collect();
-    let found = processor_connections::find_all(connection, &programs).await?;
-    found
-        .into_iter()
-        .map(|(program_id, connection)| Ok((program_id, connection?.account_id)))
-        .collect()
+/// What the events' programs are connected to.
+struct Programs {
+    accounts: HashMap<ProgramId, ProcessorId>,
+    /// To these the platform's events may go on.
+    receiving: HashSet<ProgramId>,
+}
+
+impl Programs {
+    async fn of(connection: &mut PgConnection, due: &[DueEvent]) -> StorageResult<Self> {
+        let programs: BTreeSet<ProgramId> = due.iter().map(|event| event.program_id).collect();
+        let programs: Vec<ProgramId> = programs.into_iter().collect();
+        let found = processor_connections::find_all(connection, &programs).await?;
+        let accounts = found
+            .into_iter()
+            .map(|(program_id, connection)| Ok((program_id, connection?.account_id)))
+            .collect::<StorageResult<_>>()?;
+        let receiving = processor_connections::receiving(connection, &programs).await?;
+        Ok(Self { accounts, receiving })
+    }
 }

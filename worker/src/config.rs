@@ -21,6 +21,15 @@ pub struct Config {
     /// A sale that follows its customer's first click sooner than this many seconds is shown as odd (`fast_sale`).
     #[arg(long, env = "FAST_SALE_SECONDS", default_value_t = 10, help_heading = "Sales")]
     pub fast_sale_seconds: u32,
+    /// Leads that browsers send for one link within an hour, beyond which they are shown as odd (`many_leads`). Each worker
+    /// counts those it has seen.
+    #[arg(
+        long,
+        env = "MANY_LEADS_PER_LINK",
+        default_value_t = 100,
+        help_heading = "Leads"
+    )]
+    pub many_leads_per_link: u32,
     /// Whole months for which single clicks and leads are kept, besides the current one; for ever if not set. What they
     /// add up to stays, and so do customers, sales and commissions.
     #[arg(long, env = "EVENT_RETENTION_MONTHS", help_heading = "Retention", value_parser = clap::value_parser!(u32).range(1..=1_200))]

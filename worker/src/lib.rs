@@ -5,6 +5,7 @@
 
 pub mod config;
 mod customer_lookup;
+mod lead_rates;
 mod reassessment;
 mod relay;
 mod rollups;
@@ -34,6 +35,7 @@ use common::runtime::{http, metrics, postgres};
 use tokio::sync::Notify;
 
 use crate::config::Config;
+use crate::lead_rates::LeadRates;
 use crate::relay::Relay;
 use crate::steps::StepContext;
 use crate::steps::click::ClickStep;
@@ -64,6 +66,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
             hasher: EmailHasher::new(config.keys.email_hash_key.expose()),
             fast_sale: TimeDelta::seconds(config.fast_sale_seconds.into()),
         }),
+        lead_rates: Arc::new(LeadRates::new(config.many_leads_per_link)),
         outbox_filled: Arc::new(Notify::new()),
     };
     let publisher = |subject| {

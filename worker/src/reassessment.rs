@@ -76,7 +76,21 @@ async fn reassess_customer(
     let sale_ids: Vec<i64> = sales.iter().map(|sale| sale.recorded.sale_id.get()).collect();
     let in_force = commissions::lock_of_sales(connection, &sale_ids).await?;
     let owners = owners(connection, customer, &in_force).await?;
-    let anew = decisions(connection, customer, &program, &owners, &sales, since).await?;
+    let buying_partners = context.signal_rules.buying_partners(
+        &owners.addresses,
+        customer.customer_key.as_deref(),
+        customer.email_hash.as_deref(),
+    );
+    let anew = decisions(
+        connection,
+        customer,
+        &program,
+        &owners,
+        &buying_partners,
+        &sales,
+        since,
+    )
+    .await?;
     let mut corrections = Corrections::new(context, customer, &program, &owners);
     for (sale_id, recording) in &anew.recordings {
         if let Some(sale) = sales.iter().find(|sale| sale.recorded.sale_id == *sale_id) {
@@ -126,6 +140,7 @@ async fn decisions(
     customer: &Customer,
     program: &Program,
     owners: &Owners,
+    buying_partners: &HashSet<PartnerId>,
     sales: &[StoredSale],
     since: DateTime<Utc>,
 ) -> StorageResult<Reassessment> {
@@ -156,6 +171,7 @@ async fn decisions(
         subscriptions: before,
         terms: &program.terms,
         links: &owners.links,
+        buying_partners,
     };
     Ok(decide_anew(earlier, recorded))
 }
@@ -226,6 +242,7 @@ pub fn signals(
         customer_key: customer.customer_key.as_deref(),
         email_hash: customer.email_hash.as_deref(),
         key_contested: customer.key_contested,
+        many_leads: customer.many_leads,
         partner_addresses: addresses.get(&partner_id).map(Vec::as_slice).unwrap_or_default(),
         first_click_at: customer.journey.first().clicked_at,
         sold_at,

@@ -99,6 +99,7 @@ pub(crate) fn service_env(
     for limit in [
         "CLICK_LIMIT",
         "LEAD_LIMIT",
+        "BROWSER_LEAD_LIMIT",
         "SALE_REFUND_LIMIT",
         "READINESS_LIMIT",
         "CLI_LIMIT",

@@ -146,14 +146,17 @@ pub enum NothingDue {
     OneTimeAlreadyPaid,
     /// A renewal of a subscription that had ended by then.
     SubscriptionEnded,
+    /// The partner bought for themselves, which the program does not pay for.
+    SelfReferral,
 }
 
 impl NothingDue {
-    const ALL: [Self; 4] = [
+    const ALL: [Self; 5] = [
         Self::NoPolicy,
         Self::RecurringPeriodOver,
         Self::OneTimeAlreadyPaid,
         Self::SubscriptionEnded,
+        Self::SelfReferral,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -162,6 +165,7 @@ impl NothingDue {
             Self::RecurringPeriodOver => "recurring_period_over",
             Self::OneTimeAlreadyPaid => "one_time_already_paid",
             Self::SubscriptionEnded => "subscription_ended",
+            Self::SelfReferral => "self_referral",
         }
     }
 
@@ -176,6 +180,7 @@ impl NothingDue {
             Self::RecurringPeriodOver => "the recurring commission period is over",
             Self::OneTimeAlreadyPaid => "the program pays on a customer's first payment only",
             Self::SubscriptionEnded => "the subscription had ended",
+            Self::SelfReferral => "partners earn nothing by their own purchases",
         }
     }
 }
@@ -283,6 +288,31 @@ impl NeedsApproval {
             Self::Flagged => flagged,
             Self::All => true,
         }
+    }
+}
+
+/// What becomes of a partner's own purchase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SelfReferrals {
+    /// It earns like any other, and is shown with a signal.
+    #[default]
+    Flag,
+    /// It is recorded, and the partner earns nothing by it.
+    Refuse,
+}
+
+impl SelfReferrals {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Refuse => "refuse",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Flag, Self::Refuse]
+            .into_iter()
+            .find(|which| which.as_str() == text)
     }
 }
 

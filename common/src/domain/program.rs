@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::attribution::{AttributionModel, AttributionWindow};
-use super::commission::{HoldPeriod, NeedsApproval};
+use super::commission::{HoldPeriod, NeedsApproval, SelfReferrals};
 use super::lead::LeadAuth;
 use super::money::Currency;
 use super::name::Name;
@@ -28,6 +28,7 @@ pub struct ProgramSettings {
     pub lead_auth: LeadAuth,
     pub hold: HoldPeriod,
     pub needs_approval: NeedsApproval,
+    pub self_referrals: SelfReferrals,
     /// Crawlers and link previews move neither counters nor attribution. Off unless asked for: by the contract every
     /// recorded click counts.
     pub exclude_bots: bool,
@@ -48,6 +49,7 @@ impl ProgramSettings {
             lead_auth: LeadAuth::AnyCaller,
             hold: HoldPeriod::DEFAULT,
             needs_approval: NeedsApproval::None,
+            self_referrals: SelfReferrals::Flag,
             exclude_bots: false,
         }
     }

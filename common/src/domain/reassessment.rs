@@ -3,12 +3,13 @@
 //! Events arrive in any order, and each sale is decided at once by what is known then. What was decided on too little is found
 //! here: the sales are decided anew in the order of their own times, each by what came before it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
 use super::attribution::AttributionModel;
-use super::ids::{ReferralLinkId, SaleId};
+use super::commission::SelfReferrals;
+use super::ids::{PartnerId, ReferralLinkId, SaleId};
 use super::sale::{
     FirstPayment, LinkOwner, ProgramTerms, Recording, Sale, SaleCustomer, SaleDecision, SaleFacts,
     Subscription, decide,
@@ -23,6 +24,8 @@ pub struct RecordedSale {
     pub at: DateTime<Utc>,
     /// The program's at the time it was recorded.
     pub model: AttributionModel,
+    /// The program's at that time.
+    pub self_referrals: SelfReferrals,
 }
 
 /// What the books should say.
@@ -41,6 +44,8 @@ pub struct Earlier<'a> {
     pub subscriptions: HashMap<SubscriptionId, Subscription>,
     pub terms: &'a ProgramTerms,
     pub links: &'a HashMap<ReferralLinkId, LinkOwner>,
+    /// Partners who are the customer themselves.
+    pub buying_partners: &'a HashSet<PartnerId>,
 }
 
 /// Decides a customer's sales anew, which are all since some moment.
@@ -50,6 +55,7 @@ pub fn reassess(earlier: Earlier<'_>, mut sales: Vec<RecordedSale>) -> Reassessm
         mut subscriptions,
         terms,
         links,
+        buying_partners,
     } = earlier;
     // Two payments of one second have an order too, which is not that of their arrival.
     sales.sort_by(|a, b| (a.at, a.sale.transaction_id.as_str()).cmp(&(b.at, b.sale.transaction_id.as_str())));
@@ -57,6 +63,7 @@ pub fn reassess(earlier: Earlier<'_>, mut sales: Vec<RecordedSale>) -> Reassessm
     for recorded in sales {
         let terms = ProgramTerms {
             attribution_model: recorded.model,
+            self_referrals: recorded.self_referrals,
             ..terms.clone()
         };
         let named = recorded.sale.subscription_id.clone();
@@ -69,6 +76,7 @@ pub fn reassess(earlier: Earlier<'_>, mut sales: Vec<RecordedSale>) -> Reassessm
             customer: Some(&customer),
             subscription: named.as_ref().and_then(|id| subscriptions.get(id)),
             links,
+            buying_partners,
         };
         let decision = decide(&recorded.sale, recorded.at, &facts);
         customer.first_payment_at = customer.first_payment_at.or(Some(recorded.at));

@@ -5,7 +5,7 @@
 //!
 //! A sale is judged as of the time it was paid, whenever it is processed: by the clicks until then and by the payments before it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::attribution::{AttributionModel, AttributionWindow, Journey, WindowVerdict, distinct_in_order};
 use super::click_id::ClickId;
-use super::commission::{Due, NothingDue, PaymentHistory, Policy, due, policy_in_force};
+use super::commission::{Due, NothingDue, PaymentHistory, Policy, SelfReferrals, due, policy_in_force};
 use super::ids::{CustomerId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use super::money::{AmountCents, Cents, CommissionableCents, Currency, split_evenly};
 use super::processor::ProcessorId;
@@ -110,6 +110,7 @@ pub struct ProgramTerms {
     pub attribution_model: AttributionModel,
     pub attribution_window: AttributionWindow,
     pub policies: Vec<Policy>,
+    pub self_referrals: SelfReferrals,
 }
 
 /// What is known of the customer.
@@ -180,6 +181,8 @@ pub struct SaleFacts<'a> {
     /// The subscription the sale names, as it was before the sale.
     pub subscription: Option<&'a Subscription>,
     pub links: &'a HashMap<ReferralLinkId, LinkOwner>,
+    /// Partners who are the customer themselves, as far as addresses tell.
+    pub buying_partners: &'a HashSet<PartnerId>,
 }
 
 /// Why a sale stores nothing; its transaction_id becomes free again.
@@ -314,8 +317,16 @@ fn earning(
                 .map(|partner| (*link, member.partner_program_id, partner))
         })
         .collect();
-    let Some(shares) = std::num::NonZeroUsize::new(payees.len()) else {
+    if payees.is_empty() {
         return Earning::PartnerMissing;
+    }
+    let refuses = facts.terms.self_referrals == SelfReferrals::Refuse;
+    let payees: Vec<_> = payees
+        .into_iter()
+        .filter(|(.., partner)| !(refuses && facts.buying_partners.contains(partner)))
+        .collect();
+    let Some(shares) = std::num::NonZeroUsize::new(payees.len()) else {
+        return Earning::Nothing(NothingDue::SelfReferral);
     };
     let history = PaymentHistory {
         customer_first_payment_at: customer.first_payment_at,

@@ -1,6 +1,8 @@
 //! What is odd about a sale: a hint for a person, decided with the sale and kept with the commission; a contested key may turn
 //! out later. It changes no amount, no state and no answer.
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::email::EmailHasher;
@@ -15,15 +17,22 @@ pub enum Signal {
     FastSale,
     /// A browser had bound the customer's key to another click, or to this one, when an authenticated call named another.
     ContestedKey,
+    /// The customer's lead was one of many within an hour that browsers sent for one link, or from one address.
+    ManyLeads,
+    /// It takes the place of a commission of the customer that was rejected or adjusted by hand, since an earlier click or payment
+    /// became known.
+    ReplacesChanged,
     /// There was a signal, and the customer's data was erased since. Which one it was could tell who the customer was.
     Erased,
 }
 
 impl Signal {
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::SelfReferral,
         Self::FastSale,
         Self::ContestedKey,
+        Self::ManyLeads,
+        Self::ReplacesChanged,
         Self::Erased,
     ];
 
@@ -33,6 +42,8 @@ impl Signal {
             Self::SelfReferral => "self_referral",
             Self::FastSale => "fast_sale",
             Self::ContestedKey => "contested_key",
+            Self::ManyLeads => "many_leads",
+            Self::ReplacesChanged => "replaces_changed",
             Self::Erased => "erased",
         }
     }
@@ -52,6 +63,7 @@ pub struct SignalFacts<'a> {
     /// Of the customer, by the same hasher.
     pub email_hash: Option<&'a str>,
     pub key_contested: bool,
+    pub many_leads: bool,
     pub partner_addresses: &'a [String],
     pub first_click_at: DateTime<Utc>,
     pub sold_at: DateTime<Utc>,
@@ -72,22 +84,48 @@ impl SignalRules {
             Signal::SelfReferral => self.is_self_referral(facts),
             Signal::FastSale => facts.sold_at - facts.first_click_at < self.fast_sale,
             Signal::ContestedKey => facts.key_contested,
-            Signal::Erased => false,
+            Signal::ManyLeads => facts.many_leads,
+            // Found where commissions are replaced, and where customers are erased.
+            Signal::ReplacesChanged | Signal::Erased => false,
         };
         Signal::ALL.into_iter().filter(is_so).collect()
     }
 
-    /// Advertisers who use addresses as keys are many; the others may have told the address with the lead.
     fn is_self_referral(&self, facts: &SignalFacts<'_>) -> bool {
-        let key = facts.customer_key.map(normalised);
-        facts.partner_addresses.iter().any(|address| {
+        self.is_customer(facts.partner_addresses, facts.customer_key, facts.email_hash)
+    }
+
+    /// Whether one of a partner's addresses is the customer's. Advertisers who use addresses as keys are many; the others may
+    /// have told the address with the lead.
+    fn is_customer(
+        &self,
+        addresses: &[String],
+        customer_key: Option<&str>,
+        email_hash: Option<&str>,
+    ) -> bool {
+        let key = customer_key.map(normalised);
+        addresses.iter().any(|address| {
             let address = normalised(address);
             !address.is_empty()
                 && (key.as_ref() == Some(&address)
-                    || facts.email_hash.is_some_and(|hash| {
+                    || email_hash.is_some_and(|hash| {
                         self.hasher.hash(&address).is_some_and(|own| own.as_str() == hash)
                     }))
         })
+    }
+
+    /// The partners who are the customer themselves.
+    pub fn buying_partners(
+        &self,
+        partners: &PartnerAddresses,
+        customer_key: Option<&str>,
+        email_hash: Option<&str>,
+    ) -> HashSet<PartnerId> {
+        partners
+            .iter()
+            .filter(|(_, addresses)| self.is_customer(addresses, customer_key, email_hash))
+            .map(|(partner_id, _)| *partner_id)
+            .collect()
     }
 }
 
@@ -114,6 +152,7 @@ mod tests {
             customer_key: key,
             email_hash: hash,
             key_contested: false,
+            many_leads: false,
             partner_addresses: addresses,
             first_click_at: DateTime::UNIX_EPOCH,
             sold_at: DateTime::UNIX_EPOCH + TimeDelta::hours(1),

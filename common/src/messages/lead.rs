@@ -11,6 +11,9 @@ pub struct LeadRecord {
     pub event_id: EventId,
     pub led_at: DateTime<Utc>,
     pub lead: Lead,
+    /// A browser's, and one of many from its address within an hour.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_of_many: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

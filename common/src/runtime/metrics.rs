@@ -214,6 +214,8 @@ metrics! {
         "Claims of transaction_ids: won, taken or failed");
     CLAIMS_HELD_ELSEWHERE: Counters<0> = counting("referral_claims_held_elsewhere_total", [], EDGES,
         "Claims of transaction_ids that another program holds");
+    PROCESSOR_ACCOUNTS_HELD_ELSEWHERE: Counters<0> = counting("referral_processor_accounts_held_elsewhere_total", [], INGEST,
+        "Connections refused because a program of another workspace is connected to the processor's account");
     DIRECTORY_LOOKUPS: Counters<2> = counting("referral_directory_lookups_total", ["what", "result"], INGEST,
         "Look-ups of a link, token or program: a hit was answered from memory, a miss by PostgreSQL");
     DIRECTORY_LIVE: Gauges<0> = showing("referral_directory_live", [], INGEST,

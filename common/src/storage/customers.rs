@@ -22,6 +22,8 @@ pub struct Customer {
     pub key_from_browser: bool,
     /// The key was taken from a browser's click, or from this customer.
     pub key_contested: bool,
+    /// Their lead was one of many within an hour.
+    pub many_leads: bool,
     pub proposed_customer_key: Option<String>,
     pub email_hash: Option<String>,
     pub status: CustomerStatus,
@@ -141,7 +143,7 @@ pub async fn lock_named(
     let (texts, programs) = unzip(keys);
     let rows = sqlx::query_as!(
         CustomerRow,
-        "SELECT id, program_id, click_id, customer_key, key_from_browser, key_contested, proposed_customer_key,
+        "SELECT id, program_id, click_id, customer_key, key_from_browser, key_contested, many_leads, proposed_customer_key,
                 email_hash, status, first_click_at, first_referral_link_id, touched_link_ids, touched_at, earlier_link_ids,
                 earlier_at, signup_date, signup_link_id, first_purchase_date, first_purchase_link_id, last_purchase_date
          FROM customers
@@ -230,6 +232,7 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
         .map(|customer| customer.key_from_browser)
         .collect();
     let contested: Vec<bool> = customers.iter().map(|customer| customer.key_contested).collect();
+    let many_leads: Vec<bool> = customers.iter().map(|customer| customer.many_leads).collect();
     let proposed: Vec<Option<&str>> = customers
         .iter()
         .map(|customer| customer.proposed_customer_key.as_deref())
@@ -254,11 +257,13 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
              email_hash = n.email_hash, status = n.status, signup_date = n.signup_date,
              signup_link_id = n.signup_link, first_purchase_date = n.first_purchase_date,
              first_purchase_link_id = n.first_purchase_link, key_from_browser = n.key_from_browser,
-             key_contested = n.key_contested, last_purchase_date = n.last_purchase_date
+             key_contested = n.key_contested, last_purchase_date = n.last_purchase_date, many_leads = n.many_leads
          FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::bigint[],
-                     $8::timestamptz[], $9::bigint[], $10::boolean[], $11::boolean[], $12::timestamptz[])
+                     $8::timestamptz[], $9::bigint[], $10::boolean[], $11::boolean[], $12::timestamptz[],
+                     $13::boolean[])
               AS n (id, customer_key, proposed_customer_key, email_hash, status, signup_date, signup_link,
-                    first_purchase_date, first_purchase_link, key_from_browser, key_contested, last_purchase_date)
+                    first_purchase_date, first_purchase_link, key_from_browser, key_contested, last_purchase_date,
+                    many_leads)
          WHERE c.id = n.id",
         &ids,
         &keys as &[Option<&str>],
@@ -272,6 +277,7 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
         &from_browsers,
         &contested,
         &last_purchases as &[Option<DateTime<Utc>>],
+        &many_leads,
     )
     .execute(connection)
     .await?;
@@ -376,6 +382,7 @@ struct CustomerRow {
     customer_key: Option<String>,
     key_from_browser: bool,
     key_contested: bool,
+    many_leads: bool,
     proposed_customer_key: Option<String>,
     email_hash: Option<String>,
     status: String,
@@ -429,6 +436,7 @@ impl TryFrom<CustomerRow> for Customer {
             customer_key: row.customer_key,
             key_from_browser: row.key_from_browser,
             key_contested: row.key_contested,
+            many_leads: row.many_leads,
             proposed_customer_key: row.proposed_customer_key,
             email_hash: row.email_hash,
             signup: milestone(row.signup_date, row.signup_link_id),

@@ -37,6 +37,7 @@ pub mod payouts;
 pub mod personal_data;
 pub mod pipeline_status;
 pub mod policies;
+pub mod processor_accounts;
 pub mod processor_connections;
 pub mod processor_customers;
 pub mod processor_events;

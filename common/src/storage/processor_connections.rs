@@ -1,5 +1,7 @@
 //! `processor_connections`: a program's account at its payment processor. Its secrets stand here sealed.
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
@@ -17,6 +19,8 @@ pub struct Connection {
     pub charges_enabled: bool,
     pub payouts_enabled: bool,
     pub connected_at: Option<DateTime<Utc>>,
+    /// When an operator confirmed that the account is the program's; until then the platform's events do not reach it.
+    pub confirmed_at: Option<DateTime<Utc>>,
     pub secret: Option<SealedSecret>,
     /// The secret before, and until when it is accepted.
     pub previous: Option<(SealedSecret, DateTime<Utc>)>,
@@ -80,6 +84,7 @@ struct Row {
     charges_enabled: bool,
     payouts_enabled: bool,
     connected_at: Option<DateTime<Utc>>,
+    confirmed_at: Option<DateTime<Utc>>,
     webhook_secret_sealed: Option<Vec<u8>>,
     previous_webhook_secret_sealed: Option<Vec<u8>>,
     previous_webhook_secret_until: Option<DateTime<Utc>>,
@@ -98,6 +103,7 @@ impl Row {
             charges_enabled: self.charges_enabled,
             payouts_enabled: self.payouts_enabled,
             connected_at: self.connected_at,
+            confirmed_at: self.confirmed_at,
             secret: self.webhook_secret_sealed.map(SealedSecret),
             previous: self
                 .previous_webhook_secret_sealed
@@ -121,7 +127,7 @@ pub async fn find_all(
     let rows = sqlx::query_as!(
         Row,
         "SELECT program_id, account_id, webhook_endpoint_id, status, charges_enabled, payouts_enabled, connected_at,
-                webhook_secret_sealed, previous_webhook_secret_sealed, previous_webhook_secret_until
+                confirmed_at, webhook_secret_sealed, previous_webhook_secret_sealed, previous_webhook_secret_until
          FROM processor_connections WHERE program_id = ANY($1)",
         &ids,
     )
@@ -158,13 +164,14 @@ pub async fn save(
         .unzip();
     sqlx::query!(
         "INSERT INTO processor_connections (program_id, account_id, webhook_endpoint_id, status, charges_enabled,
-             payouts_enabled, connected_at, webhook_secret_sealed, previous_webhook_secret_sealed,
+             payouts_enabled, connected_at, confirmed_at, webhook_secret_sealed, previous_webhook_secret_sealed,
              previous_webhook_secret_until, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
          ON CONFLICT (program_id) DO UPDATE SET account_id = excluded.account_id,
              webhook_endpoint_id = excluded.webhook_endpoint_id, status = excluded.status,
              charges_enabled = excluded.charges_enabled, payouts_enabled = excluded.payouts_enabled,
-             connected_at = excluded.connected_at, webhook_secret_sealed = excluded.webhook_secret_sealed,
+             connected_at = excluded.connected_at, confirmed_at = excluded.confirmed_at,
+             webhook_secret_sealed = excluded.webhook_secret_sealed,
              previous_webhook_secret_sealed = excluded.previous_webhook_secret_sealed,
              previous_webhook_secret_until = excluded.previous_webhook_secret_until,
              updated_at = excluded.updated_at,
@@ -177,6 +184,7 @@ pub async fn save(
         new.charges_enabled,
         new.payouts_enabled,
         new.connected_at,
+        new.confirmed_at,
         new.secret.as_ref().map(|secret| secret.0.as_slice()),
         previous,
         until,
@@ -247,7 +255,7 @@ pub async fn secrets(
     }
 }
 
-/// The programs that are bound to an account of the processor, in ascending order.
+/// The programs that the platform's events of an account are for, in ascending order: connected to it, and confirmed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BoundPrograms {
     pub taking_sales: Vec<ProgramId>,
@@ -260,9 +268,8 @@ pub async fn programs_of(
     account_id: &ProcessorId,
 ) -> StorageResult<BoundPrograms> {
     let programs = sqlx::query!(
-        r#"SELECT c.program_id, p.archived_at IS NOT NULL AS "archived!"
-           FROM processor_connections c JOIN programs p ON p.id = c.program_id
-           WHERE c.account_id = $1 ORDER BY c.program_id"#,
+        r#"SELECT program_id AS "program_id!", archived AS "archived!"
+           FROM receiving_connections WHERE account_id = $1 ORDER BY program_id"#,
         account_id.as_str(),
     )
     .fetch_all(connection)
@@ -277,4 +284,19 @@ pub async fn programs_of(
         among.push(ProgramId::new(row.program_id));
     }
     Ok(bound)
+}
+
+/// Those of these programs that the platform's events of their account are for.
+pub async fn receiving(
+    connection: &mut PgConnection,
+    program_ids: &[ProgramId],
+) -> StorageResult<HashSet<ProgramId>> {
+    let ids: Vec<i64> = program_ids.iter().map(|program_id| program_id.get()).collect();
+    let receiving = sqlx::query_scalar!(
+        r#"SELECT program_id AS "program_id!" FROM receiving_connections WHERE program_id = ANY($1)"#,
+        &ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(receiving.into_iter().map(ProgramId::new).collect())
 }

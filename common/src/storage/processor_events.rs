@@ -21,6 +21,8 @@ pub struct NewProcessorEvent {
     pub processor_event_id: ProcessorId,
     pub kind: String,
     pub account_id: Option<ProcessorId>,
+    /// It came by the platform's endpoint, and not by its program's own.
+    pub by_platform: bool,
     pub occurred_at: DateTime<Utc>,
     pub received_at: DateTime<Utc>,
     pub payload: String,
@@ -203,17 +205,20 @@ pub async fn receive(
     let sales: Vec<bool> = fates.iter().map(|fate| fate.sale_pending).collect();
     let payments: Vec<bool> = fates.iter().map(|fate| fate.payment_pending).collect();
     let payloads: Vec<&str> = first_of_id.iter().map(|event| event.payload.as_str()).collect();
+    let by_platform: Vec<bool> = first_of_id.iter().map(|event| event.by_platform).collect();
     let new = sqlx::query_scalar!(
         "INSERT INTO processor_events (event_id, program_id, processor_event_id, kind, account_id, occurred_at,
-             received_at, state, reason, sale_pending, payment_pending, relay_after, payload)
+             received_at, state, reason, sale_pending, payment_pending, relay_after, payload, by_platform)
          SELECT event_id, program_id, processor_event_id, kind, account_id, occurred_at, received_at, state, reason,
                 sale_pending, payment_pending,
                 CASE WHEN state IN ('open', 'parked') THEN now() + make_interval(secs => pause) END,
-                CASE WHEN state NOT IN ('done', 'ignored') THEN payload END
+                CASE WHEN state NOT IN ('done', 'ignored') THEN payload END,
+                by_platform
          FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::timestamptz[],
-                     $7::timestamptz[], $8::text[], $9::text[], $10::bool[], $11::bool[], $12::text[], $13::float8[])
+                     $7::timestamptz[], $8::text[], $9::text[], $10::bool[], $11::bool[], $12::text[], $13::float8[],
+                     $14::bool[])
               AS e (event_id, program_id, processor_event_id, kind, account_id, occurred_at, received_at, state,
-                    reason, sale_pending, payment_pending, payload, pause)
+                    reason, sale_pending, payment_pending, payload, pause, by_platform)
          -- An update would lock the row that is there, before the claims that this transaction still has to lock.
          ON CONFLICT (processor_event_id, program_id) DO NOTHING
          RETURNING event_id",
@@ -230,6 +235,7 @@ pub async fn receive(
         &payments,
         &payloads as &[&str],
         &pauses,
+        &by_platform,
     )
     .fetch_all(&mut *connection)
     .await?;
@@ -280,6 +286,7 @@ pub struct DueEvent {
     pub event_id: EventId,
     pub program_id: ProgramId,
     pub received_at: DateTime<Utc>,
+    pub by_platform: bool,
     pub sale_pending: bool,
     pub payment_pending: bool,
     pub payload: String,
@@ -300,8 +307,8 @@ pub async fn take_due(pool: &PgPool, limit: i64, pause: Duration) -> StorageResu
            SET relays = least(e.relays + 1, 100),
                relay_after = now() + least(interval '6 hours', make_interval(secs => $2 * 2 ^ least(e.relays, 20)))
            FROM due WHERE e.event_id = due.event_id
-           RETURNING e.event_id, e.program_id AS "program_id!", e.received_at, e.sale_pending, e.payment_pending,
-                     e.payload AS "payload!""#,
+           RETURNING e.event_id, e.program_id AS "program_id!", e.received_at, e.by_platform, e.sale_pending,
+                     e.payment_pending, e.payload AS "payload!""#,
         limit,
         pause.as_secs_f64(),
     )
@@ -313,6 +320,7 @@ pub async fn take_due(pool: &PgPool, limit: i64, pause: Duration) -> StorageResu
             event_id: EventId::new(row.event_id),
             program_id: ProgramId::new(row.program_id),
             received_at: row.received_at,
+            by_platform: row.by_platform,
             sale_pending: row.sale_pending,
             payment_pending: row.payment_pending,
             payload: row.payload,

@@ -89,9 +89,10 @@ pub async fn replay(connection: &mut PgConnection, event_id: Uuid) -> StorageRes
          SET program_id = n.program_id, state = 'open', reason = NULL, waits_for = NULL, relay_after = now(), relays = 0,
              -- Neither half is pending of what could not be translated.
              sale_pending = e.sale_pending OR NOT e.payment_pending,
-             payment_pending = e.payment_pending OR NOT e.sale_pending
+             payment_pending = e.payment_pending OR NOT e.sale_pending,
+             by_platform = e.by_platform OR e.program_id IS NULL
          FROM (SELECT o.event_id,
-                      coalesce(o.program_id, (SELECT min(c.program_id) FROM processor_connections c
+                      coalesce(o.program_id, (SELECT min(c.program_id) FROM receiving_connections c
                                               WHERE c.account_id = o.account_id HAVING count(*) = 1)) AS program_id
                FROM processor_events o WHERE o.event_id = $1 FOR UPDATE) n
          WHERE e.event_id = n.event_id AND n.program_id IS NOT NULL AND e.state NOT IN ('done', 'ignored')

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use super::error::{StorageError, StorageResult};
 use crate::domain::attribution::{AttributionModel, AttributionWindow};
-use crate::domain::commission::{HoldPeriod, NeedsApproval};
+use crate::domain::commission::{HoldPeriod, NeedsApproval, SelfReferrals};
 use crate::domain::ids::{ProgramId, WorkspaceId};
 use crate::domain::key_rotation::KeyRotation;
 use crate::domain::lead::LeadAuth;
@@ -47,9 +47,9 @@ pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> Stor
     let id = sqlx::query_scalar!(
         "INSERT INTO programs (workspace_id, name, slug, description, domain, currency, attribution_model,
              attribution_window_days, cookie_window_days, lead_auth, hold_days, exclude_bots, status, published_at,
-             api_token_hash, api_token_masked, created_at, needs_approval)
+             api_token_hash, api_token_masked, created_at, needs_approval, self_referrals)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, CASE WHEN $13 = 'live' THEN $16::timestamptz END,
-             $14, $15, $16, $17)
+             $14, $15, $16, $17, $18)
          ON CONFLICT (slug) DO NOTHING
          RETURNING id",
         new.workspace_id.get(),
@@ -69,6 +69,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> Stor
         new.token.masked(),
         new.created_at,
         settings.needs_approval.as_str(),
+        settings.self_referrals.as_str(),
     )
     .fetch_optional(connection)
     .await?;
@@ -80,8 +81,8 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<V
     let rows = sqlx::query_as!(
         ProgramRow,
         "SELECT id, workspace_id, name, slug, description, domain, currency, attribution_model,
-                attribution_window_days, cookie_window_days, lead_auth, hold_days, needs_approval, exclude_bots, status,
-                api_token_masked, key_rotation_marked_at, key_rotation_rotate_by, published_at, created_at, updated_at
+                attribution_window_days, cookie_window_days, lead_auth, hold_days, needs_approval, self_referrals, exclude_bots,
+                status, api_token_masked, key_rotation_marked_at, key_rotation_rotate_by, published_at, created_at, updated_at
          FROM programs WHERE id = ANY($1) ORDER BY id",
         ids,
     )
@@ -127,7 +128,7 @@ pub async fn update(
     let updated = sqlx::query!(
         "UPDATE programs SET name = $2, slug = $3, description = $4, domain = $5, currency = $6,
              attribution_model = $7, attribution_window_days = $8, cookie_window_days = $9, lead_auth = $10,
-             hold_days = $11, exclude_bots = $12, needs_approval = $13,
+             hold_days = $11, exclude_bots = $12, needs_approval = $13, self_referrals = $14,
              -- Ownership was shown for the domain that was.
              dns_verified = dns_verified AND domain IS NOT DISTINCT FROM $5
          WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM programs o WHERE o.slug = $3 AND o.id <> $1)",
@@ -144,6 +145,7 @@ pub async fn update(
         i16::from(settings.hold.days()),
         settings.exclude_bots,
         settings.needs_approval.as_str(),
+        settings.self_referrals.as_str(),
     )
     .execute(connection)
     .await;
@@ -245,6 +247,7 @@ struct ProgramRow {
     lead_auth: Option<String>,
     hold_days: i16,
     needs_approval: String,
+    self_referrals: String,
     exclude_bots: bool,
     status: String,
     api_token_masked: String,
@@ -287,6 +290,8 @@ impl TryFrom<ProgramRow> for StoredProgram {
                 .ok_or_else(|| corrupt("hold_days"))?,
             needs_approval: NeedsApproval::parse(&row.needs_approval)
                 .ok_or_else(|| corrupt("needs_approval"))?,
+            self_referrals: SelfReferrals::parse(&row.self_referrals)
+                .ok_or_else(|| corrupt("self_referrals"))?,
             exclude_bots: row.exclude_bots,
         };
         Ok(Self {

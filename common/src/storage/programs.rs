@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 use super::policies::PolicyColumns;
 use super::{StorageError, StorageResult};
 use crate::domain::attribution::{AttributionModel, AttributionWindow};
-use crate::domain::commission::{HoldPeriod, Policy};
+use crate::domain::commission::{HoldPeriod, Policy, SelfReferrals};
 use crate::domain::ids::ProgramId;
 use crate::domain::lead::LeadAuth;
 use crate::domain::sale::ProgramTerms;
@@ -28,7 +28,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
     let rows = sqlx::query_as!(
         ProgramRow,
         r#"SELECT p.id, p.attribution_model, p.attribution_window_days, p.hold_days, p.lead_auth,
-                  p.archived_at,
+                  p.self_referrals, p.archived_at,
                   c.id AS "policy_id?", c.product_id, c.effective_from AS "effective_from?",
                   c.commission_type AS "commission_type?", c.default_duration_months, c.rate_bps, c.fixed_cents,
                   c.currency
@@ -57,6 +57,7 @@ struct ProgramRow {
     attribution_window_days: i32,
     hold_days: i32,
     lead_auth: Option<String>,
+    self_referrals: String,
     archived_at: Option<DateTime<Utc>>,
     policy_id: Option<i64>,
     product_id: Option<String>,
@@ -81,6 +82,8 @@ impl ProgramRow {
                     .and_then(AttributionWindow::new)
                     .ok_or_else(|| corrupt("attribution_window_days"))?,
                 policies: Vec::new(),
+                self_referrals: SelfReferrals::parse(&self.self_referrals)
+                    .ok_or_else(|| corrupt("self_referrals"))?,
             },
             hold: u8::try_from(self.hold_days)
                 .ok()

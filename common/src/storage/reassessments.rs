@@ -6,6 +6,7 @@ use sqlx::PgConnection;
 use super::error::expect_rows;
 use super::{StorageError, StorageResult};
 use crate::domain::attribution::AttributionModel;
+use crate::domain::commission::SelfReferrals;
 use crate::domain::ids::{CommissionId, CustomerId, ProgramId, ReferralLinkId, SaleId};
 use crate::domain::money::{AmountCents, Cents, CommissionableCents, Currency};
 use crate::domain::reassessment::RecordedSale;
@@ -32,7 +33,7 @@ pub async fn lock_sales_since(
 ) -> StorageResult<Vec<StoredSale>> {
     let rows = sqlx::query!(
         r#"SELECT id, processor_event_id, amount_cents, commissionable_cents, currency, sale_type, is_recurring, subscription_id, product_id, sale_date,
-                  no_commission_reason, referral_link_id, attribution_model AS "attribution_model!",
+                  no_commission_reason, referral_link_id, attribution_model AS "attribution_model!", self_referrals,
                   least(amount_cents, greatest(api_refunded_cents, processor_refunded_cents)) AS "refunded!"
            FROM sale_events
            WHERE program_id = $1 AND sale_date >= $3 AND customer_id = $2 AND NOT is_test AND duplicate_of IS NULL
@@ -82,6 +83,8 @@ pub async fn lock_sales_since(
                     at: row.sale_date,
                     model: AttributionModel::parse(&row.attribution_model)
                         .ok_or_else(|| corrupt("attribution_model"))?,
+                    self_referrals: SelfReferrals::parse(&row.self_referrals)
+                        .ok_or_else(|| corrupt("self_referrals"))?,
                 },
                 referral_link_id: row.referral_link_id.map(ReferralLinkId::new),
                 no_commission_reason: row.no_commission_reason,
@@ -89,6 +92,23 @@ pub async fn lock_sales_since(
             })
         })
         .collect()
+}
+
+/// Whether a commission of the customer that was changed by hand is not due any more.
+pub async fn superseded_changed(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    customer_id: CustomerId,
+) -> StorageResult<bool> {
+    Ok(sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT 1 FROM sale_events s JOIN commissions c ON c.sale_id = s.id
+                          WHERE s.program_id = $1 AND s.customer_id = $2
+                            AND c.superseded_at IS NOT NULL AND c.adjusted_cents <> 0) AS "changed!""#,
+        program_id.get(),
+        customer_id.get(),
+    )
+    .fetch_one(connection)
+    .await?)
 }
 
 /// Takes commissions that are locked out of force, wholly deducted.

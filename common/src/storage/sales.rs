@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::error::expect_rows;
 use super::{StorageError, StorageResult};
 use crate::domain::attribution::AttributionModel;
+use crate::domain::commission::SelfReferrals;
 use crate::domain::ids::{CommissionId, CustomerId, EventId, ProgramId, ReferralLinkId, SaleId};
 use crate::domain::money::CommissionableCents;
 use crate::domain::sale::SubscriptionInterval;
@@ -24,6 +25,8 @@ pub struct NewSale<'a> {
     pub no_commission: Option<NoCommission>,
     /// The program's at this time.
     pub model: AttributionModel,
+    /// The program's at this time.
+    pub self_referrals: SelfReferrals,
 }
 
 /// Inserts sales, closes the claims they were made of, and returns their ids by event. The claim each of them holds makes a
@@ -69,20 +72,22 @@ pub async fn insert(
         .map(|new| new.referral_link_id.map(ReferralLinkId::get))
         .collect();
     let models: Vec<&str> = sales.iter().map(|new| new.model.as_str()).collect();
+    let self_referrals: Vec<&str> = sales.iter().map(|new| new.self_referrals.as_str()).collect();
     let rows = sqlx::query!(
         r#"WITH sales AS (
                INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency,
                    sale_type, is_recurring, subscription_id, subscription_interval, product_id, line_items, sale_date,
-                   no_commission_reason, referral_link_id, attribution_model, commissionable_cents)
+                   no_commission_reason, referral_link_id, attribution_model, commissionable_cents,
+                   self_referrals)
                SELECT event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
                       subscription_id, subscription_interval, product_id, line_items::jsonb, sale_date, reason, link_id, model,
-                      commissionable
+                      commissionable, self_referrals
                FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[],
                            $8::bool[], $9::text[], $10::text[], $11::text[], $12::text[], $13::timestamptz[],
-                           $14::text[], $15::bigint[], $16::text[], $17::bigint[])
+                           $14::text[], $15::bigint[], $16::text[], $17::bigint[], $18::text[])
                     AS s (event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
                           subscription_id, subscription_interval, product_id, line_items, sale_date, reason, link_id, model,
-                          commissionable)
+                          commissionable, self_referrals)
                RETURNING id, event_id, processor_event_id
            ), closed AS (
                UPDATE transaction_claims c
@@ -108,6 +113,7 @@ pub async fn insert(
         &links as &[Option<i64>],
         &models as &[&str],
         &commissionable as &[Option<i64>],
+        &self_referrals as &[&str],
     )
     .fetch_all(connection)
     .await?;

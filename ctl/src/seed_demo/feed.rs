@@ -150,6 +150,7 @@ impl FeedDemo {
                     email_hash: None,
                     event_name: None,
                 },
+                one_of_many: false,
             });
             for (payment, sale) in visitor.sales.iter().enumerate() {
                 past.sell(program_id, &customer_key, number, payment, sale)?;

@@ -6,6 +6,7 @@ use common::domain::account::UserKind;
 use common::domain::ids::{ProgramId, WorkspaceId};
 use common::domain::permission::Permission;
 use common::storage::StorageResult;
+use common::storage::audit_log::AuditActor;
 use common::storage::sessions::SessionKind;
 use sqlx::PgConnection;
 
@@ -54,6 +55,14 @@ impl CliUser {
         } else {
             Err(forbidden())
         }
+    }
+
+    pub const fn actor(&self) -> AuditActor {
+        AuditActor::User(self.user.user.user_id)
+    }
+
+    pub const fn source(&self) -> &Source {
+        &self.user.source
     }
 
     pub async fn audit(

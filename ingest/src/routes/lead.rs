@@ -1,7 +1,7 @@
 //! `POST /api/v1/track/lead`: a visitor signed up.
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use common::domain::click_id::ClickId;
 use common::domain::customer::CustomerStatus;
 use common::domain::email::EmailHasher;
@@ -18,6 +18,7 @@ use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
 use crate::caller::{Caller, INVALID_TOKEN};
+use crate::client_address::ClientAddress;
 use crate::error::ApiError;
 use crate::field::{Field, Key, refused};
 use crate::pipeline::encode;
@@ -100,16 +101,19 @@ pub enum LeadAnswer {
 pub async fn lead(
     State(app): State<App>,
     caller: Caller,
+    client: Option<Extension<ClientAddress>>,
     body: TrackingBody,
 ) -> Result<Json<LeadAnswer>, ApiError> {
     let request = body.bytes().and_then(|bytes| parse::<LeadRequest>(&bytes));
-    track(&app, caller, request).await.map(Json)
+    let client = client.map(|Extension(client)| client);
+    track(&app, caller, client, request).await.map(Json)
 }
 
 /// A wrong credential is heard of before a wrong body, and in test mode not at all.
 pub(super) async fn track(
     app: &App,
     caller: Caller,
+    client: Option<ClientAddress>,
     request: Result<LeadRequest, ApiError>,
 ) -> Result<LeadAnswer, ApiError> {
     let asks_for_test = |request: &LeadRequest| request.additional_data.asks_for_test_mode();
@@ -118,10 +122,15 @@ pub(super) async fn track(
     }
     let mode = mode(caller)?;
     let lead = request?.validate(mode, &app.email_hasher)?;
+    let one_of_many = match mode {
+        LeadMode::Browser => app.limits.spend_browser_lead(client).await?,
+        LeadMode::Server { .. } => false,
+    };
     let record = LeadRecord {
         event_id: EventId::new(app.clock.mint()),
         led_at: app.clock.now(),
         lead,
+        one_of_many,
     };
     let encoded = encode(&record, FAILED)?;
     let outcome = app

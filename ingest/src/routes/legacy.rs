@@ -2,11 +2,13 @@
 //!
 //! Clicks, sales and refunds came under the same names then, so their paths lead straight to today's routes.
 
-use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::{Extension, Json};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use common::domain::ids::ProgramId;
 use common::domain::money::Currency;
+use common::domain::permission::Permission;
 use common::domain::sale::SaleType;
 use common::domain::text::TransactionId;
 use common::messages::test_event::{TestClick, TestEvent, TestLead, TestSale};
@@ -15,9 +17,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
+use crate::access::{Advertiser, archived, forbidden};
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
 use crate::caller::Caller;
+use crate::client_address::ClientAddress;
+use crate::credential::Credential;
 use crate::error::ApiError;
 use crate::field::{Field, Key, refused};
 use crate::routes::lead::{
@@ -80,6 +85,7 @@ pub struct LegacyLeadAnswer {
 pub async fn lead(
     State(app): State<App>,
     caller: Caller,
+    client: Option<Extension<ClientAddress>>,
     body: TrackingBody,
 ) -> Result<Json<LegacyLeadAnswer>, ApiError> {
     let legacy = body.bytes().and_then(|bytes| parse::<LegacyLeadRequest>(&bytes));
@@ -90,7 +96,8 @@ pub async fn lead(
         }) => Some(customer_code.clone()),
         _ => None,
     };
-    let answer = track(&app, caller, legacy.map(LeadRequest::from)).await?;
+    let client = client.map(|Extension(client)| client);
+    let answer = track(&app, caller, client, legacy.map(LeadRequest::from)).await?;
     Ok(Json(LegacyLeadAnswer {
         answer,
         customer_code,
@@ -138,9 +145,61 @@ fn unknown_step() -> ApiError {
     refused("step_id", "must be pageview, referrals or payments")
 }
 
+/// Who tries out an installation.
+#[derive(Debug)]
+pub enum Tester {
+    /// By the program's key.
+    Program(ProgramId),
+    /// By a session or a management key, which must name the program.
+    Manager(Advertiser),
+}
+
+impl Tester {
+    /// The program that is meant, if they may do this with it. Whether a program that is not theirs exists is not told.
+    async fn program(
+        self,
+        app: &App,
+        named: &Field<ProgramId>,
+        permission: Permission,
+    ) -> Result<ProgramId, ApiError> {
+        match (self, named) {
+            (_, Field::WrongType) | (Self::Manager(_), Field::Absent) => Err(no_program(PROGRAM_ID)),
+            (Self::Program(own), Field::Given(named)) if *named != own => {
+                Err(ApiError::Forbidden(OTHER_PROGRAM))
+            }
+            (Self::Program(own), _) => Ok(own),
+            (Self::Manager(advertiser), Field::Given(named)) => {
+                let mut connection = app.management.acquire().await?;
+                let access = match advertiser.program(&mut connection, *named, permission).await {
+                    Err(ApiError::NotFound(_)) => return Err(forbidden()),
+                    access => access?,
+                };
+                Ok(access.for_change()?.program_id)
+            }
+        }
+    }
+}
+
+impl FromRequestParts<App> for Tester {
+    type Rejection = ApiError;
+
+    /// By the header alone: pages of other sites may call, and a browser would send them its cookie.
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        match Credential::of(&parts.headers) {
+            Credential::Session(_) | Credential::Management(_) => Advertiser::from_request_parts(parts, app)
+                .await
+                .map(Self::Manager),
+            _ => {
+                let Ok(caller) = Caller::from_request_parts(parts, app).await;
+                caller.program(NO_TOKEN, FAILED).map(Self::Program)
+            }
+        }
+    }
+}
+
 #[derive(Debug, Deserialize, ToSchema)]
 struct StepRequest {
-    /// The key's own program, where it is named at all.
+    /// The key's own program, where it is named at all; with a session or a management key it must be.
     #[schema(schema_with = program_number, required = false)]
     program_id: Field<ProgramId>,
     /// `pageview` tries out clicks, `referrals` leads, `payments` sales.
@@ -152,43 +211,36 @@ struct StepRequest {
 ///
 /// Of the step's type, without anything particular in it. Use `POST /api/v1/cli/test-event`, or the test mode of
 /// `POST /api/v1/track/click`, `lead` and `sale`, instead.
-// It needs the program's key, so that a stranger neither learns which programs exist nor writes into their live views.
+// It needs a credential, so that a stranger neither learns which programs exist nor writes into their live views.
 #[utoipa::path(
     post,
     path = "/api/tracking/test",
     operation_id = "older_test",
-    security(("program_key" = [])),
+    security(("program_key" = []), ("session" = []), ("management_key" = [])),
     request_body = StepRequest,
     responses(
         (status = 200, description = "Stored.", body = TestAnswer),
-        (status = 403, description = "The key is of another program.", body = PlatformError),
+        (status = 403, description = "The program is another than the key's, or not theirs to change.", body = PlatformError),
+        (status = 409, description = "The program is archived.", body = PlatformError),
     )
 )]
 pub async fn test(
     State(app): State<App>,
-    caller: Caller,
+    by: Tester,
     body: TrackingBody,
 ) -> Result<Json<TestAnswer>, ApiError> {
-    let program_id = caller.program(NO_TOKEN, FAILED)?;
     let bytes = body.bytes()?;
     let request = parse::<StepRequest>(&bytes)?;
     let step = Step::parse(request.step_id)?.ok_or_else(unknown_step)?;
-    is_of(program_id, &request.program_id)?;
+    let program_id = by
+        .program(&app, &request.program_id, Permission::ProgramUpdate)
+        .await?;
     let event = match step {
         Step::Pageview => TestEvent::Click(TestClick::default()),
         Step::Referrals => TestEvent::Lead(TestLead::default()),
         Step::Payments => TestEvent::Sale(Box::new(empty_sale(app.clock.now())?)),
     };
     app.record_test(program_id, event, FAILED).await.map(Json)
-}
-
-/// Refuses a program that is not the key's, whether it exists or not.
-fn is_of(program_id: ProgramId, named: &Field<ProgramId>) -> Result<(), ApiError> {
-    match named {
-        Field::Given(named) if *named != program_id => Err(ApiError::Forbidden(OTHER_PROGRAM)),
-        Field::Given(_) | Field::Absent => Ok(()),
-        Field::WrongType => Err(no_program(PROGRAM_ID)),
-    }
 }
 
 fn empty_sale(now: DateTime<Utc>) -> Result<TestSale, ApiError> {
@@ -262,28 +314,30 @@ struct Latest {
 /// Ask which test events have arrived
 ///
 /// Of one step's type or of all. Use `GET /api/v1/programs/me/readiness` instead.
-// It needs the program's key: without one, the answers would tell strangers which programs exist and whose they are.
+// It needs a credential: without one, the answers would tell strangers which programs exist and whose they are.
 #[utoipa::path(
     post,
     path = "/api/tracking/check-test-events",
     operation_id = "older_check",
-    security(("program_key" = [])),
+    security(("program_key" = []), ("session" = []), ("management_key" = [])),
     request_body = StepRequest,
     responses(
         (status = 200, description = "As of now.", body = CheckAnswer),
-        (status = 403, description = "The key is of another program.", body = PlatformError),
+        (status = 403, description = "The program is another than the key's, or not theirs to read.", body = PlatformError),
+        (status = 409, description = "The program is archived.", body = PlatformError),
     )
 )]
 pub async fn check(
     State(app): State<App>,
-    caller: Caller,
+    by: Tester,
     body: TrackingBody,
 ) -> Result<Json<CheckAnswer>, ApiError> {
-    let program_id = caller.program(NO_TOKEN, FAILED)?;
     let bytes = body.bytes()?;
     let request = parse::<StepRequest>(&bytes)?;
     let step = Step::parse(request.step_id)?;
-    is_of(program_id, &request.program_id)?;
+    let program_id = by
+        .program(&app, &request.program_id, Permission::ProgramRead)
+        .await?;
     let tested = test_events::of_program(&app.pool, program_id)
         .await
         .map_err(|error| ApiError::internal(FAILED, error))?
@@ -353,6 +407,8 @@ pub fn test_examples() -> Examples {
         .refusal(&unknown_step())
         .refusal(&no_program(PROGRAM_ID))
         .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&forbidden())
+        .refusal(&archived())
         .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
 }
 
@@ -385,6 +441,8 @@ pub fn check_examples() -> Examples {
         .answer("None of this step", answer(Some(Step::Payments)))
         .refusal(&no_program(PROGRAM_ID))
         .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&forbidden())
+        .refusal(&archived())
         .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
 }
 

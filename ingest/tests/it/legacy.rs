@@ -103,6 +103,38 @@ async fn real_events_are_not_seen_and_ten_test_events_are_enough() {
     stack.stop().await;
 }
 
+#[tokio::test]
+async fn who_may_manage_a_program_tries_it_out_without_its_key() {
+    let stack = Stack::start().await;
+    let (program, other) = (stack.program().await, stack.program().await);
+    let owner = stack.owner_of(&program).await;
+    let keys = json!({ "name": "Checks", "scopes": ["program:read", "program:update"], "program_ids": [program.program_id] });
+    let made = stack
+        .submit("/api/advertiser/api-keys", Some(&owner.token), keys)
+        .await;
+    let key = made.body["data"]["key"].as_str().unwrap_or_default().to_owned();
+    for token in [&owner.token, &key] {
+        let of = |id: i64| json!({ "program_id": id, "step_id": "pageview" });
+        for path in [TEST, CHECK] {
+            let answer = post(&stack, path, Some(token), &of(program.program_id.get())).await;
+            assert_eq!(answer.status, StatusCode::OK, "{path} {made:?}: {answer:?}");
+            // Another's program is answered like none.
+            let mut seen = Vec::new();
+            for id in [other.program_id.get(), 987_654_321] {
+                let answer = post(&stack, path, Some(token), &of(id)).await;
+                assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path}: {answer:?}");
+                seen.push(answer.body);
+            }
+            assert_eq!(seen[0], seen[1], "{path}");
+            let unnamed = post(&stack, path, Some(token), &json!({ "step_id": "pageview" })).await;
+            assert_eq!(unnamed.status, StatusCode::BAD_REQUEST, "{path}: {unnamed:?}");
+        }
+    }
+    let seen = check(&stack, &program, json!({ "program_id": program.program_id })).await;
+    assert_eq!(seen["eventCount"], 2);
+    stack.stop().await;
+}
+
 /// A stranger who tries one number after the other must not find out which of them are programs, nor leave a row.
 #[tokio::test]
 async fn without_the_programs_key_every_program_id_is_answered_alike() {

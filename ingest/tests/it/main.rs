@@ -56,6 +56,7 @@ mod partners;
 mod payouts;
 mod people;
 mod privacy;
+mod processor_claims;
 mod processor_connection;
 mod program_status;
 mod programs;

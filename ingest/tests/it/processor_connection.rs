@@ -65,7 +65,7 @@ async fn a_connection_shows_that_it_has_a_secret_and_its_last_four_only() {
     let begun = put(json!({ "account_id": "acct_1" })).await;
     assert_eq!(
         begun.body["data"],
-        json!({ "account_id": "acct_1", "webhook_endpoint_id": null, "status": "pending", "charges_enabled": false,
+        json!({ "account_id": "acct_1", "webhook_endpoint_id": null, "status": "pending", "confirmed": false, "charges_enabled": false,
                 "payouts_enabled": false, "webhook_secret_set": false, "webhook_secret_last4": null,
                 "previous_secret_valid_until": null, "connected_at": null })
     );
@@ -73,7 +73,7 @@ async fn a_connection_shows_that_it_has_a_secret_and_its_last_four_only() {
         "webhook_endpoint_id": "we_1", "webhook_secret": OLD, "charges_enabled": true, "status": "connected",
     }))
     .await;
-    let shown = json!({ "account_id": "acct_1", "webhook_endpoint_id": "we_1", "status": "connected", "charges_enabled": true,
+    let shown = json!({ "account_id": "acct_1", "webhook_endpoint_id": "we_1", "status": "connected", "confirmed": false, "charges_enabled": true,
                         "payouts_enabled": false, "webhook_secret_set": true, "webhook_secret_last4": "1111",
                         "previous_secret_valid_until": null, "connected_at": "2026-03-01T12:00:00.000Z" });
     assert_eq!(done.body["data"], shown);

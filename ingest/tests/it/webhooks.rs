@@ -135,6 +135,7 @@ pub async fn connect(stack: &Stack, program_id: ProgramId, account: &str, secret
         charges_enabled: true,
         payouts_enabled: true,
         connected_at: Some(stack.clock.now()),
+        confirmed_at: Some(stack.clock.now()),
         secret: secret.map(seal),
         previous: None,
     };

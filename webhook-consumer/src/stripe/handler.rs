@@ -154,10 +154,11 @@ async fn take_in(
     {
         told.program = program_that_knows(app, bound, customer.clone()).await?;
     }
+    let by_platform = matches!(endpoint, Endpoint::Distributor(_));
     let shares = shares(told, event.account.as_ref(), &endpoint);
     let arrivals = shares
         .into_iter()
-        .map(|share| arrival(app, event, share))
+        .map(|share| arrival(app, event, share, by_platform))
         .collect::<Result<_, _>>()?;
     app.inbox.receive(arrivals).await.map_err(refused)?;
     received
@@ -171,7 +172,7 @@ fn refused(error: BatchError<StorageError>) -> Refusal {
     }
 }
 
-fn arrival(app: &App, event: &Event<'_>, share: Share) -> Result<Arrival, Refusal> {
+fn arrival(app: &App, event: &Event<'_>, share: Share, by_platform: bool) -> Result<Arrival, Refusal> {
     let event_id = EventId::new(app.clock.mint());
     let occurred_at = share.occurred_at.unwrap_or(event.created);
     let sale = share.sale.filter(|_| !share.sale_awaits_session);
@@ -186,6 +187,7 @@ fn arrival(app: &App, event: &Event<'_>, share: Share) -> Result<Arrival, Refusa
         processor_event_id: event.id.clone(),
         kind: event.kind.clone(),
         account_id: event.account.clone(),
+        by_platform,
         occurred_at,
         received_at: app.clock.now(),
         payload: event.text.to_owned(),

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use common::domain::attribution::Journey;
 use common::domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
-use common::domain::lead::{EmailHash, LeadAuth, LeadDecision, LeadRefusal, decide};
+use common::domain::lead::{EmailHash, LeadAuth, LeadDecision, LeadMode, LeadRefusal, decide};
 use common::domain::text::{CustomerKey, Label};
 use common::messages::lead::{LeadOutcome, LeadRecord};
 use common::messages::subject::Subject;
@@ -25,6 +25,7 @@ use uuid::Uuid;
 
 use super::{StepContext, reply, storage_failed};
 use crate::customer_lookup::{Found, KeyBindings, Reference, Resolved, resolve, without_clicks};
+use crate::lead_rates::LeadRates;
 
 #[derive(Debug)]
 pub struct LeadStep(pub StepContext);
@@ -79,7 +80,7 @@ impl LeadStep {
             .collect();
         let references = references(&fresh, waited);
         let Resolved { found, customers } = resolve(connection, &self.0.codec, &references).await?;
-        let mut desk = Desk::open(connection, customers).await?;
+        let mut desk = Desk::open(connection, customers, &self.0.lead_rates).await?;
         for (record, found) in fresh.into_iter().zip(found) {
             // A record can stand twice in one batch.
             if outcomes.contains_key(&record.event_id) {
@@ -135,6 +136,7 @@ async fn earlier_outcomes(
 struct Desk<'a> {
     customers: HashMap<CustomerId, Customer>,
     programs: HashMap<ProgramId, Program>,
+    rates: &'a LeadRates,
     keys: KeyBindings,
     changed: Vec<CustomerId>,
     deltas: Deltas,
@@ -148,6 +150,7 @@ impl<'a> Desk<'a> {
     async fn open(
         connection: &mut PgConnection,
         customers: HashMap<CustomerId, Customer>,
+        rates: &'a LeadRates,
     ) -> StorageResult<Self> {
         let programs: Vec<i64> = customers
             .values()
@@ -156,6 +159,7 @@ impl<'a> Desk<'a> {
         Ok(Self {
             programs: programs::find(connection, &programs).await?,
             customers,
+            rates,
             keys: KeyBindings::default(),
             changed: Vec::new(),
             deltas: Deltas::default(),
@@ -196,6 +200,10 @@ impl<'a> Desk<'a> {
             LeadDecision::Provisional => true,
             LeadDecision::Track => false,
         };
+        if record.lead.mode == LeadMode::Browser {
+            let link = link_at(&customer.journey, record.led_at);
+            customer.many_leads |= self.rates.is_one_of_many(link, record.led_at) || record.one_of_many;
+        }
         if provisional {
             propose(customer, record);
             self.proposed

@@ -25,6 +25,8 @@ use serde_json::value::to_raw_value;
 use sqlx::{PgConnection, PgPool};
 use tokio::sync::Notify;
 
+use crate::lead_rates::LeadRates;
+
 /// What every step works with.
 #[derive(Debug, Clone)]
 pub struct StepContext {
@@ -33,6 +35,7 @@ pub struct StepContext {
     pub clicks: Backlog,
     pub clock: Clock,
     pub signal_rules: Arc<SignalRules>,
+    pub lead_rates: Arc<LeadRates>,
     /// Wakes the relay when a commit has put something into the outbox.
     pub outbox_filled: Arc<Notify>,
 }

@@ -205,7 +205,7 @@ impl SaleStep {
                     sorted.duplicates.push((record, sale_id));
                     batch.outcomes.insert(record.event_id, SaleOutcome::Duplicate);
                 }
-                Standing::Fresh => match desk.judge(record, found) {
+                Standing::Fresh => match desk.judge(record, found, &self.0.signal_rules) {
                     Judged::NotYet => {
                         batch.later.insert(record.event_id);
                     }

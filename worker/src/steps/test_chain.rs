@@ -237,6 +237,7 @@ impl Rehearsal {
                     email_hash: None,
                     event_name: None,
                 },
+                one_of_many: false,
             },
             sale: SaleRecord {
                 event_id: EventId::new(clock.mint()),

@@ -38,6 +38,7 @@ pub(super) async fn connect(pool: &PgPool, market: &Market, keys: &SealingKeys) 
             charges_enabled: true,
             payouts_enabled: true,
             connected_at: Some(clock.now()),
+            confirmed_at: Some(clock.now()),
             secret: Some(sealed),
             previous: None,
         };

@@ -81,6 +81,7 @@ fn connection(program_id: ProgramId, secret: &str, sealing_key: &str, dice: &mut
         charges_enabled: true,
         payouts_enabled: true,
         connected_at: Some(Clock::system().now()),
+        confirmed_at: Some(Clock::system().now()),
         secret: Some(SealedSecret::seal(&keys, program_id, &secret, random(dice))?),
         previous: None,
     })

@@ -437,6 +437,7 @@ fn settings() -> Vec<(&'static str, String)> {
         // The limiter counts as always, and lets them pass.
         ("CLICK_LIMIT", u32::MAX.to_string()),
         ("LEAD_LIMIT", u32::MAX.to_string()),
+        ("BROWSER_LEAD_LIMIT", u32::MAX.to_string()),
         ("SALE_REFUND_LIMIT", u32::MAX.to_string()),
     ]
 }

@@ -39,6 +39,7 @@ fn terms(attribution_model: AttributionModel) -> ProgramTerms {
     ProgramTerms {
         attribution_model,
         attribution_window: AttributionWindow::new(60).unwrap(),
+        self_referrals: SelfReferrals::Flag,
         policies: vec![Policy {
             id: PolicyId::new(1),
             product_id: None,
@@ -113,6 +114,7 @@ fn decided(
         customer,
         subscription: None,
         links,
+        buying_partners: &HashSet::new(),
     };
     decide(&sale(), start() + TimeDelta::days(1), &facts)
 }
@@ -195,6 +197,7 @@ fn an_archived_program_takes_what_was_paid_and_claimed_before_and_nothing_else()
             customer: Some(&customer),
             subscription: None,
             links: &links,
+            buying_partners: &HashSet::new(),
         };
         decide(&sale(), archived_at + paid, &facts)
     };
@@ -230,6 +233,7 @@ fn the_window_ends_after_exactly_its_days() {
         customer: Some(&customer),
         subscription: None,
         links: &links,
+        buying_partners: &HashSet::new(),
     };
     let edge = start() + TimeDelta::days(60);
     assert!(matches!(decide(&sale(), edge, &facts), SaleDecision::Record(_)));
@@ -265,6 +269,7 @@ fn a_renewal_stays_with_the_first_sales_partner_and_click() {
         customer: Some(&customer),
         subscription: Some(&subscription),
         links: &links,
+        buying_partners: &HashSet::new(),
     };
     let renewal = Sale {
         is_recurring: true,
@@ -318,4 +323,61 @@ proptest! {
             prop_assert_eq!(credits.iter().map(|(_, cents)| cents).sum::<i64>(), 1001);
         }
     }
+}
+
+#[test]
+fn a_partners_own_purchase_earns_them_nothing_where_the_program_refuses_it() {
+    let (customer, links) = (customer(&[ADA, BRUNO]), links());
+    let Some(LinkOwner {
+        membership: Some(Membership {
+            partner_id: Some(ada),
+            ..
+        }),
+        ..
+    }) = links.get(&ADA).copied()
+    else {
+        panic!("no partner");
+    };
+    let paid = |model, self_referrals, links: &HashMap<_, _>, customer: &SaleCustomer| {
+        let terms = ProgramTerms {
+            self_referrals,
+            ..terms(model)
+        };
+        let facts = SaleFacts {
+            program_id: PROGRAM,
+            terms: &terms,
+            archived_at: None,
+            claimed_at: start(),
+            customer: Some(customer),
+            subscription: None,
+            links,
+            buying_partners: &HashSet::from([ada]),
+        };
+        decide(&sale(), start() + TimeDelta::days(1), &facts)
+    };
+    let both = paid(AttributionModel::Linear, SelfReferrals::Flag, &links, &customer);
+    assert_eq!(credits(&both).len(), 2);
+    // The other partner earns what there is to earn.
+    let other = credits(&paid(
+        AttributionModel::Linear,
+        SelfReferrals::Refuse,
+        &links,
+        &customer,
+    ));
+    let whole: i64 = credits(&both).iter().map(|(_, amount)| amount).sum();
+    assert_eq!(other.iter().map(|(_, amount)| amount).sum::<i64>(), whole);
+    assert_eq!(other.len(), 1);
+    let own = paid(
+        AttributionModel::FirstClick,
+        SelfReferrals::Refuse,
+        &links,
+        &customer,
+    );
+    assert_eq!(
+        own,
+        SaleDecision::Record(Recording {
+            credited_links: vec![ADA],
+            earning: Earning::Nothing(NothingDue::SelfReferral),
+        })
+    );
 }

@@ -69,6 +69,8 @@ pub struct CommissionView {
     /// What is odd about the sale, for somebody to look at; it changes nothing of what is paid. `self_referral`: the
     /// customer has the partner's address. `fast_sale`: it followed the first click within seconds.
     /// `contested_key`: a browser had bound the customer's key to one click, and the backend or a payment named another.
+    /// `many_leads`: the lead was one of many within an hour that browsers sent for one link, or from one address.
+    /// `replaces_changed`: it takes the place of a commission that was rejected or adjusted by hand.
     /// `erased`: there was one before the customer's data was erased.
     signals: Vec<String>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
@@ -125,11 +127,12 @@ pub struct CommissionQuery {
     status: Option<String>,
     /// Those of one membership.
     partner_program_id: Option<i64>,
-    /// Those with one of `self_referral`, `fast_sale`, `contested_key`, `erased`, or with `any` of them.
+    /// Those with one of `self_referral`, `fast_sale`, `contested_key`, `many_leads`, `replaces_changed`, `erased`, or with `any` of them.
     signal: Option<String>,
 }
 
-const SIGNALS: &str = "must be one of self_referral, fast_sale, contested_key, erased, any";
+const SIGNALS: &str =
+    "must be one of self_referral, fast_sale, contested_key, many_leads, replaces_changed, erased, any";
 
 /// Those that a filter's word stands for.
 fn signals_named(text: &str) -> Option<&'static [Signal]> {
@@ -137,6 +140,8 @@ fn signals_named(text: &str) -> Option<&'static [Signal]> {
         Signal::SelfReferral => &[Signal::SelfReferral],
         Signal::FastSale => &[Signal::FastSale],
         Signal::ContestedKey => &[Signal::ContestedKey],
+        Signal::ManyLeads => &[Signal::ManyLeads],
+        Signal::ReplacesChanged => &[Signal::ReplacesChanged],
         Signal::Erased => &[Signal::Erased],
     };
     match text {

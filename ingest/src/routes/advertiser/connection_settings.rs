@@ -46,6 +46,9 @@ pub struct ConnectionView {
     /// `pending`, `connected` or `disconnected`.
     #[schema(pattern = "^(pending|connected|disconnected)$")]
     status: &'static str,
+    /// Whether an operator has confirmed the account. Until then, and while it is not connected, the platform's events of the
+    /// account do not reach the program; its own endpoint needs no confirmation.
+    confirmed: bool,
     charges_enabled: bool,
     payouts_enabled: bool,
     webhook_secret_set: bool,
@@ -84,7 +87,12 @@ impl ConnectionChanges {
         let account_id = self.account_id.map(|id| id.text("account_id")).transpose()?;
         let mut connection = match (before, account_id) {
             (None, Some(Some(account_id))) => new(account_id),
-            (Some(before), Some(Some(account_id))) => Connection { account_id, ..before },
+            (Some(before), Some(Some(account_id))) => Connection {
+                // Of another account nothing is proved.
+                confirmed_at: before.confirmed_at.filter(|_| before.account_id == account_id),
+                account_id,
+                ..before
+            },
             (Some(before), None) => before,
             (_, Some(None)) | (None, None) => return Err(refused("account_id", "is required")),
         };
@@ -121,6 +129,7 @@ fn new(account_id: ProcessorId) -> Connection {
         charges_enabled: false,
         payouts_enabled: false,
         connected_at: None,
+        confirmed_at: None,
         secret: None,
         previous: None,
     }
@@ -199,6 +208,7 @@ impl ConnectionView {
             account_id: connection.account_id.to_string(),
             webhook_endpoint_id: connection.webhook_endpoint_id.map(|id| id.to_string()),
             status: connection.status.as_str(),
+            confirmed: connection.confirmed_at.is_some(),
             charges_enabled: connection.charges_enabled,
             payouts_enabled: connection.payouts_enabled,
             webhook_secret_set: connection.secret.is_some(),
@@ -215,6 +225,7 @@ impl ConnectionView {
             account_id: "acct_1032D82eZvKYlo2C".to_owned(),
             webhook_endpoint_id: Some("we_1MhRcsLkdIwHu7ix".to_owned()),
             status: ConnectionStatus::Connected.as_str(),
+            confirmed: true,
             charges_enabled: true,
             payouts_enabled: true,
             webhook_secret_set: true,

@@ -6,6 +6,7 @@ mod audit_log;
 pub mod commission_changes;
 pub mod commission_policies;
 pub mod commissions;
+pub mod connection_change;
 pub mod connection_settings;
 pub mod customers;
 mod dashboard;

@@ -9,13 +9,13 @@ use axum::http::StatusCode;
 use common::domain::ids::ProgramId;
 use common::domain::permission::Permission;
 use common::domain::processor::Overlap;
-use common::storage::processor_connections::{self, Connection};
+use common::storage::processor_connections;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use sqlx::PgConnection;
+use serde_json::json;
 use utoipa::ToSchema;
 
-use super::connection_settings::{ConnectionChanges, ConnectionView, changed, seal, secret};
+use super::connection_change::{Changer, change, held_elsewhere, notify_of_change};
+use super::connection_settings::{ConnectionChanges, ConnectionView, seal, secret};
 use crate::access::{Advertiser, archived};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
@@ -70,7 +70,7 @@ pub async fn read(State(app): State<App>, advertiser: Advertiser, Ids(program_id
     request_body = ConnectionChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<ConnectionView>),
-        (status = 409, description = "The program is archived.", body = PlatformError),
+        (status = 409, description = "The program is archived, or another workspace has the account.", body = PlatformError),
     )
 )]
 pub async fn update(
@@ -86,13 +86,12 @@ pub async fn update(
         .for_change()?;
     let bytes = body.bytes()?;
     let changes: ConnectionChanges = body::parse(&bytes)?;
-    let (connection, details) = change(&app, &mut transaction, program_id, changes).await?;
-    let audited = access
-        .audited("processor_connection.updated")
-        .about(program_id.get())
-        .with(details);
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    let changer = Changer {
+        access,
+        actor: advertiser.actor(),
+        source: &advertiser.source,
+    };
+    let connection = change(&app, transaction, &changer, changes).await?;
     Ok(data(ConnectionView::new(&app, program_id, connection)))
 }
 
@@ -124,6 +123,8 @@ pub async fn remove(
         .audited("processor_connection.deleted")
         .about(program_id.get());
     advertiser.audit(&app, &mut transaction, audited).await?;
+    let details = json!({ "webhook_secret": "removed" });
+    notify_of_change(&app, &mut transaction, program_id, &details).await?;
     transaction.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -188,24 +189,10 @@ pub async fn rotate_secret(
         .about(program_id.get())
         .with(json!({ "previous_valid_hours": overlap.duration().num_hours() }));
     advertiser.audit(&app, &mut transaction, audited).await?;
+    let details = json!({ "webhook_secret": "rotated" });
+    notify_of_change(&app, &mut transaction, program_id, &details).await?;
     transaction.commit().await?;
     Ok(data(ConnectionView::new(&app, program_id, connection)))
-}
-
-/// Makes the changes, and says for the audit log what they were.
-pub async fn change(
-    app: &App,
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    changes: ConnectionChanges,
-) -> Result<(Connection, Value), ApiError> {
-    processor_connections::lock(connection, program_id).await?;
-    let before = processor_connections::find(connection, program_id).await?;
-    let now = app.clock.now();
-    let after = changes.apply(app, program_id, before.clone(), now)?;
-    processor_connections::save(connection, program_id, &after, now).await?;
-    let details = changed(before.as_ref(), &after);
-    Ok((after, details))
 }
 
 pub fn examples() -> Examples {
@@ -215,7 +202,7 @@ pub fn examples() -> Examples {
         "webhook_secret": "whsec_an_example_of_a_secret",
         "status": "connected",
     });
-    Examples::of_refusals([refused("account_id", "is required"), archived()])
+    Examples::of_refusals([refused("account_id", "is required"), archived(), held_elsewhere()])
         .request("A new connection", request)
         .answer(
             "Connected",

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use common::domain::attribution::{AttributionModel, AttributionWindow};
-use common::domain::commission::{HoldPeriod, NeedsApproval, Policy};
+use common::domain::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferrals};
 use common::domain::lead::LeadAuth;
 use common::domain::money::{BasisPoints, Currency};
 use common::domain::program::{CookieWindow, Domain, ProgramSettings, ProgramStatus, Slug};
@@ -60,6 +60,11 @@ pub struct ProgramChanges {
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<String>)]
     needs_approval: Option<Field<String>>,
+    /// A partner's own purchases: `flag` shows them with a signal, `refuse` has the partner earn nothing by them; the sale is
+    /// recorded all the same.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>)]
+    self_referrals: Option<Field<String>>,
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<bool>)]
     exclude_bots: Option<Field<bool>>,
@@ -133,6 +138,10 @@ impl ProgramChanges {
         if let Some(which) = self.needs_approval {
             let read = |name: &str| NeedsApproval::parse(name).ok_or("must be one of none, flagged, all");
             settings.needs_approval = parsed(which, "needs_approval", read)?.unwrap_or_default();
+        }
+        if let Some(which) = self.self_referrals {
+            let read = |name: &str| SelfReferrals::parse(name).ok_or("must be one of flag, refuse");
+            settings.self_referrals = parsed(which, "self_referrals", read)?.unwrap_or_default();
         }
         if let Some(exclude_bots) = self.exclude_bots {
             settings.exclude_bots = exclude_bots.flag("exclude_bots")?;
@@ -210,6 +219,8 @@ pub struct SettingsView {
     hold_days: u8,
     /// `none`, `flagged` or `all`.
     needs_approval: &'static str,
+    /// `flag` or `refuse`.
+    self_referrals: &'static str,
     exclude_bots: bool,
 }
 
@@ -255,6 +266,7 @@ impl ProgramView {
                 lead_auth: None,
                 hold_days: HoldPeriod::DEFAULT.days(),
                 needs_approval: NeedsApproval::None.as_str(),
+                self_referrals: SelfReferrals::Flag.as_str(),
                 exclude_bots: false,
             },
             pays: PaysView {
@@ -303,6 +315,7 @@ impl SettingsView {
             lead_auth: settings.lead_auth.as_str(),
             hold_days: settings.hold.days(),
             needs_approval: settings.needs_approval.as_str(),
+            self_referrals: settings.self_referrals.as_str(),
             exclude_bots: settings.exclude_bots,
         }
     }

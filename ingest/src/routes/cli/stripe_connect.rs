@@ -10,14 +10,13 @@ use common::domain::ids::ProgramId;
 use common::domain::permission::Permission;
 use common::domain::processor::ConnectionStatus;
 use common::storage::audit_log::AuditActor;
-use common::storage::processor_connections;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use super::failed;
-use crate::access::{self, Audited, CliUser, Source};
+use crate::access::{self, CliUser, Source};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::caller::Caller;
@@ -25,14 +24,12 @@ use crate::credential::Credential;
 use crate::error::ApiError;
 use crate::field::{Field, IdNumber, refused};
 use crate::request_id::RequestId;
+use crate::routes::advertiser::connection_change::{Changer, change, connected_already, held_elsewhere};
 use crate::routes::advertiser::connection_settings::ConnectionChanges;
-use crate::routes::advertiser::processor_connection;
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
 use crate::routes::test_event::program_number;
 use crate::routes::test_mode::OTHER_PROGRAM;
-
-const CONNECTED_ALREADY: &str = "The program has a connection already: sign in to change it";
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct StripeConnectRequest {
@@ -72,7 +69,7 @@ pub struct StripeConnectAnswer {
         (status = 200, description = "Connected.", body = StripeConnectAnswer),
         (status = 403, description = "The program is another than the key's, not theirs to change, or connected already, which a key does not change.", body = PlatformError),
         (status = 404, description = "There is no such program.", body = PlatformError),
-        (status = 409, description = "The program is archived.", body = PlatformError),
+        (status = 409, description = "The program is archived, or another workspace has the account.", body = PlatformError),
     )
 )]
 pub async fn connect(
@@ -105,15 +102,7 @@ async fn keep(
         required(request.webhook_endpoint_id, "webhook_endpoint_id")?,
         required(request.webhook_secret, "webhook_secret")?,
     );
-    by.may_replace(&mut transaction, program_id).await?;
-    let (connection, details) =
-        processor_connection::change(app, &mut transaction, program_id, changes).await?;
-    let audited = access
-        .audited("processor_connection.updated")
-        .about(program_id.get())
-        .with(details);
-    by.audit(app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    let connection = change(app, transaction, &by.changer(access), changes).await?;
     Ok(Json(StripeConnectAnswer {
         connected: connection.status == ConnectionStatus::Connected,
         stripe_account_id: connection.account_id.to_string(),
@@ -156,37 +145,16 @@ impl Connector {
         }
     }
 
-    /// A program's key is in servers and scripts: it may make the connection, and replaces none. Else a stolen one would stop
-    /// the real events, and sign sales of its own long after it was regenerated.
-    async fn may_replace(
-        &self,
-        connection: &mut PgConnection,
-        program_id: ProgramId,
-    ) -> Result<(), ApiError> {
-        if matches!(self, Self::User(_)) {
-            return Ok(());
+    fn changer(&self, access: access::ProgramAccess) -> Changer<'_> {
+        let (actor, source) = match self {
+            Self::User(user) => (user.actor(), user.source()),
+            Self::Program { program_id, source } => (AuditActor::Program(*program_id), source),
+        };
+        Changer {
+            access,
+            actor,
+            source,
         }
-        processor_connections::lock(connection, program_id).await?;
-        match processor_connections::find(connection, program_id).await? {
-            Some(_) => Err(ApiError::Forbidden(CONNECTED_ALREADY)),
-            None => Ok(()),
-        }
-    }
-
-    async fn audit(
-        &self,
-        app: &App,
-        connection: &mut PgConnection,
-        audited: Audited,
-    ) -> Result<(), ApiError> {
-        match self {
-            Self::User(user) => user.audit(app, connection, audited).await?,
-            Self::Program { program_id, source } => {
-                let actor = AuditActor::Program(*program_id);
-                source.audit(app, connection, actor, audited).await?;
-            }
-        }
-        Ok(())
     }
 }
 
@@ -215,9 +183,10 @@ pub fn examples() -> Examples {
     Examples::of_refusals([
         refused("stripe_user_id", "is required"),
         ApiError::Forbidden(OTHER_PROGRAM),
-        ApiError::Forbidden(CONNECTED_ALREADY),
+        connected_already(),
         ApiError::NotFound("Program not found"),
         access::archived(),
+        held_elsewhere(),
         failed(),
     ])
     .request(

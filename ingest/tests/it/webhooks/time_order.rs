@@ -179,6 +179,39 @@ async fn a_one_time_commission_is_for_the_earliest_payment_whichever_arrives_fir
 }
 
 #[tokio::test]
+async fn a_commission_that_takes_the_place_of_a_rejected_one_is_flagged() {
+    let shop = shop().await;
+    let program = shop
+        .program_with(AttributionModel::LastClick, CommissionType::CpsOneTime)
+        .await;
+    shop.stack.customer(&program, &program.ada.code, "user-1").await;
+    shop.stack.clock.set(hour(5));
+    for (name, at) in [("third", 4), ("second", 3), ("first", 2)] {
+        shop.report(&program, &payment(name, None, hour(at), 1_000).checkout())
+            .await;
+        shop.settled().await;
+        if name == "third" {
+            let owner = shop.stack.owner_of(&program).await;
+            let path = format!(
+                "/api/advertiser/affiliate-programs/{}/commissions/reject",
+                program.program_id
+            );
+            let third = rows::commission(&shop.stack, "in_third").await["id"].clone();
+            let body = json!({ "commission_ids": [third], "reason": "odd" });
+            let rejected = shop.stack.submit(&path, Some(&owner.token), body).await;
+            assert_eq!(rejected.status, StatusCode::OK, "{rejected:?}");
+        } else {
+            // Also the one that takes the place of the one that took it.
+            let signals = rows::commissions(&shop.stack, &format!("in_{name}")).await[0]["signals"].clone();
+            assert_eq!(signals, json!(["replaces_changed"]), "{name}");
+        }
+    }
+    assert_eq!(shop.stack.balance(program.ada.membership).await, 200);
+    shop.stack.verify().await;
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
 async fn what_was_paid_out_for_a_later_payment_is_clawed_back() {
     let shop = shop().await;
     let program = shop

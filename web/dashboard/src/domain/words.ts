@@ -33,6 +33,8 @@ export const SIGNALS: Record<string, string> = {
   self_referral: 'The customer has the partner’s own address.',
   fast_sale: 'The sale followed the first click within seconds.',
   contested_key: 'A browser had bound the customer’s key to one click; the server or a payment named another.',
+  many_leads: 'Browsers sent many signups of this link, or from one address, within an hour.',
+  replaces_changed: 'It takes the place of a commission that was rejected or adjusted by hand.',
   erased: 'There was a signal; which one was erased with the customer’s data.',
 };
 

@@ -12,7 +12,7 @@ use common::domain::sale::{
     Subscription, decide,
 };
 use common::domain::signal::{PartnerAddresses, Signal, SignalRules};
-use common::domain::text::SubscriptionId;
+use common::domain::text::{CustomerKey, SubscriptionId};
 use common::messages::sale::SaleRecord;
 use common::storage::StorageResult;
 use common::storage::customers::{Customer, Milestone};
@@ -97,7 +97,7 @@ impl Desk {
         })
     }
 
-    pub fn judge(&mut self, record: &SaleRecord, found: Found) -> Judged {
+    pub fn judge(&mut self, record: &SaleRecord, found: Found, rules: &SignalRules) -> Judged {
         let whom = match found {
             Found::NotYet => return Judged::NotYet,
             Found::Missing => None,
@@ -110,6 +110,12 @@ impl Desk {
         let buyer = customer.map(|customer| sale_customer(customer, record.sold_at));
         let subscription = subscription_key(record).and_then(|key| self.subscriptions.get(&key));
         let subscription = subscription.map(|subscription| subscription.before(record.sold_at));
+        let buying_partners = customer.map(|customer| {
+            // The key may be bound by this very sale.
+            let named = record.sale.customer_key.as_ref().map(CustomerKey::as_str);
+            let key = customer.customer_key.as_deref().or(named);
+            rules.buying_partners(&self.addresses, key, customer.email_hash.as_deref())
+        });
         let decision = decide(
             &record.sale,
             record.sold_at,
@@ -125,6 +131,7 @@ impl Desk {
                 customer: buyer.as_ref(),
                 subscription: subscription.as_ref(),
                 links: &self.links,
+                buying_partners: &buying_partners.unwrap_or_default(),
             },
         );
         if let (SaleDecision::Record(recording), Some(buyer), Some(whom)) = (&decision, buyer, whom) {

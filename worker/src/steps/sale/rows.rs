@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use common::domain::attribution::AttributionModel;
+use common::domain::commission::SelfReferrals;
 use common::domain::ids::{CommissionId, CustomerId, EventId, SaleId};
 use common::domain::ledger;
 use common::domain::sale::{Earning, Recording};
@@ -96,6 +97,9 @@ async fn write_sales(
                 model: desk
                     .terms(record.program_id)
                     .map_or_else(AttributionModel::default, |terms| terms.attribution_model),
+                self_referrals: desk
+                    .terms(record.program_id)
+                    .map_or_else(SelfReferrals::default, |terms| terms.self_referrals),
             })
         })
         .collect();

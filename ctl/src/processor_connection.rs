@@ -1,0 +1,211 @@
+//! `ctl processor-connection`: whose an account of the payment processor is, where the platform's events go by it.
+
+use anyhow::{Context, ensure};
+use chrono::{DateTime, Utc};
+use clap::{Args, Subcommand};
+use common::domain::ids::ProgramId;
+use common::domain::processor::ProcessorId;
+use common::runtime::clock::Clock;
+use common::storage::notifications::{self, NewNotification};
+use common::storage::processor_accounts::{self, ListedConnection};
+use common::storage::processor_connections;
+use serde_json::json;
+use sqlx::{PgConnection, PgPool};
+
+use crate::audit::{self, Done};
+use crate::consent::{Consent, Verdict};
+use crate::{output, program};
+
+const ABOUT: &str = "\
+Ask the account's owner before, by a way that does not go through this service: an account's id is no secret, and who
+connects it here has shown nothing but that they know it.
+
+Examples:
+    ctl processor-connection list --unconfirmed
+    ctl processor-connection confirm --program-id 1 acct_1032D82eZvKYlo2C";
+
+#[derive(Debug, Subcommand)]
+pub enum ProcessorConnection {
+    /// List them by account, a line each: account, program, workspace, status, when it was confirmed
+    List(List),
+    /// Let the platform's events of an account reach the program that is connected to it
+    Confirm(Confirm),
+    /// Take an account from a program it does not belong to: the connection goes, and its secrets with it
+    Refuse(Refuse),
+}
+
+#[derive(Debug, Args)]
+pub struct List {
+    /// Only those that wait to be confirmed
+    #[arg(long)]
+    unconfirmed: bool,
+    /// So many at most
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..=10_000))]
+    limit: i64,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Which {
+    /// The program that is connected
+    #[arg(long, value_name = "ID")]
+    program_id: i64,
+    /// The account it is connected to
+    #[arg(value_parser = ProcessorId::parse)]
+    account_id: ProcessorId,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = ABOUT)]
+pub struct Confirm {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Debug, Args)]
+pub struct Refuse {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    consent: Consent,
+}
+
+impl ProcessorConnection {
+    pub async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        match self {
+            Self::List(list) => list.run(pool).await,
+            Self::Confirm(confirm) => confirm.run(pool).await,
+            Self::Refuse(refuse) => refuse.run(pool).await,
+        }
+    }
+}
+
+impl List {
+    async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        let mut connection = pool.acquire().await?;
+        let found = processor_accounts::list(&mut connection, self.unconfirmed, self.limit).await?;
+        if found.is_empty() {
+            output::lines(["no processor connections"]);
+        }
+        output::lines(found.iter().map(line));
+        Ok(())
+    }
+}
+
+fn line(connection: &ListedConnection) -> String {
+    let confirmed = connection
+        .confirmed_at
+        .map_or_else(|| "unconfirmed".to_owned(), output::instant);
+    format!(
+        "{}  program {}  workspace {}  {}  {confirmed}",
+        output::plain(&connection.account_id),
+        connection.program_id,
+        connection.workspace_id,
+        connection.status,
+    )
+}
+
+impl Which {
+    fn program_id(&self) -> ProgramId {
+        ProgramId::new(self.program_id)
+    }
+
+    /// Holds the connection, which is to this account.
+    async fn lock(&self, connection: &mut PgConnection) -> anyhow::Result<()> {
+        let program_id = self.program_id();
+        processor_connections::lock(connection, program_id).await?;
+        let found = processor_connections::find(connection, program_id)
+            .await?
+            .with_context(|| format!("program {program_id} has no processor connection"))?;
+        ensure!(
+            found.account_id == self.account_id,
+            "program {program_id} is connected to {}",
+            found.account_id
+        );
+        Ok(())
+    }
+
+    async fn write_down(
+        &self,
+        connection: &mut PgConnection,
+        at: DateTime<Utc>,
+        action: &'static str,
+    ) -> anyhow::Result<()> {
+        let program_id = self.program_id();
+        let done = Done {
+            at,
+            workspace_id: program::find(connection, program_id).await?.workspace_id,
+            program_id: Some(program_id),
+            action,
+            subject_id: Some(self.program_id),
+            details: json!({ "account_id": self.account_id }),
+        };
+        Ok(audit::append(connection, done).await?)
+    }
+}
+
+impl Confirm {
+    async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        let Which {
+            program_id,
+            account_id,
+        } = &self.which;
+        let now = Clock::system().now();
+        let mut transaction = pool.begin().await?;
+        self.which.lock(&mut transaction).await?;
+        let held = processor_accounts::claim(&mut transaction, self.which.program_id(), account_id).await?;
+        if let Some(held) = held {
+            anyhow::bail!(
+                "program {} of another workspace is connected to {account_id} too: refuse one of them first",
+                held.held_by
+            );
+        }
+        processor_accounts::confirm(&mut transaction, self.which.program_id(), now).await?;
+        self.which
+            .write_down(&mut transaction, now, "processor_connection.confirmed")
+            .await?;
+        transaction.commit().await?;
+        output::lines([format!(
+            "the platform's events of {account_id} reach program {program_id}, while it is connected"
+        )]);
+        Ok(())
+    }
+}
+
+impl Refuse {
+    async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
+        let program_id = self.which.program_id();
+        if self.consent.previews() {
+            let mut transaction = pool.begin().await?;
+            self.which.lock(&mut transaction).await?;
+            transaction.rollback().await?;
+            let question = format!("Disconnect program {program_id} from {}?", self.which.account_id);
+            if self.consent.ask(&question)? == Verdict::DryRun {
+                return Ok(());
+            }
+        }
+        let clock = Clock::system();
+        let mut transaction = pool.begin().await?;
+        self.which.lock(&mut transaction).await?;
+        processor_connections::remove(&mut transaction, program_id).await?;
+        self.which
+            .write_down(&mut transaction, clock.now(), "processor_connection.refused")
+            .await?;
+        let notice = NewNotification {
+            event_id: clock.mint(),
+            program_id: self.which.program_id,
+            partner_id: None,
+            kind: "processor_connection_refused",
+            message: format!(
+                "The connection to {} was taken back by the operator: the account is not confirmed as yours",
+                self.which.account_id
+            ),
+            details: json!({ "account_id": self.which.account_id }),
+        };
+        notifications::add(&mut transaction, &[notice]).await?;
+        transaction.commit().await?;
+        output::lines([format!(
+            "program {program_id} is connected to no account any more"
+        )]);
+        Ok(())
+    }
+}
