@@ -62,6 +62,9 @@ pub struct LimitsConfig {
     /// Sessions, management keys and invitations that do not exist, for each client address at each ingest.
     #[arg(long, env = "UNKNOWN_TOKEN_LIMIT", default_value_t = 120)]
     pub unknown_token_limit: u32,
+    /// Test events without a key, for each program.
+    #[arg(long, env = "KEYLESS_TEST_LIMIT", default_value_t = 60)]
+    pub keyless_test_limit: u32,
     /// Test chains an hour, for each program.
     #[arg(long, env = "CHAIN_LIMIT", default_value_t = 10)]
     pub chain_limit: u32,
@@ -158,6 +161,7 @@ struct Counters {
     management: Counter,
     unknown_tokens: Counter,
     chains: Counter,
+    keyless_tests: Counter,
 }
 
 impl Counters {
@@ -175,6 +179,7 @@ impl Counters {
             management: LIMITED.with(["management"]),
             unknown_tokens: LIMITED.with(["unknown_token"]),
             chains: LIMITED.with(["chain"]),
+            keyless_tests: LIMITED.with(["keyless_test"]),
         }
     }
 
@@ -224,6 +229,15 @@ impl Limits {
         let key = format!("chain:program:{program_id}");
         let limit = self.limits.chain_limit;
         self.spend(&key, Window::Hour, limit, &self.counted.chains)
+            .await?;
+        Ok(())
+    }
+
+    /// Counts a test event without a key of the program it names, whether that exists or not, and refuses one too many.
+    pub async fn spend_keyless_test(&self, named: ProgramId) -> Result<(), ApiError> {
+        let key = format!("keyless_test:program:{named}");
+        let limit = self.limits.keyless_test_limit;
+        self.spend(&key, Window::Minute, limit, &self.counted.keyless_tests)
             .await?;
         Ok(())
     }

@@ -100,6 +100,7 @@ pub(crate) fn service_env(
         "CLICK_LIMIT",
         "LEAD_LIMIT",
         "BROWSER_LEAD_LIMIT",
+        "KEYLESS_TEST_LIMIT",
         "SALE_REFUND_LIMIT",
         "READINESS_LIMIT",
         "CLI_LIMIT",

@@ -23,9 +23,7 @@ impl HeldElsewhere {
     /// One a day: repeated claims do not fill the notifications of the account's program.
     pub fn notice_id(&self, day: NaiveDate) -> Uuid {
         let of_day = format!("{} {} {} {day}", self.program_id, self.held_by, self.account_id);
-        let mut id = [0; 16];
-        id.copy_from_slice(&Sha256::digest(of_day)[..16]);
-        Uuid::from_bytes(id)
+        Uuid::from_bytes(Sha256::digest(of_day).first_chunk().copied().unwrap_or_default())
     }
 
     /// For those who run the service: counted, for the alert, and logged with both programs.

@@ -131,6 +131,8 @@ impl App {
             (Caller::Program(program_id), _) => Ok(Some(program_id)),
             (_, None) => Ok(None),
             (_, Some(named)) => {
+                // Anybody may send them, from many addresses, into the program's live view.
+                self.limits.spend_keyless_test(named).await?;
                 let exists = self.directory.has_program(named).await;
                 if exists.map_err(|error| ApiError::internal(failed, error))? {
                     Ok(Some(named))

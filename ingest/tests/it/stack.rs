@@ -153,6 +153,7 @@ impl Stack {
             ("CLICK_LIMIT", "1000000".to_owned()),
             ("LEAD_LIMIT", "1000000".to_owned()),
             ("BROWSER_LEAD_LIMIT", "1000000".to_owned()),
+            ("KEYLESS_TEST_LIMIT", "1000000".to_owned()),
             ("MANY_LEADS_PER_LINK", "1000000".to_owned()),
             ("SALE_REFUND_LIMIT", "1000000".to_owned()),
             ("SIGN_IN_LIMIT", "1000000".to_owned()),

@@ -175,3 +175,24 @@ async fn a_test_event_delivered_three_times_is_stored_once() {
     stack.verify().await;
     stack.stop().await;
 }
+
+#[tokio::test]
+async fn test_events_without_a_key_are_limited_by_program() {
+    let stack = Stack::start_set(&[("KEYLESS_TEST_LIMIT", "2")]).await;
+    let (program, other) = (stack.program().await, stack.program().await);
+    let named = |program: i64| json!({ "test_mode": true, "program_id": program });
+    // A program that does not exist is counted like one that does; the minute may turn in between, once.
+    for id in [program.program_id.get(), 987_654_321] {
+        let mut answers = Vec::new();
+        while answers.last() != Some(&StatusCode::TOO_MANY_REQUESTS) {
+            answers.push(test_lead(&stack, None, named(id)).await.status);
+            assert!(answers.len() <= 6, "never refused: {answers:?}");
+        }
+        assert!(answers.len() >= 3, "{answers:?}");
+    }
+    let by_key = test_lead(&stack, Some(&program.token), named(program.program_id.get())).await;
+    assert_eq!(by_key.status, StatusCode::OK, "{by_key:?}");
+    let of_other = test_lead(&stack, None, named(other.program_id.get())).await;
+    assert_eq!(of_other.status, StatusCode::OK, "{of_other:?}");
+    stack.stop().await;
+}

@@ -56,13 +56,13 @@ impl Changer<'_> {
 pub async fn change(
     app: &App,
     mut transaction: PgTransaction<'_>,
-    changer: &Changer<'_>,
+    by: &Changer<'_>,
     changes: ConnectionChanges,
 ) -> Result<Connection, ApiError> {
-    let program_id = changer.access.program_id;
+    let program_id = by.access.program_id;
     processor_connections::lock(&mut transaction, program_id).await?;
     let before = processor_connections::find(&mut transaction, program_id).await?;
-    if before.is_some() && !changer.may_replace() {
+    if before.is_some() && !by.may_replace() {
         return Err(connected_already());
     }
     let now = app.clock.now();
@@ -73,7 +73,7 @@ pub async fn change(
     if is_another_account
         && let Some(held) = processor_accounts::claim(&mut transaction, program_id, &after.account_id).await?
     {
-        report(app, &mut transaction, changer, &held).await?;
+        report(app, &mut transaction, by, &held).await?;
         transaction.commit().await?;
         held.report();
         return Err(held_elsewhere());
@@ -81,9 +81,9 @@ pub async fn change(
     processor_connections::save(&mut transaction, program_id, &after, now).await?;
     let details = changed(before.as_ref(), &after);
     notify_of_change(app, &mut transaction, program_id, &details).await?;
-    let audited = changer.access.audited("processor_connection.updated");
+    let audited = by.access.audited("processor_connection.updated");
     let audited = audited.about(program_id.get()).with(details);
-    changer.audit(app, &mut transaction, audited).await?;
+    by.audit(app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(after)
 }
@@ -93,13 +93,13 @@ pub async fn change(
 async fn report(
     app: &App,
     connection: &mut PgConnection,
-    changer: &Changer<'_>,
+    by: &Changer<'_>,
     held: &HeldElsewhere,
 ) -> Result<(), ApiError> {
     let details = json!({ "account_id": held.account_id });
-    let audited = changer.access.audited("processor_connection.claim_refused");
+    let audited = by.access.audited("processor_connection.claim_refused");
     let audited = audited.about(held.program_id.get()).with(details.clone());
-    changer.audit(app, connection, audited).await?;
+    by.audit(app, connection, audited).await?;
     let notice = NewNotification {
         event_id: held.notice_id(app.clock.now().date_naive()),
         program_id: held.held_by.get(),
@@ -122,8 +122,8 @@ pub async fn notify_of_change(
     program_id: ProgramId,
     details: &Value,
 ) -> Result<(), ApiError> {
-    let account = details["account_id"]["after"].as_str();
-    let secret = details["webhook_secret"].as_str();
+    let account = details.pointer("/account_id/after").and_then(Value::as_str);
+    let secret = details.get("webhook_secret").and_then(Value::as_str);
     let what: Vec<String> = account
         .map(|account| format!("its account is {account}"))
         .into_iter()

@@ -39,6 +39,10 @@ pub struct ConnectionChanges {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "fields of an answer, each of its own"
+)]
 pub struct ConnectionView {
     account_id: String,
     #[schema(required = true)]

@@ -86,12 +86,12 @@ pub async fn update(
         .for_change()?;
     let bytes = body.bytes()?;
     let changes: ConnectionChanges = body::parse(&bytes)?;
-    let changer = Changer {
+    let by = Changer {
         access,
         actor: advertiser.actor(),
         source: &advertiser.source,
     };
-    let connection = change(&app, transaction, &changer, changes).await?;
+    let connection = change(&app, transaction, &by, changes).await?;
     Ok(data(ConnectionView::new(&app, program_id, connection)))
 }
 
