@@ -86,6 +86,7 @@ async fn end_lost(
                 _ => Ending::Parked {
                     reason: Reason::Claimed,
                     waits_for: None,
+                    look_again: None,
                     retry: Some(CLAIMED_PAUSE),
                 },
             };

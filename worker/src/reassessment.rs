@@ -101,7 +101,15 @@ async fn reassess_customer(
             corrections.compare(sale, recording, &before);
         }
     }
+    let superseded = corrections.supersede_any();
     corrections.write(connection).await?;
+    if superseded
+        && reassessments::superseded_changed(connection, customer.program_id, customer.customer_id).await?
+    {
+        // What takes the place of those that were changed by hand, among the sales that brought the news.
+        let since = [(customer.customer_id, customer.program_id, since)];
+        commissions::flag(connection, &since, Signal::ReplacesChanged).await?;
+    }
     save_first_payments(connection, customer, &anew).await?;
     move_first_purchase(connection, customer, &anew, &sales).await
 }

@@ -11,6 +11,7 @@ use super::StorageResult;
 use super::error::expect_rows;
 use crate::domain::ids::{EventId, ProgramId};
 use crate::domain::processor::ProcessorId;
+use crate::domain::text::TransactionId;
 
 /// An event that just arrived, its signature verified.
 #[derive(Debug, Clone)]
@@ -27,8 +28,9 @@ pub struct NewProcessorEvent {
     pub received_at: DateTime<Utc>,
     pub payload: String,
     pub disposition: Disposition,
-    /// Another event may say more of its sale, which the relay takes up after [`SESSION_FOLLOWS`].
-    pub sale_awaits_session: bool,
+    /// The name of its sale, of which another event may say more: the relay takes it up after [`SESSION_FOLLOWS`], or as soon as
+    /// that other one is a sale.
+    pub awaits_session: Option<TransactionId>,
 }
 
 /// Within this the session or invoice of a payment intent is reported.
@@ -110,6 +112,12 @@ pub fn waits_for_processor_customer(processor_customer: &ProcessorId) -> String 
     format!("processor_customer:{processor_customer}")
 }
 
+/// What payments wait for of which a session or an invoice may say more.
+pub fn waits_for_sale(transaction_id: &TransactionId) -> String {
+    // The query of `receive` takes the name from behind the colon.
+    format!("sale:{transaction_id}")
+}
+
 /// Which half of an event was handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -134,6 +142,9 @@ pub enum Ending {
     Parked {
         reason: Reason,
         waits_for: Option<String>,
+        /// Instead, where it did not wait for this before, or was woken since: what it waits for may have come while it was
+        /// looked for, and have woken nothing.
+        look_again: Option<Duration>,
         retry: Option<Duration>,
     },
     Stuck(Reason),
@@ -204,21 +215,29 @@ pub async fn receive(
     let reasons: Vec<Option<&str>> = fates.iter().map(|fate| fate.reason).collect();
     let sales: Vec<bool> = fates.iter().map(|fate| fate.sale_pending).collect();
     let payments: Vec<bool> = fates.iter().map(|fate| fate.payment_pending).collect();
+    let waits: Vec<Option<String>> = first_of_id
+        .iter()
+        .map(|event| event.awaits_session.as_ref().map(waits_for_sale))
+        .collect();
     let payloads: Vec<&str> = first_of_id.iter().map(|event| event.payload.as_str()).collect();
     let by_platform: Vec<bool> = first_of_id.iter().map(|event| event.by_platform).collect();
     let new = sqlx::query_scalar!(
         "INSERT INTO processor_events (event_id, program_id, processor_event_id, kind, account_id, occurred_at,
-             received_at, state, reason, sale_pending, payment_pending, relay_after, payload, by_platform)
+             received_at, state, reason, sale_pending, payment_pending, relay_after, payload, by_platform,
+             waits_for)
          SELECT event_id, program_id, processor_event_id, kind, account_id, occurred_at, received_at, state, reason,
                 sale_pending, payment_pending,
-                CASE WHEN state IN ('open', 'parked') THEN now() + make_interval(secs => pause) END,
+                -- What is waited for may be there already.
+                CASE WHEN EXISTS (SELECT FROM transaction_claims t
+                                  WHERE t.transaction_id = substr(e.waits_for, 6) AND t.state = 'recorded') THEN now()
+                     WHEN state IN ('open', 'parked') THEN now() + make_interval(secs => pause) END,
                 CASE WHEN state NOT IN ('done', 'ignored') THEN payload END,
-                by_platform
+                by_platform, waits_for
          FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::timestamptz[],
                      $7::timestamptz[], $8::text[], $9::text[], $10::bool[], $11::bool[], $12::text[], $13::float8[],
-                     $14::bool[])
+                     $14::bool[], $15::text[])
               AS e (event_id, program_id, processor_event_id, kind, account_id, occurred_at, received_at, state,
-                    reason, sale_pending, payment_pending, payload, pause, by_platform)
+                    reason, sale_pending, payment_pending, payload, pause, by_platform, waits_for)
          -- An update would lock the row that is there, before the claims that this transaction still has to lock.
          ON CONFLICT (processor_event_id, program_id) DO NOTHING
          RETURNING event_id",
@@ -236,6 +255,7 @@ pub async fn receive(
         &payloads as &[&str],
         &pauses,
         &by_platform,
+        &waits as &[Option<String>],
     )
     .fetch_all(&mut *connection)
     .await?;
@@ -257,7 +277,7 @@ pub async fn receive(
 
 fn fate(event: &NewProcessorEvent) -> Fate<'_> {
     let fate = Fate::from(&event.disposition);
-    if event.sale_awaits_session && fate.sale_pending {
+    if event.awaits_session.is_some() && fate.sale_pending {
         Fate {
             state: "parked",
             reason: Some(Reason::AwaitsSession.as_str()),
@@ -269,7 +289,7 @@ fn fate(event: &NewProcessorEvent) -> Fate<'_> {
 }
 
 const fn pause(event: &NewProcessorEvent) -> Duration {
-    if event.sale_awaits_session {
+    if event.awaits_session.is_some() {
         SESSION_FOLLOWS
     } else {
         RELAYED_AFTER
@@ -342,27 +362,30 @@ pub async fn end(
     }
     // Of two endings of one event the last one counts; rows are locked in ascending order.
     let last: BTreeMap<EventId, &Ending> = endings.iter().map(|(id, ending)| (*id, ending)).collect();
-    let (mut events, mut states, mut reasons, mut waits, mut pauses) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut events, mut states, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut waits, mut looks, mut pauses) = (Vec::new(), Vec::new(), Vec::new());
     for (event_id, ending) in last {
         events.push(event_id.get());
-        let (state, reason, waits_for, pause) = match ending {
-            Ending::Done(reason) => ("done", *reason, None, None),
+        let (state, reason, waits_for, look, pause) = match ending {
+            Ending::Done(reason) => ("done", *reason, None, None, None),
             Ending::Parked {
                 reason,
                 waits_for,
+                look_again,
                 retry,
             } => (
                 "parked",
                 Some(*reason),
                 waits_for.as_deref(),
+                look_again.map(|pause| pause.as_secs_f64()),
                 retry.map(|pause| pause.as_secs_f64()),
             ),
-            Ending::Stuck(reason) => ("stuck", Some(*reason), None, None),
+            Ending::Stuck(reason) => ("stuck", Some(*reason), None, None, None),
         };
         states.push(state);
         reasons.push(reason.map(Reason::as_str));
         waits.push(waits_for);
+        looks.push(look);
         pauses.push(pause);
     }
     sqlx::query!(
@@ -373,11 +396,12 @@ pub async fn end(
     .await?;
     sqlx::query!(
         "WITH ended AS (
-           SELECT e.event_id, n.state AS ending, n.reason, n.waits_for, n.pause,
+           SELECT e.event_id, n.state AS ending, n.reason, n.waits_for,
+                  CASE WHEN e.waits_for IS DISTINCT FROM n.waits_for THEN coalesce(n.look, n.pause) ELSE n.pause END AS pause,
                   e.state <> 'open' AS waited,
                   n.state = 'done' AND NOT CASE $1 WHEN 'sale' THEN e.payment_pending ELSE e.sale_pending END AS all_done
-           FROM UNNEST($2::uuid[], $3::text[], $4::text[], $5::text[], $6::float8[])
-                AS n (event_id, state, reason, waits_for, pause)
+           FROM UNNEST($2::uuid[], $3::text[], $4::text[], $5::text[], $6::float8[], $7::float8[])
+                AS n (event_id, state, reason, waits_for, look, pause)
            JOIN processor_events e ON e.event_id = n.event_id
            WHERE CASE $1 WHEN 'sale' THEN e.sale_pending ELSE e.payment_pending END
          )
@@ -399,6 +423,7 @@ pub async fn end(
         &states as &[&str],
         &reasons as &[Option<&str>],
         &waits as &[Option<&str>],
+        &looks as &[Option<f64>],
         &pauses as &[Option<f64>],
     )
     .execute(connection)
@@ -439,7 +464,7 @@ pub async fn dispose(
     expect_rows("processor_events", 1, disposed.rows_affected())
 }
 
-/// Lets the relay take up what waited for `waits_for` (of a program).
+/// Lets the relay take up what waited for `waits_for` (of a program). Should it have to wait again, that is a wait of its own.
 pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, String)]) -> StorageResult<()> {
     if waited_for.is_empty() {
         return Ok(());
@@ -461,7 +486,7 @@ pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, Strin
            ORDER BY e.event_id
            FOR UPDATE OF e
          )
-         UPDATE processor_events e SET relay_after = now(), relays = 0
+         UPDATE processor_events e SET relay_after = now(), relays = 0, waits_for = NULL
          FROM waiting WHERE e.event_id = waiting.event_id",
         &programs,
         &waits as &[&str],
@@ -471,40 +496,24 @@ pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, Strin
     Ok(())
 }
 
-/// What an event has been through so far.
-#[derive(Debug, Clone, Copy)]
-pub struct Past {
-    pub received_at: DateTime<Utc>,
-    /// It was looked at before, and its customer was not found.
-    pub has_missed_customer: bool,
-}
-
-/// An event that is not there is not in the answer.
-pub async fn pasts(
+/// When events arrived. An event that is not there is not in the answer.
+pub async fn received_at(
     connection: &mut PgConnection,
     events: &[EventId],
-) -> StorageResult<HashMap<EventId, Past>> {
+) -> StorageResult<HashMap<EventId, DateTime<Utc>>> {
     if events.is_empty() {
         return Ok(HashMap::new());
     }
     let ids: Vec<Uuid> = events.iter().map(|event_id| event_id.get()).collect();
     let rows = sqlx::query!(
-        r#"SELECT event_id, received_at, state = 'parked' AND reason IS NOT DISTINCT FROM $2 AS "has_missed_customer!"
-           FROM processor_events WHERE event_id = ANY($1)"#,
+        "SELECT event_id, received_at FROM processor_events WHERE event_id = ANY($1)",
         &ids,
-        Reason::CustomerNotFound.as_str(),
     )
     .fetch_all(connection)
     .await?;
     Ok(rows
         .into_iter()
-        .map(|row| {
-            let past = Past {
-                received_at: row.received_at,
-                has_missed_customer: row.has_missed_customer,
-            };
-            (EventId::new(row.event_id), past)
-        })
+        .map(|row| (EventId::new(row.event_id), row.received_at))
         .collect())
 }
 

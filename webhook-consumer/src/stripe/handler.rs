@@ -175,7 +175,9 @@ fn refused(error: BatchError<StorageError>) -> Refusal {
 fn arrival(app: &App, event: &Event<'_>, share: Share, by_platform: bool) -> Result<Arrival, Refusal> {
     let event_id = EventId::new(app.clock.mint());
     let occurred_at = share.occurred_at.unwrap_or(event.created);
-    let sale = share.sale.filter(|_| !share.sale_awaits_session);
+    let awaits_session = share.sale.as_ref().filter(|_| share.sale_awaits_session);
+    let awaits_session = awaits_session.map(|sale| sale.transaction_id.clone());
+    let sale = share.sale.filter(|_| awaits_session.is_none());
     let records = match share.program_id {
         Some(program_id) => Records::new(event_id, program_id, occurred_at, sale, share.payment)
             .map_err(Refusal::unavailable)?,
@@ -192,7 +194,7 @@ fn arrival(app: &App, event: &Event<'_>, share: Share, by_platform: bool) -> Res
         received_at: app.clock.now(),
         payload: event.text.to_owned(),
         disposition: share.disposition,
-        sale_awaits_session: share.sale_awaits_session,
+        awaits_session,
     };
     Ok(Arrival { event, records })
 }

@@ -5,7 +5,6 @@ use common::domain::ids::{CommissionId, EventId, ReferralLinkId};
 use common::domain::ledger::{self, deduct};
 use common::domain::money::{Cents, Currency, proportion};
 use common::domain::sale::{Credit, Earning, Recording};
-use common::domain::signal::Signal;
 use common::messages::notification::{Content, Deduction, NotificationRecord, Recipient};
 use common::messages::sale::NoCommission;
 use common::messages::subject::Subject;
@@ -39,8 +38,6 @@ pub struct Corrections<'a> {
     /// Commissions of a partner that are due under another of their links.
     relinked: Vec<(LockedCommission, ReferralLinkId)>,
     credited: Vec<(&'a StoredSale, Credited<'static>)>,
-    /// Among the customer's commissions that are not due any more are some that were changed by hand.
-    replaces_changed: bool,
     deltas: Deltas,
 }
 
@@ -76,7 +73,6 @@ impl<'a> Corrections<'a> {
             added: Vec::new(),
             relinked: Vec::new(),
             credited: Vec::new(),
-            replaces_changed: false,
             deltas: Deltas::default(),
         }
     }
@@ -127,6 +123,11 @@ impl<'a> Corrections<'a> {
         }
     }
 
+    /// Whether commissions are not due any more.
+    pub fn supersede_any(&self) -> bool {
+        !self.superseded.is_empty()
+    }
+
     pub async fn write(mut self, connection: &mut PgConnection) -> StorageResult<()> {
         let mut entries = self.take_back(connection).await?;
         entries.extend(self.add(connection).await?);
@@ -167,11 +168,6 @@ impl<'a> Corrections<'a> {
             .map(|commission| commission.commission_id)
             .collect();
         reassessments::supersede(connection, &ids, REASON).await?;
-        if !self.added.is_empty() {
-            let (program_id, customer_id) = (self.customer.program_id, self.customer.customer_id);
-            self.replaces_changed =
-                reassessments::superseded_changed(connection, program_id, customer_id).await?;
-        }
         let mut entries = Vec::new();
         for commission in &self.superseded {
             self.deltas.superseded(commission);
@@ -237,14 +233,6 @@ impl<'a> Corrections<'a> {
 
     fn commission(&self, added: &Added<'a>) -> NewCommission<'a> {
         let sold_at = added.sale.recorded.at;
-        let mut signals = signals(
-            &self.context.signal_rules,
-            self.customer,
-            &self.owners.addresses,
-            added.credit.partner_id,
-            sold_at,
-        );
-        signals.extend(self.replaces_changed.then_some(Signal::ReplacesChanged));
         NewCommission {
             sale_id: added.sale.recorded.sale_id,
             program_id: self.customer.program_id,
@@ -252,7 +240,13 @@ impl<'a> Corrections<'a> {
             credit: added.credit,
             currency: added.currency,
             policy: added.policy,
-            signals,
+            signals: signals(
+                &self.context.signal_rules,
+                self.customer,
+                &self.owners.addresses,
+                added.credit.partner_id,
+                sold_at,
+            ),
             hold_until: self.program.hold.until(sold_at),
             created_at: sold_at,
         }

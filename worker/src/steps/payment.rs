@@ -229,6 +229,7 @@ fn subscription_news(record: &PaymentRecord) -> Option<(SubscriptionKey, DateTim
 const SALE_MISSING: Ending = Ending::Parked {
     reason: Reason::SaleMissing,
     waits_for: None,
+    look_again: None,
     retry: None,
 };
 

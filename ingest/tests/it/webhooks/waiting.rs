@@ -67,7 +67,7 @@ async fn a_payment_that_came_late_is_looked_at_once_more_all_the_same() {
     shop.stack
         .execute(
             "UPDATE processor_events
-             SET state = 'open', reason = NULL, received_at = now() - interval '1 hour', relay_after = now()",
+             SET state = 'open', reason = NULL, waits_for = NULL, received_at = now() - interval '1 hour', relay_after = now()",
         )
         .await;
     becomes(&shop, "evt_checkout_1", "parked", Some("customer_not_found")).await;

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::ids::EventId;
+use common::domain::ids::{EventId, ProgramId};
 use common::domain::sale::SaleRefusal;
 use common::messages::sale::{SaleOutcome, SaleRecord};
 use common::storage::StorageResult;
 use common::storage::processor_events::{
-    self, Ending, PARTNER_APPROVED, Part, Past, Reason, waits_for_key, waits_for_processor_customer,
+    self, Ending, PARTNER_APPROVED, Part, Reason, waits_for_key, waits_for_processor_customer, waits_for_sale,
 };
 use sqlx::PgConnection;
 
@@ -17,15 +17,17 @@ use sqlx::PgConnection;
 /// answered. Most payments of most shops are of customers whom no partner brought: they cost a row until then, and no work.
 const PATIENCE: TimeDelta = TimeDelta::days(3);
 /// The lead wakes it. One more look is for a lead that was stored at the very same time as the first, however late that was.
-const SECOND_LOOK: TimeDelta = TimeDelta::seconds(5);
+const SECOND_LOOK: Duration = Duration::from_secs(5);
 
 /// The approval wakes it. The look is for one that was given at the very same time.
 const PARTNER_LOOK: Duration = Duration::from_hours(6);
 
 pub struct Inbox {
     now: DateTime<Utc>,
-    pasts: HashMap<EventId, Past>,
+    arrived: HashMap<EventId, DateTime<Utc>>,
     endings: Vec<(EventId, Ending)>,
+    /// Sales of which other events may have waited.
+    sold: Vec<(ProgramId, String)>,
 }
 
 impl Inbox {
@@ -41,14 +43,19 @@ impl Inbox {
             .collect();
         Ok(Self {
             now,
-            pasts: processor_events::pasts(connection, &events).await?,
+            arrived: processor_events::received_at(connection, &events).await?,
             endings: Vec::new(),
+            sold: Vec::new(),
         })
     }
 
     pub fn decided(&mut self, record: &SaleRecord, outcome: &SaleOutcome) {
         if !record.from_processor {
             return;
+        }
+        if matches!(outcome, SaleOutcome::Recorded { .. } | SaleOutcome::Duplicate) {
+            let sale = waits_for_sale(&record.sale.transaction_id);
+            self.sold.push((record.program_id, sale));
         }
         let ending = match outcome {
             SaleOutcome::Recorded { .. } => Ending::Done(None),
@@ -62,6 +69,7 @@ impl Inbox {
             SaleOutcome::Refused(SaleRefusal::NoRelationship) => Ending::Parked {
                 reason: Reason::PartnerNotApproved,
                 waits_for: Some(PARTNER_APPROVED.to_owned()),
+                look_again: None,
                 retry: Some(PARTNER_LOOK),
             },
             SaleOutcome::Refused(SaleRefusal::CustomerNotFound) => self.customer_not_found(record),
@@ -70,18 +78,12 @@ impl Inbox {
     }
 
     pub async fn close(self, connection: &mut PgConnection) -> StorageResult<()> {
-        processor_events::end(connection, Part::Sale, &self.endings).await
+        processor_events::end(connection, Part::Sale, &self.endings).await?;
+        processor_events::wake(connection, &self.sold).await
     }
 
     /// A key may still be bound by a lead. An organic payment ends when that has not happened in time, and nothing of it is kept.
     fn customer_not_found(&self, record: &SaleRecord) -> Ending {
-        let past = self.pasts.get(&record.event_id);
-        let age = self.now - past.map_or(record.sold_at, |past| past.received_at);
-        let wait = if past.is_some_and(|past| !past.has_missed_customer) && age < PATIENCE {
-            SECOND_LOOK
-        } else {
-            PATIENCE - age
-        };
         let key = record
             .sale
             .customer_key
@@ -94,11 +96,14 @@ impl Inbox {
                 .as_ref()
                 .map(waits_for_processor_customer)
         });
-        match (waits_for, wait.to_std()) {
-            (Some(waits_for), Ok(wait)) => Ending::Parked {
+        let arrived = self.arrived.get(&record.event_id).copied();
+        let age = self.now - arrived.unwrap_or(record.sold_at);
+        match (waits_for, (PATIENCE - age).to_std()) {
+            (Some(waits_for), Ok(retry)) => Ending::Parked {
                 reason: Reason::CustomerNotFound,
                 waits_for: Some(waits_for),
-                retry: Some(wait),
+                look_again: Some(SECOND_LOOK),
+                retry: Some(retry),
             },
             _ => Ending::Done(Some(Reason::CustomerNotFound)),
         }
