@@ -38,6 +38,7 @@ pub struct Parts {
     pub sealing_keys: Arc<SealingKeys>,
     /// Where people and browsers reach this service.
     pub public_url: Url,
+    pub security_contact: Option<Url>,
     pub directory: Directory,
     pub customer_ids: CustomerIds,
     pub existing_clicks: ExistingClicks,

@@ -59,6 +59,9 @@ pub struct DashboardConfig {
     /// The address people and browsers reach this service by; links in answers begin with it.
     #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
     pub public_url: Url,
+    /// Whom to tell of a weakness, as a `mailto:` or `https:` address; `/.well-known/security.txt` says it.
+    #[arg(long, env = "SECURITY_CONTACT", value_parser = contact)]
+    pub security_contact: Option<Url>,
     /// Connections for the management routes, apart from those of the tracking routes.
     #[arg(long, env = "MANAGEMENT_POOL_SIZE", default_value_t = 4, value_parser = value_parser!(u32).range(1..))]
     pub management_pool_size: u32,
@@ -74,4 +77,12 @@ pub struct DashboardConfig {
     /// Connections for what the dashboard shows of events and their sums.
     #[arg(long, env = "READS_POOL_SIZE", default_value_t = 4, value_parser = value_parser!(u32).range(1..))]
     pub reads_pool_size: u32,
+}
+
+fn contact(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let is_contact = ["mailto", "https"].contains(&url.scheme());
+    is_contact
+        .then_some(url)
+        .ok_or_else(|| "must be a mailto: or https: address".to_owned())
 }

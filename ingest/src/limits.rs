@@ -41,9 +41,10 @@ pub struct LimitsConfig {
     /// Leads, for each client address.
     #[arg(long, env = "LEAD_LIMIT", default_value_t = 30)]
     pub lead_limit: u32,
-    /// Leads without a key an hour, for each client address; those beyond a quarter are shown as odd (`many_leads`).
-    #[arg(long, env = "BROWSER_LEAD_LIMIT", default_value_t = 600)]
-    pub browser_lead_limit: u32,
+    /// Leads without a key an hour, for each client address; those beyond a quarter are shown as odd (`many_leads`). Unless set, as many
+    /// as `LEAD_LIMIT` allows in an hour.
+    #[arg(long, env = "BROWSER_LEAD_LIMIT")]
+    pub browser_lead_limit: Option<u32>,
     /// Sales and refunds together, for each program key.
     #[arg(long, env = "SALE_REFUND_LIMIT", default_value_t = 120)]
     pub sale_refund_limit: u32,
@@ -63,11 +64,18 @@ pub struct LimitsConfig {
     #[arg(long, env = "UNKNOWN_TOKEN_LIMIT", default_value_t = 120)]
     pub unknown_token_limit: u32,
     /// Test events without a key, for each program.
-    #[arg(long, env = "KEYLESS_TEST_LIMIT", default_value_t = 60)]
+    #[arg(long, env = "KEYLESS_TEST_LIMIT", default_value_t = 600)]
     pub keyless_test_limit: u32,
     /// Test chains an hour, for each program.
     #[arg(long, env = "CHAIN_LIMIT", default_value_t = 10)]
     pub chain_limit: u32,
+}
+
+impl LimitsConfig {
+    fn browser_leads_an_hour(&self) -> u32 {
+        let all = self.lead_limit.saturating_mul(60);
+        self.browser_lead_limit.unwrap_or(all)
+    }
 }
 
 /// What is counted together.
@@ -246,7 +254,7 @@ impl Limits {
     /// of many.
     pub async fn spend_browser_lead(&self, client: Option<ClientAddress>) -> Result<bool, ApiError> {
         let address = client.map_or_else(|| "unknown".to_owned(), |client| client.subscriber().to_string());
-        let limit = self.limits.browser_lead_limit;
+        let limit = self.limits.browser_leads_an_hour();
         let limited = &self.counted.browser_leads;
         let key = format!("browser_lead:ip:{address}");
         let used = self.spend(&key, Window::Hour, limit, limited).await?;

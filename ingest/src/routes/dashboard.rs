@@ -12,7 +12,7 @@ use memory_serve::CacheControl;
 
 const DOCUMENT: &str = "/app/index.html";
 /// Its pages: `ROUTES` in `web/dashboard/src/router/routes.ts` has them one by one. Invitations are named by the API.
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "/app",
     "/app/",
     "/app/sign-in",
@@ -23,6 +23,8 @@ const PAGES: [&str; 11] = [
     "/app/account",
     "/app/partner",
     "/app/partner/{*page}",
+    "/invitation",
+    // As links named it before; the last of them ends a week after the upgrade.
     "/invitations/{token}",
 ];
 /// Everything is the page's own: no script, style or request of anybody else, nothing inline, and no frame around it.

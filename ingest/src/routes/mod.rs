@@ -24,6 +24,7 @@ mod refund;
 mod reports;
 mod retired;
 mod sale;
+mod security_txt;
 mod test_event;
 mod test_mode;
 mod tracker_script;
@@ -143,6 +144,7 @@ pub fn router(app: App, proxies: &TrustedProxies) -> Router {
         })
         .route("/openapi.json", get(openapi::openapi_json))
         .route("/docs", get(docs::docs))
+        .route("/.well-known/security.txt", get(security_txt::security_txt))
         .route("/docs.js", get(docs::script))
         .route("/js/tracker.js", get(tracker_script::script))
         .route("/cli/login", get(cli::page::page))

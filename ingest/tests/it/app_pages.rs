@@ -18,6 +18,7 @@ async fn every_address_of_the_dashboard_is_its_document() {
         "/app/account",
         "/app/partner",
         "/app/partner/links",
+        "/invitation",
         "/invitations/inv_abc",
     ] {
         let page = stack.send(stack.request(Method::GET, path)).await;
@@ -66,6 +67,30 @@ async fn the_document_runs_its_own_files_only_and_cannot_be_framed() {
         );
         assert_eq!(file.header("x-content-type-options"), "nosniff", "{path}");
     }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn security_txt_says_whom_to_tell_of_a_weakness_where_that_is_configured() {
+    const PATH: &str = "/.well-known/security.txt";
+    let stack = Stack::start().await;
+    let nobody = stack.send(stack.request(Method::GET, PATH)).await;
+    assert_eq!(nobody.status, StatusCode::NOT_FOUND);
+    stack.stop().await;
+    let stack = Stack::start_set(&[("SECURITY_CONTACT", "mailto:security@shop.example")]).await;
+    let found = stack.send(stack.request(Method::GET, PATH)).await;
+    assert_eq!(found.header("content-type"), "text/plain; charset=utf-8");
+    let text = found.body.as_str().unwrap();
+    let expires = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Expires: "))
+        .unwrap();
+    let expires: chrono::DateTime<chrono::Utc> = expires.parse().unwrap();
+    assert!(expires > stack.clock.now());
+    assert!(
+        text.starts_with("Contact: mailto:security@shop.example\n"),
+        "{text}"
+    );
     stack.stop().await;
 }
 

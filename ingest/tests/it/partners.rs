@@ -96,7 +96,7 @@ pub async fn audited(stack: &Stack, action: &str) -> i64 {
 /// The token of an invitation's link.
 pub fn token(invitation_url: &Value) -> String {
     let url = invitation_url.as_str().unwrap();
-    let token = url.strip_prefix("http://127.0.0.1:8080/invitations/").unwrap();
+    let token = url.strip_prefix("http://127.0.0.1:8080/invitation#").unwrap();
     assert!(token.starts_with("affi_"), "{url}");
     token.to_owned()
 }

@@ -43,7 +43,7 @@ impl Secrets {
     fn take_link(&mut self, what: &'static str, answer: &Answer) -> String {
         assert!(answer.status.is_success(), "{what}: {:?}", answer.body);
         let link = answer.body["data"]["invitation_url"].as_str().unwrap();
-        let token = link.rsplit('/').next().unwrap();
+        let token = link.rsplit('#').next().unwrap();
         self.add(what, token);
         token.to_owned()
     }

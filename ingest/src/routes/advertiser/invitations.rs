@@ -122,7 +122,8 @@ impl InvitationLink {
     fn new(app: &App, token: &InvitationToken, expires_at: DateTime<Utc>) -> Self {
         let base = app.public_url.as_str().trim_end_matches('/');
         Self {
-            invitation_url: format!("{base}/invitations/{}", token.expose()),
+            // Behind the `#`, which browsers send to nobody: no proxy has the token in its log.
+            invitation_url: format!("{base}/invitation#{}", token.expose()),
             expires_at,
         }
     }
@@ -131,7 +132,7 @@ impl InvitationLink {
     pub fn example() -> Self {
         let token = InvitationToken::generate([7; 32]);
         Self {
-            invitation_url: format!("https://referrals.example/invitations/{}", token.expose()),
+            invitation_url: format!("https://referrals.example/invitation#{}", token.expose()),
             expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + INVITATION_LASTS,
         }
     }

@@ -4,6 +4,7 @@ import { match, path, type Match, type RouteName } from './routes';
 class Place {
   path = $state(location.pathname);
   search = $state(location.search);
+  hash = $state(location.hash);
   readonly match: Match | undefined = $derived(match(this.path));
   readonly query = $derived(new URLSearchParams(this.search));
   /** Counts the pages somebody went to, to tell them from the first one. */
@@ -13,6 +14,7 @@ class Place {
     if (this.path !== location.pathname) this.visits += 1;
     this.path = location.pathname;
     this.search = location.search;
+    this.hash = location.hash;
   }
 }
 

@@ -26,7 +26,10 @@ export const ROUTES = {
   partnerClicks: '/app/partner/clicks',
   partnerCommissions: '/app/partner/commissions',
   partnerNotifications: '/app/partner/notifications',
-  invitation: '/invitations/:token',
+  /** Its token is behind the `#`. */
+  invitation: '/invitation',
+  /** As links named it before. */
+  olderInvitation: '/invitations/:token',
 } as const;
 
 export type RouteName = keyof typeof ROUTES;

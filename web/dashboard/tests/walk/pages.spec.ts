@@ -102,8 +102,10 @@ test('dialogs, menus and the doors', async ({ browser }) => {
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Sign in');
   await judge(page, 'the sign-in');
   await page.screenshot({ path: `${pictures}/sign-in.png` });
-  await page.goto('/invitations/nothing');
-  await expect(page.getByRole('alert')).toContainText('Invitation not found');
+  for (const link of ['/invitations/nothing', '/invitation#nothing']) {
+    await page.goto(link);
+    await expect(page.getByRole('alert')).toContainText('Invitation not found');
+  }
   await judge(page, 'an invitation that has ended');
   expect(heard).toEqual([]);
   await context.close();
