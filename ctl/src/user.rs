@@ -11,7 +11,7 @@ use common::domain::permission::Role;
 use common::runtime::clock::Clock;
 use common::storage::users::{self, NewUser};
 use common::storage::workspaces::WorkspaceName;
-use common::storage::{invitations, management_keys, members, sessions, workspaces};
+use common::storage::{members, sessions, workspaces};
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
 
@@ -257,11 +257,7 @@ async fn end_unsupported(
     workspace_id: WorkspaceId,
     now: DateTime<Utc>,
 ) -> anyhow::Result<()> {
-    let keys = management_keys::revoke_unsupported(connection, workspace_id, now).await?;
-    let keys = keys.into_iter().map(|id| ("api_key.revoked", id.get()));
-    let withdrawn = invitations::withdraw_unsupported(connection, workspace_id, now).await?;
-    let withdrawn = withdrawn.into_iter().map(|id| ("invitation.withdrawn", id.get()));
-    for (action, subject_id) in keys.chain(withdrawn) {
+    for (action, subject_id) in members::end_unsupported(connection, workspace_id, now).await? {
         let done = Done {
             at: now,
             workspace_id,

@@ -18,7 +18,7 @@ enum Source {
 }
 
 impl Clock {
-    /// The machine's clock, corrected by what [`agree_with`](Self::agree_with) was told.
+    /// The machine's clock, as [`agree_with`](Self::agree_with) corrects it.
     pub const fn system() -> Self {
         Self(Source::System)
     }

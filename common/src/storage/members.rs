@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::window::Window;
-use super::{StorageError, StorageResult};
+use super::{StorageError, StorageResult, invitations, management_keys};
 use crate::domain::account::EmailAddress;
 use crate::domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
 use crate::domain::permission::{ProgramPermissions, Role};
@@ -23,6 +23,20 @@ pub struct Member {
     pub role: Role,
     pub permissions: GivenPermissions,
     pub created_at: DateTime<Utc>,
+}
+
+/// Ends the workspace's management keys and open invitations whose right has ended. The action that the audit log has of each, and
+/// its id.
+pub async fn end_unsupported(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<(&'static str, i64)>> {
+    let keys = management_keys::revoke_unsupported(connection, workspace_id, now).await?;
+    let keys = keys.into_iter().map(|id| ("api_key.revoked", id.get()));
+    let withdrawn = invitations::withdraw_unsupported(connection, workspace_id, now).await?;
+    let withdrawn = withdrawn.into_iter().map(|id| ("invitation.withdrawn", id.get()));
+    Ok(keys.chain(withdrawn).collect())
 }
 
 /// The workspace of a membership; `None` when there is no such membership.

@@ -38,7 +38,7 @@ impl HeldElsewhere {
     }
 }
 
-/// Whether the program may connect the account: `None`, and until the transaction ends nobody else may begin to. Whatever the
+/// Whether the program may connect the account: `None`. Another claim of it waits until the transaction ends. Whatever the
 /// connection's status is, an account is its workspace's until it is disconnected.
 pub async fn claim(
     connection: &mut PgConnection,

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
 use common::domain::account::EmailAddress;
-use common::domain::ids::{InvitationId, WorkspaceId};
+use common::domain::ids::{InvitationId, PartnerId, WorkspaceId};
 use common::domain::permission::Role;
 use common::domain::token::InvitationToken;
 use common::storage::audit_log::AuditActor;
@@ -19,7 +19,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use super::members::{read_permissions, read_role, shown};
-use crate::access::{AdvertiserUser, Audited};
+use crate::access::{AdvertiserUser, Audited, ProgramAccess};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
@@ -139,7 +139,7 @@ impl InvitationLink {
 }
 
 /// Makes an invitation, and the link that is shown once. One for the same thing before it ends.
-pub async fn invite(
+async fn invite(
     app: &App,
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -160,6 +160,23 @@ pub async fn invite(
     };
     let invitation_id = invitations::create(connection, &new).await?;
     Ok((invitation_id, InvitationLink::new(app, &token, new.expires_at)))
+}
+
+/// Makes an invitation of a partner to an account of their own.
+pub async fn invite_partner(
+    app: &App,
+    connection: &mut PgConnection,
+    access: &ProgramAccess,
+    invited_by: AuditActor,
+    partner_id: PartnerId,
+    email: &EmailAddress,
+) -> Result<InvitationLink, ApiError> {
+    let purpose = Purpose::Partner {
+        partner_id,
+        program_id: access.program_id,
+    };
+    let (_, link) = invite(app, connection, access.workspace_id, email, &purpose, invited_by).await?;
+    Ok(link)
 }
 
 /// Invite somebody into a workspace

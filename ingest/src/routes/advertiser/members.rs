@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use common::domain::ids::{MemberId, ProgramId, WorkspaceId};
 use common::domain::permission::{Permission, ProgramPermissions, Role};
 use common::storage::members::{self, GivenPermissions, Member};
-use common::storage::{invitations, management_keys, workspaces};
+use common::storage::workspaces;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
@@ -182,12 +182,7 @@ async fn end_unsupported(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
 ) -> Result<(), ApiError> {
-    let now = app.clock.now();
-    let keys = management_keys::revoke_unsupported(connection, workspace_id, now).await?;
-    let keys = keys.into_iter().map(|id| ("api_key.revoked", id.get()));
-    let withdrawn = invitations::withdraw_unsupported(connection, workspace_id, now).await?;
-    let withdrawn = withdrawn.into_iter().map(|id| ("invitation.withdrawn", id.get()));
-    for (action, subject_id) in keys.chain(withdrawn) {
+    for (action, subject_id) in members::end_unsupported(connection, workspace_id, app.clock.now()).await? {
         let audited = Audited::new(workspace_id, action)
             .about(subject_id)
             .with(json!({ "reason": "right_ended" }));

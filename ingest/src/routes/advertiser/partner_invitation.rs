@@ -6,10 +6,9 @@ use axum::http::StatusCode;
 use common::domain::account::EmailAddress;
 use common::domain::ids::{PartnerProgramId, ProgramId};
 use common::domain::permission::Permission;
-use common::storage::invitations::Purpose;
 use serde_json::json;
 
-use super::invitations::{InvitationLink, invite};
+use super::invitations::{InvitationLink, invite_partner};
 use super::partners::{stored, unknown};
 use crate::access::{Advertiser, archived};
 use crate::app::App;
@@ -51,20 +50,8 @@ pub async fn renew(
     }
     let email = who.email.and_then(|email| EmailAddress::parse(&email).ok());
     let email = email.ok_or(ApiError::Conflict("This partner has no e-mail address"))?;
-    let purpose = Purpose::Partner {
-        partner_id: who.partner_id,
-        program_id,
-    };
-    let inviter = advertiser.actor();
-    let (_, link) = invite(
-        &app,
-        &mut transaction,
-        access.workspace_id,
-        &email,
-        &purpose,
-        inviter,
-    )
-    .await?;
+    let (inviter, id) = (advertiser.actor(), who.partner_id);
+    let link = invite_partner(&app, &mut transaction, &access, inviter, id, &email).await?;
     let audited = access
         .audited("partner.invited")
         .about(membership.get())

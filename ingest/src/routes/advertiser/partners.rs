@@ -9,7 +9,6 @@ use common::domain::ids::{PartnerProgramId, ProgramId};
 use common::domain::money::{Cents, Currency};
 use common::domain::partner::{MembershipStatus, PartnerName};
 use common::domain::permission::Permission;
-use common::storage::invitations::Purpose;
 use common::storage::partners::{self, NewMembership, NewPartner, ProgramPartner, Selection};
 use common::storage::processor_events::{self, PARTNER_APPROVED};
 use serde::{Deserialize, Serialize};
@@ -17,7 +16,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
-use super::invitations::{InvitationLink, address, invite};
+use super::invitations::{InvitationLink, address, invite_partner};
 use crate::access::{Advertiser, archived};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
@@ -234,21 +233,8 @@ pub async fn add(
     let partner = stored(&mut transaction, program_id, membership).await?;
     let link = match &partner.partner {
         Some(who) if who.user_id.is_none() => {
-            let purpose = Purpose::Partner {
-                partner_id: who.partner_id,
-                program_id,
-            };
-            let inviter = advertiser.actor();
-            let (_, link) = invite(
-                &app,
-                &mut transaction,
-                access.workspace_id,
-                &email,
-                &purpose,
-                inviter,
-            )
-            .await?;
-            Some(link)
+            let (inviter, id) = (advertiser.actor(), who.partner_id);
+            Some(invite_partner(&app, &mut transaction, &access, inviter, id, &email).await?)
         }
         _ => None,
     };
