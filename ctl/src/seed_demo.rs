@@ -149,12 +149,14 @@ impl Demo {
     async fn accounts(&self, connection: &mut PgConnection) -> anyhow::Result<Vec<String>> {
         let password = Password::generate(rand::random());
         let hash = PasswordHash::of(&password, rand::random())?;
+        let now = Clock::system().now();
         let (owner, partner) = (EmailAddress::parse(OWNER.1)?, EmailAddress::parse(PARTNER.1)?);
         let user = NewUser {
             kind: UserKind::Advertiser,
             name: OWNER.0,
             email: &owner,
             password_hash: &hash,
+            verified_at: Some(now),
         };
         let Some(owner_id) = users::create(connection, &user).await? else {
             return Ok(Vec::new());
@@ -165,6 +167,7 @@ impl Demo {
             name: PARTNER.0,
             email: &partner,
             password_hash: &hash,
+            verified_at: Some(now),
         };
         if let Some(partner_user) = users::create(connection, &user).await? {
             partners::give_to(connection, self.first_partner, partner_user).await?;

@@ -6,12 +6,12 @@ use anyhow::{Context, bail, ensure};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use common::domain::account::{EmailAddress, Password, PasswordHash, PersonName, UserKind};
-use common::domain::ids::WorkspaceId;
+use common::domain::ids::{UserId, WorkspaceId};
 use common::domain::permission::Role;
 use common::runtime::clock::Clock;
 use common::storage::users::{self, NewUser};
 use common::storage::workspaces::WorkspaceName;
-use common::storage::{members, sessions, workspaces};
+use common::storage::{members, second_factors, sessions, workspaces};
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
 
@@ -28,6 +28,10 @@ pub enum User {
     Restore(Who),
     /// Replace a forgotten password: every session of the account ends
     ResetPassword(ResetPassword),
+    /// Say that an address is its account's: somebody has made sure
+    Verify(Who),
+    /// Take a lost second factor away: every session of the account ends, and the password is enough
+    ResetSecondFactor(Who),
 }
 
 const EXAMPLES: &str = "\
@@ -87,6 +91,8 @@ impl User {
             Self::Suspend(who) => who.set_suspended(pool, true).await,
             Self::Restore(who) => who.set_suspended(pool, false).await,
             Self::ResetPassword(reset) => reset.run(pool).await,
+            Self::Verify(who) => who.verify(pool).await,
+            Self::ResetSecondFactor(who) => who.reset_second_factor(pool).await,
         }
     }
 }
@@ -96,11 +102,13 @@ impl Create {
         let role = Role::parse(&self.role).context("--role")?;
         let password = chosen(self.generate_password, &[self.name.as_str(), self.email.as_str()])?;
         let password_hash = PasswordHash::of(&password, rand::random())?;
+        let now = Clock::system().now();
         let new = NewUser {
             kind: UserKind::Advertiser,
             name: self.name.as_str(),
             email: &self.email,
             password_hash: &password_hash,
+            verified_at: Some(now),
         };
         let mut transaction = pool.begin().await?;
         let user_id = users::create(&mut transaction, &new)
@@ -110,7 +118,7 @@ impl Create {
         if let Some(workspace_id) = workspace_id {
             workspaces::add_member(&mut transaction, workspace_id, user_id, role).await?;
             let done = Done {
-                at: Clock::system().now(),
+                at: now,
                 workspace_id,
                 program_id: None,
                 action: "user.created",
@@ -171,22 +179,9 @@ impl ResetPassword {
         let password_hash = PasswordHash::of(&password, rand::random())?;
         let now = Clock::system().now();
         let mut transaction = pool.begin().await?;
-        let user = users::find_by_email(&mut transaction, &self.who.email)
-            .await?
-            .with_context(|| format!("nobody has the address {}", self.who.email.as_str()))?;
+        let user = self.who.user(&mut transaction).await?;
         users::set_password(&mut transaction, user.user_id, &password_hash).await?;
-        let ended = sessions::revoke_all(&mut transaction, user.user_id, now).await?;
-        for membership in workspaces::of_user(&mut transaction, user.user_id).await? {
-            let done = Done {
-                at: now,
-                workspace_id: membership.workspace_id,
-                program_id: None,
-                action: "user.password_reset",
-                subject_id: Some(user.user_id.get()),
-                details: json!({}),
-            };
-            audit::append(&mut transaction, done).await?;
-        }
+        let ended = let_in_anew(&mut transaction, user.user_id, "user.password_reset", now).await?;
         transaction.commit().await?;
         let mut facts = vec![
             ("user_id", user.user_id.to_string()),
@@ -201,12 +196,45 @@ impl ResetPassword {
 }
 
 impl Who {
+    async fn user(&self, connection: &mut PgConnection) -> anyhow::Result<users::User> {
+        users::find_by_email(connection, &self.email)
+            .await?
+            .with_context(|| format!("nobody has the address {}", self.email.as_str()))
+    }
+
+    async fn verify(self, pool: &PgPool) -> anyhow::Result<()> {
+        let now = Clock::system().now();
+        let mut transaction = pool.begin().await?;
+        let user = self.user(&mut transaction).await?;
+        if users::verify(&mut transaction, user.user_id, now).await? {
+            audit_account(&mut transaction, user.user_id, "user.verified", now).await?;
+        }
+        transaction.commit().await?;
+        output::facts([("user_id", user.user_id.to_string())]);
+        Ok(())
+    }
+
+    async fn reset_second_factor(self, pool: &PgPool) -> anyhow::Result<()> {
+        let now = Clock::system().now();
+        let mut transaction = pool.begin().await?;
+        let user = self.user(&mut transaction).await?;
+        ensure!(
+            second_factors::remove(&mut transaction, user.user_id).await?,
+            "this account has no second factor"
+        );
+        let ended = let_in_anew(&mut transaction, user.user_id, "user.second_factor_reset", now).await?;
+        transaction.commit().await?;
+        output::facts([
+            ("user_id", user.user_id.to_string()),
+            ("sessions_ended", ended.to_string()),
+        ]);
+        Ok(())
+    }
+
     async fn set_suspended(self, pool: &PgPool, suspended: bool) -> anyhow::Result<()> {
         let now = Clock::system().now();
         let mut transaction = pool.begin().await?;
-        let user = users::find_by_email(&mut transaction, &self.email)
-            .await?
-            .with_context(|| format!("nobody has the address {}", self.email.as_str()))?;
+        let user = self.user(&mut transaction).await?;
         let memberships = workspaces::of_user(&mut transaction, user.user_id).await?;
         // An invitation is accepted before the suspension, or sees it. In order, as two commands may run at once.
         let ids: BTreeSet<_> = memberships
@@ -249,6 +277,38 @@ impl Who {
         ]);
         Ok(())
     }
+}
+
+/// Whoever is signed in as them is so no more, and every workspace they work in can see why. How many sessions ended.
+async fn let_in_anew(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    action: &'static str,
+    now: DateTime<Utc>,
+) -> anyhow::Result<u64> {
+    audit_account(connection, user_id, action, now).await?;
+    Ok(sessions::revoke_all(connection, user_id, now).await?)
+}
+
+/// What was done to an account is in the audit log of every workspace it works in.
+async fn audit_account(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    action: &'static str,
+    now: DateTime<Utc>,
+) -> anyhow::Result<()> {
+    for membership in workspaces::of_user(connection, user_id).await? {
+        let done = Done {
+            at: now,
+            workspace_id: membership.workspace_id,
+            program_id: None,
+            action,
+            subject_id: Some(user_id.get()),
+            details: json!({}),
+        };
+        audit::append(connection, done).await?;
+    }
+    Ok(())
 }
 
 /// Ends the management keys and open invitations whose right has just ended.

@@ -4,7 +4,7 @@
 //!
 //! | argument | serves |
 //! |---|---|
-//! | [`SignedIn`] | a dashboard session, an advertiser's or a partner's |
+//! | [`SignedIn`] | a dashboard session, an advertiser's or a partner's, also of one who must set up a second factor first |
 //! | [`Advertiser`] | an advertiser's dashboard session, or a management key |
 //! | [`AdvertiserUser`] | an advertiser's dashboard session, no key |
 //! | [`PartnerUser`] | a partner's dashboard session |
@@ -18,37 +18,41 @@ mod cli;
 mod differences;
 mod origin;
 mod program;
+mod proof;
 mod session;
-
-use std::net::IpAddr;
+mod source;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use chrono::{DateTime, TimeDelta, Utc};
 use common::domain::account::UserKind;
-use common::domain::ids::{ProgramId, SessionId, UserId, WorkspaceId};
+use common::domain::ids::{SessionId, UserId, WorkspaceId};
 use common::domain::token::TokenHash;
-use common::storage::audit_log::{self, AuditActor, NewAuditEntry};
+use common::storage::audit_log::AuditActor;
 use common::storage::management_keys::{self, UsableKey};
-use common::storage::sessions::{self, SessionKind};
+use common::storage::sessions::{self, SessionKind, Whereabouts};
 use common::storage::{StorageResult, workspaces};
-use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 pub use self::cli::{CliConfirmer, CliUser};
 pub use self::differences::differences;
 pub use self::origin::same_origin;
 pub use self::program::{ProgramAccess, archived, own_program};
+pub use self::proof::{Proof, take_code};
 pub use self::session::{SessionCookie, end_cookie};
+pub use self::source::{Audited, Source};
 use crate::app::App;
 use crate::client_address::ClientAddress;
 use crate::credential::Credential;
 use crate::error::ApiError;
 use crate::query::Query;
-use crate::request_id::RequestId;
 
 const NOBODY: &str = "Missing or invalid credentials";
 const WRONG_KIND: &str = "This credential is not accepted here";
 const FORBIDDEN: &str = "You do not have access to this resource";
+
+/// For so long after somebody gave their password they are not asked for it again.
+const PROOF_LASTS: TimeDelta = TimeDelta::minutes(30);
 
 /// The refusal of a request whose credential is none.
 pub const fn nobody() -> ApiError {
@@ -65,6 +69,28 @@ pub const fn forbidden() -> ApiError {
 pub struct User {
     pub user_id: UserId,
     pub session_id: SessionId,
+    /// When they last gave their password in this session.
+    proved_at: Option<DateTime<Utc>>,
+}
+
+impl User {
+    const fn of(session: &sessions::Session) -> Self {
+        Self {
+            user_id: session.user_id,
+            session_id: session.session_id,
+            proved_at: session.proved_at,
+        }
+    }
+
+    /// For what a session left open must not be enough for: keys, payouts, files of data, erasure.
+    pub fn just_proved(&self, app: &App) -> Result<(), ApiError> {
+        let is_recent = |at: DateTime<Utc>| app.clock.now() < at + PROOF_LASTS;
+        if self.proved_at.is_some_and(is_recent) {
+            Ok(())
+        } else {
+            Err(ApiError::PasswordRequired)
+        }
+    }
 }
 
 /// Any dashboard session.
@@ -99,98 +125,15 @@ pub struct PartnerUser {
     pub source: Source,
 }
 
-/// Where a request came from, for the audit log.
-#[derive(Debug, Clone)]
-pub struct Source {
-    address: Option<IpAddr>,
-    request_id: Option<String>,
-}
-
-/// What an audit entry says, beside who, when and from where.
-#[derive(Debug)]
-pub struct Audited {
-    pub workspace_id: WorkspaceId,
-    pub program_id: Option<ProgramId>,
-    /// `<noun>.<what happened>`.
-    pub action: &'static str,
-    pub subject_id: Option<i64>,
-    /// Never a secret.
-    pub details: Value,
-}
-
-impl Audited {
-    /// About nothing in particular of a workspace, until [`Self::about`] and [`Self::in_program`] say more.
-    pub fn new(workspace_id: WorkspaceId, action: &'static str) -> Self {
-        Self {
-            workspace_id,
-            program_id: None,
-            action,
-            subject_id: None,
-            details: json!({}),
-        }
-    }
-
-    #[must_use]
-    pub fn in_program(self, program_id: impl Into<Option<ProgramId>>) -> Self {
-        Self {
-            program_id: program_id.into(),
-            ..self
-        }
-    }
-
-    /// The id of what the action was done to.
-    #[must_use]
-    pub fn about(self, subject_id: i64) -> Self {
-        Self {
-            subject_id: Some(subject_id),
-            ..self
-        }
-    }
-
-    /// Never a secret.
-    #[must_use]
-    pub fn with(self, details: Value) -> Self {
-        Self { details, ..self }
-    }
-}
-
-impl Source {
-    fn of(parts: &Parts) -> Self {
-        Self {
-            address: parts.extensions.get::<ClientAddress>().map(|client| client.ip),
-            request_id: parts
-                .extensions
-                .get::<RequestId>()
-                .and_then(|id| id.0.to_str().ok())
-                .map(str::to_owned),
-        }
-    }
-
-    /// Writes an entry, in the transaction of what it tells of.
-    pub async fn audit(
-        &self,
-        app: &App,
-        connection: &mut PgConnection,
-        actor: AuditActor,
-        audited: Audited,
-    ) -> StorageResult<()> {
-        let address = self.address.map(|address| address.to_string());
-        let entry = NewAuditEntry {
-            created_at: app.clock.now(),
-            workspace_id: audited.workspace_id,
-            program_id: audited.program_id,
-            actor,
-            action: audited.action,
-            subject_id: audited.subject_id,
-            details: audited.details,
-            address: address.as_deref(),
-            request_id: self.request_id.as_deref(),
-        };
-        audit_log::append(connection, &entry).await
-    }
-}
-
 impl Advertiser {
+    /// As [`User::just_proved`]. A key has its scopes.
+    pub fn just_proved(&self, app: &App) -> Result<(), ApiError> {
+        match &self.rights {
+            Rights::User(user) => user.just_proved(app),
+            Rights::Key(_) => Ok(()),
+        }
+    }
+
     pub const fn actor(&self) -> AuditActor {
         match &self.rights {
             Rights::User(user) => AuditActor::User(user.user_id),
@@ -282,7 +225,8 @@ async fn holder(app: &App, parts: &Parts) -> Result<Holder, ApiError> {
     };
     let client = parts.extensions.get::<ClientAddress>().copied();
     app.limits.admit_token(client)?;
-    let Some(holder) = find(app, token).await? else {
+    let whereabouts = Source::of(app, parts).whereabouts;
+    let Some(holder) = find(app, token, &whereabouts).await? else {
         app.limits.count_unknown_token(client);
         return Err(nobody());
     };
@@ -299,11 +243,11 @@ enum Token {
     Key(TokenHash),
 }
 
-async fn find(app: &App, token: Token) -> Result<Option<Holder>, ApiError> {
+async fn find(app: &App, token: Token, whereabouts: &Whereabouts) -> Result<Option<Holder>, ApiError> {
     let now = app.clock.now();
     let mut connection = app.management.acquire().await?;
     Ok(match token {
-        Token::Session(hash) => sessions::find(&mut connection, hash, now)
+        Token::Session(hash) => sessions::find_used(&mut connection, hash, whereabouts, now)
             .await?
             .map(Holder::Session),
         Token::Key(hash) => management_keys::find_used(&mut connection, hash, now)
@@ -312,7 +256,8 @@ async fn find(app: &App, token: Token) -> Result<Option<Holder>, ApiError> {
     })
 }
 
-/// A session of the dashboard's, and of people of one kind if one is named.
+/// A session of the dashboard's, and of people of one kind if one is named; those must have the second factor that a workspace
+/// of theirs demands.
 fn dashboard(holder: &Holder, kind: Option<UserKind>) -> Result<(User, UserKind), ApiError> {
     match holder {
         Holder::Session(session) if session.kind == SessionKind::Dashboard => {
@@ -322,22 +267,12 @@ fn dashboard(holder: &Holder, kind: Option<UserKind>) -> Result<(User, UserKind)
             if kind.is_some_and(|kind| kind != session.user_kind) {
                 return Err(forbidden());
             }
-            let user = User {
-                user_id: session.user_id,
-                session_id: session.session_id,
-            };
-            Ok((user, session.user_kind))
+            if kind.is_some() && session.lacks_second_factor {
+                return Err(ApiError::SecondFactorMissing);
+            }
+            Ok((User::of(session), session.user_kind))
         }
         _ => Err(ApiError::Unauthorized(WRONG_KIND)),
-    }
-}
-
-/// Of a request that needs no credential.
-impl<S: Sync> FromRequestParts<S> for Source {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        Ok(Self::of(parts))
     }
 }
 
@@ -348,7 +283,7 @@ impl FromRequestParts<App> for SignedIn {
         let (user, _) = dashboard(&holder(app, parts).await?, None)?;
         Ok(Self {
             user,
-            source: Source::of(parts),
+            source: Source::of(app, parts),
         })
     }
 }
@@ -363,7 +298,7 @@ impl FromRequestParts<App> for Advertiser {
         };
         Ok(Self {
             rights,
-            source: Source::of(parts),
+            source: Source::of(app, parts),
         })
     }
 }
@@ -375,7 +310,7 @@ impl FromRequestParts<App> for AdvertiserUser {
         let (user, _) = dashboard(&holder(app, parts).await?, Some(UserKind::Advertiser))?;
         Ok(Self {
             user,
-            source: Source::of(parts),
+            source: Source::of(app, parts),
         })
     }
 }
@@ -387,7 +322,7 @@ impl FromRequestParts<App> for PartnerUser {
         let (user, _) = dashboard(&holder(app, parts).await?, Some(UserKind::Partner))?;
         Ok(Self {
             user,
-            source: Source::of(parts),
+            source: Source::of(app, parts),
         })
     }
 }

@@ -40,6 +40,15 @@ pub enum ApiError {
     /// The credential is good, and its owner is locked out.
     #[error("Your account has been suspended")]
     AccountBlocked,
+    /// The session is good, and its owner has not given the password in it of late.
+    #[error("Confirm your password first")]
+    PasswordRequired,
+    /// The password is right, and the account has a second factor.
+    #[error("A code of your authenticator app is required")]
+    SecondFactorRequired,
+    /// The session is good, and a workspace of its owner's demands what they have not set up.
+    #[error("Your workspace requires a second factor: set it up first")]
+    SecondFactorMissing,
     #[error("{0}")]
     NotFound(&'static str),
     #[error("{0}")]
@@ -117,7 +126,11 @@ impl ApiError {
         match self {
             Self::BadRequest(_) | Self::BadParts { .. } => StatusCode::BAD_REQUEST,
             Self::Unauthorized(_) | Self::KeyRetired | Self::InvalidKey => StatusCode::UNAUTHORIZED,
-            Self::Forbidden(_) | Self::AccountBlocked => StatusCode::FORBIDDEN,
+            Self::Forbidden(_)
+            | Self::AccountBlocked
+            | Self::PasswordRequired
+            | Self::SecondFactorRequired
+            | Self::SecondFactorMissing => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Conflict(_) => StatusCode::CONFLICT,
@@ -188,6 +201,9 @@ impl ApiError {
         match self {
             Self::InternalQuoted { request_id, .. } => json!({ "request_id": request_id }),
             Self::AccountBlocked => json!({ "code": "ACCOUNT_BLOCKED" }),
+            Self::PasswordRequired => json!({ "code": "PASSWORD_REQUIRED" }),
+            Self::SecondFactorRequired => json!({ "code": "SECOND_FACTOR_REQUIRED" }),
+            Self::SecondFactorMissing => json!({ "code": "SECOND_FACTOR_MISSING" }),
             Self::BadParts { details, .. } => details.clone(),
             _ => json!({}),
         }

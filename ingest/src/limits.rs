@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use clap::Args;
-use common::domain::ids::ProgramId;
+use common::domain::ids::{ProgramId, UserId};
 use common::runtime::clock::Clock;
 use common::runtime::config::RedisConfig;
 use common::runtime::lifecycle::Lifecycle;
@@ -57,6 +57,9 @@ pub struct LimitsConfig {
     /// Attempts to sign in, for each client address. For each account it is a quarter of them.
     #[arg(long, env = "SIGN_IN_LIMIT", default_value_t = 20)]
     pub sign_in_limit: u32,
+    /// Codes of a second factor an hour, for each account.
+    #[arg(long, env = "CODE_LIMIT", default_value_t = 20)]
+    pub code_limit: u32,
     /// Management requests, for each user and each management key.
     #[arg(long, env = "MANAGEMENT_LIMIT", default_value_t = 1_200)]
     pub management_limit: u32,
@@ -273,6 +276,16 @@ impl Limits {
         let start = u64::from_be_bytes(account.first_chunk().copied().unwrap_or_default());
         let key = format!("sign_in:account:{start:016x}");
         self.spend(&key, Window::Minute, limit.div_ceil(4), limited)
+            .await?;
+        Ok(())
+    }
+
+    /// Counts a code of an authenticator app or of a recovery list. Six digits can be guessed by who has the password and the time:
+    /// twenty an hour come to a chance of one in seven hundred a day.
+    pub async fn spend_code(&self, user_id: UserId) -> Result<(), ApiError> {
+        let key = format!("code:user:{user_id}");
+        let limit = self.limits.code_limit;
+        self.spend(&key, Window::Hour, limit, &self.counted.sign_ins)
             .await?;
         Ok(())
     }

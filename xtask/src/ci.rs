@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::area::Checkout;
 use crate::cargo::cargo;
 use crate::interrupt::Interrupt;
+use crate::node::Node;
 use crate::process;
 use crate::progress::{Step, note};
 use crate::{deploy_check, sqlx, test};
@@ -20,10 +21,14 @@ const CARGO_DENY_VERSION: &str = "0.20.2";
 
 type Check = fn(&Checkout, &Interrupt) -> Result<()>;
 
-const CHECKS: [(&str, Check); 6] = [
+/// What has a lock file of npm's.
+const NODE_PACKAGES: [&str; 2] = ["web/dashboard", "web/tracker"];
+
+const CHECKS: [(&str, Check); 7] = [
     ("formatting", formatting),
     ("dependencies", dependencies),
     ("advisories", advisories),
+    ("npm's advisories", npm_advisories),
     ("clippy", clippy),
     ("deployment files", deploy_check::check),
     ("sqlx", |checkout, interrupt| {
@@ -70,6 +75,23 @@ fn advisories(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     }
     let mut deny = cargo_deny(checkout, interrupt)?;
     process::run(deny.args(["check", "--disable-fetch", "advisories"]), interrupt)
+}
+
+/// npm keeps no database: its registry is asked. Where that does not answer, nothing was checked, and the check says so.
+fn npm_advisories(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
+    let node = Node::provide(checkout, interrupt)?;
+    for dir in NODE_PACKAGES {
+        let mut npm = node.npm(&checkout.root.join(dir))?;
+        npm.args(["audit", "--package-lock-only", "--json", "--audit-level=moderate"]);
+        let audit = npm.output().context("npm could not be started")?;
+        let report = String::from_utf8_lossy(&audit.stdout);
+        if !report.contains("\"auditReportVersion\"") {
+            note(format_args!("SKIPPED: {dir}: npm's registry gave no advisories"));
+            continue;
+        }
+        ensure!(audit.status.success(), "{dir}: there are advisories:\n{report}");
+    }
+    Ok(())
 }
 
 /// Where cargo-deny keeps it, one directory for each source.

@@ -94,17 +94,21 @@ impl Password {
 
     /// One nobody has to think up: 120 random bits, in letters and digits that are not mistaken for each other.
     pub fn generate(random: [u8; 24]) -> Self {
-        const DIGITS: [char; 32] = [
-            'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'u',
-            'v', 'w', 'x', 'y', 'z', '2', '3', '4', '5', '6', '7', '8', '9',
-        ];
-        let digit = |byte: u8| DIGITS.get(usize::from(byte % 32)).copied().unwrap_or('a');
-        Self(random.map(digit).iter().collect())
+        Self(random.map(plain_digit).iter().collect())
     }
 
     pub fn expose(&self) -> &str {
         &self.0
     }
+}
+
+/// Five bits as a letter or digit that is not mistaken for another.
+pub fn plain_digit(byte: u8) -> char {
+    const DIGITS: [char; 32] = [
+        'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'u', 'v',
+        'w', 'x', 'y', 'z', '2', '3', '4', '5', '6', '7', '8', '9',
+    ];
+    DIGITS.get(usize::from(byte % 32)).copied().unwrap_or('a')
 }
 
 impl fmt::Debug for Password {

@@ -61,6 +61,7 @@ pub mod reassessment;
 pub mod refund;
 pub mod sale;
 pub mod sealed;
+pub mod second_factor;
 pub mod signal;
 pub mod test_chain;
 pub mod text;

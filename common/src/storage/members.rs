@@ -22,6 +22,9 @@ pub struct Member {
     pub email: String,
     pub role: Role,
     pub permissions: GivenPermissions,
+    /// It was shown that the address is theirs.
+    pub verified: bool,
+    pub has_second_factor: bool,
     pub created_at: DateTime<Utc>,
 }
 
@@ -69,8 +72,10 @@ pub async fn lock(connection: &mut PgConnection, workspace_id: WorkspaceId) -> S
 pub async fn find(connection: &mut PgConnection, member_id: MemberId) -> StorageResult<Option<Member>> {
     let row = sqlx::query_as!(
         MemberRow,
-        "SELECT m.id, m.user_id, u.name, u.email, m.role, m.created_at
-         FROM workspace_members m JOIN users u ON u.id = m.user_id WHERE m.id = $1",
+        r#"SELECT m.id, m.user_id, u.name, u.email, m.role, m.created_at, u.verified_at IS NOT NULL AS "verified!",
+                EXISTS (SELECT FROM second_factors f WHERE f.user_id = m.user_id AND f.enabled_at IS NOT NULL)
+                    AS "has_second_factor!"
+         FROM workspace_members m JOIN users u ON u.id = m.user_id WHERE m.id = $1"#,
         member_id.get(),
     )
     .fetch_optional(&mut *connection)
@@ -94,9 +99,11 @@ pub async fn list(
     .await?;
     let rows = sqlx::query_as!(
         MemberRow,
-        "SELECT m.id, m.user_id, u.name, u.email, m.role, m.created_at
+        r#"SELECT m.id, m.user_id, u.name, u.email, m.role, m.created_at, u.verified_at IS NOT NULL AS "verified!",
+                EXISTS (SELECT FROM second_factors f WHERE f.user_id = m.user_id AND f.enabled_at IS NOT NULL)
+                    AS "has_second_factor!"
          FROM workspace_members m JOIN users u ON u.id = m.user_id
-         WHERE m.workspace_id = $1 ORDER BY m.id OFFSET $2 LIMIT $3",
+         WHERE m.workspace_id = $1 ORDER BY m.id OFFSET $2 LIMIT $3"#,
         workspace_id.get(),
         window.offset,
         window.limit,
@@ -192,6 +199,8 @@ struct MemberRow {
     name: String,
     email: String,
     role: String,
+    verified: bool,
+    has_second_factor: bool,
     created_at: DateTime<Utc>,
 }
 
@@ -222,6 +231,8 @@ async fn with_permissions(connection: &mut PgConnection, rows: Vec<MemberRow>) -
                 role: Role::parse(&row.role)
                     .ok_or_else(|| StorageError::corrupt("workspace_members", "role", row.id))?,
                 permissions: by_member.remove(&row.id).unwrap_or_default(),
+                verified: row.verified,
+                has_second_factor: row.has_second_factor,
                 created_at: row.created_at,
             })
         })

@@ -53,6 +53,7 @@ pub mod refunds;
 pub mod refused_events;
 pub mod rollups;
 pub mod sales;
+pub mod second_factors;
 pub mod sessions;
 pub mod subscription_periods;
 pub mod subscriptions;

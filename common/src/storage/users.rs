@@ -1,5 +1,6 @@
 //! `users`: people who sign in.
 
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::{StorageError, StorageResult};
@@ -13,6 +14,8 @@ pub struct User {
     pub name: String,
     pub email: String,
     pub suspended: bool,
+    /// It was shown that the address is theirs.
+    pub verified: bool,
     pub password_hash: PasswordHash,
 }
 
@@ -22,18 +25,21 @@ pub struct NewUser<'a> {
     pub name: &'a str,
     pub email: &'a EmailAddress,
     pub password_hash: &'a PasswordHash,
+    /// `None`: nothing shows yet that the address is theirs.
+    pub verified_at: Option<DateTime<Utc>>,
 }
 
 /// `None` when the address has an account already, whatever the case of its letters.
 pub async fn create(connection: &mut PgConnection, new: &NewUser<'_>) -> StorageResult<Option<UserId>> {
     let id = sqlx::query_scalar!(
-        "INSERT INTO users (kind, name, email, password_hash) VALUES ($1, $2, $3, $4)
+        "INSERT INTO users (kind, name, email, password_hash, verified_at) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (lower(email)) DO NOTHING
          RETURNING id",
         new.kind.as_str(),
         new.name,
         new.email.as_str(),
         new.password_hash.as_str(),
+        new.verified_at,
     )
     .fetch_optional(connection)
     .await?;
@@ -46,7 +52,8 @@ pub async fn find_by_email(
 ) -> StorageResult<Option<User>> {
     let row = sqlx::query_as!(
         UserRow,
-        "SELECT id, kind, name, email, status, password_hash FROM users WHERE lower(email) = lower($1)",
+        r#"SELECT id, kind, name, email, status, verified_at IS NOT NULL AS "verified!", password_hash
+           FROM users WHERE lower(email) = lower($1)"#,
         email.as_str(),
     )
     .fetch_optional(connection)
@@ -57,7 +64,8 @@ pub async fn find_by_email(
 pub async fn find(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<User>> {
     let row = sqlx::query_as!(
         UserRow,
-        "SELECT id, kind, name, email, status, password_hash FROM users WHERE id = $1",
+        r#"SELECT id, kind, name, email, status, verified_at IS NOT NULL AS "verified!", password_hash
+           FROM users WHERE id = $1"#,
         user_id.get(),
     )
     .fetch_optional(connection)
@@ -78,6 +86,22 @@ pub async fn set_password(
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// Notes that the address is theirs; whether that was not known before.
+pub async fn verify(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    now: DateTime<Utc>,
+) -> StorageResult<bool> {
+    let verified = sqlx::query!(
+        "UPDATE users SET verified_at = $2 WHERE id = $1 AND verified_at IS NULL",
+        user_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(verified.rows_affected() == 1)
 }
 
 /// Suspends somebody, or lets them in again. Their sessions are [`revoked`](super::sessions::revoke_all) by the caller.
@@ -102,6 +126,7 @@ struct UserRow {
     name: String,
     email: String,
     status: String,
+    verified: bool,
     password_hash: String,
 }
 
@@ -115,6 +140,7 @@ impl TryFrom<UserRow> for User {
             name: row.name,
             email: row.email,
             suspended: row.status == "suspended",
+            verified: row.verified,
             password_hash: PasswordHash::stored(row.password_hash),
         })
     }

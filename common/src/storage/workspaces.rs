@@ -20,6 +20,8 @@ pub struct Membership {
     pub workspace_id: WorkspaceId,
     pub workspace_name: String,
     pub role: Role,
+    /// Members without a second factor can do nothing but set one up.
+    pub second_factor_required: bool,
 }
 
 pub async fn create(connection: &mut PgConnection, name: &str) -> StorageResult<WorkspaceId> {
@@ -62,6 +64,21 @@ pub async fn rename(
     Ok(())
 }
 
+pub async fn require_second_factor(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    required: bool,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE workspaces SET second_factor_required = $2 WHERE id = $1",
+        workspace_id.get(),
+        required,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// Those of the programs that are the workspace's, archived ones among them.
 pub async fn programs_of(
     connection: &mut PgConnection,
@@ -81,7 +98,7 @@ pub async fn programs_of(
 /// The workspaces somebody works in, oldest first.
 pub async fn of_user(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<Membership>> {
     let rows = sqlx::query!(
-        "SELECT m.id, m.workspace_id, w.name, m.role
+        "SELECT m.id, m.workspace_id, w.name, m.role, w.second_factor_required
          FROM workspace_members m JOIN workspaces w ON w.id = m.workspace_id
          WHERE m.user_id = $1 ORDER BY m.workspace_id",
         user_id.get(),
@@ -96,6 +113,7 @@ pub async fn of_user(connection: &mut PgConnection, user_id: UserId) -> StorageR
                 workspace_name: row.name,
                 role: Role::parse(&row.role)
                     .ok_or_else(|| StorageError::corrupt("workspace_members", "role", row.id))?,
+                second_factor_required: row.second_factor_required,
             })
         })
         .collect()

@@ -88,7 +88,7 @@ impl FromRequestParts<App> for CliConfirmer {
         let (user, _) = dashboard(&holder, Some(UserKind::Advertiser))?;
         Ok(Self(AdvertiserUser {
             user,
-            source: Source::of(parts),
+            source: Source::of(app, parts),
         }))
     }
 }
@@ -106,14 +106,13 @@ impl FromRequestParts<App> for CliUser {
         if session.suspended {
             return Err(nobody());
         }
-        let user = User {
-            user_id: session.user_id,
-            session_id: session.session_id,
-        };
+        if session.lacks_second_factor {
+            return Err(ApiError::SecondFactorMissing);
+        }
         Ok(Self {
             user: AdvertiserUser {
-                user,
-                source: Source::of(parts),
+                user: User::of(&session),
+                source: Source::of(app, parts),
             },
             workspace_id,
         })

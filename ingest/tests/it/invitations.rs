@@ -8,6 +8,7 @@ use common::runtime::clock::Clock;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
+use crate::operator::ctl;
 use crate::partners::{Managed, PROGRAMS, audited, token};
 use crate::people::{PASSWORD, Person, refused};
 use crate::stack::{Answer, Stack, noon};
@@ -20,7 +21,7 @@ async fn invite(stack: &Stack, person: &Person, body: Value) -> Answer {
 }
 
 /// Invites into the only workspace somebody runs; the token.
-async fn invited(stack: &Stack, person: &Person, email: &str, role: &str) -> String {
+pub async fn invited(stack: &Stack, person: &Person, email: &str, role: &str) -> String {
     let answer = invite(stack, person, json!({ "email": email, "role": role })).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
     token(&answer.body["data"]["invitation_url"])
@@ -99,6 +100,31 @@ async fn a_member_comes_in_once_with_what_they_were_given() {
         .value("SELECT string_agg(i::text, ' ') || string_agg(a::text, ' ') FROM invitations i, audit_log a")
         .await;
     assert!(!stored.contains(&token) && !stored.contains(PASSWORD), "{stored}");
+    stack.stop().await;
+}
+
+/// Whoever invited has seen the link: that somebody came by it does not show whose the address is.
+#[tokio::test]
+async fn an_account_made_by_an_invitation_is_unverified_until_an_operator_says_so() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let token = invited(&stack, &acme.owner, "max@shop.example", "member").await;
+    let accepted = accept(&stack, &token, "Max", PASSWORD).await;
+    assert_eq!(accepted.body["user"]["verified"], false);
+    let verified = async || {
+        let members = stack.get("/api/advertiser/members", &acme.owner.token).await.body;
+        let members = members["data"].as_array().unwrap().clone();
+        members
+            .iter()
+            .map(|it| it["verified"] == true)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(verified().await, [true, false]);
+    let command = ["user", "verify", "--email", "max@shop.example"];
+    // Said twice, it is written down once.
+    assert!(ctl(&stack, &command).await.ok && ctl(&stack, &command).await.ok);
+    assert_eq!(verified().await, [true, true]);
+    assert_eq!(audited(&stack, "user.verified").await, 1);
     stack.stop().await;
 }
 
@@ -259,8 +285,9 @@ async fn what_was_withdrawn_or_replaced_or_is_over_opens_nothing() {
     clock.advance(TimeDelta::milliseconds(1));
     refused(&inspect(&stack, &newer).await, 404, ENDED, "over");
     refused(&accept(&stack, &newer, "Max", PASSWORD).await, 404, ENDED, "over");
+    let owner = stack.signed_in(acme.owner.user_id, "owner@acme.example").await;
     let list = stack
-        .get(&format!("{INVITATIONS}?pageSize=2"), &acme.owner.token)
+        .get(&format!("{INVITATIONS}?pageSize=2"), &owner.token)
         .await;
     let statuses: Vec<&str> = list.body["data"]
         .as_array()

@@ -275,7 +275,7 @@ async fn a_workspace_is_renamed_by_who_runs_it() {
         .await;
     assert_eq!(
         renamed.body["data"],
-        json!({ "id": acme.workspace_id.get(), "name": "Acme Ltd", "role": "owner" })
+        json!({ "id": acme.workspace_id.get(), "name": "Acme Ltd", "role": "owner", "second_factor_required": false })
     );
     let nameless = stack.put(&path, &acme.owner.token, json!({ "name": "" })).await;
     refused(&nameless, 400, "name is required", "no name");

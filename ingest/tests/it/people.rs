@@ -103,6 +103,7 @@ impl Stack {
             name: "Somebody",
             email: &EmailAddress::parse(email).unwrap(),
             password_hash: &HASH,
+            verified_at: Some(self.clock.now()),
         };
         users::create(&mut connection, &new).await.unwrap().unwrap()
     }

@@ -100,6 +100,7 @@ pub async fn create(
     let now = app.clock.now();
     let mut transaction = app.management.begin().await?;
     let workspace_id = user.workspace(&mut transaction, named).await?.workspace_id;
+    user.user.just_proved(&app)?;
     let settings = changes.of_new_key(now)?;
     check_programs(&mut transaction, workspace_id, settings.program_scope.ids()).await?;
     let key = ManagementKey::generate(App::random());
@@ -149,6 +150,7 @@ pub async fn update(
     let before = locked(&mut transaction, key_id).await?;
     user.workspace(&mut transaction, Some(before.workspace_id))
         .await?;
+    user.user.just_proved(&app)?;
     let bytes = body.bytes()?;
     let changes: KeyChanges = body::parse(&bytes)?;
     if before.status == KeyStatus::Revoked {

@@ -153,6 +153,7 @@ pub async fn export(
 ) -> Result<Json<Data<CustomerExport>>, ApiError> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser.who_runs(&mut transaction, program_id).await?;
+    advertiser.user.just_proved(&app)?;
     let found = find(&app, &mut transaction, program_id, body).await?;
     let export = personal_data::export(&mut transaction, &found).await?;
     let audited = access
@@ -188,6 +189,7 @@ pub async fn erase(
 ) -> Result<Json<Data<CustomerErased>>, ApiError> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser.who_runs(&mut transaction, program_id).await?;
+    advertiser.user.just_proved(&app)?;
     let found = find(&app, &mut transaction, program_id, body).await?;
     let erased = personal_data::erase(&mut transaction, &found, app.clock.now()).await?;
     if !erased.is_nothing() {

@@ -66,6 +66,7 @@ pub async fn commissions(
     advertiser
         .program(&mut connection, program_id, Permission::ProgramRead)
         .await?;
+    advertiser.just_proved(&app)?;
     let filter = filter(&mut connection, program_id, &query).await?;
     drop(connection);
     let read = move |after| {
@@ -154,6 +155,7 @@ pub async fn payout(
     advertiser
         .program(&mut connection, program_id, Permission::ProgramRead)
         .await?;
+    advertiser.just_proved(&app)?;
     let reference = payouts::find(&mut connection, program_id, payout_id)
         .await?
         .ok_or_else(super::payouts::unknown)?

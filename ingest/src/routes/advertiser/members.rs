@@ -56,6 +56,10 @@ pub struct MemberView {
     email: String,
     /// `owner`, `admin` or `member`.
     role: &'static str,
+    /// It was shown that the address is theirs: the link of an invitation shows nothing, because who invited has seen it.
+    verified: bool,
+    /// A code is asked for when they sign in, beside the password.
+    second_factor: bool,
     /// By program id. Owners and admins have every permission whatever stands here.
     permissions: BTreeMap<String, Vec<&'static str>>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
@@ -275,6 +279,8 @@ impl MemberView {
             name: member.name.clone(),
             email: member.email.clone(),
             role: member.role.as_str(),
+            verified: member.verified,
+            second_factor: member.has_second_factor,
             permissions: shown(&member.permissions),
             created_at: member.created_at,
         }
@@ -308,6 +314,8 @@ fn example() -> MemberView {
         name: "Mika".to_owned(),
         email: "mika@shop.example".to_owned(),
         role: Role::Member.as_str(),
+        verified: true,
+        second_factor: true,
         permissions: BTreeMap::from([("1".to_owned(), vec![Permission::TrackingRead.as_str()])]),
         created_at: DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000),
     }

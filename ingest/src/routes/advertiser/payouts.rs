@@ -176,6 +176,7 @@ pub async fn create(
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramPayOut)
         .await?;
+    advertiser.just_proved(&app)?;
     let bytes = body.bytes()?;
     let order = order(&app, program_id, &headers, body::parse(&bytes)?)?;
     if let Some(key) = &order.idempotency_key {

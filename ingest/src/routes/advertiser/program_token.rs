@@ -70,6 +70,7 @@ pub async fn regenerate(
         .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
         .await?
         .for_change()?;
+    advertiser.just_proved(&app)?;
     let token = ProgramToken::generate(App::random());
     program_settings::replace_token(&mut transaction, program_id, &token).await?;
     let audited = access

@@ -19,7 +19,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use super::{SignedInAnswer, open_session};
-use crate::access::{Audited, Source};
+use crate::access::{Audited, Proof, Source};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::client_address::ClientAddress;
@@ -48,6 +48,9 @@ pub struct AcceptRequest {
     /// Of the new account; where the address has one already, that account's.
     #[schema(value_type = String, max_length = 128)]
     password: Field<String>,
+    /// Where the address has an account with a second factor.
+    #[schema(value_type = Option<String>)]
+    code: Field<String>,
 }
 
 /// What somebody is invited to.
@@ -66,7 +69,7 @@ pub struct InvitationInspected {
 
 /// Who accepts: somebody with an account, or somebody new.
 enum Guest {
-    Known(User),
+    Known(User, Proof),
     New {
         name: PersonName,
         password_hash: PasswordHash,
@@ -114,7 +117,8 @@ pub async fn inspect(
     responses(
         (status = 201, description = "Accepted and signed in, for 14 days.", body = SignedInAnswer),
         (status = 400, description = "The name or password will not do.", body = PlatformError),
-        (status = 403, description = "The account is suspended, or a page of another site asks.", body = PlatformError),
+        (status = 403, description = "The account has a second factor, whose code is missing; or it is suspended, or a page of another \
+                                      site asks.", body = PlatformError),
         (status = 404, description = "There is none, or it has ended.", body = PlatformError),
         (status = 409, description = "The account is of another kind or has the place already, or somebody was faster.",
          body = PlatformError),
@@ -123,7 +127,6 @@ pub async fn inspect(
 )]
 pub async fn accept(
     State(app): State<App>,
-    client: Option<Extension<ClientAddress>>,
     source: Source,
     body: TrackingBody,
 ) -> Result<Response, ApiError> {
@@ -132,15 +135,16 @@ pub async fn accept(
     let Field::Given(password) = request.password else {
         return Err(ApiError::bad_request("password is required"));
     };
-    let client = client.map(|Extension(client)| client);
-    let invitation = open(&app, client, request.token).await?;
+    let invitation = open(&app, source.client, request.token).await?;
     // Whoever holds the link may guess at the password of the account, no faster than at the door.
     app.limits
-        .spend_sign_in(client, invitation.email.as_str())
+        .spend_sign_in(source.client, invitation.email.as_str())
         .await?;
     let account = users::find_by_email(&mut *app.management.acquire().await?, &invitation.email).await?;
     let guest = if let Some(user) = account {
-        Guest::Known(known(&app, user, password, invitation.purpose.user_kind()).await?)
+        let proof = Proof::of(password, request.code)?;
+        let user = known(&app, user, &proof, invitation.purpose.user_kind()).await?;
+        Guest::Known(user, proof)
     } else {
         let name = request.name.required_name("name", "name is required")?;
         let personal = [name.as_str(), invitation.email.as_str()];
@@ -148,13 +152,18 @@ pub async fn accept(
         Guest::New { name, password_hash }
     };
     let mut transaction = app.management.begin().await?;
+    if let Guest::Known(user, proof) = &guest {
+        proof
+            .take_second_factor(&app, &mut transaction, &source, user.user_id)
+            .await?;
+    }
     // A change of the inviter's rights waits, or is seen.
     members::lock(&mut transaction, invitation.workspace_id).await?;
     if !invitations::accept(&mut transaction, invitation.invitation_id, app.clock.now()).await? {
         return Err(just_ended());
     }
     let user = match guest {
-        Guest::Known(user) => user,
+        Guest::Known(user, _) => user,
         Guest::New { name, password_hash } => {
             register(&mut transaction, &invitation, &name, &password_hash).await?
         }
@@ -169,7 +178,7 @@ pub async fn accept(
         .with(json!({ "kind": user.kind.as_str() }));
     let actor = AuditActor::User(user.user_id);
     source.audit(&app, &mut transaction, actor, audited).await?;
-    let mut answer = open_session(&app, &mut transaction, &user).await?;
+    let mut answer = open_session(&app, &mut transaction, &source, &user).await?;
     transaction.commit().await?;
     *answer.status_mut() = StatusCode::CREATED;
     Ok(answer)
@@ -194,10 +203,8 @@ async fn open(
 }
 
 /// What an account is, and whether it may come in, is told only to who knows its password.
-async fn known(app: &App, user: User, password: String, kind: UserKind) -> Result<User, ApiError> {
-    let password = Password::claim(password).ok_or_else(wrong_password)?;
-    let hash = user.password_hash.clone();
-    if !app.passwords.matches(password, Some(hash)).await? {
+async fn known(app: &App, user: User, proof: &Proof, kind: UserKind) -> Result<User, ApiError> {
+    if !proof.has_password_of(app, Some(&user)).await? {
         return Err(wrong_password());
     }
     if user.suspended {
@@ -226,6 +233,8 @@ async fn register(
         name: name.as_str(),
         email: &invitation.email,
         password_hash,
+        // Whoever invited has seen the link, too.
+        verified_at: None,
     };
     // Another invitation of the same address may have been accepted meanwhile.
     let user_id = users::create(connection, &new).await?.ok_or_else(just_made)?;

@@ -2,9 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
+use chrono::{DateTime, Utc};
 use common::domain::permission::Role;
-use common::storage::users;
 use common::storage::workspaces::{self, Membership};
+use common::storage::{second_factors, users};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -12,14 +13,27 @@ use super::UserView;
 use crate::access::SignedIn;
 use crate::app::App;
 use crate::error::ApiError;
+use crate::routes::answers::as_instant;
 use crate::routes::openapi::examples::Examples;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MeAnswer {
     #[serde(flatten)]
     user: UserView,
+    /// Null: the password is enough.
+    second_factor: Option<SecondFactorView>,
     /// An advertiser's; a partner has none.
     workspaces: Vec<WorkspaceView>,
+}
+
+/// A code is asked for beside the password.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SecondFactorView {
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    enabled_at: DateTime<Utc>,
+    /// Of the list, not used yet.
+    recovery_codes_left: i64,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -28,6 +42,8 @@ pub struct WorkspaceView {
     name: String,
     /// `owner`, `admin` or `member`.
     role: &'static str,
+    /// Members without a second factor can do nothing but set one up.
+    second_factor_required: bool,
 }
 
 impl WorkspaceView {
@@ -37,6 +53,7 @@ impl WorkspaceView {
             id: 2,
             name: "Shop".to_owned(),
             role: Role::Owner.as_str(),
+            second_factor_required: false,
         }
     }
 
@@ -45,6 +62,7 @@ impl WorkspaceView {
             id: membership.workspace_id.get(),
             name: membership.workspace_name,
             role: membership.role.as_str(),
+            second_factor_required: membership.second_factor_required,
         }
     }
 }
@@ -62,9 +80,14 @@ pub async fn me(State(app): State<App>, signed_in: SignedIn) -> Result<Json<MeAn
     let user = users::find(&mut connection, signed_in.user.user_id)
         .await?
         .ok_or(ApiError::NotFound("Not Found"))?;
+    let second_factor = second_factors::standing(&mut connection, user.user_id).await?;
     let workspaces = workspaces::of_user(&mut connection, user.user_id).await?;
     Ok(Json(MeAnswer {
         user: UserView::new(&user),
+        second_factor: second_factor.map(|standing| SecondFactorView {
+            enabled_at: standing.enabled_at,
+            recovery_codes_left: standing.recovery_codes_left,
+        }),
         workspaces: workspaces.into_iter().map(WorkspaceView::new).collect(),
     }))
 }
@@ -74,6 +97,7 @@ pub fn examples() -> Examples {
         "An advertiser",
         MeAnswer {
             user: UserView::example(),
+            second_factor: None,
             workspaces: vec![WorkspaceView::example()],
         },
     )

@@ -1,9 +1,12 @@
 //! Signing in and out, and what goes with an account.
 
 pub mod cli;
+pub mod confirm;
 pub mod invitations;
 pub mod me;
 pub mod password;
+pub mod second_factor;
+pub mod sessions;
 pub mod sign_in;
 pub mod sign_out;
 
@@ -13,14 +16,14 @@ use axum::{Json, http::header};
 use chrono::TimeDelta;
 use common::domain::account::UserKind;
 use common::domain::token::SessionToken;
-use common::storage::sessions::{self, NewSession, SessionKind};
+use common::storage::sessions::{NewSession, SessionKind, open};
 use common::storage::users::User;
 use serde::Serialize;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use crate::access::SessionCookie;
+use crate::access::{SessionCookie, Source};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::routes::endpoint::Endpoint;
@@ -43,7 +46,28 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(routes!(invitations::accept))
             .managed()
             .examples(invitations::accept_examples()),
+        Endpoint::new(routes!(confirm::confirm))
+            .managed()
+            .examples(confirm::examples()),
         Endpoint::new(routes!(me::me)).managed().examples(me::examples()),
+        Endpoint::new(routes!(sessions::list, sessions::end_others))
+            .managed()
+            .examples(sessions::examples()),
+        Endpoint::new(routes!(sessions::end))
+            .managed()
+            .examples(sessions::end_examples()),
+        Endpoint::new(routes!(second_factor::begin))
+            .managed()
+            .examples(second_factor::begin_examples()),
+        Endpoint::new(routes!(second_factor::enable))
+            .managed()
+            .examples(second_factor::enable_examples()),
+        Endpoint::new(routes!(second_factor::renew_codes))
+            .managed()
+            .examples(second_factor::renew_examples()),
+        Endpoint::new(routes!(second_factor::remove))
+            .managed()
+            .examples(second_factor::remove_examples()),
         Endpoint::new(routes!(cli::confirm))
             .managed()
             .examples(cli::examples()),
@@ -65,6 +89,8 @@ pub struct UserView {
     name: String,
     /// `advertiser` or `partner`.
     kind: &'static str,
+    /// It was shown that the address is theirs.
+    verified: bool,
 }
 
 impl UserView {
@@ -75,6 +101,7 @@ impl UserView {
             email: "olive@shop.example".to_owned(),
             name: "Olive".to_owned(),
             kind: UserKind::Advertiser.as_str(),
+            verified: true,
         }
     }
 
@@ -84,6 +111,7 @@ impl UserView {
             email: user.email.clone(),
             name: user.name.clone(),
             kind: user.kind.as_str(),
+            verified: user.verified,
         }
     }
 }
@@ -102,6 +130,7 @@ impl SignedInAnswer {
 pub async fn open_session(
     app: &App,
     connection: &mut PgConnection,
+    source: &Source,
     user: &User,
 ) -> Result<Response, ApiError> {
     let token = SessionToken::generate(App::random());
@@ -112,8 +141,9 @@ pub async fn open_session(
         token_hash: token.hash(),
         created_at: now,
         expires_at: now + SESSION_LASTS,
+        whereabouts: &source.whereabouts,
     };
-    sessions::open(connection, &session).await?;
+    open(connection, &session).await?;
     let answer = SignedInAnswer {
         jwt: token.expose().to_owned(),
         user: UserView::new(user),

@@ -3,14 +3,13 @@
 use axum::extract::State;
 use axum::response::Response;
 use common::domain::account::Password;
-use common::storage::audit_log::AuditActor;
-use common::storage::{sessions, users, workspaces};
+use common::storage::{sessions, users};
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
 use super::{SignedInAnswer, open_session};
-use crate::access::{Audited, SignedIn};
+use crate::access::{Proof, SignedIn};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
@@ -25,6 +24,9 @@ const WRONG: &str = "The current password is wrong";
 pub struct ChangePasswordRequest {
     #[schema(value_type = String)]
     current_password: Field<String>,
+    /// Where the account has a second factor.
+    #[schema(value_type = Option<String>)]
+    code: Field<String>,
     #[schema(value_type = String, min_length = 10, max_length = 128)]
     password: Field<String>,
     #[schema(value_type = String)]
@@ -43,6 +45,7 @@ pub struct ChangePasswordRequest {
     responses(
         (status = 200, description = "Changed.", body = SignedInAnswer),
         (status = 400, description = "The current password is wrong, or the new one will not do.", body = PlatformError),
+        (status = 403, description = "The account has a second factor, whose code is missing.", body = PlatformError),
         (status = 429, description = "Too many attempts.", body = RateLimited),
     )
 )]
@@ -66,35 +69,32 @@ pub async fn change(
     if new != again {
         return Err(ApiError::bad_request("Passwords do not match"));
     }
-    let current = Password::claim(current).ok_or_else(wrong)?;
+    let proof = Proof::of(current, request.code)?;
     let user_id = signed_in.user.user_id;
     // Guesses count here as they do at the door: a stolen session must not find out the password.
-    app.limits.spend_sign_in(None, &format!("user:{user_id}")).await?;
+    app.limits
+        .spend_sign_in(signed_in.source.client, &format!("user:{user_id}"))
+        .await?;
     let user = users::find(&mut *app.management.acquire().await?, user_id)
         .await?
         .ok_or_else(wrong)?;
     let new = Password::choose(new, &[&user.name, &user.email])
         .map_err(|error| refused("password", &error.to_string()))?;
-    if !app
-        .passwords
-        .matches(current, Some(user.password_hash.clone()))
-        .await?
-    {
+    if !proof.has_password_of(&app, Some(&user)).await? {
         return Err(wrong());
     }
     let hash = app.passwords.hash(new, App::random()).await?;
     let mut transaction = app.management.begin().await?;
+    let source = &signed_in.source;
+    proof
+        .take_second_factor(&app, &mut transaction, source, user_id)
+        .await?;
     users::set_password(&mut transaction, user_id, &hash).await?;
     sessions::revoke_all(&mut transaction, user_id, app.clock.now()).await?;
-    for membership in workspaces::of_user(&mut transaction, user_id).await? {
-        let audited = Audited::new(membership.workspace_id, "user.password_changed").about(user_id.get());
-        let actor = AuditActor::User(user_id);
-        signed_in
-            .source
-            .audit(&app, &mut transaction, actor, audited)
-            .await?;
-    }
-    let answer = open_session(&app, &mut transaction, &user).await?;
+    source
+        .audit_account(&app, &mut transaction, user_id, "user.password_changed")
+        .await?;
+    let answer = open_session(&app, &mut transaction, source, &user).await?;
     transaction.commit().await?;
     Ok(answer)
 }
@@ -102,6 +102,7 @@ pub async fn change(
 pub fn examples() -> Examples {
     Examples::of_refusals([
         ApiError::bad_request(WRONG),
+        ApiError::SecondFactorRequired,
         ApiError::RateLimited {
             retry_after_seconds: 21,
         },

@@ -2,17 +2,16 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use axum::{Extension, response::IntoResponse};
-use common::domain::account::{EmailAddress, Password};
+use common::domain::account::EmailAddress;
 use common::storage::users;
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
 use super::{SignedInAnswer, open_session};
+use crate::access::{Proof, Source};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
-use crate::client_address::ClientAddress;
 use crate::error::ApiError;
 use crate::field::Field;
 use crate::routes::openapi::envelopes::{PlatformError, RateLimited};
@@ -27,6 +26,9 @@ pub struct SignInRequest {
     identifier: Field<String>,
     #[schema(value_type = String)]
     password: Field<String>,
+    /// Where the account has a second factor: what its authenticator app shows, or a recovery code.
+    #[schema(value_type = Option<String>)]
+    code: Field<String>,
 }
 
 /// Sign in
@@ -40,43 +42,47 @@ pub struct SignInRequest {
     responses(
         (status = 200, description = "Signed in, for 14 days.", body = SignedInAnswer),
         (status = 400, description = "No such address, or not its password.", body = PlatformError),
-        (status = 403, description = "The account is suspended, or a page of another site asks.", body = PlatformError),
+        (status = 403, description = "A code is required (`error.details.code` is `SECOND_FACTOR_REQUIRED`), the account is suspended, or a \
+                                      page of another site asks.", body = PlatformError),
         (status = 429, description = "Too many attempts from this address, or for this account.", body = RateLimited),
     )
 )]
 pub async fn sign_in(
     State(app): State<App>,
-    client: Option<Extension<ClientAddress>>,
+    source: Source,
     body: TrackingBody,
 ) -> Result<Response, ApiError> {
     let bytes = body.bytes()?;
     let request: SignInRequest = body::parse(&bytes)?;
     let identifier = stated(request.identifier, "identifier is required")?;
     let password = stated(request.password, "password is required")?;
-    app.limits
-        .spend_sign_in(client.map(|Extension(client)| client), &identifier)
-        .await?;
+    let proof = Proof::of(password, request.code)?;
+    app.limits.spend_sign_in(source.client, &identifier).await?;
     let account = match EmailAddress::parse(&identifier) {
         Ok(email) => users::find_by_email(&mut *app.management.acquire().await?, &email).await?,
         Err(_) => None,
     };
-    let password = Password::claim(password).ok_or(ApiError::bad_request(REFUSED))?;
-    let hash = account.as_ref().map(|user| user.password_hash.clone());
-    if !app.passwords.matches(password, hash).await? {
+    if !proof.has_password_of(&app, account.as_ref()).await? {
         return Err(ApiError::bad_request(REFUSED));
     }
     let user = account.ok_or(ApiError::bad_request(REFUSED))?;
     if user.suspended {
         return Err(ApiError::AccountBlocked);
     }
-    let mut connection = app.management.acquire().await?;
-    Ok(open_session(&app, &mut connection, &user).await?.into_response())
+    let mut transaction = app.management.begin().await?;
+    proof
+        .take_second_factor(&app, &mut transaction, &source, user.user_id)
+        .await?;
+    let answer = open_session(&app, &mut transaction, &source, &user).await?;
+    transaction.commit().await?;
+    Ok(answer)
 }
 
 pub fn examples() -> Examples {
     Examples::of_refusals([
         ApiError::bad_request(REFUSED),
         ApiError::AccountBlocked,
+        ApiError::SecondFactorRequired,
         ApiError::RateLimited {
             retry_after_seconds: 21,
         },

@@ -117,6 +117,7 @@ async fn open_session(
         token_hash: token.hash(),
         created_at: now,
         expires_at: now + SESSION_LASTS,
+        whereabouts: &source.whereabouts,
     };
     let session_id = sessions::open(connection, &session).await?;
     let audited = Audited::new(confirmed.workspace_id, "cli_session.opened").about(session_id.get());

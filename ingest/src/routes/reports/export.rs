@@ -122,6 +122,7 @@ pub async fn export(
         .program(&mut connection, program_id, Permission::TrackingList)
         .await?;
     drop(connection);
+    user.user.just_proved(&app)?;
     let format = query
         .parsed("format", "must be one of csv, ndjson", Format::parse)?
         .unwrap_or(Format::Csv);

@@ -15,7 +15,7 @@ use common::domain::token::{ManagementKey, ProgramToken, SessionToken};
 use common::storage::audit_log::{self, AuditActor, NewAuditEntry};
 use common::storage::management_keys::{self, NewKey};
 use common::storage::program_settings::{self, NewProgram};
-use common::storage::sessions::{self, NewSession, SessionKind};
+use common::storage::sessions::{self, NewSession, SessionKind, Whereabouts};
 use common::storage::users::{self, NewUser};
 use common::storage::{members, workspaces};
 use reqwest::StatusCode;
@@ -238,6 +238,7 @@ impl Making<'_> {
             name: &format!("{} {name}", self.marker),
             email: &email,
             password_hash: &PasswordHash::stored("of no password".to_owned()),
+            verified_at: Some(self.now),
         };
         let mut connection = self.stack.pool().acquire().await.unwrap();
         let user_id = users::create(&mut connection, &new).await.unwrap();
@@ -252,9 +253,14 @@ impl Making<'_> {
             token_hash: token.hash(),
             created_at: self.now,
             expires_at: self.now + TimeDelta::days(1),
+            whereabouts: &Whereabouts::default(),
         };
         let mut connection = self.stack.pool().acquire().await.unwrap();
-        sessions::open(&mut connection, &new).await.unwrap();
+        let session_id = sessions::open(&mut connection, &new).await.unwrap();
+        // The path of a session that may be ended names one that no call is made by.
+        if name == "ended session" {
+            self.put("session_id", session_id.get());
+        }
         self.name(name, token.expose());
     }
 

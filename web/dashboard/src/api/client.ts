@@ -41,6 +41,14 @@ export function onSessionEnd(listener: Ended) {
   ended = listener;
 }
 
+type Prove = () => Promise<boolean>;
+let prove: Prove = async () => false;
+
+/** How to ask for the password again; the answer is whether it was given. What needed it is then sent once more. */
+export function onPasswordRequired(ask: Prove) {
+  prove = ask;
+}
+
 export async function call<O extends Operation>(operation: O, ...[given]: Arguments<O>): Promise<Answer<O>> {
   const response = await request(operation, given);
   return (response.status === 204 ? undefined : await response.json()) as Answer<O>;
@@ -70,7 +78,9 @@ export async function request<O extends Operation>(operation: O, given?: Argumen
   });
   if (response.ok) return response;
   if (response.status === 401) ended();
-  throw await refusal(response);
+  const error = await refusal(response);
+  if (error.code === 'PASSWORD_REQUIRED' && (await prove())) return request(operation, given);
+  throw error;
 }
 
 /** Fills in a path's places and appends what the query has; absent and empty values are left out. */

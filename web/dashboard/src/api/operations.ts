@@ -1,6 +1,6 @@
 // Written by `npm run operations` from docs/openapi.json.
 
-export type AcceptRequest = { 'token': string; 'name'?: string | null; 'password': string };
+export type AcceptRequest = { 'token': string; 'name'?: string | null; 'password': string; 'code'?: string | null };
 export type ActorView = { 'type': string; 'id'?: number | null; 'name': string };
 export type AdditionalFields = { 'test_mode'?: boolean | null; 'program_id'?: unknown; 'event_name'?: unknown };
 export type AdjustRequest = { 'amount_cents'?: number; 'reason'?: string };
@@ -10,7 +10,7 @@ export type AuditEntryView = { 'id': number; 'actor': ActorView; 'action': strin
 export type BalanceView = { 'currency': string; 'balance_cents': number };
 export type ChainAnswer = { 'type': string; 'short_code': string | null; 'customer_key': string; 'verdict': ChainVerdict; 'attributed': boolean; 'message'?: string };
 export type ChainVerdict = { 'click': string; 'lead': string; 'sale': string };
-export type ChangePasswordRequest = { 'currentPassword': string; 'password': string; 'passwordConfirmation': string };
+export type ChangePasswordRequest = { 'currentPassword': string; 'code'?: string | null; 'password': string; 'passwordConfirmation': string };
 export type ChangedCommission = { 'id': number; 'amount_cents': number; 'payable_cents': number; 'currency': string; 'status': string };
 export type ClickAnswer = { 'success': boolean; 'click_id': string; 'partner_code': string; 'cookie_window_days': number } | TestAnswer;
 export type ClickDetails = { 'session_id': string | null; 'page_url': string | null; 'referrer_url': string | null; 'geo_country': string | null; 'geo_region': string | null; 'geo_city': string | null; 'device_type': string | null; 'device_os': string | null; 'browser_name': string | null; 'converted': boolean };
@@ -46,7 +46,7 @@ export type Data_InvitedPartner = { 'data': (PartnerView) & ({ 'invitation_url'?
 export type Data_KeyView = { 'data': { 'id': number; 'workspace_id': number; 'name': string; 'prefix': string; 'key_masked': string; 'scopes': Array<string>; 'program_scope'?: Array<string> | null; 'status': string; 'expires_at'?: string | null; 'createdAt': string; 'created_by': Creator; 'last_used_at'?: string | null } };
 export type Data_LinkView = { 'data': { 'id': number; 'partner_program_id'?: number | null; 'partner_name'?: string | null; 'short_code': string; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'createdAt': string; 'updatedAt': string } };
 export type Data_MarkedRead = { 'data': { 'marked': number } };
-export type Data_MemberView = { 'data': { 'id': number; 'user_id': number; 'name': string; 'email': string; 'role': string; 'permissions': Record<string, Array<string>>; 'createdAt': string } };
+export type Data_MemberView = { 'data': { 'id': number; 'user_id': number; 'name': string; 'email': string; 'role': string; 'verified': boolean; 'second_factor': boolean; 'permissions': Record<string, Array<string>>; 'createdAt': string } };
 export type Data_NewToken = { 'data': { 'api_token': string; 'api_token_masked': string } };
 export type Data_PartnerLinkView = { 'data': { 'id': number; 'program_id': number; 'program_name': string; 'short_code': string; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'createdAt': string; 'updatedAt': string } };
 export type Data_PartnerView = { 'data': { 'id': number; 'partner_id'?: number | null; 'name'?: string | null; 'email'?: string | null; 'has_account': boolean; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'balances': Array<BalanceView>; 'createdAt': string; 'updatedAt': string } };
@@ -54,17 +54,21 @@ export type Data_PayoutDetail = { 'data': (PayoutView) & ({ 'partners': Array<Pa
 export type Data_PolicyView = { 'data': { 'id': number; 'product_id'?: string | null; 'commission_type': string; 'default_duration_months'?: number | null; 'rate_bps'?: number | null; 'fixed_cents'?: number | null; 'currency'?: string | null; 'effective_from': string; 'in_force': boolean; 'createdAt': string } };
 export type Data_ProcessorCustomer = { 'data': { 'processor_customer_id': string; 'customer_key'?: string | null; 'click_id'?: string | null; 'bound_at': string; 'contested_at'?: string | null } };
 export type Data_ProgramView = { 'data': (SettingsView) & (PaysView) & ({ 'id': number; 'workspace_id': number; 'status': string; 'api_token_masked': string; 'key_rotate_by'?: string | null; 'publishedAt'?: string | null; 'createdAt': string; 'updatedAt': string }) };
+export type Data_RecoveryCodes = { 'data': { 'recovery_codes': Array<string> } };
 export type Data_RotationView = { 'data': { 'api_token_masked': string; 'marked_at'?: string | null; 'rotate_by'?: string | null } };
+export type Data_SecretShown = { 'data': { 'uri': string; 'secret': string } };
 export type Data_Summary = { 'data': { 'programs': Array<ProgramSummary>; 'total': FiguresView } };
 export type Data_TrackingStatus = { 'data': { 'programId': string; 'stepStatuses': StepStatuses; 'statistics': Statistics; 'hasPartners': boolean; 'lastUpdated': string } };
 export type Data_Vec_ChangedCommission = { 'data': Array<{ 'id': number; 'amount_cents': number; 'payable_cents': number; 'currency': string; 'status': string }> };
 export type Data_Vec_ProcessorCustomer = { 'data': Array<{ 'processor_customer_id': string; 'customer_key'?: string | null; 'click_id'?: string | null; 'bound_at': string; 'contested_at'?: string | null }> };
-export type Data_WorkspaceView = { 'data': { 'id': number; 'name': string; 'role': string } };
+export type Data_Vec_SessionView = { 'data': Array<{ 'id': number; 'kind': string; 'current': boolean; 'workspace_id'?: number | null; 'user_agent'?: string | null; 'address'?: string | null; 'country'?: string | null; 'created_at': string; 'last_used_at'?: string | null; 'ends_at': string }> };
+export type Data_WorkspaceView = { 'data': { 'id': number; 'name': string; 'role': string; 'second_factor_required': boolean } };
 export type DayView = { 'date': string; 'period': string; 'clicks': number; 'leads': number; 'conversions': number; 'revenue': number; 'partners': number; 'sales': number; 'commission': number };
 export type DeductionView = { 'commission_id': number; 'deducted_cents': number; 'currency': string; 'status': string; 'refund_reason'?: string | null };
 export type Event = (EventDetails) & ({ 'id': number; 'event_type': string; 'timestamp': string; 'click_id': string | null; 'createdAt': string });
 export type EventDetails = ClickDetails | LeadDetails | ConversionDetails;
 export type FiguresView = { 'clicks_all_time': number; 'clicks_last_30_days': number; 'leads_last_30_days': number; 'sales_last_30_days': number; 'active_partners': number; 'unread_notifications': number; 'money': Array<MoneyView> };
+export type FirstCode = { 'code': string };
 export type GateReport = { 'status': string; 'next_action'?: string };
 export type Gates = { 'profile': GateReport; 'economics': GateReport; 'payout': GateReport; 'tracking': GateReport; 'live': GateReport };
 export type InitAnswer = { 'program_id': string; 'api_key': string; 'program_slug': string; 'domain': string | null };
@@ -98,7 +102,7 @@ export type Listed_Event = { 'data': Array<(EventDetails) & ({ 'id': number; 'ev
 export type Listed_InvitationView = { 'data': Array<{ 'id': number; 'workspace_id': number; 'email': string; 'role': string; 'permissions': Record<string, Array<string>>; 'status': string; 'expires_at': string; 'createdAt': string }>; 'meta': ListMeta };
 export type Listed_KeyView = { 'data': Array<{ 'id': number; 'workspace_id': number; 'name': string; 'prefix': string; 'key_masked': string; 'scopes': Array<string>; 'program_scope'?: Array<string> | null; 'status': string; 'expires_at'?: string | null; 'createdAt': string; 'created_by': Creator; 'last_used_at'?: string | null }>; 'meta': ListMeta };
 export type Listed_LinkView = { 'data': Array<{ 'id': number; 'partner_program_id'?: number | null; 'partner_name'?: string | null; 'short_code': string; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'createdAt': string; 'updatedAt': string }>; 'meta': ListMeta };
-export type Listed_MemberView = { 'data': Array<{ 'id': number; 'user_id': number; 'name': string; 'email': string; 'role': string; 'permissions': Record<string, Array<string>>; 'createdAt': string }>; 'meta': ListMeta };
+export type Listed_MemberView = { 'data': Array<{ 'id': number; 'user_id': number; 'name': string; 'email': string; 'role': string; 'verified': boolean; 'second_factor': boolean; 'permissions': Record<string, Array<string>>; 'createdAt': string }>; 'meta': ListMeta };
 export type Listed_NotificationView = { 'data': Array<{ 'id': number; 'program_id': number; 'kind': string; 'message': string; 'deduction'?: DeductionView | null; 'read_at'?: string | null; 'createdAt': string }>; 'meta': ListMeta };
 export type Listed_PartnerBalanceView = { 'data': Array<{ 'partner_program_id': number; 'program_id': number; 'program_name': string; 'currency': string; 'balance_cents': number; 'pending_cents': number; 'approved_cents': number; 'paid_cents': number; 'debt_cents': number }>; 'meta': ListMeta };
 export type Listed_PartnerClickView = { 'data': Array<{ 'id': number; 'click_timestamp': string; 'program_id': number; 'referral_link_id': number; 'short_code': string; 'geo_country'?: string | null; 'device_type'?: string | null; 'converted': boolean }>; 'meta': ListMeta };
@@ -113,9 +117,9 @@ export type LiveEventView = (Event) & ({ 'is_test': boolean });
 export type LoginStarted = { 'state': string; 'auth_url': string; 'poll_url': string; 'expires_at': string };
 export type MarkReadRequest = { 'ids'?: Array<number> | null; 'all'?: boolean | null };
 export type MarkedRead = { 'marked': number };
-export type MeAnswer = (UserView) & ({ 'workspaces': Array<WorkspaceView> });
+export type MeAnswer = (UserView) & ({ 'second_factor'?: SecondFactorView | null; 'workspaces': Array<WorkspaceView> });
 export type MemberChanges = { 'role'?: string | null; 'permissions'?: Record<string, Array<string>> | null };
-export type MemberView = { 'id': number; 'user_id': number; 'name': string; 'email': string; 'role': string; 'permissions': Record<string, Array<string>>; 'createdAt': string };
+export type MemberView = { 'id': number; 'user_id': number; 'name': string; 'email': string; 'role': string; 'verified': boolean; 'second_factor': boolean; 'permissions': Record<string, Array<string>>; 'createdAt': string };
 export type Metrics = { 'totalClicks': number; 'totalLeads': number; 'totalConversions': number; 'totalRevenue': number; 'conversionRate': number; 'averageOrderValue': number; 'totalPartners': number; 'totalSales': number; 'totalPartnersCommission': number; 'clicksTrend': Trend; 'leadsTrend': Trend; 'conversionsTrend': Trend; 'revenueTrend': Trend; 'partnersTrend': Trend; 'salesTrend': Trend; 'commissionTrend': Trend };
 export type MoneyView = { 'currency': string; 'revenue_last_30_days_cents': number; 'commissions_pending_cents': number; 'commissions_approved_cents': number; 'commissions_paid_cents': number };
 export type NamedPartner = { 'id': number; 'name'?: string | null };
@@ -140,6 +144,7 @@ export type PartnerLinkView = { 'id': number; 'program_id': number; 'program_nam
 export type PartnerProgramView = { 'partner_program_id': number; 'program_id': number; 'name': string; 'status': string; 'cookie_window_days': number; 'commission_terms': Array<TermsView>; 'balances': Array<CurrencyBalanceView>; 'createdAt': string };
 export type PartnerShareView = { 'partner_program_id': number; 'partner': NamedPartner; 'commission_count': number; 'requested_cents': number; 'shortfall_cents': number; 'amount_cents': number };
 export type PartnerView = { 'id': number; 'partner_id'?: number | null; 'name'?: string | null; 'email'?: string | null; 'has_account': boolean; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'balances': Array<BalanceView>; 'createdAt': string; 'updatedAt': string };
+export type PasswordAgain = { 'password': string; 'code'?: string | null };
 export type PaymentStatistics = { 'stripeConnectionStatus': string; 'isStripeConnected': boolean; 'stripeAccountId': string | null; 'chargesEnabled': boolean; 'payoutsEnabled': boolean; 'detailsSubmitted': boolean; 'connectionDate': string | null };
 export type PayoutDetail = (PayoutView) & ({ 'partners': Array<PartnerShareView> });
 export type PayoutView = { 'id': number; 'currency': string; 'amount_cents': number; 'commission_count': number; 'reference'?: string | null; 'createdAt': string };
@@ -166,6 +171,7 @@ export type ReadinessFailed = { 'error': ReadinessFailedBody };
 export type ReadinessFailedBody = { 'code': string; 'message': string; 'retry_after_seconds': number };
 export type ReadinessUnauthorized = InvalidKey | KeyRetired;
 export type RecentEvents = { 'clicks_24h': number; 'leads_24h': number; 'sales_24h': number };
+export type RecoveryCodes = { 'recovery_codes': Array<string> };
 export type RefundAnswer = { 'success': boolean; 'status': string; 'deductionAmount': number; 'commission_id': number } | { 'success': boolean; 'status': string; 'reason': string; 'commission_id': number | null } | { 'success': boolean; 'status': string; 'message': string } | TestAnswer;
 export type RefundRequest = { 'transaction_id'?: string | null; 'refund_amount_cents'?: number | null; 'refund_id'?: string | null; 'refund_reason'?: string | null; 'additional_data'?: AdditionalFields | null };
 export type RejectRequest = { 'commission_ids': Array<number>; 'reason'?: string };
@@ -176,8 +182,11 @@ export type RotationView = { 'api_token_masked': string; 'marked_at'?: string | 
 export type RotationWarning = { 'code': string; 'message': string; 'hint': string; 'rotate_by': string; 'docs_url': string };
 export type SaleAnswer = { 'success': boolean; 'sale_id': number; 'commission_id': number | null; 'commission_ids'?: Array<number>; 'message': string } | { 'success': boolean; 'attributed': boolean; 'reason': string; 'click_age_days': number; 'window_days': number; 'sale_id': number | null; 'commission_id': number | null } | TestAnswer;
 export type SaleRequest = { 'transaction_id'?: string | null; 'amount_cents'?: number | null; 'commissionable_cents'?: number | null; 'customer_key'?: string | number | null; 'click_id'?: string | null; 'currency'?: string | null; 'sale_type'?: string | null; 'line_items'?: Record<string, unknown> | Array<unknown> | null; 'is_recurring'?: boolean | null; 'subscription_id'?: string | null; 'subscription_interval'?: string | null; 'product_id'?: string | null; 'additional_data'?: AdditionalFields | null };
+export type SecondFactorView = { 'enabled_at': string; 'recovery_codes_left': number };
+export type SecretShown = { 'uri': string; 'secret': string };
+export type SessionView = { 'id': number; 'kind': string; 'current': boolean; 'workspace_id'?: number | null; 'user_agent'?: string | null; 'address'?: string | null; 'country'?: string | null; 'created_at': string; 'last_used_at'?: string | null; 'ends_at': string };
 export type SettingsView = { 'name': string; 'slug': string; 'description'?: string | null; 'domain'?: string | null; 'currency': string; 'attribution_model': string; 'attribution_window_days': number; 'cookie_window_days': number; 'lead_auth'?: string | null; 'hold_days': number; 'needs_approval': string; 'self_referrals': string; 'exclude_bots': boolean };
-export type SignInRequest = { 'identifier': string; 'password': string };
+export type SignInRequest = { 'identifier': string; 'password': string; 'code'?: string | null };
 export type SignedInAnswer = { 'jwt': string; 'user': UserView };
 export type Statistics = { 'pageview': TestStatistics; 'referrals': TestStatistics; 'payments': PaymentStatistics };
 export type StatusAnswer = { 'data': ProgramStatus };
@@ -198,9 +207,9 @@ export type TestStatistics = { 'testEventCount': number; 'hasTestEvents': boolea
 export type TrackingStatus = { 'programId': string; 'stepStatuses': StepStatuses; 'statistics': Statistics; 'hasPartners': boolean; 'lastUpdated': string };
 export type Trend = { 'trend': number; 'trendDirection': string };
 export type Unauthorized = PlatformError | KeyRetired;
-export type UserView = { 'id': number; 'email': string; 'name': string; 'kind': string };
-export type WorkspaceChanges = { 'name': string };
-export type WorkspaceView = { 'id': number; 'name': string; 'role': string };
+export type UserView = { 'id': number; 'email': string; 'name': string; 'kind': string; 'verified': boolean };
+export type WorkspaceChanges = { 'name'?: string | null; 'second_factor_required'?: boolean | null };
+export type WorkspaceView = { 'id': number; 'name': string; 'role': string; 'second_factor_required': boolean };
 
 export interface Operations {
   'POST /api/v1/track/click': { path: undefined; query: undefined; body: ClickRequest; answer: (ClickAnswer) & (RotationNotice) };
@@ -220,7 +229,15 @@ export interface Operations {
   'POST /api/auth/change-password': { path: undefined; query: undefined; body: ChangePasswordRequest; answer: SignedInAnswer };
   'POST /api/auth/invitations/inspect': { path: undefined; query: undefined; body: InspectRequest; answer: Data_InvitationInspected };
   'POST /api/auth/invitations/accept': { path: undefined; query: undefined; body: AcceptRequest; answer: SignedInAnswer };
+  'POST /api/auth/confirm-password': { path: undefined; query: undefined; body: PasswordAgain; answer: undefined };
   'GET /api/users/me': { path: undefined; query: undefined; body: undefined; answer: MeAnswer };
+  'GET /api/users/me/sessions': { path: undefined; query: undefined; body: undefined; answer: Data_Vec_SessionView };
+  'DELETE /api/users/me/sessions': { path: undefined; query: undefined; body: undefined; answer: undefined };
+  'DELETE /api/users/me/sessions/{session_id}': { path: { 'session_id': number }; query: undefined; body: undefined; answer: undefined };
+  'POST /api/users/me/second-factor': { path: undefined; query: undefined; body: undefined; answer: Data_SecretShown };
+  'POST /api/users/me/second-factor/enable': { path: undefined; query: undefined; body: FirstCode; answer: Data_RecoveryCodes };
+  'POST /api/users/me/second-factor/recovery-codes': { path: undefined; query: undefined; body: PasswordAgain; answer: Data_RecoveryCodes };
+  'POST /api/users/me/second-factor/remove': { path: undefined; query: undefined; body: PasswordAgain; answer: undefined };
   'POST /api/auth/cli/confirm': { path: undefined; query: undefined; body: ConfirmRequest; answer: Data_ConfirmedLogin };
   'GET /api/advertiser/affiliate-programs': { path: undefined; query: { 'page'?: number; 'pageSize'?: number }; body: undefined; answer: Listed_ProgramView };
   'POST /api/advertiser/affiliate-programs': { path: undefined; query: undefined; body: NewProgramRequest; answer: Data_CreatedProgram };

@@ -17,6 +17,7 @@ const TONES: Record<string, Tone> = {
   disconnected: 'bad',
   paid: 'info',
   accepted: 'good',
+  unverified: 'wait',
 };
 
 export const tone = (status: string): Tone => TONES[status] ?? 'plain';

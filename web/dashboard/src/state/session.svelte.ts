@@ -28,6 +28,11 @@ class Session {
     return this.user?.kind === 'partner';
   }
 
+  /** A workspace of theirs requires a second factor: until they have one, the account's page is all there is. */
+  readonly lacksSecondFactor = $derived(
+    !!this.user && !this.user.second_factor && this.user.workspaces.some((one) => one.second_factor_required),
+  );
+
   /** The workspaces whose members, keys and programs are theirs to look after. */
   readonly run = $derived((this.user?.workspaces ?? []).filter(({ role }) => role !== 'member'));
 
@@ -36,7 +41,8 @@ class Session {
     this.failure = undefined;
     try {
       const user = await call('GET /api/users/me');
-      if (user.kind === 'advertiser') await this.readPrograms();
+      const mayRead = user.second_factor || !user.workspaces.some((one) => one.second_factor_required);
+      if (user.kind === 'advertiser' && mayRead) await this.readPrograms();
       this.user = user;
     } catch (error) {
       if (error instanceof ApiError && error.status !== 401) this.failure = error;
