@@ -119,7 +119,8 @@ pub async fn list(
     )
     .fetch_one(&mut *connection)
     .await?;
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        Row,
         r#"SELECT a.id, a.created_at, a.program_id, a.actor, a.actor_id, coalesce(u.name, k.name, p.name) AS actor_name,
                   a.action, a.subject_id, a.details, a.address, a.request_id
            FROM audit_log a
@@ -135,23 +136,65 @@ pub async fn list(
     )
     .fetch_all(connection)
     .await?;
-    let entries = rows
-        .into_iter()
-        .map(|row| {
-            Ok(AuditEntry {
-                id: row.id,
-                created_at: row.created_at,
-                program_id: row.program_id.map(ProgramId::new),
-                actor: AuditActor::stored(&row.actor, row.actor_id)
-                    .ok_or_else(|| StorageError::corrupt("audit_log", "actor", row.id))?,
-                actor_name: row.actor_name,
-                action: row.action,
-                subject_id: row.subject_id,
-                details: row.details,
-                address: row.address,
-                request_id: row.request_id,
-            })
-        })
-        .collect::<StorageResult<_>>()?;
+    let entries = rows.into_iter().map(Row::entry).collect::<StorageResult<_>>()?;
     Ok((entries, total))
+}
+
+/// A workspace's entries after an id, oldest first: a piece of a file.
+pub async fn following(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    after: i64,
+    limit: i64,
+) -> StorageResult<Vec<AuditEntry>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"SELECT a.id, a.created_at, a.program_id, a.actor, a.actor_id, coalesce(u.name, k.name, p.name) AS actor_name,
+                  a.action, a.subject_id, a.details, a.address, a.request_id
+           FROM audit_log a
+           LEFT JOIN users u ON a.actor = 'user' AND u.id = a.actor_id
+           LEFT JOIN management_keys k ON a.actor = 'key' AND k.id = a.actor_id
+           LEFT JOIN programs p ON a.actor = 'program' AND p.id = a.actor_id
+           WHERE a.workspace_id = $1 AND a.id > $2
+           ORDER BY a.id LIMIT $3"#,
+        workspace_id.get(),
+        after,
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(Row::entry).collect()
+}
+
+/// One row, as it stands there.
+struct Row {
+    id: i64,
+    created_at: DateTime<Utc>,
+    program_id: Option<i64>,
+    actor: String,
+    actor_id: Option<i64>,
+    actor_name: Option<String>,
+    action: String,
+    subject_id: Option<i64>,
+    details: Value,
+    address: Option<String>,
+    request_id: Option<String>,
+}
+
+impl Row {
+    fn entry(self) -> StorageResult<AuditEntry> {
+        Ok(AuditEntry {
+            id: self.id,
+            created_at: self.created_at,
+            program_id: self.program_id.map(ProgramId::new),
+            actor: AuditActor::stored(&self.actor, self.actor_id)
+                .ok_or_else(|| StorageError::corrupt("audit_log", "actor", self.id))?,
+            actor_name: self.actor_name,
+            action: self.action,
+            subject_id: self.subject_id,
+            details: self.details,
+            address: self.address,
+            request_id: self.request_id,
+        })
+    }
 }

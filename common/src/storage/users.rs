@@ -1,11 +1,14 @@
 //! `users`: people who sign in.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
 use super::{StorageError, StorageResult};
 use crate::domain::account::{EmailAddress, PasswordHash, UserKind};
 use crate::domain::ids::UserId;
+
+/// The audit log says no more often than this that tries at an account fail.
+const FAILURES_ARE_NOTED: TimeDelta = TimeDelta::hours(1);
 
 #[derive(Debug, Clone)]
 pub struct User {
@@ -86,6 +89,44 @@ pub async fn set_password(
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// Counts a try at the account that failed; whether an hour has passed since the audit log last said so.
+pub async fn count_failed_sign_in(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    now: DateTime<Utc>,
+) -> StorageResult<bool> {
+    let began = sqlx::query!(
+        "INSERT INTO failed_sign_ins (user_id, failed, noted_at) VALUES ($1, 0, $2) ON CONFLICT DO NOTHING",
+        user_id.get(),
+        now,
+    )
+    .execute(&mut *connection)
+    .await?;
+    let to_note = sqlx::query_scalar!(
+        r#"WITH before AS (SELECT noted_at <= $3 AS long_ago FROM failed_sign_ins WHERE user_id = $1 FOR UPDATE)
+           UPDATE failed_sign_ins SET failed = failed + 1, noted_at = CASE WHEN long_ago THEN $2 ELSE noted_at END
+           FROM before WHERE user_id = $1 RETURNING long_ago AS "long_ago!""#,
+        user_id.get(),
+        now,
+        now - FAILURES_ARE_NOTED,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(to_note || began.rows_affected() == 1)
+}
+
+/// How many tries have failed since somebody last came in; they are counted anew from now on.
+pub async fn take_failed_sign_ins(connection: &mut PgConnection, user_id: UserId) -> StorageResult<i32> {
+    let failed = sqlx::query_scalar!(
+        "WITH before AS (SELECT failed FROM failed_sign_ins WHERE user_id = $1 FOR UPDATE)
+         UPDATE failed_sign_ins SET failed = 0 FROM before WHERE user_id = $1 RETURNING before.failed",
+        user_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(failed.unwrap_or(0))
 }
 
 /// Notes that the address is theirs; whether that was not known before.

@@ -7,7 +7,8 @@ use common::domain::account::Password;
 use common::domain::ids::UserId;
 use common::domain::second_factor::{AuthenticatorSecret, RecoveryCode};
 use common::storage::second_factors::{self, SecondFactor};
-use common::storage::users::User;
+use common::storage::users::{self, User};
+use serde_json::json;
 use sqlx::PgConnection;
 
 use super::Source;
@@ -36,15 +37,23 @@ impl Proof {
         })
     }
 
-    /// Whether the password is the account's; where there is no account, the answer takes as long.
-    pub async fn has_password_of(&self, app: &App, account: Option<&User>) -> Result<bool, ApiError> {
-        match &self.password {
-            Some(password) => {
-                let hash = account.map(|user| user.password_hash.clone());
-                app.passwords.matches(password.clone(), hash).await
-            }
-            None => Ok(false),
+    /// Whether the password is the account's; where there is no account, the answer takes as long. That it is not is noted
+    /// behind the answer, which must not take longer for it.
+    pub async fn has_password_of(
+        &self,
+        app: &App,
+        source: &Source,
+        account: Option<&User>,
+    ) -> Result<bool, ApiError> {
+        let Some(password) = &self.password else {
+            return Ok(false);
+        };
+        let hash = account.map(|user| user.password_hash.clone());
+        let matches = app.passwords.matches(password.clone(), hash).await?;
+        if let Some(user) = account.filter(|_| !matches) {
+            note_failure(app, source, user.user_id, "password");
         }
+        Ok(matches)
     }
 
     /// Refuses an account with a second factor if the code is missing or wrong. After the password, before what it opens, and in
@@ -67,7 +76,12 @@ impl Proof {
         if take_code(app, connection, user_id, &factor, code).await? {
             return Ok(());
         }
-        take_recovery_code(app, connection, source, user_id, code).await
+        let taken = take_recovery_code(app, connection, source, user_id, code).await;
+        if matches!(taken, Err(ApiError::BadRequest(_))) {
+            // Whoever this is knows the password.
+            note_failure(app, source, user_id, "code");
+        }
+        taken
     }
 }
 
@@ -104,7 +118,28 @@ async fn take_recovery_code(
         return Err(wrong());
     }
     source
-        .audit_account(app, connection, user_id, "user.recovery_code_used")
+        .audit_account(app, connection, user_id, "user.recovery_code_used", json!({}))
         .await?;
     Ok(())
+}
+
+/// Counts a failed try, and says so in the audit log, once an hour for each account.
+fn note_failure(app: &App, source: &Source, user_id: UserId, wrong: &'static str) {
+    let (app, source) = (app.clone(), source.clone());
+    tokio::spawn(async move {
+        let noted: Result<(), ApiError> = async {
+            let mut transaction = app.management.begin().await?;
+            if users::count_failed_sign_in(&mut transaction, user_id, app.clock.now()).await? {
+                let details = json!({ "wrong": wrong });
+                source
+                    .audit_account(&app, &mut transaction, user_id, "user.sign_in_failed", details)
+                    .await?;
+            }
+            Ok(transaction.commit().await?)
+        }
+        .await;
+        if let Err(error) = noted {
+            error.log();
+        }
+    });
 }

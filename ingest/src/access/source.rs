@@ -124,9 +124,12 @@ impl Source {
         connection: &mut PgConnection,
         user_id: UserId,
         action: &'static str,
+        details: Value,
     ) -> StorageResult<()> {
         for membership in workspaces::of_user(connection, user_id).await? {
-            let audited = Audited::new(membership.workspace_id, action).about(user_id.get());
+            let audited = Audited::new(membership.workspace_id, action)
+                .about(user_id.get())
+                .with(details.clone());
             self.audit(app, connection, AuditActor::User(user_id), audited)
                 .await?;
         }

@@ -1,7 +1,9 @@
-//! `GET /api/advertiser/audit-log`: who did what to which credential, setting or payout. For owners.
+//! `GET /api/advertiser/audit-log` and `…/export.csv`: who signed in, and who did what to which credential, setting or payout.
+//! For owners.
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use chrono::{DateTime, Utc};
 use common::domain::ids::{ProgramId, UserId, WorkspaceId};
 use common::domain::permission::Role;
@@ -17,6 +19,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::query::Query;
 use crate::routes::answers::{Listed, Page, PageQuery, as_instant};
+use crate::routes::csv_download::{Cell, PIECE, Piece, download};
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
 
@@ -84,18 +87,89 @@ pub async fn list(
         Some(program_id) => Some(workspace_of(&mut connection, program_id, named).await?),
         None => named,
     };
-    let membership = user.workspace(&mut connection, named).await?;
-    if membership.role != Role::Owner {
-        return Err(forbidden());
-    }
-    let (entries, total) = audit_log::list(
-        &mut connection,
-        membership.workspace_id,
-        program_id,
-        page.window(),
-    )
-    .await?;
+    let workspace_id = owned(&user, &mut connection, named).await?;
+    let (entries, total) = audit_log::list(&mut connection, workspace_id, program_id, page.window()).await?;
     Ok(page.listed(entries.into_iter().map(AuditEntryView::new).collect(), total))
+}
+
+const COLUMNS: &[&str] = &[
+    "id",
+    "created_at",
+    "actor",
+    "actor_id",
+    "actor_name",
+    "action",
+    "subject_id",
+    "program_id",
+    "details",
+    "address",
+    "request_id",
+];
+
+/// Export the audit log
+///
+/// As CSV, oldest first; for owners.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/audit-log/export.csv",
+    operation_id = "export_audit_log",
+    tag = "workspaces",
+    security(("session" = [])),
+    params(("workspace_id" = Option<i64>, Query, description = "Needed by somebody who runs several workspaces.", example = 2)),
+    responses(
+        (status = 200, description = "A file with a line an entry.", body = String, content_type = "text/csv"),
+        (status = 400, description = "A number in the query is none.", body = PlatformError),
+    )
+)]
+pub async fn export(
+    State(app): State<App>,
+    user: AdvertiserUser,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let named = query.integer("workspace_id")?.map(WorkspaceId::new);
+    let workspace_id = owned(&user, &mut *app.management.acquire().await?, named).await?;
+    user.user.just_proved(&app)?;
+    let read = move |after| {
+        let pool = app.management.clone();
+        async move {
+            let mut connection = pool.acquire().await?;
+            let entries = audit_log::following(&mut connection, workspace_id, after, PIECE).await?;
+            Ok(Piece {
+                last_id: entries.last().map(|entry| entry.id),
+                rows: entries.into_iter().map(cells).collect(),
+            })
+        }
+    };
+    download(&format!("audit-log-{workspace_id}"), COLUMNS, read).await
+}
+
+fn cells(entry: AuditEntry) -> Vec<Cell> {
+    vec![
+        Cell::Number(entry.id),
+        Cell::instant(entry.created_at),
+        Cell::Text(entry.actor.as_str().to_owned()),
+        Cell::number_if_any(entry.actor.id()),
+        Cell::text_if_any(entry.actor_name),
+        Cell::Text(entry.action),
+        Cell::number_if_any(entry.subject_id),
+        Cell::number_if_any(entry.program_id.map(ProgramId::get)),
+        Cell::Text(entry.details.to_string()),
+        Cell::text_if_any(entry.address),
+        Cell::text_if_any(entry.request_id),
+    ]
+}
+
+/// The workspace that is meant, for its owners alone.
+async fn owned(
+    user: &AdvertiserUser,
+    connection: &mut PgConnection,
+    named: Option<WorkspaceId>,
+) -> Result<WorkspaceId, ApiError> {
+    let membership = user.workspace(connection, named).await?;
+    match membership.role {
+        Role::Owner => Ok(membership.workspace_id),
+        Role::Admin | Role::Member => Err(forbidden()),
+    }
 }
 
 /// A program says which workspace is meant; one that is named beside it must be the same.
@@ -144,6 +218,10 @@ impl ActorView {
 
 fn unknown() -> ApiError {
     ApiError::NotFound("Program not found")
+}
+
+pub fn export_examples() -> Examples {
+    Examples::of_refusals([ApiError::bad_request("workspace_id must be an integer")])
 }
 
 pub fn examples() -> Examples {

@@ -139,6 +139,9 @@ fn access_endpoints() -> Vec<Endpoint> {
         Endpoint::new(routes!(audit_log::list))
             .managed()
             .examples(audit_log::examples()),
+        Endpoint::new(routes!(audit_log::export))
+            .managed()
+            .examples(audit_log::export_examples()),
     ]
 }
 

@@ -42,7 +42,10 @@ impl PasswordAgain {
             .spend_sign_in(signed_in.source.client, &format!("user:{user_id}"))
             .await?;
         let user = users::find(&mut *app.management.acquire().await?, user_id).await?;
-        if proof.has_password_of(app, user.as_ref()).await? {
+        if proof
+            .has_password_of(app, &signed_in.source, user.as_ref())
+            .await?
+        {
             Ok(proof)
         } else {
             Err(ApiError::bad_request(WRONG))

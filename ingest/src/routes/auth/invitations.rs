@@ -18,7 +18,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
-use super::{SignedInAnswer, open_session};
+use super::{SignedInAnswer, audit_sign_in, open_session};
 use crate::access::{Audited, Proof, Source};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
@@ -143,7 +143,7 @@ pub async fn accept(
     let account = users::find_by_email(&mut *app.management.acquire().await?, &invitation.email).await?;
     let guest = if let Some(user) = account {
         let proof = Proof::of(password, request.code)?;
-        let user = known(&app, user, &proof, invitation.purpose.user_kind()).await?;
+        let user = known(&app, &source, user, &proof, invitation.purpose.user_kind()).await?;
         Guest::Known(user, proof)
     } else {
         let name = request.name.required_name("name", "name is required")?;
@@ -178,6 +178,7 @@ pub async fn accept(
         .with(json!({ "kind": user.kind.as_str() }));
     let actor = AuditActor::User(user.user_id);
     source.audit(&app, &mut transaction, actor, audited).await?;
+    audit_sign_in(&app, &mut transaction, &source, user.user_id).await?;
     let mut answer = open_session(&app, &mut transaction, &source, &user).await?;
     transaction.commit().await?;
     *answer.status_mut() = StatusCode::CREATED;
@@ -203,8 +204,14 @@ async fn open(
 }
 
 /// What an account is, and whether it may come in, is told only to who knows its password.
-async fn known(app: &App, user: User, proof: &Proof, kind: UserKind) -> Result<User, ApiError> {
-    if !proof.has_password_of(app, Some(&user)).await? {
+async fn known(
+    app: &App,
+    source: &Source,
+    user: User,
+    proof: &Proof,
+    kind: UserKind,
+) -> Result<User, ApiError> {
+    if !proof.has_password_of(app, source, Some(&user)).await? {
         return Err(wrong_password());
     }
     if user.suspended {

@@ -15,10 +15,12 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, http::header};
 use chrono::TimeDelta;
 use common::domain::account::UserKind;
+use common::domain::ids::UserId;
 use common::domain::token::SessionToken;
 use common::storage::sessions::{NewSession, SessionKind, open};
-use common::storage::users::User;
+use common::storage::users::{self, User};
 use serde::Serialize;
+use serde_json::json;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
@@ -152,6 +154,21 @@ pub async fn open_session(
         SessionCookie::keep(&token, SESSION_LASTS.num_seconds()),
         Json(answer),
     ))
+}
+
+/// Writes down that somebody came in, and how many tries had failed before.
+pub async fn audit_sign_in(
+    app: &App,
+    connection: &mut PgConnection,
+    source: &Source,
+    user_id: UserId,
+) -> Result<(), ApiError> {
+    let failed = users::take_failed_sign_ins(connection, user_id).await?;
+    let details = json!({ "failed_before": failed });
+    source
+        .audit_account(app, connection, user_id, "user.signed_in", details)
+        .await?;
+    Ok(())
 }
 
 pub fn with_cookie(cookie: Option<HeaderValue>, answer: impl IntoResponse) -> Response {

@@ -80,7 +80,10 @@ pub async fn change(
         .ok_or_else(wrong)?;
     let new = Password::choose(new, &[&user.name, &user.email])
         .map_err(|error| refused("password", &error.to_string()))?;
-    if !proof.has_password_of(&app, Some(&user)).await? {
+    if !proof
+        .has_password_of(&app, &signed_in.source, Some(&user))
+        .await?
+    {
         return Err(wrong());
     }
     let hash = app.passwords.hash(new, App::random()).await?;
@@ -92,7 +95,13 @@ pub async fn change(
     users::set_password(&mut transaction, user_id, &hash).await?;
     sessions::revoke_all(&mut transaction, user_id, app.clock.now()).await?;
     source
-        .audit_account(&app, &mut transaction, user_id, "user.password_changed")
+        .audit_account(
+            &app,
+            &mut transaction,
+            user_id,
+            "user.password_changed",
+            json!({}),
+        )
         .await?;
     let answer = open_session(&app, &mut transaction, source, &user).await?;
     transaction.commit().await?;

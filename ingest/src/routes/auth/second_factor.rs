@@ -134,7 +134,13 @@ pub async fn enable(
     let codes = new_codes(&mut transaction, user.user_id).await?;
     sessions::revoke_others(&mut transaction, user.user_id, user.session_id, now).await?;
     source
-        .audit_account(&app, &mut transaction, user.user_id, "user.second_factor_enabled")
+        .audit_account(
+            &app,
+            &mut transaction,
+            user.user_id,
+            "user.second_factor_enabled",
+            json!({}),
+        )
         .await?;
     transaction.commit().await?;
     Ok(codes)
@@ -182,6 +188,7 @@ pub async fn renew_codes(
             &mut transaction,
             user.user_id,
             "user.recovery_codes_renewed",
+            json!({}),
         )
         .await?;
     transaction.commit().await?;
@@ -225,7 +232,13 @@ pub async fn remove(
         return Err(ApiError::Conflict(NONE));
     }
     source
-        .audit_account(&app, &mut transaction, user.user_id, "user.second_factor_removed")
+        .audit_account(
+            &app,
+            &mut transaction,
+            user.user_id,
+            "user.second_factor_removed",
+            json!({}),
+        )
         .await?;
     transaction.commit().await?;
     Ok(StatusCode::NO_CONTENT)

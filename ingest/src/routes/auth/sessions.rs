@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use common::domain::ids::SessionId;
 use common::storage::sessions::{self, ListedSession, SessionKind};
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::access::{SignedIn, User};
@@ -106,13 +107,23 @@ pub async fn end(
     signed_in: SignedIn,
     Ids(session_id): Ids<SessionId>,
 ) -> Result<StatusCode, ApiError> {
-    let mut connection = app.management.acquire().await?;
-    let user_id = signed_in.user.user_id;
-    if sessions::revoke_own(&mut connection, user_id, session_id, app.clock.now()).await? {
-        Ok(StatusCode::NO_CONTENT)
-    } else {
-        Err(ApiError::NotFound(NONE))
+    let SignedIn { user, source } = signed_in;
+    let mut transaction = app.management.begin().await?;
+    if !sessions::revoke_own(&mut transaction, user.user_id, session_id, app.clock.now()).await? {
+        return Err(ApiError::NotFound(NONE));
     }
+    let details = json!({ "session_id": session_id.get() });
+    source
+        .audit_account(
+            &app,
+            &mut transaction,
+            user.user_id,
+            "user.session_ended",
+            details,
+        )
+        .await?;
+    transaction.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// End all of one's other sessions
@@ -127,11 +138,19 @@ pub async fn end(
     responses((status = 204, description = "Their tokens are worth nothing any more."))
 )]
 pub async fn end_others(State(app): State<App>, signed_in: SignedIn) -> Result<StatusCode, ApiError> {
-    let User {
-        user_id, session_id, ..
-    } = signed_in.user;
-    let mut connection = app.management.acquire().await?;
-    sessions::revoke_others(&mut connection, user_id, session_id, app.clock.now()).await?;
+    let SignedIn { user, source } = signed_in;
+    let mut transaction = app.management.begin().await?;
+    sessions::revoke_others(&mut transaction, user.user_id, user.session_id, app.clock.now()).await?;
+    source
+        .audit_account(
+            &app,
+            &mut transaction,
+            user.user_id,
+            "user.other_sessions_ended",
+            json!({}),
+        )
+        .await?;
+    transaction.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::{SignedInAnswer, open_session};
+use super::{SignedInAnswer, audit_sign_in, open_session};
 use crate::access::{Proof, Source};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
@@ -62,7 +62,7 @@ pub async fn sign_in(
         Ok(email) => users::find_by_email(&mut *app.management.acquire().await?, &email).await?,
         Err(_) => None,
     };
-    if !proof.has_password_of(&app, account.as_ref()).await? {
+    if !proof.has_password_of(&app, &source, account.as_ref()).await? {
         return Err(ApiError::bad_request(REFUSED));
     }
     let user = account.ok_or(ApiError::bad_request(REFUSED))?;
@@ -73,6 +73,7 @@ pub async fn sign_in(
     proof
         .take_second_factor(&app, &mut transaction, &source, user.user_id)
         .await?;
+    audit_sign_in(&app, &mut transaction, &source, user.user_id).await?;
     let answer = open_session(&app, &mut transaction, &source, &user).await?;
     transaction.commit().await?;
     Ok(answer)

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use common::storage::sessions;
+use serde_json::json;
 
 use super::with_cookie;
 use crate::access::{SignedIn, end_cookie};
@@ -19,7 +20,12 @@ use crate::error::ApiError;
     responses((status = 204, description = "The token is worth nothing any more."))
 )]
 pub async fn sign_out(State(app): State<App>, signed_in: SignedIn) -> Result<Response, ApiError> {
-    let mut connection = app.management.acquire().await?;
-    sessions::revoke(&mut connection, signed_in.user.session_id, app.clock.now()).await?;
+    let SignedIn { user, source } = signed_in;
+    let mut transaction = app.management.begin().await?;
+    sessions::revoke(&mut transaction, user.session_id, app.clock.now()).await?;
+    source
+        .audit_account(&app, &mut transaction, user.user_id, "user.signed_out", json!({}))
+        .await?;
+    transaction.commit().await?;
     Ok(with_cookie(end_cookie(), StatusCode::NO_CONTENT))
 }

@@ -251,12 +251,13 @@ fn leaves(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The rows that bear an id of the tenant's, without those that are written behind the answers.
+/// The rows that bear an id of the tenant's, without those that are written behind the answers. That somebody tried to sign in as
+/// them is among those, and theirs to know.
 async fn rows_of(stack: &Stack, tenant: &Tenant) -> Vec<String> {
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT quote_ident(relname) FROM pg_class
          WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-           AND relname NOT IN ('rollup_deltas', 'program_days', 'link_days') ORDER BY relname",
+           AND relname NOT IN ('rollup_deltas', 'program_days', 'link_days', 'failed_sign_ins') ORDER BY relname",
     )
     .fetch_all(stack.pool())
     .await
@@ -267,7 +268,9 @@ async fn rows_of(stack: &Stack, tenant: &Tenant) -> Vec<String> {
         let query = sqlx::AssertSqlSafe(format!("SELECT t::text FROM {table} t"));
         let of_table: Vec<String> = sqlx::query_scalar(query).fetch_all(stack.pool()).await.unwrap();
         // A name of the victim's that an attacker typed does not make a row the victim's.
-        let is_theirs = |row: &String| names(&row.replace(&marker, ""), tenant.number);
+        let is_theirs = |row: &String| {
+            names(&row.replace(&marker, ""), tenant.number) && !row.contains("user.sign_in_failed")
+        };
         rows.extend(
             of_table
                 .into_iter()

@@ -276,6 +276,7 @@ export interface Operations {
   'DELETE /api/advertiser/members/{member_id}': { path: { 'member_id': number }; query: undefined; body: undefined; answer: undefined };
   'PUT /api/advertiser/workspaces/{workspace_id}': { path: { 'workspace_id': number }; query: undefined; body: WorkspaceChanges; answer: Data_WorkspaceView };
   'GET /api/advertiser/audit-log': { path: undefined; query: { 'page'?: number; 'pageSize'?: number; 'workspace_id'?: number; 'program_id'?: number }; body: undefined; answer: Listed_AuditEntryView };
+  'GET /api/advertiser/audit-log/export.csv': { path: undefined; query: { 'workspace_id'?: number }; body: undefined; answer: string };
   'GET /api/advertiser/affiliate-programs/{program_id}/commissions': { path: { 'program_id': number }; query: { 'status'?: string; 'partner_program_id'?: number; 'signal'?: string; 'page'?: number; 'pageSize'?: number }; body: undefined; answer: Listed_CommissionView };
   'POST /api/advertiser/affiliate-programs/{program_id}/commissions': { path: { 'program_id': number }; query: undefined; body: NewCommissionRequest; answer: Data_ChangedCommission };
   'POST /api/advertiser/affiliate-programs/{program_id}/commissions/approve': { path: { 'program_id': number }; query: undefined; body: ApproveRequest; answer: Data_Approved };

@@ -49,7 +49,7 @@ test('somebody new sets up a second factor and signs in with it', async ({ brows
   await page.screenshot({ path: `${pictures}/dialog-second-factor.png` });
   const secret = await dialog.locator('code').innerText();
   const step = Math.floor(Date.now() / STEP_MS);
-  await dialog.getByLabel('Code').fill(codeOf(secret, step));
+  await dialog.getByLabel('Code', { exact: true }).fill(codeOf(secret, step));
   await dialog.getByRole('button', { name: 'Turn on' }).click();
   const codes = (await page.getByRole('dialog', { name: 'Your recovery codes' }).locator('code').innerText()).split('\n');
   expect(codes).toHaveLength(10);
@@ -62,7 +62,7 @@ test('somebody new sets up a second factor and signs in with it', async ({ brows
   await page.getByLabel('E-mail address').fill(email);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByLabel('Code').fill(codes[0] ?? '');
+  await page.getByLabel('Code', { exact: true }).fill(codes[0] ?? '');
   await judge(page, 'the sign-in with a code');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await expect(page.getByRole('button', { name: 'Sign out' })).toBeVisible();
@@ -78,7 +78,7 @@ test('somebody new sets up a second factor and signs in with it', async ({ brows
   await page.goto('/app/account');
   const asked = page.getByRole('dialog', { name: 'Is it you?' });
   await asked.getByLabel('Password').fill(PASSWORD);
-  await asked.getByLabel('Code').fill(codes[1] ?? '');
+  await asked.getByLabel('Code', { exact: true }).fill(codes[1] ?? '');
   await judge(page, 'the password asked again');
   await asked.getByRole('button', { name: 'Confirm' }).click();
   await expect(page.getByRole('row', { name: /this one/i })).toBeVisible();
@@ -86,7 +86,7 @@ test('somebody new sets up a second factor and signs in with it', async ({ brows
   await page.getByRole('button', { name: 'Remove' }).click();
   const removal = page.getByRole('dialog', { name: 'Remove the second factor' });
   await removal.getByLabel('Password').fill(PASSWORD);
-  await removal.getByLabel('Code').fill(codes[2] ?? '');
+  await removal.getByLabel('Code', { exact: true }).fill(codes[2] ?? '');
   await removal.getByRole('button', { name: 'Remove' }).click();
   await expect(page.getByRole('button', { name: 'Set up a second factor' })).toBeVisible();
   expect(heard).toEqual([]);
