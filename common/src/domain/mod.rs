@@ -66,4 +66,5 @@ pub mod signal;
 pub mod test_chain;
 pub mod text;
 pub mod token;
+pub mod user_code;
 pub mod visitor;

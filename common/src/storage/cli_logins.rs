@@ -4,20 +4,32 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
 use super::StorageResult;
+use super::sessions::Whereabouts;
 use crate::domain::ids::{UserId, WorkspaceId};
 use crate::domain::token::TokenHash;
 
-pub async fn start(
-    connection: &mut PgConnection,
-    state: TokenHash,
-    now: DateTime<Utc>,
-    expires_at: DateTime<Utc>,
-) -> StorageResult<()> {
+/// A login as a command line begins it.
+#[derive(Debug)]
+pub struct NewLogin<'a> {
+    /// Of what the command line waits with.
+    pub state: TokenHash,
+    /// Of what it shows to its user.
+    pub user_code: TokenHash,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    pub whereabouts: &'a Whereabouts,
+}
+
+pub async fn start(connection: &mut PgConnection, new: &NewLogin<'_>) -> StorageResult<()> {
     sqlx::query!(
-        "INSERT INTO cli_logins (state_hash, created_at, expires_at) VALUES ($1, $2, $3)",
-        state.as_bytes().as_slice(),
-        now,
-        expires_at,
+        "INSERT INTO cli_logins (state_hash, user_code_hash, created_at, expires_at, address, user_agent)
+         VALUES ($1, $2, $3, $4, $5, $6)",
+        new.state.as_bytes().as_slice(),
+        new.user_code.as_bytes().as_slice(),
+        new.created_at,
+        new.expires_at,
+        new.whereabouts.address(),
+        new.whereabouts.user_agent.as_deref(),
     )
     .execute(connection)
     .await?;
@@ -31,6 +43,33 @@ pub struct CliLogin {
     pub confirmed: Option<Confirmed>,
     /// Its token has been handed over.
     pub consumed: bool,
+}
+
+/// A login that waits to be confirmed, as who may confirm it is shown it.
+#[derive(Debug, Clone)]
+pub struct WaitingLogin {
+    pub id: i64,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    pub address: Option<String>,
+    pub user_agent: Option<String>,
+    pub confirmed: bool,
+}
+
+/// `None` when no login has this code. The row is locked until the transaction ends.
+pub async fn lock_by_user_code(
+    connection: &mut PgConnection,
+    user_code: TokenHash,
+) -> StorageResult<Option<WaitingLogin>> {
+    let row = sqlx::query_as!(
+        WaitingLogin,
+        r#"SELECT id, created_at, expires_at, address, user_agent, confirmed_at IS NOT NULL AS "confirmed!"
+           FROM cli_logins WHERE user_code_hash = $1 FOR UPDATE"#,
+        user_code.as_bytes().as_slice(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row)
 }
 
 /// Who confirmed a login, and for which workspace.
@@ -65,13 +104,13 @@ pub async fn lock(connection: &mut PgConnection, state: TokenHash) -> StorageRes
 /// Of a login that is locked and nobody has confirmed.
 pub async fn confirm(
     connection: &mut PgConnection,
-    state: TokenHash,
+    login_id: i64,
     by: &Confirmed,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
     sqlx::query!(
-        "UPDATE cli_logins SET user_id = $2, workspace_id = $3, confirmed_at = $4 WHERE state_hash = $1",
-        state.as_bytes().as_slice(),
+        "UPDATE cli_logins SET user_id = $2, workspace_id = $3, confirmed_at = $4 WHERE id = $1",
+        login_id,
         by.user_id.get(),
         by.workspace_id.get(),
         now,

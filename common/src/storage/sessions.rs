@@ -78,7 +78,7 @@ pub struct Whereabouts {
 }
 
 impl Whereabouts {
-    fn address(&self) -> Option<String> {
+    pub(super) fn address(&self) -> Option<String> {
         self.address.map(|address| address.to_canonical().to_string())
     }
 

@@ -12,7 +12,7 @@ use memory_serve::CacheControl;
 
 const DOCUMENT: &str = "/app/index.html";
 /// Its pages: `ROUTES` in `web/dashboard/src/router/routes.ts` has them one by one. Invitations are named by the API.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "/app",
     "/app/",
     "/app/sign-in",
@@ -21,6 +21,7 @@ const PAGES: [&str; 12] = [
     "/app/keys",
     "/app/members",
     "/app/account",
+    "/app/connect",
     "/app/partner",
     "/app/partner/{*page}",
     "/invitation",

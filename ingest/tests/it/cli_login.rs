@@ -13,33 +13,51 @@ use crate::stack::{Answer, Stack, noon};
 
 const UNKNOWN: &str = "A CLI login session does not exist";
 const CONFIRM: &str = "/api/auth/cli/confirm";
+const POLL: &str = "/api/v1/cli/auth/poll";
 
-async fn start(stack: &Stack) -> String {
+/// A login that a command line has begun.
+struct Login {
+    /// It waits with this.
+    state: String,
+    /// It shows this.
+    user_code: String,
+}
+
+async fn start(stack: &Stack) -> Login {
     let started = stack
         .send(stack.request(Method::POST, "/api/v1/cli/auth/start"))
         .await;
     assert_eq!(started.status, StatusCode::OK, "{started:?}");
-    started.body["state"].as_str().unwrap().to_owned()
+    let text = |name: &str| started.body[name].as_str().unwrap().to_owned();
+    Login {
+        state: text("state"),
+        user_code: text("user_code"),
+    }
 }
 
-async fn poll(stack: &Stack, state: &str) -> Answer {
-    let path = format!("/api/v1/cli/auth/poll?state={state}");
-    stack.send(stack.request(Method::GET, &path)).await
+async fn poll(stack: &Stack, login: &Login) -> Answer {
+    stack.submit(POLL, None, json!({ "state": login.state })).await
 }
 
-async fn confirm(stack: &Stack, person: &Person, state: &str) -> Answer {
+async fn confirm(stack: &Stack, person: &Person, login: &Login) -> Answer {
+    let body = json!({ "user_code": login.user_code });
+    stack.submit(CONFIRM, Some(&person.token), body).await
+}
+
+async fn inspect(stack: &Stack, person: &Person, user_code: &str) -> Answer {
+    let body = json!({ "user_code": user_code });
     stack
-        .submit(CONFIRM, Some(&person.token), json!({ "state": state }))
+        .submit("/api/auth/cli/inspect", Some(&person.token), body)
         .await
 }
 
 /// A command line connected by a workspace's owner: its token.
 pub async fn connected(stack: &Stack, workspace: &Workspace) -> String {
-    let state = start(stack).await;
-    let body = json!({ "state": state, "workspace_id": workspace.workspace_id.get() });
+    let login = start(stack).await;
+    let body = json!({ "user_code": login.user_code, "workspace_id": workspace.workspace_id.get() });
     let confirmed = stack.submit(CONFIRM, Some(&workspace.owner.token), body).await;
     assert_eq!(confirmed.status, StatusCode::OK, "{confirmed:?}");
-    poll(stack, &state).await.body["token"]
+    poll(stack, &login).await.body["token"]
         .as_str()
         .unwrap()
         .to_owned()
@@ -52,20 +70,28 @@ async fn a_login_is_begun_confirmed_and_its_token_handed_over_once() {
     let started = stack
         .send(stack.request(Method::POST, "/api/v1/cli/auth/start"))
         .await;
-    let state = started.body["state"].as_str().unwrap();
+    let text = |name: &str| started.body[name].as_str().unwrap().to_owned();
+    let login = Login {
+        state: text("state"),
+        user_code: text("user_code"),
+    };
+    let (state, user_code) = (login.state.as_str(), login.user_code.as_str());
     assert!(state.starts_with("affl_"));
     assert_eq!(started.body["expires_at"], "2026-03-01T12:05:00.000Z");
+    assert_eq!(started.body["interval"], 2);
+    assert_eq!(text("verification_uri"), "http://127.0.0.1:8080/app/connect");
+    // What is opened in a browser confirms, and collects nothing.
     assert_eq!(
-        started.body["auth_url"],
-        format!("http://127.0.0.1:8080/cli/login#state={state}")
+        text("auth_url"),
+        format!("http://127.0.0.1:8080/app/connect#code={user_code}")
     );
     assert_eq!(
-        started.body["poll_url"],
+        text("poll_url"),
         format!("http://127.0.0.1:8080/api/v1/cli/auth/poll?state={state}")
     );
     assert!(!started.header("x-request-id").is_empty() && !started.header("x-ratelimit-limit").is_empty());
-    assert_eq!(poll(&stack, state).await.body, json!({ "status": "pending" }));
-    let confirmed = confirm(&stack, &acme.owner, state).await;
+    assert_eq!(poll(&stack, &login).await.body, json!({ "status": "pending" }));
+    let confirmed = confirm(&stack, &acme.owner, &login).await;
     let workspace_id = acme.workspace_id.get();
     assert_eq!(
         confirmed.body,
@@ -75,14 +101,15 @@ async fn a_login_is_begun_confirmed_and_its_token_handed_over_once() {
     let path = format!("/api/v1/cli/auth/poll?state={state}");
     let head = stack.send(stack.request(Method::HEAD, &path)).await;
     assert_eq!(head.status, StatusCode::METHOD_NOT_ALLOWED);
-    let complete = poll(&stack, state).await;
+    // As command lines asked that knew no other way.
+    let complete = stack.send(stack.request(Method::GET, &path)).await;
     let token = complete.body["token"].as_str().unwrap();
     assert_eq!(
         complete.body,
         json!({ "status": "complete", "token": token, "email": "owner@acme.example", "advertiser_id": workspace_id })
     );
     assert_eq!(complete.header("cache-control"), "no-store");
-    assert_eq!(poll(&stack, state).await.body, json!({ "status": "consumed" }));
+    assert_eq!(poll(&stack, &login).await.body, json!({ "status": "consumed" }));
     assert_eq!(stack.get("/api/v1/cli/programs", token).await.body, json!([]));
     // It is the command line's, not the dashboard's, and the other way round.
     for path in ["/api/users/me", "/api/advertiser/affiliate-programs"] {
@@ -99,9 +126,10 @@ async fn a_login_is_begun_confirmed_and_its_token_handed_over_once() {
         "This credential is not accepted here",
         "dashboard",
     );
-    // Neither the state nor the token is stored as it is.
+    // Neither the codes nor the token are stored as they are.
     let stored: String = stack.value("SELECT string_agg(l::text, '') || string_agg(s::text, '') || string_agg(a::text, '') FROM cli_logins l, sessions s, audit_log a").await;
     assert!(!stored.contains(state) && !stored.contains(token));
+    assert!(!stored.contains(user_code) && !stored.contains(&user_code.replace('-', "")));
     let actions: String = stack
         .value("SELECT string_agg(action, ', ' ORDER BY id) FROM audit_log WHERE action LIKE 'cli_%'")
         .await;
@@ -118,9 +146,9 @@ async fn a_login_is_begun_confirmed_and_its_token_handed_over_once() {
 async fn of_many_polls_at_once_one_gets_the_token() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;
-    let state = start(&stack).await;
-    confirm(&stack, &acme.owner, &state).await;
-    let answers = join_all((0..12).map(|_| poll(&stack, &state))).await;
+    let login = start(&stack).await;
+    confirm(&stack, &acme.owner, &login).await;
+    let answers = join_all((0..12).map(|_| poll(&stack, &login))).await;
     let with = |status: &str| {
         answers
             .iter()
@@ -141,10 +169,10 @@ async fn of_many_polls_at_once_one_gets_the_token() {
 async fn of_two_who_confirm_at_once_one_does() {
     let stack = Stack::start().await;
     let (acme, rival) = (stack.workspace("acme").await, stack.workspace("rival").await);
-    let state = start(&stack).await;
+    let login = start(&stack).await;
     let (one, other) = tokio::join!(
-        confirm(&stack, &acme.owner, &state),
-        confirm(&stack, &rival.owner, &state)
+        confirm(&stack, &acme.owner, &login),
+        confirm(&stack, &rival.owner, &login)
     );
     let mut statuses = [one.status.as_u16(), other.status.as_u16()];
     statuses.sort_unstable();
@@ -155,7 +183,7 @@ async fn of_two_who_confirm_at_once_one_does() {
         &rival
     };
     assert_eq!(
-        poll(&stack, &state).await.body["advertiser_id"],
+        poll(&stack, &login).await.body["advertiser_id"],
         winner.workspace_id.get()
     );
     stack.stop().await;
@@ -174,8 +202,8 @@ async fn after_five_minutes_it_is_too_late_to_confirm_and_to_take_the_token() {
     clock.advance(TimeDelta::minutes(5) - TimeDelta::milliseconds(1));
     assert_eq!(poll(&stack, &late).await.body, json!({ "status": "pending" }));
     clock.advance(TimeDelta::milliseconds(1));
-    for state in [&confirmed, &late] {
-        assert_eq!(poll(&stack, state).await.body, json!({ "status": "expired" }));
+    for login in [&confirmed, &late] {
+        assert_eq!(poll(&stack, login).await.body, json!({ "status": "expired" }));
     }
     let expired = "This CLI login session has expired. Run the login command again.";
     refused(&confirm(&stack, &acme.owner, &late).await, 400, expired, "late");
@@ -195,15 +223,19 @@ async fn a_login_nobody_began_does_not_exist() {
     let strange = "affl_00000000000000000000000000000000000000000000v01U5";
     let forged = common::domain::token::CliLoginToken::generate([1; 32]);
     for state in ["nonsense", strange, forged.expose(), ""] {
-        refused(&poll(&stack, state).await, 404, UNKNOWN, state);
-        refused(&confirm(&stack, &acme.owner, state).await, 404, UNKNOWN, state);
+        let login = Login {
+            state: state.to_owned(),
+            user_code: state.to_owned(),
+        };
+        refused(&poll(&stack, &login).await, 404, UNKNOWN, state);
+        refused(&confirm(&stack, &acme.owner, &login).await, 404, UNKNOWN, state);
     }
-    let without = stack
-        .send(stack.request(Method::GET, "/api/v1/cli/auth/poll"))
-        .await;
+    let without = stack.send(stack.request(Method::GET, POLL)).await;
+    refused(&without, 400, "state is required", "without");
+    let without = stack.submit(POLL, None, json!({})).await;
     refused(&without, 400, "state is required", "without");
     let without = stack.submit(CONFIRM, Some(&acme.owner.token), json!({})).await;
-    refused(&without, 400, "state is required", "without");
+    refused(&without, 400, "user_code is required", "without");
     stack.stop().await;
 }
 
@@ -217,19 +249,21 @@ async fn only_who_runs_a_workspace_connects_a_command_line_to_it() {
         .await;
     let ada = stack.user(UserKind::Partner, "ada@partner.example").await;
     let ada = stack.signed_in(ada, "ada@partner.example").await;
-    let state = start(&stack).await;
+    let login = start(&stack).await;
     let named = async |person: &Person, workspace: &Workspace| {
-        let body = json!({ "state": state, "workspace_id": workspace.workspace_id.get() });
+        let body = json!({ "user_code": login.user_code, "workspace_id": workspace.workspace_id.get() });
         stack.submit(CONFIRM, Some(&person.token), body).await
     };
     for (who, answer) in [
-        ("member", confirm(&stack, &member, &state).await),
-        ("partner", confirm(&stack, &ada, &state).await),
+        ("member", confirm(&stack, &member, &login).await),
+        ("partner", confirm(&stack, &ada, &login).await),
         ("stranger", named(&rival.owner, &acme).await),
     ] {
         assert_eq!(answer.status, StatusCode::FORBIDDEN, "{who}: {answer:?}");
     }
-    let nobody = stack.submit(CONFIRM, None, json!({ "state": state })).await;
+    let nobody = stack
+        .submit(CONFIRM, None, json!({ "user_code": login.user_code }))
+        .await;
     refused(&nobody, 401, "Missing or invalid credentials", "nobody");
     // Who runs several says which.
     let both = format!(
@@ -237,7 +271,7 @@ async fn only_who_runs_a_workspace_connects_a_command_line_to_it() {
         rival.workspace_id, acme.owner.user_id
     );
     stack.execute(&both).await;
-    let unnamed = confirm(&stack, &acme.owner, &state).await;
+    let unnamed = confirm(&stack, &acme.owner, &login).await;
     refused(
         &unnamed,
         400,
@@ -248,7 +282,7 @@ async fn only_who_runs_a_workspace_connects_a_command_line_to_it() {
         named(&acme.owner, &rival).await.body["data"]["workspace_name"],
         "rival"
     );
-    let token = poll(&stack, &state).await.body["token"]
+    let token = poll(&stack, &login).await.body["token"]
         .as_str()
         .unwrap()
         .to_owned();
@@ -379,7 +413,7 @@ async fn logins_and_sessions_that_are_long_over_are_forgotten() {
     connected(&stack, &acme).await;
     start(&stack).await;
     stack.stop_workers().await;
-    // The dashboard's session ended after 14 days and is kept for 90 more; the command line's ends in 90 days.
+    // The dashboard's session ended when it was not used, and is kept for 90 days more; the command line's ended later.
     stack
         .clock
         .advance(TimeDelta::days(14 + 90) + TimeDelta::milliseconds(1));
@@ -395,44 +429,98 @@ async fn logins_and_sessions_that_are_long_over_are_forgotten() {
     stack.stop().await;
 }
 
+/// Of the address somebody is sent, nothing collects a token: whoever sent it cannot be the one who confirms, nor the other way round.
 #[tokio::test]
-async fn the_page_runs_its_own_script_only_and_cannot_be_framed() {
+async fn what_confirms_a_login_collects_nothing_and_what_collects_confirms_nothing() {
     let stack = Stack::start().await;
-    let page = stack.send(stack.request(Method::GET, "/cli/login")).await;
-    let policy = page.header("content-security-policy");
-    for rule in [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "connect-src 'self'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    ] {
-        assert!(policy.contains(rule), "{policy}");
+    let acme = stack.workspace("acme").await;
+    let login = start(&stack).await;
+    let swapped = Login {
+        state: login.user_code.clone(),
+        user_code: login.state.clone(),
+    };
+    refused(
+        &confirm(&stack, &acme.owner, &swapped).await,
+        404,
+        UNKNOWN,
+        "the state",
+    );
+    let by_state = json!({ "state": login.state });
+    let by_state = stack.submit(CONFIRM, Some(&acme.owner.token), by_state).await;
+    refused(&by_state, 400, "user_code is required", "the state");
+    assert_eq!(confirm(&stack, &acme.owner, &login).await.status, StatusCode::OK);
+    refused(&poll(&stack, &swapped).await, 404, UNKNOWN, "the code");
+    assert_eq!(poll(&stack, &login).await.body["status"], "complete");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn whoever_confirms_a_login_sees_where_it_was_begun() {
+    let clock = Clock::manual(noon());
+    let stack = Stack::start_with(clock.clone()).await;
+    let acme = stack.workspace("acme").await;
+    let started = stack
+        .request(Method::POST, "/api/v1/cli/auth/start")
+        .header("x-forwarded-for", "203.0.113.9")
+        .header("user-agent", "tracker-cli/1.2");
+    let started = stack.send(started).await;
+    let user_code = started.body["user_code"].as_str().unwrap();
+    let typed = user_code.to_lowercase().replace('-', " ");
+    let seen = inspect(&stack, &acme.owner, &typed).await;
+    assert_eq!(
+        seen.body["data"],
+        json!({ "user_code": user_code, "address": "203.0.113.9", "user_agent": "tracker-cli/1.2", "same_address": false,
+                "created_at": "2026-03-01T12:00:00.000Z", "expires_at": "2026-03-01T12:05:00.000Z" })
+    );
+    let here = start(&stack).await;
+    let seen = inspect(&stack, &acme.owner, &here.user_code).await;
+    assert_eq!(seen.body["data"]["same_address"], true);
+    // Looking changes nothing, and what is confirmed or over is not offered.
+    assert_eq!(confirm(&stack, &acme.owner, &here).await.status, StatusCode::OK);
+    let taken = "This CLI login session has been confirmed already";
+    refused(
+        &inspect(&stack, &acme.owner, &here.user_code).await,
+        409,
+        taken,
+        "confirmed",
+    );
+    clock.advance(TimeDelta::minutes(5));
+    let expired = "This CLI login session has expired. Run the login command again.";
+    refused(
+        &inspect(&stack, &acme.owner, user_code).await,
+        400,
+        expired,
+        "late",
+    );
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_command_line_is_connected_by_who_gave_the_password_of_late() {
+    let clock = Clock::manual(noon());
+    let stack = Stack::start_with(clock.clone()).await;
+    let acme = stack.workspace("acme").await;
+    clock.advance(TimeDelta::minutes(30));
+    let login = start(&stack).await;
+    let asked = confirm(&stack, &acme.owner, &login).await;
+    assert_eq!(
+        asked.body["error"]["details"],
+        json!({ "code": "PASSWORD_REQUIRED" })
+    );
+    assert_eq!(poll(&stack, &login).await.body, json!({ "status": "pending" }));
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn guesses_at_a_user_code_run_out() {
+    let stack = Stack::start_set(&[("UNKNOWN_TOKEN_LIMIT", "3")]).await;
+    let acme = stack.workspace("acme").await;
+    let mut limited = 0;
+    // The minute may turn once.
+    for _ in 0..8 {
+        let guess = inspect(&stack, &acme.owner, "BCDF-GHJK").await;
+        limited += i32::from(guess.status == StatusCode::TOO_MANY_REQUESTS);
     }
-    assert_eq!(page.header("x-frame-options"), "DENY");
-    assert_eq!(page.header("referrer-policy"), "no-referrer");
-    assert_eq!(page.header("x-content-type-options"), "nosniff");
-    let html = page.body.as_str().unwrap();
-    for (path, kind) in [
-        ("/cli/login.js", "text/javascript"),
-        ("/cli/login.css", "text/css"),
-    ] {
-        let file = stack.send(stack.request(Method::GET, path)).await;
-        assert!(file.header("content-type").starts_with(kind), "{path}");
-        assert!(html.contains(path));
-        let text = file.body.as_str().unwrap();
-        for risky in [
-            "innerHTML",
-            "outerHTML",
-            "insertAdjacentHTML",
-            "document.write",
-            "eval(",
-            "http://",
-            "https://",
-        ] {
-            assert!(!text.contains(risky) && !html.contains(risky), "{path}: {risky}");
-        }
-    }
+    assert!(limited > 0);
     stack.stop().await;
 }

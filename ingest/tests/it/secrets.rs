@@ -118,12 +118,14 @@ async fn make_all(stack: &Stack, acme: &Workspace) -> (Secrets, i64) {
 async fn of_a_command_line(stack: &Stack, secrets: &mut Secrets, session: &str) {
     let begun = stack.submit("/api/v1/cli/auth/start", None, json!({})).await;
     let state = secrets.take("the state of a command line's login", &begun, "/state");
-    let confirm = json!({ "state": state });
+    let user_code = secrets.take("the user code of a command line's login", &begun, "/user_code");
+    let confirm = json!({ "user_code": user_code });
     stack
         .submit("/api/auth/cli/confirm", Some(session), confirm)
         .await;
-    let path = format!("/api/v1/cli/auth/poll?state={state}");
-    let polled = stack.send(stack.request(Method::GET, &path)).await;
+    let polled = stack
+        .submit("/api/v1/cli/auth/poll", None, json!({ "state": state }))
+        .await;
     let token = secrets.take("the session of a command line", &polled, "/token");
     let init = json!({ "name": "Acme", "commission_type": "percent", "commission_rate": 20 });
     let made = stack.submit("/api/v1/cli/init", Some(&token), init).await;

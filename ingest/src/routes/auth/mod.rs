@@ -70,9 +70,12 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(routes!(second_factor::remove))
             .managed()
             .examples(second_factor::remove_examples()),
+        Endpoint::new(routes!(cli::inspect))
+            .managed()
+            .examples(cli::inspect_examples()),
         Endpoint::new(routes!(cli::confirm))
             .managed()
-            .examples(cli::examples()),
+            .examples(cli::confirm_examples()),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! `GET /api/v1/cli/auth/poll`: whether somebody has confirmed a login by now, and once, its token.
+//! `POST` and `GET /api/v1/cli/auth/poll`: whether somebody has confirmed a login by now, and once, its token.
 
 use axum::Json;
 use axum::extract::State;
@@ -8,7 +8,8 @@ use common::storage::audit_log::AuditActor;
 use common::storage::cli_logins::{self, Confirmed};
 use common::storage::sessions::{self, NewSession, SessionKind};
 use common::storage::users::{self, User};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sqlx::PgConnection;
 use url::form_urlencoded;
 use utoipa::ToSchema;
@@ -16,7 +17,9 @@ use utoipa::ToSchema;
 use super::{SESSION_LASTS, UNKNOWN_LOGIN, failed};
 use crate::access::{Audited, Source};
 use crate::app::App;
+use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
+use crate::field::Field;
 use crate::request_id::RequestId;
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
@@ -41,9 +44,49 @@ pub struct PollAnswer {
     advertiser_id: Option<i64>,
 }
 
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct PollRequest {
+    /// As the start of the login answered.
+    #[schema(value_type = String)]
+    state: Field<String>,
+}
+
 /// Ask for a login's token
 ///
 /// Every two seconds, until the status is another than `pending`.
+#[utoipa::path(
+    post,
+    path = "/api/v1/cli/auth/poll",
+    operation_id = "poll_cli_login_by_body",
+    tag = "set-up",
+    request_body = PollRequest,
+    responses(
+        (status = 200, description = "As it is now.", body = PollAnswer),
+        (status = 400, description = "No state is given.", body = PlatformError),
+        (status = 403, description = "Whoever confirmed it is suspended.", body = PlatformError),
+        (status = 404, description = "Nobody has begun such a login.", body = PlatformError),
+    )
+)]
+pub async fn poll_by_body(
+    State(app): State<App>,
+    request_id: RequestId,
+    source: Source,
+    body: TrackingBody,
+) -> Result<Json<PollAnswer>, ApiError> {
+    let bytes = body.bytes()?;
+    let request: PollRequest = body::parse(&bytes)?;
+    let Field::Given(state) = request.state else {
+        return Err(no_state());
+    };
+    look(&app, &source, &state)
+        .await
+        .map(Json)
+        .map_err(|error| error.quoting(&request_id))
+}
+
+/// Ask for a login's token by its address
+///
+/// As the POST, for command lines that know no other way: an address ends in logs.
 #[utoipa::path(
     get,
     path = "/api/v1/cli/auth/poll",
@@ -68,17 +111,17 @@ pub async fn poll(
     if method != Method::GET {
         return Err(ApiError::MethodNotAllowed);
     }
-    look(&app, &source, &uri)
+    let query = uri.query().unwrap_or_default();
+    let given = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "state");
+    let (_, state) = given.ok_or_else(no_state)?;
+    look(&app, &source, &state)
         .await
         .map(Json)
         .map_err(|error| error.quoting(&request_id))
 }
 
-async fn look(app: &App, source: &Source, uri: &Uri) -> Result<PollAnswer, ApiError> {
-    let query = uri.query().unwrap_or_default();
-    let given = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "state");
-    let (_, given) = given.ok_or_else(no_state)?;
-    let state = CliLoginToken::parse(&given).ok_or(ApiError::NotFound(UNKNOWN_LOGIN))?;
+async fn look(app: &App, source: &Source, state: &str) -> Result<PollAnswer, ApiError> {
+    let state = CliLoginToken::parse(state).ok_or(ApiError::NotFound(UNKNOWN_LOGIN))?;
     let mut transaction = app.management.begin().await?;
     let login = cli_logins::lock(&mut transaction, state.hash())
         .await?
@@ -161,6 +204,10 @@ pub fn examples() -> Examples {
         ApiError::NotFound(UNKNOWN_LOGIN),
         failed(),
     ])
+    .request(
+        "By body",
+        json!({ "state": CliLoginToken::generate([7; 32]).expose() }),
+    )
     .answer("Not confirmed yet", PollAnswer::without_token("pending"))
     .answer("Confirmed", complete)
 }

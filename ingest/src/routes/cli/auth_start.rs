@@ -4,12 +4,14 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use common::domain::token::CliLoginToken;
-use common::storage::cli_logins;
+use common::domain::user_code::UserCode;
+use common::storage::cli_logins::{self, NewLogin};
 use serde::Serialize;
 use url::Url;
 use utoipa::ToSchema;
 
-use super::{LOGIN_LASTS, failed};
+use super::{LOGIN_LASTS, POLL_SECONDS, failed};
+use crate::access::Source;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::request_id::RequestId;
@@ -18,14 +20,21 @@ use crate::routes::openapi::examples::Examples;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LoginStarted {
-    /// What the command line knows its login by. Whoever has it gets the token: it is a secret.
+    /// What the command line waits with (the device code of RFC 8628). Whoever has it gets the token: it is a secret.
     state: String,
-    /// To be opened in a browser. The state stands behind `#`, where it reaches no server and no log.
+    /// To be shown to the user, who sees the same in the browser or types it there: `BCDF-GHJK`. It confirms, and collects nothing.
+    user_code: String,
+    /// Where the user code is typed, on whichever device.
+    #[schema(format = "uri")]
+    verification_uri: String,
+    /// To be opened in a browser. The user code is behind `#`, where it reaches no server and no log.
     #[schema(format = "uri")]
     auth_url: String,
-    /// To be asked every two seconds.
+    /// To be asked every two seconds. Better is a POST to the same path, with `{"state": …}` as its body: addresses end in logs.
     #[schema(format = "uri")]
     poll_url: String,
+    /// Seconds between polls.
+    interval: u32,
     /// Five minutes from now.
     #[serde(serialize_with = "as_instant")]
     #[schema(value_type = String, format = DateTime)]
@@ -34,7 +43,8 @@ pub struct LoginStarted {
 
 /// Begin to sign a command line in
 ///
-/// Somebody confirms it at `auth_url`; `poll_url` then hands over a token. A body is not looked at.
+/// Somebody confirms it at `auth_url`, or at `verification_uri` with the `user_code`; a poll then hands over a token. A body is not
+/// looked at.
 #[utoipa::path(
     post,
     path = "/api/v1/cli/auth/start",
@@ -42,33 +52,51 @@ pub struct LoginStarted {
     tag = "set-up",
     responses((status = 200, description = "Begun.", body = LoginStarted))
 )]
-pub async fn start(State(app): State<App>, request_id: RequestId) -> Result<Json<LoginStarted>, ApiError> {
-    begin(&app).await.map_err(|error| error.quoting(&request_id))
+pub async fn start(
+    State(app): State<App>,
+    request_id: RequestId,
+    source: Source,
+) -> Result<Json<LoginStarted>, ApiError> {
+    begin(&app, &source)
+        .await
+        .map_err(|error| error.quoting(&request_id))
 }
 
-async fn begin(app: &App) -> Result<Json<LoginStarted>, ApiError> {
+async fn begin(app: &App, source: &Source) -> Result<Json<LoginStarted>, ApiError> {
     let state = CliLoginToken::generate(App::random());
+    let user_code = UserCode::generate(App::random());
     let now = app.clock.now();
-    let expires_at = now + LOGIN_LASTS;
+    let login = NewLogin {
+        state: state.hash(),
+        user_code: user_code.hash(),
+        created_at: now,
+        expires_at: now + LOGIN_LASTS,
+        whereabouts: &source.whereabouts,
+    };
     let mut connection = app.management.acquire().await?;
-    cli_logins::start(&mut connection, state.hash(), now, expires_at).await?;
-    Ok(Json(LoginStarted::new(&app.public_url, &state, expires_at)))
+    cli_logins::start(&mut connection, &login).await?;
+    let started = LoginStarted::new(&app.public_url, &state, &user_code, login.expires_at);
+    Ok(Json(started))
 }
 
 impl LoginStarted {
-    fn new(public_url: &Url, state: &CliLoginToken, expires_at: DateTime<Utc>) -> Self {
+    fn new(public_url: &Url, state: &CliLoginToken, user_code: &UserCode, expires_at: DateTime<Utc>) -> Self {
         let at = |path: &str| {
             let mut url = public_url.clone();
             url.set_path(path);
             url
         };
-        let (mut auth_url, mut poll_url) = (at("/cli/login"), at("/api/v1/cli/auth/poll"));
-        auth_url.set_fragment(Some(&format!("state={}", state.expose())));
+        let verification_uri = at("/app/connect");
+        let (mut auth_url, mut poll_url) = (verification_uri.clone(), at("/api/v1/cli/auth/poll"));
+        auth_url.set_fragment(Some(&format!("code={}", user_code.expose())));
         poll_url.set_query(Some(&format!("state={}", state.expose())));
         Self {
             state: state.expose().to_owned(),
+            user_code: user_code.expose(),
+            verification_uri: verification_uri.into(),
             auth_url: auth_url.into(),
             poll_url: poll_url.into(),
+            interval: POLL_SECONDS,
             expires_at,
         }
     }
@@ -77,7 +105,8 @@ impl LoginStarted {
 pub fn examples() -> Examples {
     let started = Url::parse("https://track.example").ok().map(|url| {
         let at = DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
-        LoginStarted::new(&url, &CliLoginToken::generate([7; 32]), at)
+        let state = CliLoginToken::generate([7; 32]);
+        LoginStarted::new(&url, &state, &UserCode::generate([7; 8]), at)
     });
     Examples::of_refusals([failed()]).answer("Begun", started)
 }

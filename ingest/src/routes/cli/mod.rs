@@ -4,7 +4,6 @@
 pub mod auth_poll;
 pub mod auth_start;
 pub mod init;
-pub mod page;
 pub mod programs;
 pub mod stripe_connect;
 
@@ -19,6 +18,8 @@ use crate::routes::endpoint::Endpoint;
 pub const UNKNOWN_LOGIN: &str = "A CLI login session does not exist";
 /// How long a login waits to be confirmed.
 const LOGIN_LASTS: TimeDelta = TimeDelta::minutes(5);
+/// How often a command line asks whether it is.
+const POLL_SECONDS: u32 = 2;
 /// Then one has to sign in again.
 const SESSION_LASTS: TimeDelta = TimeDelta::days(90);
 
@@ -28,7 +29,7 @@ pub fn endpoints() -> Vec<Endpoint> {
             .limited(Budget::Cli)
             .managed()
             .examples(auth_start::examples()),
-        Endpoint::new(routes!(auth_poll::poll))
+        Endpoint::new(routes!(auth_poll::poll, auth_poll::poll_by_body))
             .limited(Budget::Cli)
             .managed()
             .examples(auth_poll::examples()),

@@ -16,7 +16,7 @@ export type ClickAnswer = { 'success': boolean; 'click_id': string; 'partner_cod
 export type ClickDetails = { 'session_id': string | null; 'page_url': string | null; 'referrer_url': string | null; 'geo_country': string | null; 'geo_region': string | null; 'geo_city': string | null; 'device_type': string | null; 'device_os': string | null; 'browser_name': string | null; 'converted': boolean };
 export type ClickRequest = { 'affiliate_url': string; 'page_url'?: string | null; 'page_title'?: string | null; 'referrer_url'?: string | null; 'session_id'?: string | null; 'user_agent'?: string | null; 'screen_resolution'?: string | null; 'viewport_size'?: string | null; 'language'?: string | null; 'timezone'?: string | null; 'existing_click_id'?: string | null; 'additional_data'?: AdditionalFields | null };
 export type CommissionView = { 'id': number; 'sale_id'?: number | null; 'transaction_id'?: string | null; 'sale_amount_cents'?: number | null; 'commissionable_cents'?: number | null; 'sale_currency'?: string | null; 'note'?: string | null; 'partner_program_id': number; 'partner': NamedPartner; 'amount_cents': number; 'adjusted_cents': number; 'deducted_cents': number; 'payable_cents': number; 'currency': string; 'status': string; 'refund_reason'?: string | null; 'rejection_reason'?: string | null; 'hold_until': string; 'approved_at'?: string | null; 'paid_at'?: string | null; 'payout_id'?: number | null; 'signals': Array<string>; 'createdAt': string };
-export type ConfirmRequest = { 'state': string; 'workspace_id'?: number | null };
+export type ConfirmRequest = { 'user_code': string; 'workspace_id'?: number | null };
 export type ConfirmedLogin = { 'workspace_id': number; 'workspace_name': string };
 export type ConnectionChanges = { 'account_id'?: string | null; 'webhook_endpoint_id'?: string | null; 'webhook_secret'?: string | null; 'charges_enabled'?: boolean | null; 'payouts_enabled'?: boolean | null; 'status'?: string | null };
 export type ConnectionView = { 'account_id': string; 'webhook_endpoint_id': string | null; 'status': string; 'confirmed': boolean; 'charges_enabled': boolean; 'payouts_enabled': boolean; 'webhook_secret_set': boolean; 'webhook_secret_last4': string | null; 'previous_secret_valid_until': string | null; 'connected_at': string | null };
@@ -45,6 +45,7 @@ export type Data_InvitationView = { 'data': { 'id': number; 'workspace_id': numb
 export type Data_InvitedPartner = { 'data': (PartnerView) & ({ 'invitation_url'?: string | null; 'invitation_expires_at'?: string | null }) };
 export type Data_KeyView = { 'data': { 'id': number; 'workspace_id': number; 'name': string; 'prefix': string; 'key_masked': string; 'scopes': Array<string>; 'program_scope'?: Array<string> | null; 'status': string; 'expires_at'?: string | null; 'createdAt': string; 'created_by': Creator; 'last_used_at'?: string | null } };
 export type Data_LinkView = { 'data': { 'id': number; 'partner_program_id'?: number | null; 'partner_name'?: string | null; 'short_code': string; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'createdAt': string; 'updatedAt': string } };
+export type Data_LoginInspected = { 'data': { 'user_code': string; 'address'?: string | null; 'user_agent'?: string | null; 'same_address': boolean; 'created_at': string; 'expires_at': string } };
 export type Data_MarkedRead = { 'data': { 'marked': number } };
 export type Data_MemberView = { 'data': { 'id': number; 'user_id': number; 'name': string; 'email': string; 'role': string; 'verified': boolean; 'second_factor': boolean; 'permissions': Record<string, Array<string>>; 'createdAt': string } };
 export type Data_NewToken = { 'data': { 'api_token': string; 'api_token_masked': string } };
@@ -73,6 +74,7 @@ export type GateReport = { 'status': string; 'next_action'?: string };
 export type Gates = { 'profile': GateReport; 'economics': GateReport; 'payout': GateReport; 'tracking': GateReport; 'live': GateReport };
 export type InitAnswer = { 'program_id': string; 'api_key': string; 'program_slug': string; 'domain': string | null };
 export type InitRequest = { 'name': string; 'domain'?: string | null; 'commission_type': string; 'commission_rate'?: number | string; 'cookie_duration'?: number | null; 'duration_months'?: number | null; 'advertiser_id'?: number | string | null };
+export type InspectLoginRequest = { 'user_code': string };
 export type InspectRequest = { 'token': string };
 export type InvalidKey = { 'error': InvalidKeyBody };
 export type InvalidKeyBody = { 'code': string; 'message': string };
@@ -114,7 +116,8 @@ export type Listed_PayoutView = { 'data': Array<{ 'id': number; 'currency': stri
 export type Listed_PolicyView = { 'data': Array<{ 'id': number; 'product_id'?: string | null; 'commission_type': string; 'default_duration_months'?: number | null; 'rate_bps'?: number | null; 'fixed_cents'?: number | null; 'currency'?: string | null; 'effective_from': string; 'in_force': boolean; 'createdAt': string }>; 'meta': ListMeta };
 export type Listed_ProgramView = { 'data': Array<(SettingsView) & (PaysView) & ({ 'id': number; 'workspace_id': number; 'status': string; 'api_token_masked': string; 'key_rotate_by'?: string | null; 'publishedAt'?: string | null; 'createdAt': string; 'updatedAt': string })>; 'meta': ListMeta };
 export type LiveEventView = (Event) & ({ 'is_test': boolean });
-export type LoginStarted = { 'state': string; 'auth_url': string; 'poll_url': string; 'expires_at': string };
+export type LoginInspected = { 'user_code': string; 'address'?: string | null; 'user_agent'?: string | null; 'same_address': boolean; 'created_at': string; 'expires_at': string };
+export type LoginStarted = { 'state': string; 'user_code': string; 'verification_uri': string; 'auth_url': string; 'poll_url': string; 'interval': number; 'expires_at': string };
 export type MarkReadRequest = { 'ids'?: Array<number> | null; 'all'?: boolean | null };
 export type MarkedRead = { 'marked': number };
 export type MeAnswer = (UserView) & ({ 'second_factor'?: SecondFactorView | null; 'workspaces': Array<WorkspaceView> });
@@ -156,6 +159,7 @@ export type PlatformErrorBody = { 'status': number; 'name': string; 'message': s
 export type PolicyView = { 'id': number; 'product_id'?: string | null; 'commission_type': string; 'default_duration_months'?: number | null; 'rate_bps'?: number | null; 'fixed_cents'?: number | null; 'currency'?: string | null; 'effective_from': string; 'in_force': boolean; 'createdAt': string };
 export type Poll = { 'retry_after_seconds': number };
 export type PollAnswer = { 'status': string; 'token'?: string; 'email'?: string; 'advertiser_id'?: number };
+export type PollRequest = { 'state': string };
 export type PreviousPeriod = { 'dateFrom': string; 'dateTo': string };
 export type ProcessorCustomer = { 'processor_customer_id': string; 'customer_key'?: string | null; 'click_id'?: string | null; 'bound_at': string; 'contested_at'?: string | null };
 export type ProcessorCustomerNamed = { 'processor_customer_id': string; 'customer_key'?: string | number | null; 'click_id'?: string | null };
@@ -221,6 +225,7 @@ export interface Operations {
   'GET /api/v1/programs/me/readiness': { path: undefined; query: { 'force_recheck'?: string }; body: undefined; answer: (ReadinessAnswer) & (RotationNotice) };
   'POST /api/v1/cli/auth/start': { path: undefined; query: undefined; body: undefined; answer: (LoginStarted) & (RotationNotice) };
   'GET /api/v1/cli/auth/poll': { path: undefined; query: { 'state': string }; body: undefined; answer: (PollAnswer) & (RotationNotice) };
+  'POST /api/v1/cli/auth/poll': { path: undefined; query: undefined; body: PollRequest; answer: (PollAnswer) & (RotationNotice) };
   'POST /api/v1/cli/init': { path: undefined; query: undefined; body: InitRequest; answer: InitAnswer };
   'GET /api/v1/cli/programs': { path: undefined; query: undefined; body: undefined; answer: Array<ListedProgram> };
   'POST /api/v1/cli/stripe-connect': { path: undefined; query: undefined; body: StripeConnectRequest; answer: (StripeConnectAnswer) & (RotationNotice) };
@@ -238,6 +243,7 @@ export interface Operations {
   'POST /api/users/me/second-factor/enable': { path: undefined; query: undefined; body: FirstCode; answer: Data_RecoveryCodes };
   'POST /api/users/me/second-factor/recovery-codes': { path: undefined; query: undefined; body: PasswordAgain; answer: Data_RecoveryCodes };
   'POST /api/users/me/second-factor/remove': { path: undefined; query: undefined; body: PasswordAgain; answer: undefined };
+  'POST /api/auth/cli/inspect': { path: undefined; query: undefined; body: InspectLoginRequest; answer: Data_LoginInspected };
   'POST /api/auth/cli/confirm': { path: undefined; query: undefined; body: ConfirmRequest; answer: Data_ConfirmedLogin };
   'GET /api/advertiser/affiliate-programs': { path: undefined; query: { 'page'?: number; 'pageSize'?: number }; body: undefined; answer: Listed_ProgramView };
   'POST /api/advertiser/affiliate-programs': { path: undefined; query: undefined; body: NewProgramRequest; answer: Data_CreatedProgram };

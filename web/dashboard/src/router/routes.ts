@@ -21,6 +21,8 @@ export const ROUTES = {
   keys: '/app/keys',
   members: '/app/members',
   account: '/app/account',
+  /** Where a command line is confirmed. Its code is behind the `#`. */
+  connect: '/app/connect',
   partnerPrograms: '/app/partner',
   partnerLinks: '/app/partner/links',
   partnerClicks: '/app/partner/clicks',

@@ -97,3 +97,20 @@ test('a colour scheme of one’s own stays', async ({ page }) => {
   await page.reload();
   await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
 });
+
+test('a command line is connected by its code, after one sign-in', async ({ page, request }) => {
+  const begun = (await (await request.post('/api/v1/cli/auth/start')).json()) as { state: string; user_code: string; auth_url: string };
+  const { pathname, hash } = new URL(begun.auth_url);
+  await page.goto(pathname + hash);
+  await page.getByLabel('E-mail address').fill(process.env[OWNER] ?? '');
+  await page.getByLabel('Password').fill(process.env.DEMO_PASSWORD ?? '');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page.getByLabel('Code')).toHaveValue(begun.user_code);
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await expect(page.getByText(begun.user_code)).toBeVisible();
+  await page.screenshot({ path: `${pictures}/connect.png` });
+  await page.getByRole('button', { name: 'Connect' }).click();
+  await expect(page.getByRole('status')).toContainText('Connected to');
+  const polled = await request.post('/api/v1/cli/auth/poll', { data: { state: begun.state } });
+  expect(await polled.json()).toMatchObject({ status: 'complete' });
+});
