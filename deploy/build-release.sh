@@ -1,0 +1,20 @@
+#!/bin/sh
+# Builds the programs of a release. Each carries the list of its dependencies (`cargo audit bin` and scanners of images read
+# it), and target/release/sbom/ holds the same as CycloneDX, a file for each program.
+#
+# It needs cargo-auditable and cargo-cyclonedx, in the versions of the Dockerfile.
+set -eu
+cd "$(dirname "$0")/.."
+
+cargo auditable build --release --locked --package ingest --package worker --package webhook-consumer --package ctl
+
+sbom=target/release/sbom
+rm -rf "$sbom"
+mkdir -p "$sbom"
+for program in ingest worker webhook-consumer ctl; do
+    # It describes the whole workspace each time it runs, and writes beside each Cargo.toml.
+    [ -f "$program/${program}_bin.cdx.json" ] ||
+        cargo cyclonedx --quiet --format json --describe binaries --spec-version 1.5
+    mv "$program/${program}_bin.cdx.json" "$sbom/$program.cdx.json"
+done
+find . -name '*.cdx.json' -not -path './target/*' -not -path '*/node_modules/*' -delete
