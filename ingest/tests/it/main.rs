@@ -81,6 +81,7 @@ mod test_chain;
 mod test_mode;
 mod traces;
 mod tracker_script;
+mod transport;
 mod visitors;
 mod webhooks;
 mod window;
