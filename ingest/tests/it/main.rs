@@ -66,6 +66,7 @@ mod referral_links;
 mod refunds;
 mod reports;
 mod reversals;
+mod roles;
 mod rollups;
 mod room;
 mod rows;
