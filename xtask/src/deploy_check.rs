@@ -31,12 +31,16 @@ const OVERLAYS: [(&str, [&str; 3]); 2] = [
     ),
     ("single-node", ["postgres-rw", "postgres-rw", "nats-0.nats"]),
 ];
+/// Where its pods have the certificate of the authority that vouches for PostgreSQL.
+const POSTGRES_CA: &str = "/secrets/postgres-ca.crt";
 const NATS_SETTINGS: [&str; 4] = [
     "deploy/nats/compose.conf",
     "deploy/nats/single.conf",
     "deploy/kubernetes/base/nats.conf",
     "deploy/kubernetes/overlays/single-node/nats.conf",
 ];
+/// Two copies of the same.
+const NATS_USERS: [&str; 2] = ["deploy/nats/users.conf", "deploy/kubernetes/base/nats-users.conf"];
 const UNITS: [&str; 4] = ["ingest", "worker", "webhook-consumer", "migrate"];
 /// Tenths, of a hundred: a unit without any of its walls has 96.
 const EXPOSURE_AT_MOST: &str = "15";
@@ -157,9 +161,21 @@ fn kubernetes(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Outco
         judged(
             Command::new(checkout.root.join("deploy/make-secrets.sh"))
                 .arg(dir.join("secrets"))
-                .args(places),
+                .args(places)
+                .env("POSTGRES_CA_FILE", POSTGRES_CA),
         )?;
         let manifests = judged(Command::new(&kubectl).arg("kustomize").arg(&dir))?;
+        // Where the address looks for it.
+        let mounted = manifests.matches("path: postgres-ca.crt").count();
+        ensure!(mounted == 5, "{overlay}: {mounted} of 5 pods have {POSTGRES_CA}");
+        ensure!(
+            manifests.contains("hostnossl all all all reject"),
+            "{overlay}: PostgreSQL talks without TLS"
+        );
+        ensure!(
+            !trusts_many(&manifests),
+            "{overlay}: TRUSTED_PROXIES names more than an ingress controller"
+        );
         let file = work.join(format!("{overlay}.yaml"));
         fs::write(&file, manifests)?;
         rendered.push(file);
@@ -179,11 +195,30 @@ fn kubernetes(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Outco
     )))
 }
 
+/// Whether a whole network of pods may say who a client is.
+fn trusts_many(manifests: &str) -> bool {
+    manifests
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("TRUSTED_PROXIES:"))
+        .flat_map(|networks| networks.split(','))
+        .filter_map(|network| network.trim().trim_matches('"').rsplit_once('/'))
+        .any(|(_, length)| length.parse::<u8>().is_ok_and(|length| length < 24))
+}
+
 /// The server reads them, and says what it would not take.
 fn nats_settings(checkout: &Checkout, judges: &Judges, _: &Path) -> Result<Outcome> {
+    // Kustomize reads nothing outside of its own directory.
+    let users = NATS_USERS.map(|file| fs::read_to_string(checkout.root.join(file)));
+    let [Ok(users), Ok(copy)] = users else {
+        bail!("{NATS_USERS:?} cannot be read");
+    };
+    ensure!(users == copy, "{NATS_USERS:?} differ");
     for settings in NATS_SETTINGS {
         let mut command = Command::new(&judges.nats);
-        command.env("SERVER_NAME", "nats-0").env("NATS_PASSWORD", "p1");
+        command.env("SERVER_NAME", "nats-0");
+        for user in ["INGEST", "WEBHOOK_CONSUMER", "WORKER", "CTL"] {
+            command.env(format!("NATS_{user}_PASSWORD"), "p1");
+        }
         command
             .args(["--config"])
             .arg(checkout.root.join(settings))

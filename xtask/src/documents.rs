@@ -87,7 +87,10 @@ fn no_process_has_an_http_client() {
         }
     }
     let ours = fs::read_to_string(root().join("common/Cargo.toml")).unwrap();
-    assert!(ours.contains("testing = [\"dep:reqwest\"]"), "{ours}");
+    assert!(
+        ours.contains("testing = [\"dep:rcgen\", \"dep:reqwest\"]"),
+        "{ours}"
+    );
     let workspace = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let (_, hyper_util) = workspace.split_once("hyper-util").unwrap();
     assert!(

@@ -1,10 +1,12 @@
 //! One connection to NATS a process, and the oldest server it accepts.
 
+use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::ContextBuilder;
-use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use percent_encoding::percent_decode_str;
 
 use crate::runtime::config::NatsConfig;
@@ -41,19 +43,17 @@ pub struct Bus {
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("NATS_URL: {0}")]
-    Address(#[source] std::io::Error),
+    Address(#[source] io::Error),
     #[error("cannot connect to NATS: {0}")]
     Connect(#[from] async_nats::ConnectError),
-    #[error("NATS did not answer within 30 s")]
-    Unreachable,
     #[error("NATS server {found} is too old: 2.12 or newer is required")]
     TooOld { found: String },
     #[error("this NATS server runs without JetStream")]
     WithoutJetStream,
 }
 
-/// Connects, waiting up to 30 s for a server; afterwards the connection restores itself for as long as it takes.
-/// `name` is what the server's connection list shows.
+/// Connects, waiting up to 30 s for a server; afterwards the connection restores itself for as long as it takes. A server that
+/// refuses the password, or cannot prove who it is, is not waited for. `name` is what the server's connection list shows.
 pub async fn connect(config: &NatsConfig, name: &str) -> Result<Bus, ConnectError> {
     let servers = config
         .nats_url
@@ -62,19 +62,49 @@ pub async fn connect(config: &NatsConfig, name: &str) -> Result<Bus, ConnectErro
         .map(|address| address.trim().parse::<ServerAddr>())
         .collect::<Result<Vec<_>, _>>()
         .map_err(ConnectError::Address)?;
-    let client = identified_by(&servers)
-        .name(name)
-        .ping_interval(PING_INTERVAL)
-        .retry_on_initial_connect()
-        .reconnect_delay_callback(reconnect_delay)
-        .event_callback(log_event)
-        .connect(servers)
-        .await?;
-    verify_server(&client).await?;
+    let attempt = || {
+        over(config, &servers, identified_by(&servers))
+            .name(name)
+            // A user's own: who may subscribe to one prefix for all reads the replies of all.
+            .custom_inbox_prefix(format!("_INBOX_{name}"))
+            .ping_interval(PING_INTERVAL)
+            .reconnect_delay_callback(reconnect_delay)
+            .event_callback(log_event)
+            .connect(&servers)
+    };
+    let client = retry(&FIRST_CONNECTION, attempt, is_not_up_yet).await?;
+    verify_server(&client)?;
+    let anonymous = over(config, &servers, ConnectOptions::new()).connection_timeout(REQUEST_TIMEOUT);
+    if anonymous.connect(&servers).await.is_ok() {
+        tracing::warn!(
+            "NATS lets in clients without a password: whoever reaches it may read and write everything"
+        );
+    }
     let jetstream = ContextBuilder::new()
         .timeout(REQUEST_TIMEOUT)
         .build(client.clone());
     Ok(Bus { client, jetstream })
+}
+
+/// With TLS where an address or an authority's file asks for it; also to servers that are heard of later, whose addresses say
+/// nothing of it.
+fn over(config: &NatsConfig, servers: &[ServerAddr], options: ConnectOptions) -> ConnectOptions {
+    let is_required = config.nats_ca_file.is_some() || servers.iter().any(ServerAddr::tls_required);
+    let options = options.require_tls(is_required);
+    match &config.nats_ca_file {
+        Some(file) => options.add_root_certificates(file.clone()),
+        None => options,
+    }
+}
+
+/// What cannot be read as TLS, and a certificate that does not fit, are invalid data: no waiting mends them.
+fn is_not_up_yet(error: &async_nats::ConnectError) -> bool {
+    let is_away = matches!(
+        error.kind(),
+        ConnectErrorKind::Io | ConnectErrorKind::TimedOut | ConnectErrorKind::Dns
+    );
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    is_away && cause.is_none_or(|cause| cause.kind() != io::ErrorKind::InvalidData)
 }
 
 /// The client reads no user out of an address by itself. The first one's is the cluster's: servers that are heard of later have none.
@@ -89,9 +119,8 @@ fn identified_by(servers: &[ServerAddr]) -> ConnectOptions {
     }
 }
 
-async fn verify_server(client: &Client) -> Result<(), ConnectError> {
-    let info = || async { client.try_server_info().ok_or(ConnectError::Unreachable) };
-    let info = retry(&FIRST_CONNECTION, info, |_| true).await?;
+fn verify_server(client: &Client) -> Result<(), ConnectError> {
+    let info = client.server_info();
     let (major, minor, patch) = OLDEST;
     if !client.is_server_compatible(major, minor, patch) {
         return Err(ConnectError::TooOld { found: info.version });

@@ -8,6 +8,7 @@ pub mod reference;
 mod secret;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{RangedU64ValueParser, ValueParser};
@@ -63,7 +64,7 @@ fn count() -> ValueParser {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "PostgreSQL")]
 pub struct PostgresConfig {
-    /// Address of the database, as a `postgres:` URL.
+    /// Address of the database, as a `postgres:` URL. Over a network with `?sslmode=verify-full&sslrootcert=FILE`.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_parser = SecretUrl::of(&["postgres", "postgresql"]))]
     pub database_url: SecretText,
     /// Connections this process may hold. More of them on one hot row make it slower.
@@ -96,9 +97,13 @@ impl PostgresConfig {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "NATS")]
 pub struct NatsConfig {
-    /// Address of the server, as a `nats:` URL; several, separated by commas, for a cluster.
+    /// Address of the server, as a `nats:` URL, or `tls:` over a network; several, separated by commas, for a cluster.
     #[arg(long, env = "NATS_URL", hide_env_values = true, value_parser = SecretUrl::several(&["nats", "tls"]))]
     pub nats_url: SecretText,
+    /// File with the certificates (PEM) of the authorities that may vouch for the server; with one, nothing goes unencrypted.
+    /// Without one, those of the system.
+    #[arg(long, env = "NATS_CA_FILE")]
+    pub nats_ca_file: Option<PathBuf>,
     /// Separates installations that share a server. Empty, or lower-case letters, digits, `_` and `-`.
     #[arg(long, env = "STREAM_PREFIX", default_value = "", value_parser = stream_prefix)]
     pub stream_prefix: String,
@@ -117,9 +122,13 @@ pub struct NatsConfig {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Redis")]
 pub struct RedisConfig {
-    /// Address of the server, as a `redis:` URL.
+    /// Address of the server, as a `redis:` URL, or `rediss:` over a network.
     #[arg(long, env = "REDIS_URL", hide_env_values = true, value_parser = SecretUrl::of(&["redis", "rediss"]))]
     pub redis_url: SecretText,
+    /// File with the certificate (PEM) of the authority that vouches for the server at a `rediss:` address. Without one, those of
+    /// the system do.
+    #[arg(long, env = "REDIS_CA_FILE")]
+    pub redis_ca_file: Option<PathBuf>,
 }
 
 /// An HTTP listener.

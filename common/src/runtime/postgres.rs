@@ -1,5 +1,6 @@
 //! Connections to Postgres, with the limits every session carries.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
@@ -127,6 +128,8 @@ async fn agree_on_the_time(connection: &mut PgConnection) -> Result<(), sqlx::Er
 
 fn is_not_up_yet(error: &sqlx::Error) -> bool {
     match error {
+        // A certificate that does not fit: no waiting mends it.
+        sqlx::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => false,
         // A greeting that breaks off is against the protocol.
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::PoolTimedOut => true,
         sqlx::Error::Database(error) => error

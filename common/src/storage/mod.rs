@@ -70,13 +70,18 @@ pub use error::{Prospect, StorageError, StorageResult};
 /// The migrations compiled into every binary; `ctl migrate` applies them.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
 
-/// Applies them, however long one of them takes.
+/// Rights of the roles that services and readers connect with, where there are such roles.
+const ROLES: &str = include_str!("roles.sql");
+
+/// Applies them, however long one of them takes, and grants what is new.
 pub async fn migrate(pool: &sqlx::PgPool) -> Result<(), sqlx::migrate::MigrateError> {
     let mut connection = pool.acquire().await?;
     sqlx::query("SET statement_timeout = 0")
         .execute(&mut *connection)
         .await?;
-    MIGRATIONS.run(&mut *connection).await
+    MIGRATIONS.run(&mut *connection).await?;
+    sqlx::raw_sql(ROLES).execute(&mut *connection).await?;
+    Ok(())
 }
 
 /// A PostgreSQL array literal, for arrays inside a batch: `UNNEST` flattens nested arrays, so the inner ones

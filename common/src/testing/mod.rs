@@ -6,6 +6,7 @@ mod nats;
 mod postgres;
 mod process;
 mod redis;
+mod tls;
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -20,6 +21,7 @@ pub use self::nats::OwnNats;
 pub use self::postgres::OwnPostgres;
 pub use self::process::Process;
 pub use self::redis::OwnRedis;
+pub use self::tls::{Authority, Certificate};
 
 /// A setting `cargo xtask test` exports.
 pub fn from_environment(name: &str) -> String {

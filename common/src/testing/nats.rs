@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use super::{free_address, unique_name};
+use super::{Certificate, free_address, unique_name};
 
 /// With JetStream, every message synced before it is acknowledged. Killed and deleted when dropped.
 #[derive(Debug)]
@@ -16,6 +16,21 @@ pub struct OwnNats {
 impl OwnNats {
     /// A server without streams. It may not answer yet: every client of ours waits for it.
     pub fn start() -> Self {
+        Self::start_set("")
+    }
+
+    /// The same, and it takes nobody in without TLS.
+    pub fn start_with(certificate: &Certificate) -> Self {
+        let Certificate { certificate, key } = certificate;
+        Self::start_set(&format!(
+            "tls {{ cert_file: \"{}\", key_file: \"{}\" }}\n",
+            certificate.display(),
+            key.display()
+        ))
+    }
+
+    /// The same as [`Self::start`], with these settings beside its own.
+    pub fn start_set(more: &str) -> Self {
         let dir = std::env::temp_dir().join(unique_name());
         std::fs::create_dir(&dir).unwrap();
         let mut server = Self {
@@ -24,7 +39,7 @@ impl OwnNats {
             process: None,
         };
         let settings = format!(
-            "listen: \"127.0.0.1:{}\"\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n",
+            "listen: \"127.0.0.1:{}\"\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n{more}",
             server.port,
             server.dir.display()
         );

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use super::{free_address, from_environment, unique_name};
+use super::{Certificate, free_address, from_environment, unique_name};
 
 /// The account that runs the server when the tests run as root, which PostgreSQL refuses to do.
 const ACCOUNT: &str = "postgres";
@@ -19,11 +19,34 @@ pub struct OwnPostgres {
     port: u16,
     /// User and group of the server, where they are not ours.
     account: Option<(u32, u32)>,
+    /// Settings of this server alone.
+    extra: String,
 }
 
 impl OwnPostgres {
     /// An empty cluster that answers.
     pub fn start() -> Self {
+        let server = Self::prepare();
+        server.start_again();
+        server
+    }
+
+    /// The same, and it takes nobody in without TLS.
+    pub fn start_with(certificate: &Certificate) -> Self {
+        let mut server = Self::prepare();
+        let Certificate { certificate, key } = certificate.copy_to(&server.dir, server.account);
+        server.extra = format!(
+            " -c ssl=on -c ssl_cert_file={} -c ssl_key_file={}",
+            certificate.display(),
+            key.display()
+        );
+        let rules = "hostssl all all 127.0.0.1/32 trust\n";
+        std::fs::write(server.dir.join("data/pg_hba.conf"), rules).unwrap();
+        server.start_again();
+        server
+    }
+
+    fn prepare() -> Self {
         let dir = std::env::temp_dir().join(unique_name());
         std::fs::create_dir(&dir).unwrap();
         let account = account_for_server();
@@ -35,9 +58,9 @@ impl OwnPostgres {
             dir,
             port: free_address().port(),
             account,
+            extra: String::new(),
         };
         server.run("initdb", &["--auth=trust", "--username=postgres", "--no-sync"]);
-        server.start_again();
         server
     }
 
@@ -61,8 +84,8 @@ impl OwnPostgres {
     pub fn start_again(&self) {
         // Only a power cut needs fsync, and no test cuts the power.
         let settings = format!(
-            "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories='' -c fsync=off",
-            self.port
+            "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories='' -c fsync=off{}",
+            self.port, self.extra
         );
         let log = self.dir.join("log");
         let log = log.to_str().unwrap();

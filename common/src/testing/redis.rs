@@ -3,22 +3,33 @@
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
-use super::free_address;
+use super::{Certificate, free_address};
 
 /// Killed when dropped. Keeps nothing on disk.
 #[derive(Debug)]
 pub struct OwnRedis {
     address: SocketAddr,
+    certificate: Option<Certificate>,
     server: Child,
 }
 
 impl OwnRedis {
     /// Returns before it answers; whoever needs it connects until it does.
     pub fn start() -> Self {
-        let address = free_address();
+        Self::start_on(free_address(), None)
+    }
+
+    /// The same, with TLS only.
+    pub fn start_with(certificate: &Certificate) -> Self {
+        Self::start_on(free_address(), Some(certificate.clone()))
+    }
+
+    fn start_on(address: SocketAddr, certificate: Option<Certificate>) -> Self {
+        let server = spawn(address, certificate.as_ref());
         Self {
             address,
-            server: spawn(address),
+            certificate,
+            server,
         }
     }
 
@@ -57,7 +68,7 @@ impl OwnRedis {
 
     /// At the same address, empty.
     pub fn start_again(&mut self) {
-        self.server = spawn(self.address);
+        self.server = spawn(self.address, self.certificate.as_ref());
     }
 }
 
@@ -68,15 +79,23 @@ impl Drop for OwnRedis {
     }
 }
 
-fn spawn(address: SocketAddr) -> Child {
+fn spawn(address: SocketAddr, certificate: Option<&Certificate>) -> Child {
     let program = std::env::var("RT_REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned());
-    Command::new(&program)
-        .args([
-            "--bind",
-            &address.ip().to_string(),
-            "--port",
-            &address.port().to_string(),
-        ])
+    let port = address.port().to_string();
+    let mut command = Command::new(&program);
+    command.args(["--bind", &address.ip().to_string()]);
+    match certificate {
+        None => command.args(["--port", &port]),
+        Some(Certificate { certificate, key }) => command
+            .args(["--port", "0", "--tls-port", &port, "--tls-auth-clients", "no"])
+            .arg("--tls-cert-file")
+            .arg(certificate)
+            .arg("--tls-key-file")
+            .arg(key)
+            .arg("--tls-ca-cert-file")
+            .arg(certificate),
+    };
+    command
         .args(["--save", "", "--appendonly", "no"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -4,6 +4,7 @@
 //! waited for [`ANSWER_WITHIN`], and all of its requests are counted elsewhere when it is late. The connection is made and
 //! made again in the background. A request never waits for it.
 
+use std::fs;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use common::runtime::config::RedisConfig;
 use common::runtime::lifecycle::Lifecycle;
 use common::runtime::retry::{RetryPolicy, delays};
 use redis::aio::MultiplexedConnection;
-use redis::{Client, Script};
+use redis::{Client, Script, TlsCertificates};
 use tokio::sync::Notify;
 
 use super::{Count, Window};
@@ -63,7 +64,7 @@ struct Shared {
 impl RedisCounters {
     /// Connects in the background: an ingest starts without Redis.
     pub fn start(config: &RedisConfig, installation: &str, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
-        let client = Client::open(config.redis_url.expose()).context("REDIS_URL")?;
+        let client = client(config)?;
         let shared = Arc::new(Shared {
             script: Script::new(COUNT),
             namespace: format!("{installation}:limit"),
@@ -104,6 +105,18 @@ impl RedisCounters {
         let key = format!("{}:{key}", self.shared.namespace);
         self.scripts.submit((key, window)).await.ok().flatten()
     }
+}
+
+fn client(config: &RedisConfig) -> anyhow::Result<Client> {
+    let address = config.redis_url.expose();
+    let Some(file) = &config.redis_ca_file else {
+        return Client::open(address).context("REDIS_URL");
+    };
+    let certificates = TlsCertificates {
+        client_tls: None,
+        root_cert: Some(fs::read(file).with_context(|| format!("REDIS_CA_FILE={}", file.display()))?),
+    };
+    Client::build_with_tls(address, certificates).context("REDIS_URL with REDIS_CA_FILE")
 }
 
 async fn count_together(shared: Arc<Shared>, requests: Vec<(String, Window)>) -> Vec<Option<Count>> {
@@ -171,6 +184,8 @@ async fn keep_connected(client: Client, shared: Arc<Shared>) {
 /// Until it works; a connection counts once the script has been loaded over it.
 async fn connect(client: &Client, script: &Script) -> MultiplexedConnection {
     let mut pauses = delays(&RECONNECT);
+    // A wrong password or certificate must be seen, and an outage must not fill the log.
+    let mut is_first = true;
     loop {
         let attempt = async {
             let mut connection = client.get_multiplexed_async_connection().await?;
@@ -179,9 +194,13 @@ async fn connect(client: &Client, script: &Script) -> MultiplexedConnection {
         };
         match tokio::time::timeout(CONNECT_WITHIN, attempt).await {
             Ok(Ok(connection)) => return connection,
+            Ok(Err(error)) if is_first => {
+                tracing::warn!(%error, "connecting to Redis failed: requests are counted in this process");
+            }
             Ok(Err(error)) => tracing::debug!(%error, "connecting to Redis failed"),
             Err(_) => tracing::debug!("connecting to Redis took too long"),
         }
+        is_first = false;
         tokio::time::sleep(pauses.next().unwrap_or(CONNECT_WITHIN)).await;
     }
 }

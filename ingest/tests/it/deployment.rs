@@ -4,6 +4,7 @@
 mod cluster;
 mod settings;
 mod units;
+mod users;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -204,6 +204,14 @@ impl Stack {
         address
     }
 
+    /// Starts a worker that cannot start; why.
+    pub async fn worker_that_ends(&self) -> String {
+        let config = worker::config::Config::parse_from(self.flags::<worker::config::Config>(free_address()));
+        let run = worker::run(config, self.clock.clone(), Lifecycle::new());
+        let ended = tokio::time::timeout(PATIENCE, run).await;
+        format!("{:#}", ended.unwrap().unwrap_err())
+    }
+
     /// Ends the workers in this process, as a signal would.
     pub async fn stop_workers(&mut self) {
         for worker in std::mem::take(&mut self.workers) {
@@ -484,7 +492,8 @@ async fn stop((lifecycle, service): Service) {
 
 /// A server reserves the whole size of each stream: those of many tests together exceed any disk.
 async fn drop_streams(settings: &[(&'static str, String)]) {
-    let setting = |name: &str| &settings.iter().find(|(setting, _)| *setting == name).unwrap().1;
+    let find = |name: &str| settings.iter().find(|(setting, _)| *setting == name);
+    let setting = |name: &str| &find(name).unwrap().1;
     let server: ServerAddr = setting("NATS_URL").parse().unwrap();
     // The client reads no user out of an address by itself.
     let options = match (server.username(), server.password()) {
@@ -492,6 +501,10 @@ async fn drop_streams(settings: &[(&'static str, String)]) {
             ConnectOptions::with_user_and_password(user.to_owned(), password.to_owned())
         }
         _ => ConnectOptions::new(),
+    };
+    let options = match find("NATS_CA_FILE") {
+        Some((_, file)) => options.add_root_certificates(file.into()),
+        None => options,
     };
     let client = options.connect(server).await.unwrap();
     let jetstream = async_nats::jetstream::new(client);

@@ -51,7 +51,7 @@ fn settings(left_out: &[&str], more: &[&str], files: &[(&str, &str)]) -> Result<
 }
 
 /// A file for as long as it is held.
-struct Written(std::path::PathBuf);
+struct Written(PathBuf);
 
 impl Written {
     fn new(name: &str, content: &str) -> Self {

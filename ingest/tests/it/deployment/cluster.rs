@@ -12,10 +12,10 @@ use reqwest::StatusCode;
 use serde_json::json;
 
 use super::read;
+use super::users::{PASSWORD, VARIABLES};
 use crate::stack::Stack;
 
 const NODES: [&str; 3] = ["nats-0", "nats-1", "nats-2"];
-const PASSWORD: &str = "p0123456789abcdef";
 
 /// Killed and deleted when dropped.
 struct Cluster {
@@ -54,6 +54,11 @@ impl Cluster {
                 }
                 let file = home.join("nats.conf");
                 fs::write(&file, settings).unwrap();
+                fs::write(
+                    home.join("nats-users.conf"),
+                    read("kubernetes/base/nats-users.conf"),
+                )
+                .unwrap();
                 Node {
                     name,
                     client,
@@ -70,7 +75,7 @@ impl Cluster {
             .arg("--config")
             .arg(home.join("nats.conf"))
             .env("SERVER_NAME", name)
-            .env("NATS_PASSWORD", PASSWORD)
+            .envs(VARIABLES.map(|name| (name, PASSWORD)))
             .stdin(Stdio::null())
             .stderr(File::create(home.join("log")).unwrap())
             .spawn()
@@ -78,11 +83,11 @@ impl Cluster {
     }
 
     /// As `make-secrets.sh` writes it.
-    fn url(&self) -> String {
+    fn url(&self, user: &str) -> String {
         let urls: Vec<String> = self
             .nodes
             .iter()
-            .map(|node| format!("nats://tracker:{PASSWORD}@127.0.0.1:{}", node.client))
+            .map(|node| format!("nats://{user}:{PASSWORD}@127.0.0.1:{}", node.client))
             .collect();
         urls.join(",")
     }
@@ -90,7 +95,7 @@ impl Cluster {
     /// Through a server other than this one.
     async fn jetstream(&self, without: Option<&str>) -> Option<Context> {
         let node = self.nodes.iter().find(|node| Some(node.name) != without).unwrap();
-        let client = async_nats::ConnectOptions::with_user_and_password("tracker".into(), PASSWORD.into())
+        let client = async_nats::ConnectOptions::with_user_and_password("ctl".into(), PASSWORD.into())
             .connect(format!("127.0.0.1:{}", node.client))
             .await
             .ok()?;
@@ -133,7 +138,8 @@ async fn leader(jetstream: &Context, stream: &str) -> Option<(String, bool)> {
 async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
     let mut cluster = Cluster::start();
     let mut stack = Stack::without_services(Clock::system()).await;
-    stack.set("NATS_URL", &cluster.url());
+    // Users may do what they do without a prefix.
+    stack.set("STREAM_PREFIX", "");
     stack.set("STREAM_REPLICAS", "3");
     stack
         .eventually("the servers have found each other", async || {
@@ -143,14 +149,14 @@ async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
             }
         })
         .await;
-    stack.start_services().await;
+    stack.set("NATS_URL", &cluster.url("worker"));
+    stack.start_worker();
+    stack.set("NATS_URL", &cluster.url("ingest"));
+    let address = stack.start_ingest();
+    stack.use_ingest(address);
+    stack.ready().await;
     let program = stack.program().await;
-    let (_, prefix) = stack
-        .settings
-        .iter()
-        .find(|(name, _)| *name == "STREAM_PREFIX")
-        .unwrap();
-    let stream = Subject::Sales.stream_name(prefix);
+    let stream = Subject::Sales.stream_name("");
     stack.customer(&program, &program.ada.code, "user-1").await;
     let sale = |id: &str| json!({ "transaction_id": id, "amount_cents": 5_000, "customer_key": "user-1" });
     let sold = stack.sale(&program, sale("t1")).await;
@@ -182,6 +188,6 @@ async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
         .await;
     stack.verify().await;
     // One address is enough to take the streams away.
-    stack.set("NATS_URL", cluster.url().split(',').next().unwrap());
+    stack.set("NATS_URL", cluster.url("ctl").split(',').next().unwrap());
     stack.stop().await;
 }

@@ -63,7 +63,9 @@ impl Unit {
     fn credentials(&self) -> Vec<String> {
         let names = self.all("LoadCredential").map(|pair| {
             let (name, path) = pair.split_once(':').unwrap();
-            assert_eq!(path, format!("/etc/referral-tracker/credentials/{name}"));
+            // The address of NATS is each service's own.
+            let place = format!("/etc/referral-tracker/credentials/{name}");
+            assert!(path.starts_with(&place), "{path}");
             name.to_owned()
         });
         names.collect()

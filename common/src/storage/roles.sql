@@ -1,0 +1,33 @@
+-- Rights of the roles beside the one that migrates and owns everything. Run after every migration: what is new is granted, and where there
+-- are no such roles, nothing is done.
+DO $$
+DECLARE
+    relation record;
+BEGIN
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'referral_tracker_service') THEN
+        GRANT USAGE ON SCHEMA public TO referral_tracker_service;
+        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO referral_tracker_service;
+        GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO referral_tracker_service;
+        GRANT EXECUTE ON FUNCTION ensure_event_partitions(date, integer) TO referral_tracker_service;
+        GRANT EXECUTE ON FUNCTION retire_event_partition(date) TO referral_tracker_service;
+        REVOKE INSERT, UPDATE, DELETE ON _sqlx_migrations FROM referral_tracker_service;
+        -- What only grows: a trigger refuses to change it.
+        FOR relation IN
+            SELECT DISTINCT tgrelid::regclass AS name FROM pg_trigger WHERE tgfoid = 'refuse_change()'::regprocedure
+        LOOP
+            EXECUTE format('REVOKE UPDATE, DELETE ON %s FROM referral_tracker_service', relation.name);
+        END LOOP;
+    END IF;
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'referral_tracker_reads') THEN
+        GRANT USAGE ON SCHEMA public TO referral_tracker_reads;
+        -- Secrets are stored sealed, or as their hashes, and their columns are named so.
+        FOR relation IN
+            SELECT table_name AS name, string_agg(quote_ident(column_name), ', ') AS columns
+            FROM information_schema.columns
+            WHERE table_schema = 'public' AND column_name !~ '(_hash|_sealed)$'
+            GROUP BY table_name
+        LOOP
+            EXECUTE format('GRANT SELECT (%s) ON %I TO referral_tracker_reads', relation.columns, relation.name);
+        END LOOP;
+    END IF;
+END $$;

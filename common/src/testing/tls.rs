@@ -1,0 +1,87 @@
+//! Certificates of a test's own, and the authority that signs them.
+
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+
+use super::unique_name;
+
+/// Its files are deleted when it is dropped.
+#[derive(Debug)]
+pub struct Authority {
+    dir: PathBuf,
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// A server's certificate and its key, as files.
+#[derive(Debug, Clone)]
+pub struct Certificate {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+impl Authority {
+    pub fn new() -> Self {
+        let dir = std::env::temp_dir().join(unique_name());
+        std::fs::create_dir(&dir).unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        // Two of one name would be told apart by their signatures only.
+        params.distinguished_name.push(DnType::CommonName, unique_name());
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        std::fs::write(dir.join("ca.pem"), issuer.pem()).unwrap();
+        Self { dir, issuer }
+    }
+
+    /// The file with its own certificate.
+    pub fn file(&self) -> String {
+        self.dir.join("ca.pem").to_str().unwrap().to_owned()
+    }
+
+    /// For the servers of this machine at `127.0.0.1`, and at no other name it has.
+    pub fn certificate(&self) -> Certificate {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let name = unique_name();
+        let files = Certificate {
+            certificate: self.dir.join(format!("{name}.pem")),
+            key: self.dir.join(format!("{name}.key")),
+        };
+        std::fs::write(&files.certificate, certificate.pem()).unwrap();
+        std::fs::write(&files.key, key.serialize_pem()).unwrap();
+        files
+    }
+}
+
+impl Default for Authority {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Authority {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+impl Certificate {
+    /// A copy in `dir` that `owner` (user and group, where they are not ours) alone can read, as PostgreSQL demands.
+    pub(super) fn copy_to(&self, dir: &Path, owner: Option<(u32, u32)>) -> Self {
+        use std::os::unix::fs::PermissionsExt;
+        let copy = Self {
+            certificate: dir.join("server.pem"),
+            key: dir.join("server.key"),
+        };
+        std::fs::copy(&self.certificate, &copy.certificate).unwrap();
+        std::fs::copy(&self.key, &copy.key).unwrap();
+        std::fs::set_permissions(&copy.key, std::fs::Permissions::from_mode(0o600)).unwrap();
+        if let Some((user, group)) = owner {
+            chown(&copy.certificate, Some(user), Some(group)).unwrap();
+            chown(&copy.key, Some(user), Some(group)).unwrap();
+        }
+        copy
+    }
+}
