@@ -26,7 +26,7 @@ const NOT_NOW: [&str; 2] = ["53", "57P0"];
 /// A pool with at least one connection proven to work; waits up to 30 s for the server. `application_name` is what
 /// `pg_stat_activity` shows.
 pub async fn connect(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
-    proven(connect_lazily(config, application_name)?).await
+    proven(config, connect_lazily(config, application_name)?).await
 }
 
 /// The same for what comes in batches, and finds its rows by key.
@@ -37,7 +37,7 @@ pub async fn connect_for_batches(
     config: &PostgresConfig,
     application_name: &str,
 ) -> Result<PgPool, sqlx::Error> {
-    proven(lazy_pool(config, in_batches(config, application_name)?)).await
+    proven(config, lazy_pool(config, in_batches(config, application_name)?)).await
 }
 
 /// The same where batches hold records of many tenants: a row that somebody keeps locked must not hold up all of them. Far
@@ -47,7 +47,7 @@ pub async fn connect_for_shared_batches(
     application_name: &str,
 ) -> Result<PgPool, sqlx::Error> {
     let session = in_batches(config, application_name)?.options([("lock_timeout", "1s")]);
-    proven(lazy_pool(config, session)).await
+    proven(config, lazy_pool(config, session)).await
 }
 
 fn in_batches(config: &PostgresConfig, application_name: &str) -> Result<PgConnectOptions, sqlx::Error> {
@@ -72,7 +72,12 @@ pub fn connect_for_reads(config: &PostgresConfig, application_name: &str) -> Res
     Ok(lazy_pool(config, session))
 }
 
-async fn proven(pool: PgPool) -> Result<PgPool, sqlx::Error> {
+async fn proven(config: &PostgresConfig, pool: PgPool) -> Result<PgPool, sqlx::Error> {
+    if config.database_url.is_open_elsewhere() {
+        tracing::warn!(
+            "DATABASE_URL has no password, and PostgreSQL is on another machine: who reaches it may be let in"
+        );
+    }
     retry(&STARTING, || pool.acquire(), is_not_up_yet).await?;
     Ok(pool)
 }

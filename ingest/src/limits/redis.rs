@@ -108,6 +108,11 @@ impl RedisCounters {
 }
 
 fn client(config: &RedisConfig) -> anyhow::Result<Client> {
+    if config.redis_url.is_open_elsewhere() {
+        tracing::warn!(
+            "REDIS_URL has no password, and Redis is on another machine: who reaches it may change every count"
+        );
+    }
     let address = config.redis_url.expose();
     let Some(file) = &config.redis_ca_file else {
         return Client::open(address).context("REDIS_URL");

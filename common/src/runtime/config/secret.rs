@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use clap::builder::TypedValueParser;
@@ -20,6 +21,18 @@ impl SecretText {
 
     pub fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// Of a server's address: it is another machine's, and there is no password in it.
+    pub fn is_open_elsewhere(&self) -> bool {
+        let Ok(url) = Url::parse(&self.0) else {
+            return false;
+        };
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let is_here = host.is_empty()
+            || host == "localhost"
+            || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        !is_here && url.password().is_none()
     }
 }
 
@@ -164,4 +177,30 @@ impl TypedValueParser for SecretUrl {
 
 fn refused(command: &Command, reason: impl fmt::Display) -> clap::Error {
     clap::Error::raw(ErrorKind::ValueValidation, format!("{reason}\n")).with_cmd(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_elsewhere_without_a_password_is_open() {
+        for open in [
+            "redis://redis:6379/0",
+            "postgres://u@10.0.0.1/d",
+            "rediss://[2001:db8::1]",
+        ] {
+            assert!(SecretText::new(open).is_open_elsewhere(), "{open}");
+        }
+        for closed in [
+            "redis://:secret@redis:6379/0",
+            "postgres://u:p@db/d",
+            "postgres://u@127.0.0.1/d",
+            "postgres://u@localhost/d",
+            "redis://[::1]:6379",
+            "postgres:///d",
+        ] {
+            assert!(!SecretText::new(closed).is_open_elsewhere(), "{closed}");
+        }
+    }
 }
