@@ -22,7 +22,12 @@ const CARGO_DENY_VERSION: &str = "0.20.2";
 type Check = fn(&Checkout, &Interrupt) -> Result<()>;
 
 /// What has a lock file of npm's.
-const NODE_PACKAGES: [&str; 4] = ["web/dashboard", "web/tracker", "ingest/tests/oracles", "xtask/deploy"];
+const NODE_PACKAGES: [&str; 4] = [
+    "web/dashboard",
+    "web/tracker",
+    "ingest/tests/oracles",
+    "xtask/deploy",
+];
 
 const CHECKS: [(&str, Check); 7] = [
     ("formatting", formatting),
