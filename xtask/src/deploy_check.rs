@@ -206,7 +206,7 @@ fn trusts_many(manifests: &str) -> bool {
 }
 
 /// The server reads them, and says what it would not take.
-fn nats_settings(checkout: &Checkout, judges: &Judges, _: &Path) -> Result<Outcome> {
+fn nats_settings(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Outcome> {
     // Kustomize reads nothing outside of its own directory.
     let users = NATS_USERS.map(|file| fs::read_to_string(checkout.root.join(file)));
     let [Ok(users), Ok(copy)] = users else {
@@ -214,21 +214,25 @@ fn nats_settings(checkout: &Checkout, judges: &Judges, _: &Path) -> Result<Outco
     };
     ensure!(users == copy, "{NATS_USERS:?} differ");
     for settings in NATS_SETTINGS {
-        let mut command = Command::new(&judges.nats);
-        command.env("SERVER_NAME", "nats-0");
-        for user in ["INGEST", "WEBHOOK_CONSUMER", "WORKER", "CTL"] {
-            command.env(format!("NATS_{user}_PASSWORD"), "p1");
-        }
-        command
-            .args(["--config"])
-            .arg(checkout.root.join(settings))
-            .arg("-t");
-        judged(&mut command)?;
         let text = fs::read_to_string(checkout.root.join(settings))?;
         ensure!(
             text.contains("sync_interval: always"),
             "{settings}: an acknowledged message must be on the disk"
         );
+        // In Kubernetes, files of several directories are beside each other.
+        let mounted = work.join("nats");
+        fs::create_dir_all(&mounted)?;
+        for name in ["users.conf", "nats-users.conf"] {
+            fs::write(mounted.join(name), &users)?;
+        }
+        let settings = mounted.join("nats.conf");
+        fs::write(&settings, text)?;
+        let mut command = Command::new(&judges.nats);
+        command.env("SERVER_NAME", "nats-0");
+        for user in ["INGEST", "WEBHOOK_CONSUMER", "WORKER", "CTL"] {
+            command.env(format!("NATS_{user}_PASSWORD"), "p1");
+        }
+        judged(command.arg("--config").arg(settings).arg("-t"))?;
     }
     Ok(Outcome::Right(format!("{} files", NATS_SETTINGS.len())))
 }
