@@ -82,7 +82,7 @@ impl User {
         }
     }
 
-    /// For what a session left open must not be enough for: keys, payouts, files of data, erasure.
+    /// For what a session left open must not be enough for: keys and secrets, who is let in, payouts, files of data, erasure.
     pub fn just_proved(&self, app: &App) -> Result<(), ApiError> {
         let is_recent = |at: DateTime<Utc>| app.clock.now() < at + PROOF_LASTS;
         if self.proved_at.is_some_and(is_recent) {

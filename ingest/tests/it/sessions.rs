@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cli_login::connected;
 use crate::people::{PASSWORD, Person, refused};
-use crate::stack::{Answer, Stack};
+use crate::stack::{Answer, Program, Stack};
 
 const SESSIONS: &str = "/api/users/me/sessions";
 const NOBODY: &str = "Missing or invalid credentials";
@@ -102,40 +102,53 @@ async fn a_session_that_is_not_used_ends_by_itself() {
 }
 
 /// What a session left open is not enough for.
-async fn dear(stack: &Stack, owner: &Person, program_id: i64) -> Vec<(String, Answer)> {
-    let program = format!("/api/advertiser/affiliate-programs/{program_id}");
+async fn dear(stack: &Stack, owner: &Person, program: &Program) -> Vec<(String, Answer)> {
+    let program_id = program.program_id;
+    let path = format!("/api/advertiser/affiliate-programs/{program_id}");
     let named = json!({ "name": "Backend" });
     let customer = json!({ "customer_key": "nobody" });
+    let member = format!("/api/advertiser/members/{}", member_of(stack, owner).await);
+    let partner = program.ada.membership;
     let calls = [
         (Method::POST, "/api/advertiser/api-keys".to_owned(), named.clone()),
         (Method::PUT, "/api/advertiser/api-keys/1".to_owned(), named),
-        (Method::POST, format!("{program}/regenerate-api-token"), json!({})),
+        (Method::POST, format!("{path}/regenerate-api-token"), json!({})),
+        (Method::PUT, format!("{path}/processor-connection"), json!({})),
         (
             Method::POST,
-            format!("{program}/payouts"),
+            format!("{path}/processor-connection/rotate-secret"),
+            json!({}),
+        ),
+        (
+            Method::POST,
+            "/api/advertiser/invitations".to_owned(),
+            json!({ "email": "new@shop.example", "role": "owner" }),
+        ),
+        (Method::PUT, member, json!({ "role": "owner" })),
+        (
+            Method::POST,
+            format!("{path}/partners/{partner}/invitation"),
+            json!({}),
+        ),
+        (
+            Method::POST,
+            format!("{path}/payouts"),
             json!({ "commission_ids": [1] }),
         ),
-        (
-            Method::GET,
-            format!("{program}/commissions/export.csv"),
-            Value::Null,
-        ),
-        (
-            Method::GET,
-            format!("{program}/payouts/1/export.csv"),
-            Value::Null,
-        ),
+        (Method::GET, format!("{path}/commissions/export.csv"), Value::Null),
+        (Method::GET, format!("{path}/payouts/1/export.csv"), Value::Null),
         (
             Method::GET,
             format!("/api/tracking/events/{program_id}/export"),
             Value::Null,
         ),
         (
-            Method::POST,
-            format!("{program}/customers/export"),
-            customer.clone(),
+            Method::GET,
+            "/api/advertiser/audit-log/export.csv".to_owned(),
+            Value::Null,
         ),
-        (Method::POST, format!("{program}/customers/erase"), customer),
+        (Method::POST, format!("{path}/customers/export"), customer.clone()),
+        (Method::POST, format!("{path}/customers/erase"), customer),
         (
             Method::POST,
             "/api/users/me/second-factor".to_owned(),
@@ -161,6 +174,14 @@ async fn dear(stack: &Stack, owner: &Person, program_id: i64) -> Vec<(String, An
     answers
 }
 
+async fn member_of(stack: &Stack, person: &Person) -> i64 {
+    sqlx::query_scalar("SELECT id FROM workspace_members WHERE user_id = $1")
+        .bind(person.user_id.get())
+        .fetch_one(stack.pool())
+        .await
+        .unwrap()
+}
+
 #[tokio::test]
 async fn what_is_dear_asks_for_the_password_again_after_half_an_hour() {
     let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
@@ -182,7 +203,7 @@ async fn what_is_dear_asks_for_the_password_again_after_half_an_hour() {
         answer.status == StatusCode::FORBIDDEN
             && answer.body["error"]["details"] == json!({ "code": "PASSWORD_REQUIRED" })
     };
-    for (what, answer) in dear(&stack, &owner, program_id).await {
+    for (what, answer) in dear(&stack, &owner, &program).await {
         assert!(asks(&answer), "{what}: {answer:?}");
     }
     let keys: i64 = stack.value("SELECT count(*) FROM management_keys").await;
@@ -210,7 +231,7 @@ async fn what_is_dear_asks_for_the_password_again_after_half_an_hour() {
     );
     assert!(asks(&stack.get(&export, &owner.token).await));
     assert_eq!(confirm(PASSWORD).await.status, StatusCode::NO_CONTENT);
-    for (what, answer) in dear(&stack, &owner, program_id).await {
+    for (what, answer) in dear(&stack, &owner, &program).await {
         assert!(!asks(&answer), "{what}: {answer:?}");
     }
     stack.stop().await;

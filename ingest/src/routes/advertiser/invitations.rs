@@ -219,6 +219,8 @@ pub async fn create(
     if role == Role::Owner && inviter.role != Role::Owner {
         return Err(ApiError::Forbidden("Only owners invite owners"));
     }
+    // Whoever comes in by it signs in anew, and is asked for no password but their own.
+    advertiser.user.just_proved(&app)?;
     let workspace_id = inviter.workspace_id;
     let permissions = read_permissions(&mut transaction, workspace_id, request.permissions).await?;
     if members::has_address(&mut transaction, workspace_id, &email).await? {

@@ -119,6 +119,7 @@ pub async fn update(
 ) -> Result<Json<Data<MemberView>>, ApiError> {
     let mut transaction = app.management.begin().await?;
     let (acting, before) = judged(&user, &mut transaction, member_id).await?;
+    user.user.just_proved(&app)?;
     let bytes = body.bytes()?;
     let changes: MemberChanges = body::parse(&bytes)?;
     let role = changes.role.map(read_role).transpose()?;

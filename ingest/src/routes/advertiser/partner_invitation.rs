@@ -43,6 +43,8 @@ pub async fn renew(
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
         .await?
         .for_change()?;
+    // Whoever has the link has the partner's account.
+    advertiser.just_proved(&app)?;
     let partner = stored(&mut transaction, program_id, membership).await?;
     let who = partner.partner.ok_or_else(unknown)?;
     if who.user_id.is_some() {

@@ -84,6 +84,8 @@ pub async fn update(
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
         .await?
         .for_change()?;
+    // Whoever sets the secret can sign sales.
+    advertiser.just_proved(&app)?;
     let bytes = body.bytes()?;
     let changes: ConnectionChanges = body::parse(&bytes)?;
     let by = Changer {
@@ -156,6 +158,8 @@ pub async fn rotate_secret(
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
         .await?
         .for_change()?;
+    // Whoever sets the secret can sign sales.
+    advertiser.just_proved(&app)?;
     let bytes = body.bytes()?;
     let request: RotateSecretRequest = body::parse(&bytes)?;
     let secret = secret(request.webhook_secret)?.ok_or_else(|| refused("webhook_secret", "is required"))?;
