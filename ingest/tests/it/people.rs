@@ -117,6 +117,15 @@ impl Stack {
         }
     }
 
+    /// Gives the password again, as somebody does whose last time is a while ago.
+    pub async fn prove(&self, person: &Person) {
+        let body = json!({ "password": PASSWORD });
+        let proved = self
+            .submit("/api/auth/confirm-password", Some(&person.token), body)
+            .await;
+        assert_eq!(proved.status, StatusCode::NO_CONTENT, "{proved:?}");
+    }
+
     pub async fn sign_in(&self, identifier: &str, password: &str) -> Answer {
         let body = json!({ "identifier": identifier, "password": password });
         self.submit("/api/auth/local", None, body).await

@@ -81,6 +81,7 @@ async fn a_connection_shows_that_it_has_a_secret_and_its_last_four_only() {
     assert_eq!(accepted(&stack, id, &keys()).await, [OLD]);
     // Nothing but what is named changes; a status taken back ends the connection.
     stack.clock.advance(TimeDelta::hours(1));
+    stack.prove(&acme.owner).await;
     let paused = put(json!({ "status": "disconnected", "charges_enabled": null })).await;
     assert_eq!(paused.body["data"]["connected_at"], Value::Null);
     assert_eq!(paused.body["data"]["charges_enabled"], false);
@@ -158,6 +159,7 @@ async fn a_rotated_secret_leaves_the_one_before_for_as_long_as_was_said() {
     assert_eq!(accepted(&stack, id, &keys()).await, [NEW]);
     let shown = stack.get(&path(id), &acme.owner.token).await;
     assert_eq!(shown.body["data"]["previous_secret_valid_until"], Value::Null);
+    stack.prove(&acme.owner).await;
     rotate(json!({ "webhook_secret": OLD, "previous_valid_hours": 0 })).await;
     assert_eq!(accepted(&stack, id, &keys()).await, [OLD]);
     // A secret that is replaced, not rotated, leaves nothing of the one before.
