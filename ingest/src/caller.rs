@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use common::domain::ids::ProgramId;
 use common::domain::key_rotation::KeyRotation;
 use common::domain::token::TokenHash;
+use common::domain::tracking_token::{TokenScope, TokenScopes};
 
 use crate::app::App;
 use crate::credential::Credential;
@@ -27,11 +28,39 @@ pub enum Caller {
     EmptyToken,
     /// A token of no program, of another kind, or of no known form.
     Unknown,
-    Program(ProgramId),
-    /// What the program sold can still be refunded; to all else its token is nobody's.
-    Archived(ProgramId),
+    Program(ProgramCaller),
+    /// What the program sold can still be refunded; to all else its tokens are invalid.
+    Archived(ProgramCaller),
     /// Whose token it is could not be found out.
     Undecided(Unavailable),
+}
+
+/// A program, as one of its tokens opens it.
+#[derive(Debug, Clone, Copy)]
+pub struct ProgramCaller {
+    pub program_id: ProgramId,
+    scopes: TokenScopes,
+}
+
+impl ProgramCaller {
+    /// The program, for what the token must be for.
+    pub fn demand(self, scope: TokenScope) -> Result<ProgramId, ApiError> {
+        if self.scopes.contain(scope) {
+            Ok(self.program_id)
+        } else {
+            Err(out_of_scope(scope))
+        }
+    }
+}
+
+/// The refusal of a token that is for other calls.
+pub const fn out_of_scope(scope: TokenScope) -> ApiError {
+    ApiError::Forbidden(match scope {
+        TokenScope::Sale => "This API token has no scope sale",
+        TokenScope::Refund => "This API token has no scope refund",
+        TokenScope::Lead => "This API token has no scope lead",
+        TokenScope::Connect => "This API token has no scope connect",
+    })
 }
 
 /// Finds the caller and leaves it with the request. What is returned is the rotation of its key, if one is due; a key
@@ -43,8 +72,16 @@ pub async fn identify(app: &App, request: &mut Request) -> Result<Option<KeyRota
         Credential::Unusable | Credential::Management(_) | Credential::Session(_) => (Caller::Unknown, None),
         Credential::Program(hash) => match app.directory.program_of_token(hash).await {
             Ok(None) => (Caller::Unknown, None),
-            Ok(Some(key)) if key.archived => (Caller::Archived(key.program_id), key.rotation),
-            Ok(Some(key)) => (Caller::Program(key.program_id), key.rotation),
+            Ok(Some(key)) => {
+                let (program_id, scopes) = (key.program_id, key.scopes);
+                let caller = ProgramCaller { program_id, scopes };
+                let caller = if key.archived {
+                    Caller::Archived(caller)
+                } else {
+                    Caller::Program(caller)
+                };
+                (caller, key.rotation)
+            }
             Err(unavailable) => (Caller::Undecided(unavailable), heard_of_rotation(app, hash)),
         },
     };
@@ -83,17 +120,18 @@ impl Caller {
         empty_token: &'static str,
         failed: &'static str,
     ) -> Result<ProgramId, ApiError> {
-        match self {
-            Self::Archived(program_id) => Ok(program_id),
-            caller => caller.program(empty_token, failed),
-        }
+        let program = match self {
+            Self::Archived(program) => program,
+            caller => caller.program(empty_token, failed)?,
+        };
+        program.demand(TokenScope::Refund)
     }
 
-    /// The program, for a route that demands one. `empty_token` is the route's message for a token that is empty,
+    /// The program with what its token is for, for a route that demands one. `empty_token` is the route's message for a token that is empty,
     /// `failed` the one for not having found out.
-    pub fn program(self, empty_token: &'static str, failed: &'static str) -> Result<ProgramId, ApiError> {
+    pub fn program(self, empty_token: &'static str, failed: &'static str) -> Result<ProgramCaller, ApiError> {
         match self {
-            Self::Program(program_id) => Ok(program_id),
+            Self::Program(program) => Ok(program),
             Self::Anonymous => Err(ApiError::Unauthorized(
                 "Missing or malformed Authorization header. Expected: Bearer <PROGRAM_API_KEY>",
             )),

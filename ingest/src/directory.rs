@@ -24,14 +24,16 @@ use chrono::TimeDelta;
 use common::domain::ids::{ProgramId, ReferralLinkId};
 use common::domain::key_rotation::KeyRotation;
 use common::domain::token::TokenHash;
+use common::domain::tracking_token::TokenScopes;
 use common::runtime::batch::{Batcher, Bounds};
+use common::runtime::clock::Clock;
 use common::runtime::lifecycle::Lifecycle;
 use common::runtime::metrics::serve::Sources;
 use common::runtime::metrics::{Counter, DIRECTORY_LIVE, DIRECTORY_LOOKUPS};
 use common::runtime::postgres;
 use common::runtime::retry::{RetryPolicy, retry};
 use common::storage::directory::{self as stored, Selection};
-use common::storage::{StorageError, StorageResult};
+use common::storage::{StorageError, StorageResult, tracking_tokens};
 use sqlx::postgres::{PgListener, PgNotification};
 use sqlx::{Acquire, Connection, PgPool};
 use tokio::sync::{mpsc, oneshot};
@@ -46,6 +48,8 @@ const HEAR_EVERY: Duration = Duration::from_millis(250);
 const LIVE_FOR: Duration = Duration::from_secs(1);
 /// And for this long where they cannot be looked up either: a failover is over by then.
 const TRUSTED_FOR: Duration = Duration::from_mins(1);
+/// A token's use is noted at most this often: it is to be seen which ones can be taken away.
+const USE_IS_NOTED_EVERY: Duration = Duration::from_hours(1);
 /// So many wait to be told that all has been heard of; more wait to ask.
 const ASKING: usize = 64;
 /// The longest a writing transaction may take without its change being missed by a catch-up.
@@ -70,6 +74,8 @@ pub enum Link {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramKey {
     pub program_id: ProgramId,
+    /// What the token is for.
+    pub scopes: TokenScopes,
     /// Then it opens refunds only.
     pub archived: bool,
     /// Set when the token is marked for rotation.
@@ -124,7 +130,7 @@ impl HitOrMiss {
 
 impl Directory {
     /// Loads everything and keeps it true until shutdown.
-    pub async fn start(pool: PgPool, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
+    pub async fn start(pool: PgPool, clock: Clock, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
         let memory = Arc::new(RwLock::new(Memory::default()));
         let load = || catch_up(&pool, &memory);
         retry(&postgres::STARTING, load, StorageError::is_transient)
@@ -135,7 +141,7 @@ impl Directory {
             asking: asked,
             waiting: Vec::new(),
         };
-        let follower = follow(pool.clone(), Arc::clone(&memory), asked);
+        let follower = follow(pool.clone(), clock, Arc::clone(&memory), asked);
         let stop = lifecycle.soft().clone();
         lifecycle
             .tasks()
@@ -255,7 +261,7 @@ struct Asked {
 }
 
 /// Listens and catches up, for ever.
-async fn follow(pool: PgPool, memory: Arc<RwLock<Memory>>, mut asked: Asked) {
+async fn follow(pool: PgPool, clock: Clock, memory: Arc<RwLock<Memory>>, mut asked: Asked) {
     loop {
         let connected = retry(
             &RECONNECT,
@@ -270,7 +276,7 @@ async fn follow(pool: PgPool, memory: Arc<RwLock<Memory>>, mut asked: Asked) {
         );
         // The policy never gives up: an error does not get here.
         let Ok(listener) = connected.await else { continue };
-        if let Err(error) = listen(listener, &pool, &memory, &mut asked).await {
+        if let Err(error) = listen(listener, &pool, &clock, &memory, &mut asked).await {
             write(&memory).live_until = None;
             asked.waiting.clear();
             tracing::warn!(
@@ -293,6 +299,7 @@ async fn connect(pool: &PgPool, memory: &RwLock<Memory>) -> anyhow::Result<PgLis
 async fn listen(
     mut listener: PgListener,
     pool: &PgPool,
+    clock: &Clock,
     memory: &RwLock<Memory>,
     asked: &mut Asked,
 ) -> anyhow::Result<()> {
@@ -303,6 +310,7 @@ async fn listen(
         let first = tokio::select! {
             _ = catch_ups.tick() => {
                 catch_up(pool, memory).await?;
+                note_uses(pool, clock, memory).await?;
                 continue;
             }
             _ = pings.tick() => None,
@@ -363,6 +371,14 @@ async fn catch_up(pool: &PgPool, memory: &RwLock<Memory>) -> StorageResult<()> {
     put_links(pool, memory, &changed).await?;
     write(memory).heard(started);
     Ok(())
+}
+
+async fn note_uses(pool: &PgPool, clock: &Clock, memory: &RwLock<Memory>) -> StorageResult<()> {
+    let used = write(memory).take_uses(Instant::now());
+    if used.is_empty() {
+        return Ok(());
+    }
+    tracking_tokens::note_uses(pool, &used, clock.now()).await
 }
 
 async fn put_programs(pool: &PgPool, memory: &RwLock<Memory>, selection: &Selection) -> StorageResult<()> {

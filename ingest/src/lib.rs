@@ -121,7 +121,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         sealing_keys: Arc::new(config.secrets.sealing_keys()),
         public_url: config.dashboard.public_url.clone(),
         security_contact: config.dashboard.security_contact.clone(),
-        directory: Directory::start(pool.clone(), lifecycle).await?,
+        directory: Directory::start(pool.clone(), clock.clone(), lifecycle).await?,
         customer_ids: CustomerIds::start(pool.clone(), lifecycle).await?,
         existing_clicks: ExistingClicks::start(pool.clone(), codec, lifecycle),
         email_hasher: EmailHasher::new(config.keys.email_hash_key.expose()),

@@ -64,6 +64,8 @@ row_ids! {
     MemberId,
     SessionId,
     ManagementKeyId,
+    /// A tracking token beside a program's own.
+    TrackingTokenId,
     InvitationId,
     /// Commissions paid together.
     PayoutId,

@@ -10,6 +10,12 @@ pub struct KeyRotation {
 }
 
 impl KeyRotation {
+    /// As it is stored: both times, or none.
+    pub fn of(marked_at: Option<DateTime<Utc>>, rotate_by: Option<DateTime<Utc>>) -> Option<Self> {
+        let (marked_at, rotate_by) = marked_at.zip(rotate_by)?;
+        Some(Self { marked_at, rotate_by })
+    }
+
     pub fn is_over(&self, now: DateTime<Utc>) -> bool {
         now >= self.rotate_by
     }

@@ -4,6 +4,7 @@
 //! - [`click_id`]: the public, unguessable name of a customer.
 //! - [`token`]: program tokens, management keys, sessions and invitations, and telling them apart.
 //! - [`account`], [`permission`], [`management_key`]: who signs in, and what people and keys may do.
+//! - [`tracking_token`]: what a tracking token may be limited to.
 //! - [`key_rotation`]: until when a marked token is accepted.
 //! - [`affiliate_url`]: from a landing URL to the referral link's short code.
 //! - [`customer`]: the click → lead → conversion lifecycle.
@@ -66,5 +67,6 @@ pub mod signal;
 pub mod test_chain;
 pub mod text;
 pub mod token;
+pub mod tracking_token;
 pub mod user_code;
 pub mod visitor;

@@ -3,21 +3,32 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 
+use super::tracking_tokens::stored_scopes;
 use super::{StorageError, StorageResult};
 use crate::domain::ids::{PartnerId, ProgramId, ReferralLinkId};
 use crate::domain::key_rotation::KeyRotation;
 use crate::domain::token::TokenHash;
+use crate::domain::tracking_token::TokenScopes;
 
 /// A program as the edge needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryProgram {
     pub program_id: ProgramId,
-    pub token_hash: TokenHash,
+    /// All that open it.
+    pub tokens: Vec<DirectoryToken>,
     pub cookie_window_days: u16,
-    pub rotation: Option<KeyRotation>,
-    /// Its token opens refunds only.
+    /// Its tokens open refunds only.
     pub archived: bool,
     pub updated_at: DateTime<Utc>,
+}
+
+/// A tracking token as the edge needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirectoryToken {
+    pub hash: TokenHash,
+    pub scopes: TokenScopes,
+    /// Set when it is marked for rotation.
+    pub rotation: Option<KeyRotation>,
 }
 
 /// A referral link as the edge needs it.
@@ -43,31 +54,36 @@ pub enum Selection {
 pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<DirectoryProgram>> {
     let (since, ids) = selection.parameters();
     let rows = sqlx::query!(
-        r#"SELECT id, api_token_hash, cookie_window_days, key_rotation_marked_at, key_rotation_rotate_by,
-                  status = 'archived' AS "archived!", updated_at
-           FROM programs
-           WHERE ($1::timestamptz IS NULL OR updated_at >= $1) AND ($2::bigint[] IS NULL OR id = ANY($2))"#,
+        r#"SELECT p.id, p.cookie_window_days, p.status = 'archived' AS "archived!", p.updated_at,
+                  t.token_hash AS "token_hash!", t.scopes AS "scopes!", t.marked_at, t.rotate_by
+           FROM programs p JOIN accepted_tokens t ON t.program_id = p.id
+           WHERE ($1::timestamptz IS NULL OR p.updated_at >= $1) AND ($2::bigint[] IS NULL OR p.id = ANY($2))
+           ORDER BY p.id"#,
         since,
         ids as Option<&[i64]>,
     )
     .fetch_all(pool)
     .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(DirectoryProgram {
+    let mut programs: Vec<DirectoryProgram> = Vec::new();
+    for row in rows {
+        let token = DirectoryToken {
+            hash: token_hash(&row.token_hash, row.id)?,
+            scopes: stored_scopes(&row.scopes, row.id)?,
+            rotation: KeyRotation::of(row.marked_at, row.rotate_by),
+        };
+        match programs.last_mut() {
+            Some(program) if program.program_id.get() == row.id => program.tokens.push(token),
+            _ => programs.push(DirectoryProgram {
                 program_id: ProgramId::new(row.id),
-                token_hash: token_hash(&row.api_token_hash, row.id)?,
+                tokens: vec![token],
                 cookie_window_days: u16::try_from(row.cookie_window_days)
                     .map_err(|_| StorageError::corrupt("programs", "cookie_window_days", row.id))?,
-                rotation: row
-                    .key_rotation_marked_at
-                    .zip(row.key_rotation_rotate_by)
-                    .map(|(marked_at, rotate_by)| KeyRotation { marked_at, rotate_by }),
                 archived: row.archived,
                 updated_at: row.updated_at,
-            })
-        })
-        .collect()
+            }),
+        }
+    }
+    Ok(programs)
 }
 
 pub async fn links(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<DirectoryLink>> {
@@ -112,7 +128,7 @@ pub async fn link_ids_by_code(pool: &PgPool, codes: &[String]) -> StorageResult<
 pub async fn program_ids_by_token(pool: &PgPool, hashes: &[TokenHash]) -> StorageResult<Vec<i64>> {
     let hashes: Vec<&[u8]> = hashes.iter().map(|hash| hash.as_bytes().as_slice()).collect();
     Ok(sqlx::query_scalar!(
-        "SELECT id FROM programs WHERE api_token_hash = ANY($1)",
+        r#"SELECT program_id AS "program_id!" FROM accepted_tokens WHERE token_hash = ANY($1)"#,
         &hashes as &[&[u8]]
     )
     .fetch_all(pool)
@@ -131,5 +147,5 @@ impl Selection {
 fn token_hash(bytes: &[u8], program_id: i64) -> StorageResult<TokenHash> {
     <[u8; 32]>::try_from(bytes)
         .map(TokenHash::from_bytes)
-        .map_err(|_| StorageError::corrupt("programs", "api_token_hash", program_id))
+        .map_err(|_| StorageError::corrupt("tokens of programs", "token_hash", program_id))
 }

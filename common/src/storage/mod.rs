@@ -60,6 +60,7 @@ pub mod subscriptions;
 pub mod test_chains;
 pub mod test_events;
 pub mod tracking_setup;
+pub mod tracking_tokens;
 pub mod users;
 pub mod verify;
 pub mod window;

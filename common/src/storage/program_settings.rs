@@ -192,26 +192,6 @@ pub async fn archive(
     Ok(())
 }
 
-/// Puts a new token in place of the old one, which is refused from then on; a mark for rotation goes with it.
-pub async fn replace_token(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    token: &ProgramToken,
-) -> StorageResult<()> {
-    let hash = token.hash();
-    sqlx::query!(
-        "UPDATE programs SET api_token_hash = $2, api_token_masked = $3, key_rotation_marked_at = NULL,
-             key_rotation_rotate_by = NULL
-         WHERE id = $1",
-        program_id.get(),
-        hash.as_bytes().as_slice(),
-        token.masked(),
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
 /// Marks the token for rotation, or with `None` takes the mark back.
 pub async fn mark_rotation(
     connection: &mut PgConnection,
@@ -300,10 +280,7 @@ impl TryFrom<ProgramRow> for StoredProgram {
             settings,
             status: ProgramStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
             api_token_masked: row.api_token_masked,
-            rotation: row
-                .key_rotation_marked_at
-                .zip(row.key_rotation_rotate_by)
-                .map(|(marked_at, rotate_by)| KeyRotation { marked_at, rotate_by }),
+            rotation: KeyRotation::of(row.key_rotation_marked_at, row.key_rotation_rotate_by),
             published_at: row.published_at,
             created_at: row.created_at,
             updated_at: row.updated_at,

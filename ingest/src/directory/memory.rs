@@ -6,21 +6,24 @@
 //! earlier cannot undo it, and whatever looks later has seen the change too.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
 use common::domain::ids::{ProgramId, ReferralLinkId};
+use common::domain::key_rotation::KeyRotation;
 use common::domain::token::TokenHash;
-use common::storage::directory::{DirectoryLink, DirectoryProgram};
+use common::domain::tracking_token::TokenScopes;
+use common::storage::directory::{DirectoryLink, DirectoryProgram, DirectoryToken};
 use tokio::time::Instant;
 
-use super::{LIVE_FOR, Link, ProgramKey, TRUSTED_FOR};
+use super::{LIVE_FOR, Link, ProgramKey, TRUSTED_FOR, USE_IS_NOTED_EVERY};
 
 #[derive(Debug, Default)]
 pub struct Memory {
     links: HashMap<ReferralLinkId, Seen<DirectoryLink>>,
     codes: HashMap<String, ReferralLinkId>,
     programs: HashMap<ProgramId, Seen<DirectoryProgram>>,
-    tokens: HashMap<TokenHash, ProgramId>,
+    tokens: HashMap<TokenHash, KnownToken>,
     looks: u64,
     /// The latest change seen.
     changed_at: Option<DateTime<Utc>>,
@@ -33,6 +36,16 @@ pub struct Memory {
 /// When rows were asked for, in the order of asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Look(u64);
+
+#[derive(Debug)]
+struct KnownToken {
+    program_id: ProgramId,
+    scopes: TokenScopes,
+    rotation: Option<KeyRotation>,
+    /// It came with a request since its use was last noted.
+    used: AtomicBool,
+    noted_at: Option<Instant>,
+}
 
 #[derive(Debug)]
 struct Seen<T> {
@@ -74,7 +87,7 @@ impl Memory {
 
     /// Whose token it was when news last came.
     pub fn owner(&self, hash: &TokenHash) -> Option<ProgramId> {
-        self.tokens.get(hash).copied()
+        Some(self.tokens.get(hash)?.program_id)
     }
 
     /// What was committed before this moment is known.
@@ -104,24 +117,56 @@ impl Memory {
     }
 
     pub fn program_of_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
-        let program = &self.programs.get(&self.owner(hash)?)?.row;
+        let token = self.tokens.get(hash)?;
+        let program = &self.programs.get(&token.program_id)?.row;
+        token.used.store(true, Ordering::Relaxed);
         Some(ProgramKey {
             program_id: program.program_id,
+            scopes: token.scopes,
             archived: program.archived,
-            rotation: program.rotation,
+            rotation: token.rotation,
         })
+    }
+
+    /// The tokens whose use is to be noted now: at most once in `USE_IS_NOTED_EVERY` each.
+    pub fn take_uses(&mut self, now: Instant) -> Vec<TokenHash> {
+        let mut used = Vec::new();
+        for (hash, token) in &mut self.tokens {
+            let is_due = token.noted_at.is_none_or(|at| now >= at + USE_IS_NOTED_EVERY);
+            if is_due && std::mem::take(token.used.get_mut()) {
+                token.noted_at = Some(now);
+                used.push(*hash);
+            }
+        }
+        used
     }
 
     pub fn put_program(&mut self, program: DirectoryProgram, by: Look) {
         self.changed_at = self.changed_at.max(Some(program.updated_at));
         let id = program.program_id;
-        if let Some(before) = self.programs.get(&id) {
-            if before.by > by {
+        let mut before = HashMap::new();
+        if let Some(known) = self.programs.get(&id) {
+            if known.by > by {
                 return;
             }
-            self.tokens.remove(&before.row.token_hash);
+            for DirectoryToken { hash, .. } in &known.row.tokens {
+                before.extend(self.tokens.remove(hash).map(|token| (*hash, token)));
+            }
         }
-        self.tokens.insert(program.token_hash, id);
+        for token in &program.tokens {
+            // A program is read again for other reasons, too: what is known of the token's use stays.
+            let (used, noted_at) = before
+                .remove(&token.hash)
+                .map_or_else(Default::default, |token| (token.used, token.noted_at));
+            let entry = KnownToken {
+                program_id: id,
+                scopes: token.scopes,
+                rotation: token.rotation,
+                used,
+                noted_at,
+            };
+            self.tokens.insert(token.hash, entry);
+        }
         self.programs.insert(id, Seen { row: program, by });
     }
 
@@ -154,9 +199,12 @@ mod tests {
     fn program(token: u8) -> DirectoryProgram {
         DirectoryProgram {
             program_id: PROGRAM,
-            token_hash: TokenHash::from_bytes([token; 32]),
+            tokens: vec![DirectoryToken {
+                hash: TokenHash::from_bytes([token; 32]),
+                scopes: TokenScopes::ALL,
+                rotation: None,
+            }],
             cookie_window_days: 90,
-            rotation: None,
             archived: false,
             updated_at: Utc.timestamp_nanos(0),
         }
@@ -182,6 +230,40 @@ mod tests {
         memory.put_program(program(1), slow);
         assert!(memory.program_of_token(&TokenHash::from_bytes([1; 32])).is_none());
         assert!(memory.program_of_token(&TokenHash::from_bytes([2; 32])).is_some());
+    }
+
+    #[test]
+    fn each_of_a_programs_tokens_opens_it_until_it_is_gone() {
+        let mut memory = Memory::default();
+        let hash = |byte| TokenHash::from_bytes([byte; 32]);
+        let by = memory.look();
+        let mut two = program(1);
+        two.tokens.extend(program(2).tokens);
+        memory.put_program(two, by);
+        assert!(memory.program_of_token(&hash(1)).is_some() && memory.program_of_token(&hash(2)).is_some());
+        let by = memory.look();
+        memory.put_program(program(2), by);
+        assert!(memory.program_of_token(&hash(1)).is_none() && memory.program_of_token(&hash(2)).is_some());
+    }
+
+    #[test]
+    fn the_use_of_a_token_is_noted_once_in_a_while_also_when_its_program_is_read_again() {
+        let mut memory = Memory::default();
+        let hash = TokenHash::from_bytes([1; 32]);
+        let start = Instant::now();
+        let put = |memory: &mut Memory| {
+            let by = memory.look();
+            memory.put_program(program(1), by);
+        };
+        put(&mut memory);
+        assert!(memory.take_uses(start).is_empty());
+        memory.program_of_token(&hash);
+        assert_eq!(memory.take_uses(start), [hash]);
+        memory.program_of_token(&hash);
+        put(&mut memory);
+        assert!(memory.take_uses(start).is_empty());
+        assert_eq!(memory.take_uses(start + USE_IS_NOTED_EVERY), [hash]);
+        assert!(memory.take_uses(start + 2 * USE_IS_NOTED_EVERY).is_empty());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use common::domain::email::EmailHasher;
 use common::domain::ids::{EventId, ProgramId};
 use common::domain::lead::{Lead, LeadMode, LeadRefusal};
 use common::domain::text::{CustomerKey, Label, Text};
+use common::domain::tracking_token::TokenScope;
 use common::messages::lead::{LeadOutcome, LeadRecord};
 use common::messages::test_event::{TestEvent, TestLead};
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
-use crate::caller::{Caller, INVALID_TOKEN};
+use crate::caller::{Caller, INVALID_TOKEN, out_of_scope};
 use crate::client_address::ClientAddress;
 use crate::error::ApiError;
 use crate::field::{Field, Key, refused};
@@ -95,7 +96,7 @@ pub enum LeadAnswer {
     request_body = LeadRequest,
     responses(
         (status = 200, description = "Recorded.", body = LeadAnswer),
-        (status = 403, description = "Test mode: the key is of another program.", body = PlatformError),
+        (status = 403, description = "The token is for other calls, or in test mode of another program.", body = PlatformError),
     )
 )]
 pub async fn lead(
@@ -161,7 +162,10 @@ fn mode(caller: Caller) -> Result<LeadMode, ApiError> {
     match caller {
         Caller::Anonymous | Caller::EmptyToken => Ok(LeadMode::Browser),
         Caller::Unknown | Caller::Archived(_) => Err(ApiError::Unauthorized(INVALID_TOKEN)),
-        Caller::Program(program_id) => Ok(LeadMode::Server { program_id }),
+        Caller::Program(program) => {
+            let program_id = program.demand(TokenScope::Lead)?;
+            Ok(LeadMode::Server { program_id })
+        }
         Caller::Undecided(unavailable) => Err(ApiError::internal(FAILED, unavailable)),
     }
 }
@@ -279,6 +283,7 @@ pub fn examples() -> Examples {
             current: CustomerStatus::Lead,
         }))
         .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&out_of_scope(TokenScope::Lead))
         .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
 }
 

@@ -191,7 +191,9 @@ impl FromRequestParts<App> for Tester {
                 .map(Self::Manager),
             _ => {
                 let Ok(caller) = Caller::from_request_parts(parts, app).await;
-                caller.program(NO_TOKEN, FAILED).map(Self::Program)
+                caller
+                    .program(NO_TOKEN, FAILED)
+                    .map(|program| Self::Program(program.program_id))
             }
         }
     }

@@ -90,7 +90,7 @@ pub async fn status(
 }
 
 async fn look_up(app: &App, caller: Caller, uri: &Uri) -> Result<Json<StatusAnswer>, ApiError> {
-    let program_id = caller.program("Missing API token", FAILED)?;
+    let program_id = caller.program("Missing API token", FAILED)?.program_id;
     if asked_for(uri)?.is_some_and(|asked| asked != program_id) {
         return Err(ApiError::Forbidden(OTHER_PROGRAM));
     }

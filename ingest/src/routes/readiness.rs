@@ -123,7 +123,7 @@ struct Poll {
 )]
 pub async fn readiness(State(app): State<App>, caller: Caller) -> Result<Json<ReadinessAnswer>, ApiError> {
     let program_id = match caller {
-        Caller::Program(program_id) => program_id,
+        Caller::Program(program) => program.program_id,
         Caller::Anonymous | Caller::EmptyToken | Caller::Unknown | Caller::Archived(_) => {
             return Err(ApiError::InvalidKey);
         }

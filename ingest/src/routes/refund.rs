@@ -7,6 +7,7 @@ use common::domain::ids::{CommissionId, EventId, ProgramId};
 use common::domain::money::{AmountCents, Cents};
 use common::domain::refund::{RefundKey, RefundRequest, SkipReason};
 use common::domain::text::{RefundId, RefundReason, TransactionId};
+use common::domain::tracking_token::TokenScope;
 use common::messages::refund::{RefundOutcome, RefundRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,7 +15,7 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
-use crate::caller::Caller;
+use crate::caller::{Caller, out_of_scope};
 use crate::error::ApiError;
 use crate::field::Field;
 use crate::pipeline::encode;
@@ -99,6 +100,7 @@ pub enum RefundAnswer {
     request_body = RefundBody,
     responses(
         (status = 200, description = "Applied, a repeat, or without any effect.", body = RefundAnswer),
+        (status = 403, description = "The token is for other calls.", body = PlatformError),
         (status = 404, description = "No sale of this program has the transaction_id.", body = PlatformError),
     )
 )]
@@ -246,6 +248,7 @@ pub fn examples() -> Examples {
             RefundAnswer::Test(TestAnswer::of_refund(ProgramId::new(1))),
         )
         .refusal(&invalid_amount())
+        .refusal(&out_of_scope(TokenScope::Refund))
         .refusal(&sale_not_found())
         .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
 }

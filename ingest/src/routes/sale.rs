@@ -11,6 +11,7 @@ use common::domain::ids::{CommissionId, EventId, SaleId};
 use common::domain::money::{AmountCents, CommissionableCents, Currency};
 use common::domain::sale::{Sale, SaleRefusal, SaleType, SubscriptionInterval};
 use common::domain::text::{CustomerKey, ProductId, SubscriptionId, Text, TransactionId};
+use common::domain::tracking_token::TokenScope;
 use common::messages::sale::{NoCommission, SaleOutcome, SaleRecord};
 use common::messages::test_event::{TestEvent, TestSale};
 use common::storage::claims::NewClaim;
@@ -22,7 +23,7 @@ use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 
 use crate::app::App;
 use crate::body::{TrackingBody, parse};
-use crate::caller::{Caller, INVALID_TOKEN};
+use crate::caller::{Caller, INVALID_TOKEN, out_of_scope};
 use crate::claims::ClaimRequest;
 use crate::error::ApiError;
 use crate::field::{Field, Key, free_form, refused};
@@ -143,6 +144,7 @@ pub enum SaleAnswer {
     request_body = SaleRequest,
     responses(
         (status = 200, description = "Recorded, or outside the attribution window.", body = SaleAnswer),
+        (status = 403, description = "The token is for other calls.", body = PlatformError),
         (status = 409, description = "Recorded already under this transaction_id.", body = PlatformError),
     )
 )]
@@ -151,7 +153,9 @@ pub async fn sale(
     caller: Caller,
     body: TrackingBody,
 ) -> Result<Json<SaleAnswer>, ApiError> {
-    let program_id = caller.program("Missing API token", FAILED)?;
+    let program_id = caller
+        .program("Missing API token", FAILED)?
+        .demand(TokenScope::Sale)?;
     let bytes = body.bytes()?;
     let mut request = parse::<SaleRequest<'_>>(&bytes)?;
     if std::mem::take(&mut request.additional_data).fields()?.is_test()? {
@@ -418,6 +422,7 @@ pub fn examples() -> Examples {
         .answer("Test mode", SaleAnswer::Test(TestAnswer::example(TEST_SALE)))
         .refusal(&refusal(SaleRefusal::CustomerNotFound))
         .refusal(&refusal(SaleRefusal::NoAttribution))
+        .refusal(&out_of_scope(TokenScope::Sale))
         .refusal(&duplicate())
         .refusal(&ApiError::internal(FAILED, anyhow::Error::msg("an example")))
 }

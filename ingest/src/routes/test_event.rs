@@ -145,7 +145,7 @@ pub async fn test_event(
 }
 
 async fn try_out(app: &App, caller: Caller, body: TrackingBody) -> Result<Json<TestEventAnswer>, ApiError> {
-    let program_id = caller.program("Missing API token", FAILED)?;
+    let program_id = caller.program("Missing API token", FAILED)?.program_id;
     let bytes = body.bytes()?;
     let run = parse::<TestEventRequest>(&bytes)?.validate(program_id)?;
     if run == TestRun::Chain {

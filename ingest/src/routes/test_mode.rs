@@ -125,10 +125,10 @@ impl App {
         };
         match (caller, named) {
             (Caller::Undecided(unavailable), _) => Err(ApiError::internal(failed, unavailable)),
-            (Caller::Program(program_id), Some(named)) if named != program_id => {
+            (Caller::Program(caller), Some(named)) if named != caller.program_id => {
                 Err(ApiError::Forbidden(OTHER_PROGRAM))
             }
-            (Caller::Program(program_id), _) => Ok(Some(program_id)),
+            (Caller::Program(caller), _) => Ok(Some(caller.program_id)),
             (_, None) => Ok(None),
             (_, Some(named)) => {
                 // Anybody may send them, from many addresses, into the program's live view.

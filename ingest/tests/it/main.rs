@@ -84,6 +84,7 @@ mod test_chain;
 mod test_mode;
 mod traces;
 mod tracker_script;
+mod tracking_tokens;
 mod transport;
 mod visitors;
 mod webhooks;

@@ -24,6 +24,7 @@ pub mod program_settings;
 mod program_token;
 pub mod programs;
 pub mod referral_links;
+mod tracking_tokens;
 mod workspaces;
 
 use common::domain::ids::WorkspaceId;
@@ -121,6 +122,12 @@ fn access_endpoints() -> Vec<Endpoint> {
         Endpoint::new(routes!(program_token::mark, program_token::unmark))
             .managed()
             .examples(program_token::rotation_examples()),
+        Endpoint::new(routes!(tracking_tokens::list, tracking_tokens::create))
+            .managed()
+            .examples(tracking_tokens::list_examples()),
+        Endpoint::new(routes!(tracking_tokens::revoke))
+            .managed()
+            .examples(tracking_tokens::examples()),
         Endpoint::new(routes!(api_keys::list, api_keys::create))
             .managed()
             .examples(api_keys::list_examples()),

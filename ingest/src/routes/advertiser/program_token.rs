@@ -1,12 +1,13 @@
-//! A program's tracking token: a new one in place of the old, and the mark that it has to be replaced.
+//! A program's own tracking token: a new one in place of the old, and the mark that it has to be replaced.
 
 use axum::Json;
 use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
 use common::domain::ids::ProgramId;
 use common::domain::key_rotation::KeyRotation;
 use common::domain::permission::Permission;
 use common::domain::token::ProgramToken;
-use common::storage::program_settings;
+use common::storage::{program_settings, tracking_tokens};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -16,16 +17,42 @@ use crate::access::{Advertiser, archived};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
-use crate::field::Field;
+use crate::field::{Field, refused};
 use crate::routes::answers::{Data, Ids, data, instant};
 use crate::routes::openapi::envelopes::PlatformError;
 use crate::routes::openapi::examples::Examples;
+
+const KEEP_UNTIL: &str = "keep_previous_until";
+const KEPT_AT_MOST: TimeDelta = TimeDelta::days(30);
 
 /// A new token. It is shown here and never again.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct NewToken {
     api_token: String,
     api_token_masked: String,
+}
+
+/// May be left out, and then the old token is refused at once.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub struct RegenerateRequest {
+    /// ISO 8601, at most 30 days ahead: until then the old token is accepted too, as one that is marked for rotation.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    keep_previous_until: Field<String>,
+}
+
+impl RegenerateRequest {
+    fn keep_previous(self, now: DateTime<Utc>) -> Result<Option<KeyRotation>, ApiError> {
+        let Some(rotate_by) = self.keep_previous_until.time_to_come(KEEP_UNTIL, now)? else {
+            return Ok(None);
+        };
+        if rotate_by > now + KEPT_AT_MOST {
+            return Err(kept_too_long());
+        }
+        Ok(Some(KeyRotation {
+            marked_at: now,
+            rotate_by,
+        }))
+    }
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -47,7 +74,8 @@ pub struct RotationView {
 
 /// Replace a program's tracking token
 ///
-/// The old one is refused from now on. A mark for rotation goes with it.
+/// The old one is refused from now on, unless it is to be kept for a while; one that was kept before is refused in any case. A mark for
+/// rotation goes with the old one.
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/regenerate-api-token",
@@ -55,6 +83,7 @@ pub struct RotationView {
     tag = "credentials",
     security(("session" = []), ("management_key" = [])),
     params(("program_id" = i64, Path)),
+    request_body(content = Option<RegenerateRequest>),
     responses(
         (status = 200, description = "The new token, shown here only.", body = Data<NewToken>),
         (status = 409, description = "The program is archived.", body = PlatformError),
@@ -64,6 +93,7 @@ pub async fn regenerate(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
 ) -> Result<Json<Data<NewToken>>, ApiError> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
@@ -71,12 +101,25 @@ pub async fn regenerate(
         .await?
         .for_change()?;
     advertiser.just_proved(&app)?;
+    let bytes = body.bytes()?;
+    let request: RegenerateRequest = if bytes.is_empty() {
+        RegenerateRequest::default()
+    } else {
+        body::parse(&bytes)?
+    };
+    let now = app.clock.now();
+    let keep_previous = request.keep_previous(now)?;
+    program_settings::lock(&mut transaction, program_id).await?;
     let token = ProgramToken::generate(App::random());
-    program_settings::replace_token(&mut transaction, program_id, &token).await?;
+    tracking_tokens::replace_own(&mut transaction, program_id, &token, keep_previous, now).await?;
+    let mut details = json!({ "api_token_masked": token.masked() });
+    if let Some(kept) = keep_previous {
+        details[KEEP_UNTIL] = json!(instant(kept.rotate_by));
+    }
     let audited = access
         .audited("program_token.regenerated")
         .about(program_id.get())
-        .with(json!({ "api_token_masked": token.masked() }));
+        .with(details);
     advertiser.audit(&app, &mut transaction, audited).await?;
     transaction.commit().await?;
     Ok(data(NewToken {
@@ -181,13 +224,22 @@ fn required() -> ApiError {
     ApiError::bad_request("rotate_by is required")
 }
 
+fn kept_too_long() -> ApiError {
+    refused(KEEP_UNTIL, "must be within 30 days")
+}
+
 pub fn regenerate_examples() -> Examples {
     let token = ProgramToken::generate([7; 32]);
     let answer = NewToken {
         api_token: token.expose().to_owned(),
         api_token_masked: token.masked(),
     };
-    Examples::of_refusals([archived()]).answer("A new token", Data { data: answer })
+    Examples::of_refusals([kept_too_long(), archived()])
+        .request(
+            "The old one is accepted for a week",
+            json!({ KEEP_UNTIL: "2026-11-28T12:00:00Z" }),
+        )
+        .answer("A new token", Data { data: answer })
 }
 
 pub fn rotation_examples() -> Examples {

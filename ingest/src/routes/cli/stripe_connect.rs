@@ -9,6 +9,7 @@ use axum::http::request::Parts;
 use common::domain::ids::ProgramId;
 use common::domain::permission::Permission;
 use common::domain::processor::ConnectionStatus;
+use common::domain::tracking_token::TokenScope;
 use common::storage::audit_log::AuditActor;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,7 +20,7 @@ use super::failed;
 use crate::access::{self, CliUser, Source};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
-use crate::caller::Caller;
+use crate::caller::{Caller, out_of_scope};
 use crate::credential::Credential;
 use crate::error::ApiError;
 use crate::field::{Field, IdNumber, refused};
@@ -67,7 +68,7 @@ pub struct StripeConnectAnswer {
     request_body = StripeConnectRequest,
     responses(
         (status = 200, description = "Connected.", body = StripeConnectAnswer),
-        (status = 403, description = "The program is another than the key's, not theirs to change, or connected already, which a key does not change.", body = PlatformError),
+        (status = 403, description = "The program is another than the key's, not theirs to change, connected already, which a key does not change, or the key is for other calls.", body = PlatformError),
         (status = 404, description = "There is no such program.", body = PlatformError),
         (status = 409, description = "The program is archived, or another workspace has the account.", body = PlatformError),
     )
@@ -166,7 +167,9 @@ impl FromRequestParts<App> for Connector {
             return CliUser::from_request_parts(parts, app).await.map(Self::User);
         }
         let Ok(caller) = Caller::from_request_parts(parts, app).await;
-        let program_id = caller.program("Missing API token", "Internal Server Error")?;
+        let program_id = caller
+            .program("Missing API token", "Internal Server Error")?
+            .demand(TokenScope::Connect)?;
         let Ok(source) = Source::from_request_parts(parts, app).await;
         Ok(Self::Program { program_id, source })
     }
@@ -183,6 +186,7 @@ pub fn examples() -> Examples {
     Examples::of_refusals([
         refused("stripe_user_id", "is required"),
         ApiError::Forbidden(OTHER_PROGRAM),
+        out_of_scope(TokenScope::Connect),
         connected_already(),
         ApiError::NotFound("Program not found"),
         access::archived(),

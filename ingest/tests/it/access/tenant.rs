@@ -12,10 +12,12 @@ use common::domain::permission::{Permission, ProgramPermissions, ProgramScope, R
 use common::domain::program::{ProgramSettings, ProgramStatus, Slug};
 use common::domain::text::Text;
 use common::domain::token::{ManagementKey, ProgramToken, SessionToken};
+use common::domain::tracking_token::TokenScopes;
 use common::storage::audit_log::{self, AuditActor, NewAuditEntry};
 use common::storage::management_keys::{self, NewKey};
 use common::storage::program_settings::{self, NewProgram};
 use common::storage::sessions::{self, NewSession, SessionKind, Whereabouts};
+use common::storage::tracking_tokens::{self, NewToken};
 use common::storage::users::{self, NewUser};
 use common::storage::{members, workspaces};
 use reqwest::StatusCode;
@@ -94,6 +96,7 @@ impl Tenant {
         making.retired_program_key().await;
         let owner = making.people(program_id).await;
         making.keys(owner, other_program_id).await;
+        making.tracking_token(owner, program_id).await;
         making.partners(program_id, &token).await;
         making.audited(owner, program_id).await;
         making.rows(program_id).await;
@@ -290,6 +293,20 @@ impl Making<'_> {
         let key_id = self.key("changed key", owner, Scopes::ALL, None).await;
         self.put("key_id", key_id.get());
         self.credentials.remove("changed key");
+    }
+
+    async fn tracking_token(&mut self, owner: UserId, program_id: i64) {
+        let mut connection = self.stack.pool().acquire().await.unwrap();
+        let new = NewToken {
+            program_id: ProgramId::new(program_id),
+            name: &Name::parse(&format!("{} server", self.marker)).unwrap(),
+            scopes: TokenScopes::ALL,
+            token: &ProgramToken::generate(rand::random()),
+            created_by: Some(owner),
+            created_at: self.now,
+        };
+        let id = tracking_tokens::create(&mut connection, &new).await.unwrap();
+        self.put("tracking_token_id", id.get());
     }
 
     async fn key(

@@ -25,6 +25,7 @@ export type Counts = { 'clicks': number; 'leads': number; 'sales': number };
 export type CreatedInvitation = (InvitationView) & ({ 'invitation_url': string });
 export type CreatedKey = (KeyView) & ({ 'key': string });
 export type CreatedProgram = (ProgramView) & ({ 'api_token': string });
+export type CreatedToken = { 'id': number; 'name': string; 'scopes': Array<string>; 'api_token': string; 'api_token_masked': string };
 export type Creator = { 'id': number; 'name': string };
 export type CurrencyBalanceView = { 'currency': string; 'balance_cents': number };
 export type CustomerErased = { 'customers': number; 'click_events': number; 'lead_events': number; 'sale_events': number; 'refunds': number; 'notifications': number; 'processor_customers': number; 'unprocessed': number };
@@ -37,6 +38,7 @@ export type Data_ConnectionView = { 'data': { 'account_id': string; 'webhook_end
 export type Data_CreatedInvitation = { 'data': (InvitationView) & ({ 'invitation_url': string }) };
 export type Data_CreatedKey = { 'data': (KeyView) & ({ 'key': string }) };
 export type Data_CreatedProgram = { 'data': (ProgramView) & ({ 'api_token': string }) };
+export type Data_CreatedToken = { 'data': { 'id': number; 'name': string; 'scopes': Array<string>; 'api_token': string; 'api_token_masked': string } };
 export type Data_CustomerErased = { 'data': { 'customers': number; 'click_events': number; 'lead_events': number; 'sale_events': number; 'refunds': number; 'notifications': number; 'processor_customers': number; 'unprocessed': number } };
 export type Data_CustomerExport = { 'data': { 'customers': Array<Record<string, unknown>>; 'click_events': Array<Record<string, unknown>>; 'lead_events': Array<Record<string, unknown>>; 'sale_events': Array<Record<string, unknown>>; 'commissions': Array<Record<string, unknown>>; 'refunds': Array<Record<string, unknown>>; 'notifications': Array<Record<string, unknown>>; 'processor_customers': Array<Record<string, unknown>>; 'unprocessed': Array<Record<string, unknown>> } };
 export type Data_InvitationInspected = { 'data': { 'kind': string; 'name': string; 'email': string; 'expires_at': string } };
@@ -63,6 +65,7 @@ export type Data_TrackingStatus = { 'data': { 'programId': string; 'stepStatuses
 export type Data_Vec_ChangedCommission = { 'data': Array<{ 'id': number; 'amount_cents': number; 'payable_cents': number; 'currency': string; 'status': string }> };
 export type Data_Vec_ProcessorCustomer = { 'data': Array<{ 'processor_customer_id': string; 'customer_key'?: string | null; 'click_id'?: string | null; 'bound_at': string; 'contested_at'?: string | null }> };
 export type Data_Vec_SessionView = { 'data': Array<{ 'id': number; 'kind': string; 'current': boolean; 'workspace_id'?: number | null; 'user_agent'?: string | null; 'address'?: string | null; 'country'?: string | null; 'created_at': string; 'last_used_at'?: string | null; 'ends_at': string }> };
+export type Data_Vec_TokenView = { 'data': Array<{ 'id'?: number | null; 'kind': string; 'name'?: string | null; 'api_token_masked': string; 'scopes': Array<string>; 'rotate_by'?: string | null; 'created_at': string; 'created_by'?: string | null; 'last_used_at'?: string | null }> };
 export type Data_WorkspaceView = { 'data': { 'id': number; 'name': string; 'role': string; 'second_factor_required': boolean } };
 export type DayView = { 'date': string; 'period': string; 'clicks': number; 'leads': number; 'conversions': number; 'revenue': number; 'partners': number; 'sales': number; 'commission': number };
 export type DeductionView = { 'commission_id': number; 'deducted_cents': number; 'currency': string; 'status': string; 'refund_reason'?: string | null };
@@ -135,6 +138,7 @@ export type NewPayoutRequest = { 'commission_ids'?: Array<number> | null; 'all_a
 export type NewPolicyRequest = { 'product_id'?: string | null; 'commission_type': string; 'default_duration_months'?: number | null; 'rate_bps'?: number | null; 'fixed_cents'?: number | null; 'currency'?: string | null; 'effective_from'?: string | null };
 export type NewProgramRequest = (ProgramChanges) & ({ 'workspace_id'?: number | null });
 export type NewToken = { 'api_token': string; 'api_token_masked': string };
+export type NewTokenRequest = { 'name': string; 'scopes': Array<string> };
 export type NotificationView = { 'id': number; 'program_id': number; 'kind': string; 'message': string; 'deduction'?: DeductionView | null; 'read_at'?: string | null; 'createdAt': string };
 export type OlderLeadAnswer = (LeadAnswer) & ({ 'customer_code': string | null });
 export type OlderLeadRequest = { 'customer_code'?: string | null; 'user_id'?: string | number | null; 'email'?: string | null; 'event_name'?: string | null; 'additional_data'?: AdditionalFields | null };
@@ -178,6 +182,7 @@ export type RecentEvents = { 'clicks_24h': number; 'leads_24h': number; 'sales_2
 export type RecoveryCodes = { 'recovery_codes': Array<string> };
 export type RefundAnswer = { 'success': boolean; 'status': string; 'deductionAmount': number; 'commission_id': number } | { 'success': boolean; 'status': string; 'reason': string; 'commission_id': number | null } | { 'success': boolean; 'status': string; 'message': string } | TestAnswer;
 export type RefundRequest = { 'transaction_id'?: string | null; 'refund_amount_cents'?: number | null; 'refund_id'?: string | null; 'refund_reason'?: string | null; 'additional_data'?: AdditionalFields | null };
+export type RegenerateRequest = { 'keep_previous_until'?: string | null };
 export type RejectRequest = { 'commission_ids': Array<number>; 'reason'?: string };
 export type RotateSecretRequest = { 'webhook_secret': string; 'previous_valid_hours'?: number | null };
 export type RotationNotice = { 'warnings'?: Array<RotationWarning> };
@@ -208,6 +213,7 @@ export type TestEvents = { 'hasTestEvents': boolean; 'eventCount': number; 'even
 export type TestEventsAnswer = { 'success': boolean; 'data': TestEvents };
 export type TestEventsByType = { 'click': number; 'lead': number; 'sale': number };
 export type TestStatistics = { 'testEventCount': number; 'hasTestEvents': boolean; 'latestTestEvent': LatestTestEvent | null };
+export type TokenView = { 'id'?: number | null; 'kind': string; 'name'?: string | null; 'api_token_masked': string; 'scopes': Array<string>; 'rotate_by'?: string | null; 'created_at': string; 'created_by'?: string | null; 'last_used_at'?: string | null };
 export type TrackingStatus = { 'programId': string; 'stepStatuses': StepStatuses; 'statistics': Statistics; 'hasPartners': boolean; 'lastUpdated': string };
 export type Trend = { 'trend': number; 'trendDirection': string };
 export type Unauthorized = PlatformError | KeyRetired;
@@ -270,9 +276,12 @@ export interface Operations {
   'GET /api/advertiser/invitations': { path: undefined; query: { 'workspace_id'?: number; 'page'?: number; 'pageSize'?: number }; body: undefined; answer: Listed_InvitationView };
   'POST /api/advertiser/invitations': { path: undefined; query: undefined; body: NewInvitationRequest; answer: Data_CreatedInvitation };
   'DELETE /api/advertiser/invitations/{invitation_id}': { path: { 'invitation_id': number }; query: undefined; body: undefined; answer: Data_InvitationView };
-  'POST /api/advertiser/affiliate-programs/{program_id}/regenerate-api-token': { path: { 'program_id': number }; query: undefined; body: undefined; answer: Data_NewToken };
+  'POST /api/advertiser/affiliate-programs/{program_id}/regenerate-api-token': { path: { 'program_id': number }; query: undefined; body: RegenerateRequest | null; answer: Data_NewToken };
   'POST /api/advertiser/affiliate-programs/{program_id}/key-rotation': { path: { 'program_id': number }; query: undefined; body: RotationRequest; answer: Data_RotationView };
   'DELETE /api/advertiser/affiliate-programs/{program_id}/key-rotation': { path: { 'program_id': number }; query: undefined; body: undefined; answer: Data_RotationView };
+  'GET /api/advertiser/affiliate-programs/{program_id}/tracking-tokens': { path: { 'program_id': number }; query: undefined; body: undefined; answer: Data_Vec_TokenView };
+  'POST /api/advertiser/affiliate-programs/{program_id}/tracking-tokens': { path: { 'program_id': number }; query: undefined; body: NewTokenRequest; answer: Data_CreatedToken };
+  'DELETE /api/advertiser/affiliate-programs/{program_id}/tracking-tokens/{tracking_token_id}': { path: { 'program_id': number; 'tracking_token_id': number }; query: undefined; body: undefined; answer: undefined };
   'GET /api/advertiser/api-keys': { path: undefined; query: { 'page'?: number; 'pageSize'?: number; 'workspace_id'?: number }; body: undefined; answer: Listed_KeyView };
   'POST /api/advertiser/api-keys': { path: undefined; query: undefined; body: NewKeyRequest; answer: Data_CreatedKey };
   'PUT /api/advertiser/api-keys/{key_id}': { path: { 'key_id': number }; query: undefined; body: KeyChanges; answer: Data_KeyView };

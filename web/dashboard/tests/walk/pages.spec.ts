@@ -83,6 +83,7 @@ test('dialogs, menus and the doors', async ({ browser }) => {
     [`/app/programs/${program()}/payouts`, 'Pay USD', 'new-payout'],
     [`/app/programs/${program()}/settings`, 'Change the commission', 'new-commission'],
     [`/app/programs/${program()}/settings`, 'Replace the key', 'replace-key'],
+    [`/app/programs/${program()}/settings`, 'New server key', 'new-server-key'],
     [`/app/programs/${program()}`, 'Custom', 'custom-range'],
     ['/app/members', 'Invite somebody', 'invite'],
     ['/app/keys', 'New key', 'new-key'],

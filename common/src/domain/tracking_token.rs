@@ -1,0 +1,104 @@
+//! What a tracking token opens: a program's own one everything, one made for a single server what that server does.
+
+use super::name::Name;
+
+pub type TokenName = Name;
+
+/// One kind of call that a token may be limited to. Test events, readiness and status are open to each token of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenScope {
+    Sale,
+    Refund,
+    /// Leads in server mode.
+    Lead,
+    /// The payment processor's account and webhook secret, while there are none.
+    Connect,
+}
+
+impl TokenScope {
+    const ALL: [Self; 4] = [Self::Sale, Self::Refund, Self::Lead, Self::Connect];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sale => "sale",
+            Self::Refund => "refund",
+            Self::Lead => "lead",
+            Self::Connect => "connect",
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// Some of the scopes; read from names, it holds at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenScopes(u8);
+
+/// What is wrong with a list of scopes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenScopesError {
+    #[error("must not be empty")]
+    Empty,
+    #[error("names no scope: {0}")]
+    Unknown(String),
+}
+
+impl TokenScopes {
+    pub const ALL: Self = Self(
+        TokenScope::Sale.bit()
+            | TokenScope::Refund.bit()
+            | TokenScope::Lead.bit()
+            | TokenScope::Connect.bit(),
+    );
+
+    pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, TokenScopesError> {
+        let mut scopes = 0;
+        for name in names {
+            let scope = TokenScope::ALL.into_iter().find(|scope| scope.as_str() == name);
+            scopes |= scope
+                .ok_or_else(|| TokenScopesError::Unknown(name.to_owned()))?
+                .bit();
+        }
+        if scopes == 0 {
+            return Err(TokenScopesError::Empty);
+        }
+        Ok(Self(scopes))
+    }
+
+    pub const fn contain(self, scope: TokenScope) -> bool {
+        self.0 & scope.bit() != 0
+    }
+
+    pub fn names(self) -> Vec<&'static str> {
+        TokenScope::ALL
+            .into_iter()
+            .filter(|scope| self.contain(*scope))
+            .map(TokenScope::as_str)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_are_what_was_named_and_no_more() {
+        let scopes = TokenScopes::parse(["refund", "sale", "sale"]).unwrap();
+        assert_eq!(scopes.names(), ["sale", "refund"]);
+        assert!(scopes.contain(TokenScope::Sale) && scopes.contain(TokenScope::Refund));
+        assert!(!scopes.contain(TokenScope::Lead) && !scopes.contain(TokenScope::Connect));
+        assert_eq!(TokenScopes::parse(TokenScopes::ALL.names()), Ok(TokenScopes::ALL));
+    }
+
+    #[test]
+    fn a_token_for_nothing_and_an_unknown_scope_are_refused() {
+        assert_eq!(TokenScopes::parse([]), Err(TokenScopesError::Empty));
+        for unknown in ["*", "SALE", "", "payout"] {
+            let error = TokenScopesError::Unknown(unknown.to_owned());
+            assert_eq!(TokenScopes::parse(["sale", unknown]), Err(error));
+        }
+    }
+}
