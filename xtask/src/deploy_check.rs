@@ -5,6 +5,7 @@
 //! for these overlays. What is missing is said to be skipped. What needs the services running is in `ingest/tests/it/deployment.rs`.
 
 mod judges;
+mod package;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,13 +53,17 @@ enum Outcome {
     Skipped(&'static str),
 }
 
-const CHECKS: [(&str, Check); 7] = [
+const CHECKS: [(&str, Check); 8] = [
     ("the compose file", compose),
     ("the Dockerfile", dockerfile),
     ("shell scripts", shell),
     ("Kubernetes manifests", kubernetes),
     ("NATS settings", nats_settings),
     ("systemd units", systemd),
+    (
+        "the Debian package, installed",
+        package::nothing_installed_listens_beyond_loopback,
+    ),
     ("alerts and dashboard", prometheus),
 ];
 
@@ -118,7 +123,9 @@ fn dockerfile(checkout: &Checkout, judges: &Judges, _: &Path) -> Result<Outcome>
 
 fn shell(checkout: &Checkout, judges: &Judges, _: &Path) -> Result<Outcome> {
     let mut scripts = Vec::new();
-    find_scripts(&checkout.root.join("deploy"), &mut scripts)?;
+    for dir in ["deploy", "xtask/deploy"] {
+        find_scripts(&checkout.root.join(dir), &mut scripts)?;
+    }
     ensure!(scripts.len() >= 6, "only {} scripts were found", scripts.len());
     judged(judges.python("shellcheck").args(&scripts))?;
     Ok(Outcome::Right(format!(

@@ -30,7 +30,7 @@ fn missing_tests(document: &str) -> Vec<String> {
         let mut sources = paths
             .iter()
             .filter_map(|path| fs::read_to_string(root().join(path)).ok());
-        sources.any(|source| source.contains(&format!("fn {test}()")))
+        sources.any(|source| source.contains(&format!("fn {test}(")))
     };
     let missing = named.into_iter().filter(|(file, test)| !exists(file, test));
     missing.map(|(file, test)| format!("{file}.rs::{test}")).collect()

@@ -29,6 +29,7 @@ pub(super) struct Judges {
 impl Judges {
     pub(super) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
         super::provide_systemd(interrupt)?;
+        super::package::provide(interrupt)?;
         let promtool = super::fetch_promtool(&checkout.target_dir().join("promtool"), interrupt)?;
         let judges = Self {
             pinned: Pinned::of(checkout, SOURCES, "deploy-judges")?,

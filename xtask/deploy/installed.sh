@@ -1,0 +1,118 @@
+#!/bin/sh
+# Installs the Debian package as an operator does and starts what it brings beside Debian's own servers, in a container: an overlay of this
+# machine's files, with processes and a network of its own. Prints what listens, and fails where that is not on loopback.
+#
+#     installed.sh DIRECTORY PACKAGE NATS-SERVER     as root
+#
+# In DIRECTORY it writes; nothing outside is changed.
+set -eu
+
+wait_for() {
+    what=$1
+    shift
+    for _ in $(seq 120); do
+        if "$@" > /dev/null 2>&1; then
+            return
+        fi
+        sleep 0.5
+    done
+    echo "$what does not answer" >&2
+    tail -n 20 /var/log/referral-tracker-*.log >&2
+    exit 1
+}
+
+# What systemd makes of a unit, as far as it matters here: settings out of files, secrets in a directory of the unit's own.
+run_unit() {
+    unit=/usr/lib/systemd/system/referral-tracker-$1.service
+    secrets=/run/credentials/$1
+    mkdir -p "$secrets"
+    sed -n 's/^LoadCredential=\(.*\):\(.*\)$/\1 \2/p' "$unit" | while read -r name file; do
+        cp "$file" "$secrets/$name"
+    done
+    files=$(sed -n 's/^EnvironmentFile=//p' "$unit")
+    # shellcheck disable=SC2086
+    settings=$(sed -e '/^#/d' -e '/^$/d' $files; sed -n "s|%d|$secrets|; s/^Environment=//p" "$unit")
+    # No setting has a blank in it.
+    # shellcheck disable=SC2046,SC2086
+    exec env -i $settings $(sed -n 's/^ExecStart=//p' "$unit")
+}
+
+listening() {
+    ss --no-header --listening --tcp --udp --numeric --processes
+}
+
+beyond_loopback() {
+    listening | awk '$5 !~ /^(127\.[0-9.]+|\[::1\]):[0-9]+$/'
+}
+
+inside() {
+    export DEBIAN_FRONTEND=noninteractive
+    ip link set lo up
+
+    dpkg --install /package.deb
+    /usr/share/referral-tracker/make-secrets.sh /etc/referral-tracker/credentials
+    credentials=/etc/referral-tracker/credentials
+
+    # The servers, with the settings that Debian's packages and ours bring.
+    version=$(basename "$(find /usr/lib/postgresql -mindepth 1 -maxdepth 1 | sort --version-sort | tail -n 1)")
+    pg_createcluster "$version" installed --port 5432
+    pg_ctlcluster "$version" installed start
+    runuser -u postgres -- psql --quiet --cluster "$version/installed" \
+        --command "CREATE ROLE tracker LOGIN PASSWORD '$(cat $credentials/postgres-password)'" \
+        --command "CREATE DATABASE referral_tracker OWNER tracker"
+    redis-server /etc/redis/redis.conf --daemonize yes --dir /run --pidfile /run/redis.pid --logfile /run/redis.log
+    mkdir -p /data
+    # shellcheck disable=SC2046
+    env $(cat $credentials/nats.env) nats-server --config /usr/share/referral-tracker/nats/single.conf 2> /var/log/referral-tracker-nats.log &
+    wait_for NATS curl --fail --silent http://127.0.0.1:8222/healthz
+
+    (run_unit migrate) > /var/log/referral-tracker-migrate.log 2>&1
+    for service in worker ingest webhook-consumer; do
+        (run_unit "$service") > "/var/log/referral-tracker-$service.log" 2>&1 &
+    done
+    for port in 8080 8081 8082; do
+        wait_for "what listens on $port" curl --fail --silent "http://127.0.0.1:$port/readyz"
+    done
+    referral-tracker-ctl user create --email olive@shop.example --name Olive --workspace Shop --generate-password > /dev/null
+
+    # A server that listens on every address is seen by the same look.
+    nats-server --port 14222 2> /dev/null &
+    open=$!
+    wait_for 'the open server' sh -c 'ss --no-header --listening --tcp --numeric | grep -q :14222'
+    if ! beyond_loopback | grep -q :14222; then
+        echo 'a server that listens on every address goes unseen' >&2
+        exit 1
+    fi
+    kill $open
+    wait $open || true
+
+    listening
+    if beyond_loopback | grep .; then
+        echo 'these listen beyond loopback' >&2
+        exit 1
+    fi
+}
+
+if [ "$1" = inside ]; then
+    inside
+    exit
+fi
+
+directory=$1
+root=$directory/root
+mkdir -p "$root" "$directory/upper" "$directory/work"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$directory/upper,workdir=$directory/work" "$root"
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs tmpfs "$root/run"
+mount -t tmpfs tmpfs "$root/tmp"
+# This machine's clusters are not the container's.
+rm -rf "$root/etc/postgresql" "$root/var/lib/postgresql"
+mkdir -p "$root/etc/postgresql" "$root/var/lib/postgresql"
+chown postgres:postgres "$root/etc/postgresql" "$root/var/lib/postgresql"
+chmod 1777 "$root/tmp"
+install -d -o postgres -g postgres -m 2775 "$root/run/postgresql"
+install -m 0755 "$3" "$root/usr/local/bin/nats-server"
+cp "$2" "$root/package.deb"
+cp "$0" "$root/installed.sh"
+exec chroot "$root" /bin/sh /installed.sh inside

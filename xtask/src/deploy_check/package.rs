@@ -1,0 +1,117 @@
+//! The Debian package, installed: in a container made of this machine's files, beside PostgreSQL, Redis and NATS as they come, nothing it
+//! brings may listen beyond loopback. `xtask/deploy/installed.sh` is what happens there.
+//!
+//! cargo-deb builds the package of a release, out of release programs. Here it is put together by the same list, out of the
+//! programs that tests run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail, ensure};
+
+use super::judges::Judges;
+use super::{Outcome, judged};
+use crate::area::Checkout;
+use crate::cargo::cargo;
+use crate::interrupt::Interrupt;
+use crate::process::find_all;
+use crate::servers::debian;
+use crate::servers::postgres::is_root;
+
+const MANIFEST: &str = "ctl/Cargo.toml";
+const SCRIPT: &str = "xtask/deploy/installed.sh";
+const PROGRAMS: &str = "target/release/";
+/// What the script runs, beside what every Debian has.
+const NEEDED: [&str; 5] = ["pg_createcluster", "redis-server", "ip", "curl", "unshare"];
+const PACKAGES: [&str; 4] = ["postgresql", "redis-server", "iproute2", "curl"];
+
+pub(super) fn provide(interrupt: &Interrupt) -> Result<()> {
+    if is_root() && NEEDED.iter().any(|program| find_all(program).is_empty()) {
+        debian::install(&PACKAGES, interrupt)?;
+    }
+    Ok(())
+}
+
+pub(super) fn nothing_installed_listens_beyond_loopback(
+    checkout: &Checkout,
+    judges: &Judges,
+    work: &Path,
+) -> Result<Outcome> {
+    if !is_root() {
+        return Ok(Outcome::Skipped("a container takes root"));
+    }
+    if NEEDED.iter().any(|program| find_all(program).is_empty()) {
+        return Ok(Outcome::Skipped("not on a Debian"));
+    }
+    judged(cargo(checkout).args(["build", "--quiet", "--workspace", "--bins"]))?;
+    let work = work.join("package");
+    let package = build(checkout, &work)?;
+    let mut contained = Command::new("unshare");
+    contained
+        .args(["--mount", "--net", "--pid", "--fork", "--kill-child", "/bin/sh"])
+        .arg(checkout.root.join(SCRIPT))
+        .args([&work.join("container"), &package, &judges.nats]);
+    let listening = judged(&mut contained)?;
+    let ours = listening
+        .lines()
+        .filter(|line| line.contains("127.0.0.1:"))
+        .count();
+    // Three services with their metrics, and three servers, one of which has a port for monitoring.
+    ensure!(ours >= 10, "not all of it listens:\n{listening}");
+    Ok(Outcome::Right(format!("{ours} listen, each on loopback alone")))
+}
+
+/// The package with the files its manifest lists, where they are listed to go.
+fn build(checkout: &Checkout, work: &Path) -> Result<PathBuf> {
+    let manifest = fs::read_to_string(checkout.root.join(MANIFEST))?;
+    let tree = work.join("tree");
+    for line in manifest
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("[\""))
+    {
+        // `["source", "destination", "mode"],`
+        let texts: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
+        let [source, destination, mode] = texts[..] else {
+            bail!("{MANIFEST}: {line}");
+        };
+        let sources = match source.strip_prefix(PROGRAMS) {
+            // The list of dependencies is of release builds alone.
+            Some(program) if program.contains('*') => continue,
+            Some(program) => checkout.target_dir().join("debug").join(program),
+            None => checkout.root.join("ctl").join(source),
+        };
+        let destination = tree.join(destination);
+        fs::create_dir_all(&destination)?;
+        let copy = format!(
+            "install --mode={mode} {} {}/",
+            sources.display(),
+            destination.display()
+        );
+        judged(Command::new("sh").args(["-c", &copy]))?;
+    }
+    let control = tree.join("DEBIAN");
+    fs::create_dir_all(&control)?;
+    for script in ["postinst", "prerm", "postrm"] {
+        let source = checkout.root.join("deploy/debian").join(script);
+        judged(Command::new("install").args([
+            "--mode=0755".as_ref(),
+            source.as_os_str(),
+            control.as_os_str(),
+        ]))?;
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    let fields = format!(
+        "Package: referral-tracker\nVersion: {version}\nArchitecture: all\nMaintainer: tests\nDescription: to be installed in a container\n"
+    );
+    fs::write(control.join("control"), fields)?;
+    let package = work.join("package.deb");
+    // Not compressed: it is unpacked once.
+    let mut build = Command::new("dpkg-deb");
+    build
+        .args(["--root-owner-group", "-Znone", "--build"])
+        .args([&tree, &package]);
+    judged(&mut build)?;
+    Ok(package)
+}
