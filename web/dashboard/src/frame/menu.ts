@@ -13,7 +13,7 @@ export interface Group {
   items: Item[];
 }
 
-export function advertiserMenu(program: number | undefined, runsWorkspace: boolean): Group[] {
+export function advertiserMenu(program: number | undefined, runsWorkspace: boolean, ownsWorkspace: boolean): Group[] {
   const item = (name: RouteName, icon: IconName, text: string): Item => ({
     name,
     icon,
@@ -48,6 +48,7 @@ export function advertiserMenu(program: number | undefined, runsWorkspace: boole
   if (runsWorkspace) {
     workspace.items.push(item('members', 'members', 'Members'), item('keys', 'keys', 'Management keys'));
   }
+  if (ownsWorkspace) workspace.items.push(item('auditLog', 'audit', 'Audit log'));
   return program ? [...ofProgram, workspace] : [workspace];
 }
 

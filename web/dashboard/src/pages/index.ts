@@ -2,6 +2,7 @@
 import type { Component } from 'svelte';
 import type { RouteName } from '../router/routes';
 import Account from './Account.svelte';
+import AuditLog from './AuditLog.svelte';
 import Commissions from './Commissions.svelte';
 import Events from './Events.svelte';
 import Integration from './integration/Integration.svelte';
@@ -44,6 +45,7 @@ export const PAGES: Partial<Record<RouteName, Page>> = {
   settings: Settings,
   keys: Keys,
   members: Members,
+  auditLog: AuditLog,
   account: Account,
   partnerPrograms: PartnerPrograms,
   partnerLinks: PartnerLinks,

@@ -20,6 +20,7 @@ export const ROUTES = {
   settings: '/app/programs/:program/settings',
   keys: '/app/keys',
   members: '/app/members',
+  auditLog: '/app/audit-log',
   account: '/app/account',
   /** Where a command line is confirmed. Its code is behind the `#`. */
   connect: '/app/connect',

@@ -36,6 +36,9 @@ class Session {
   /** The workspaces whose members, keys and programs are theirs to look after. */
   readonly run = $derived((this.user?.workspaces ?? []).filter(({ role }) => role !== 'member'));
 
+  /** Those whose audit log is theirs to read. */
+  readonly owned = $derived(this.run.filter(({ role }) => role === 'owner'));
+
   /** Asks who is signed in. */
   async begin() {
     this.failure = undefined;
