@@ -11,7 +11,7 @@ use common::domain::permission::Role;
 use common::runtime::clock::Clock;
 use common::storage::users::{self, NewUser};
 use common::storage::workspaces::WorkspaceName;
-use common::storage::{members, second_factors, sessions, workspaces};
+use common::storage::{members, passkeys, second_factors, sessions, workspaces};
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
 
@@ -218,14 +218,16 @@ impl Who {
         let now = Clock::system().now();
         let mut transaction = pool.begin().await?;
         let user = self.user(&mut transaction).await?;
+        let passkeys = passkeys::remove_all(&mut transaction, user.user_id).await?;
         ensure!(
-            second_factors::remove(&mut transaction, user.user_id).await?,
-            "this account has no second factor"
+            second_factors::remove(&mut transaction, user.user_id).await? || passkeys > 0,
+            "this account has no second factor and no passkey"
         );
         let ended = let_in_anew(&mut transaction, user.user_id, "user.second_factor_reset", now).await?;
         transaction.commit().await?;
         output::facts([
             ("user_id", user.user_id.to_string()),
+            ("passkeys_removed", passkeys.to_string()),
             ("sessions_ended", ended.to_string()),
         ]);
         Ok(())

@@ -16,6 +16,7 @@ use crate::directory::Directory;
 use crate::existing_clicks::ExistingClicks;
 use crate::limits::Limits;
 use crate::origin::OriginConfig;
+use crate::passkeys::Passkeys;
 use crate::passwords::Passwords;
 use crate::pipeline::Pipeline;
 use crate::reads::Reads;
@@ -34,6 +35,7 @@ pub struct Parts {
     /// For what the dashboard shows of events and their sums.
     pub reads: Reads,
     pub passwords: Passwords,
+    pub passkeys: Passkeys,
     /// For secrets of payment processors.
     pub sealing_keys: Arc<SealingKeys>,
     /// Where people and browsers reach this service.

@@ -20,6 +20,7 @@ mod id_list;
 mod idempotency;
 mod limits;
 mod origin;
+mod passkeys;
 mod passwords;
 mod payout;
 mod pipeline;
@@ -58,6 +59,7 @@ use crate::customer_ids::CustomerIds;
 use crate::directory::Directory;
 use crate::existing_clicks::ExistingClicks;
 use crate::limits::Limits;
+use crate::passkeys::Passkeys;
 use crate::passwords::Passwords;
 use crate::pipeline::{Lane, Pipeline};
 use crate::reads::Reads;
@@ -117,6 +119,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         probe: Probe::start(lifecycle.tasks(), pool.clone(), clicks.publisher.clone()),
         reads: Reads::connect(config, management.clone())?,
         management,
+        passkeys: Passkeys::at(&config.dashboard.public_url),
         passwords: Passwords::new(App::random())?,
         sealing_keys: Arc::new(config.secrets.sealing_keys()),
         public_url: config.dashboard.public_url.clone(),

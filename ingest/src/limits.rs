@@ -280,6 +280,20 @@ impl Limits {
         Ok(())
     }
 
+    /// Counts a passkey that is to be shown: whose it is, is not known yet.
+    pub async fn spend_passkey(&self, client: Option<ClientAddress>) -> Result<(), ApiError> {
+        let address = client.map_or_else(|| "unknown".to_owned(), |client| client.subscriber().to_string());
+        let limit = self.limits.sign_in_limit;
+        self.spend(
+            &format!("passkey:ip:{address}"),
+            Window::Minute,
+            limit,
+            &self.counted.sign_ins,
+        )
+        .await?;
+        Ok(())
+    }
+
     /// Counts a code of an authenticator app or of a recovery list. Six digits can be guessed by who has the password and the time:
     /// twenty an hour come to a chance of one in seven hundred a day.
     pub async fn spend_code(&self, user_id: UserId) -> Result<(), ApiError> {

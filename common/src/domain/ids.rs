@@ -64,6 +64,7 @@ row_ids! {
     MemberId,
     SessionId,
     ManagementKeyId,
+    PasskeyId,
     /// A tracking token beside a program's own.
     TrackingTokenId,
     InvitationId,

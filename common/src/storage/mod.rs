@@ -33,6 +33,7 @@ pub mod outbox;
 pub mod partitions;
 pub mod partner_view;
 pub mod partners;
+pub mod passkeys;
 pub mod payouts;
 pub mod personal_data;
 pub mod pipeline_status;

@@ -95,6 +95,8 @@ pub struct NewSession<'a> {
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
     pub whereabouts: &'a Whereabouts,
+    /// Not by password and code.
+    pub by_passkey: bool,
 }
 
 /// One of somebody's sessions that go on, as they are shown it.
@@ -114,8 +116,8 @@ pub struct ListedSession {
 pub async fn open(connection: &mut PgConnection, new: &NewSession<'_>) -> StorageResult<SessionId> {
     let id = sqlx::query_scalar!(
         "INSERT INTO sessions (user_id, kind, token_hash, created_at, last_used_at, proved_at, expires_at, idle_ends_at, workspace_id,
-                               address, country, user_agent)
-         VALUES ($1, $2, $3, $4, $4, $4, $5, $6, $7, $8, $9, $10)
+                               address, country, user_agent, by_passkey)
+         VALUES ($1, $2, $3, $4, $4, $4, $5, $6, $7, $8, $9, $10, $11)
          RETURNING id",
         new.user_id.get(),
         new.kind.as_str(),
@@ -127,6 +129,7 @@ pub async fn open(connection: &mut PgConnection, new: &NewSession<'_>) -> Storag
         new.whereabouts.address(),
         new.whereabouts.country(),
         new.whereabouts.user_agent.as_deref(),
+        new.by_passkey,
     )
     .fetch_one(connection)
     .await?;
@@ -143,7 +146,7 @@ pub async fn find_used(
     let row = sqlx::query!(
         r#"SELECT s.id, s.kind, s.workspace_id, s.user_id, u.kind AS user_kind, u.status = 'suspended' AS "suspended!",
                   s.proved_at, s.last_used_at,
-                  NOT EXISTS (SELECT FROM second_factors f WHERE f.user_id = s.user_id AND f.enabled_at IS NOT NULL)
+                  NOT s.by_passkey AND NOT EXISTS (SELECT FROM second_factors f WHERE f.user_id = s.user_id AND f.enabled_at IS NOT NULL)
                   AND EXISTS (SELECT FROM workspace_members m JOIN workspaces w ON w.id = m.workspace_id
                               WHERE m.user_id = s.user_id AND w.second_factor_required) AS "lacks_second_factor!"
            FROM sessions s JOIN users u ON u.id = s.user_id

@@ -53,6 +53,7 @@ mod outages;
 mod overload;
 mod partner_view;
 mod partners;
+mod passkeys;
 mod payouts;
 mod people;
 mod privacy;

@@ -179,7 +179,7 @@ pub async fn accept(
     let actor = AuditActor::User(user.user_id);
     source.audit(&app, &mut transaction, actor, audited).await?;
     audit_sign_in(&app, &mut transaction, &source, user.user_id).await?;
-    let mut answer = open_session(&app, &mut transaction, &source, &user).await?;
+    let mut answer = open_session(&app, &mut transaction, &source, &user, false).await?;
     transaction.commit().await?;
     *answer.status_mut() = StatusCode::CREATED;
     Ok(answer)

@@ -4,6 +4,7 @@ pub mod cli;
 pub mod confirm;
 pub mod invitations;
 pub mod me;
+pub mod passkeys;
 pub mod password;
 pub mod second_factor;
 pub mod sessions;
@@ -70,6 +71,24 @@ pub fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(routes!(second_factor::remove))
             .managed()
             .examples(second_factor::remove_examples()),
+        Endpoint::new(routes!(passkeys::list, passkeys::create))
+            .managed()
+            .examples(passkeys::list_examples()),
+        Endpoint::new(routes!(passkeys::begin))
+            .managed()
+            .examples(passkeys::challenge_examples()),
+        Endpoint::new(routes!(passkeys::remove))
+            .managed()
+            .examples(passkeys::remove_examples()),
+        Endpoint::new(routes!(passkeys::ask))
+            .managed()
+            .examples(passkeys::challenge_examples()),
+        Endpoint::new(routes!(passkeys::sign_in))
+            .managed()
+            .examples(passkeys::sign_in_examples()),
+        Endpoint::new(routes!(passkeys::confirm))
+            .managed()
+            .examples(passkeys::shown_examples()),
         Endpoint::new(routes!(cli::inspect))
             .managed()
             .examples(cli::inspect_examples()),
@@ -137,6 +156,7 @@ pub async fn open_session(
     connection: &mut PgConnection,
     source: &Source,
     user: &User,
+    by_passkey: bool,
 ) -> Result<Response, ApiError> {
     let token = SessionToken::generate(App::random());
     let now = app.clock.now();
@@ -147,6 +167,7 @@ pub async fn open_session(
         created_at: now,
         expires_at: now + SESSION_LASTS,
         whereabouts: &source.whereabouts,
+        by_passkey,
     };
     open(connection, &session).await?;
     let answer = SignedInAnswer {

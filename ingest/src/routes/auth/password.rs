@@ -103,7 +103,7 @@ pub async fn change(
             json!({}),
         )
         .await?;
-    let answer = open_session(&app, &mut transaction, source, &user).await?;
+    let answer = open_session(&app, &mut transaction, source, &user, false).await?;
     transaction.commit().await?;
     Ok(answer)
 }

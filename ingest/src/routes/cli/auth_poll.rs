@@ -158,6 +158,8 @@ async fn open_session(
         user_id: confirmed.user_id,
         kind: SessionKind::Cli(confirmed.workspace_id),
         token_hash: token.hash(),
+        // Whoever confirmed it had a dashboard session that lacked nothing; a factor demanded later is theirs to have.
+        by_passkey: false,
         created_at: now,
         expires_at: now + SESSION_LASTS,
         whereabouts: &source.whereabouts,

@@ -15,6 +15,7 @@ use common::domain::token::{ManagementKey, ProgramToken, SessionToken};
 use common::domain::tracking_token::TokenScopes;
 use common::storage::audit_log::{self, AuditActor, NewAuditEntry};
 use common::storage::management_keys::{self, NewKey};
+use common::storage::passkeys::{self, NewPasskey};
 use common::storage::program_settings::{self, NewProgram};
 use common::storage::sessions::{self, NewSession, SessionKind, Whereabouts};
 use common::storage::tracking_tokens::{self, NewToken};
@@ -97,6 +98,7 @@ impl Tenant {
         let owner = making.people(program_id).await;
         making.keys(owner, other_program_id).await;
         making.tracking_token(owner, program_id).await;
+        making.passkey(owner).await;
         making.partners(program_id, &token).await;
         making.audited(owner, program_id).await;
         making.rows(program_id).await;
@@ -251,6 +253,7 @@ impl Making<'_> {
     async fn session(&mut self, name: &str, user_id: UserId, kind: SessionKind) {
         let token = SessionToken::generate(rand::random());
         let new = NewSession {
+            by_passkey: false,
             user_id,
             kind,
             token_hash: token.hash(),
@@ -293,6 +296,19 @@ impl Making<'_> {
         let key_id = self.key("changed key", owner, Scopes::ALL, None).await;
         self.put("key_id", key_id.get());
         self.credentials.remove("changed key");
+    }
+
+    async fn passkey(&mut self, owner: UserId) {
+        let mut connection = self.stack.pool().acquire().await.unwrap();
+        let new = NewPasskey {
+            user_id: owner,
+            name: &Name::parse(&format!("{} phone", self.marker)).unwrap(),
+            credential_id: &rand::random::<[u8; 32]>(),
+            credential: &json!({}),
+            created_at: self.now,
+        };
+        let id = passkeys::add(&mut connection, &new).await.unwrap().unwrap();
+        self.put("passkey_id", id.get());
     }
 
     async fn tracking_token(&mut self, owner: UserId, program_id: i64) {
