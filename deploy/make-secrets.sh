@@ -1,19 +1,23 @@
 #!/bin/sh
 # Makes the secrets of an installation, a file each, in the directory that is named:
 #
-#     deploy/make-secrets.sh DIRECTORY [POSTGRES [REPLICA [NATS]]]
+#     deploy/make-secrets.sh DIRECTORY [POSTGRES [REPLICA [NATS [REDIS]]]]
 #
-# POSTGRES and REPLICA are hosts, NATS hosts separated by commas. With POSTGRES_CA_FILE in the environment, connections to
-# PostgreSQL are encrypted, and its certificate must be vouched for by that file, which is read where the services run.
+# POSTGRES, REPLICA and REDIS are hosts, NATS hosts separated by commas. Two settings in the environment turn on TLS; both are paths as the
+# services see them:
+#     POSTGRES_CA_FILE  the certificate that vouches for PostgreSQL, which has its own from elsewhere
+#     SERVERS_CA_FILE   the certificate that vouches for NATS and Redis. It is made here (servers-ca.crt), and so are theirs, for ten years:
+#                       to make new ones, delete nats.crt, nats.key, redis.crt and redis.key, and run this again
 # What is there already stays as it is: click ids, hashes and sealed secrets can only be read with the keys that made them. Keep
 # a copy of the directory where the backups are not.
 set -eu
 umask 077
 
-directory=${1:?usage: make-secrets.sh DIRECTORY [POSTGRES [REPLICA [NATS]]]}
+directory=${1:?usage: make-secrets.sh DIRECTORY [POSTGRES [REPLICA [NATS [REDIS]]]]}
 postgres=${2:-127.0.0.1}
 replica=${3:-$postgres}
 nats=${4:-127.0.0.1}
+redis=${5:-127.0.0.1}
 mkdir -p "$directory"
 cd "$directory"
 
@@ -35,18 +39,81 @@ for key in click-id-keys email-hash-key secrets-keys; do
     random_hex 32 | keep "$key"
 done
 # NATS reads its configuration's variables as it reads values: digits first, and it would be a number.
-for password in postgres-password nats-password-ingest nats-password-webhook-consumer nats-password-worker nats-password-ctl; do
+for password in postgres-password postgres-service-password postgres-reads-password redis-password \
+    nats-password-ingest nats-password-webhook-consumer nats-password-worker nats-password-ctl; do
     { printf p; random_hex 24; } | keep "$password"
 done
 
+# PostgreSQL: who owns the tables and migrates, what services connect as, and what only reads.
 tls=${POSTGRES_CA_FILE:+?sslmode=verify-full&sslrootcert=$POSTGRES_CA_FILE}
-postgres_password=$(cat postgres-password)
+address() {
+    printf 'postgres://%s:%s@%s:5432/referral_tracker%s' "$1" "$(cat "$2")" "$3" "$tls"
+}
 printf tracker | keep postgres-user
-printf 'postgres://tracker:%s@%s:5432/referral_tracker%s' "$postgres_password" "$postgres" "$tls" | keep database-url
-printf 'postgres://tracker:%s@%s:5432/referral_tracker%s' "$postgres_password" "$replica" "$tls" | keep replica-database-url
+printf referral_tracker_service | keep postgres-service-user
+printf referral_tracker_reads | keep postgres-reads-user
+address tracker postgres-password "$postgres" | keep owner-database-url
+address referral_tracker_service postgres-service-password "$postgres" | keep database-url
+address referral_tracker_service postgres-service-password "$replica" | keep replica-database-url
+address referral_tracker_reads postgres-reads-password "$replica" | keep reads-database-url
+# For a PostgreSQL that nothing else prepares: `psql` as its superuser reads it.
+{
+    for role in '' -service -reads; do
+        printf "CREATE ROLE %s LOGIN PASSWORD '%s';\n" "$(cat "postgres$role-user")" "$(cat "postgres$role-password")"
+    done
+    printf 'CREATE DATABASE referral_tracker OWNER tracker;\n'
+} | keep roles.sql
+
 # Each service is a user of NATS.
+scheme=nats
+if [ -n "${SERVERS_CA_FILE:-}" ]; then
+    scheme=tls
+fi
 for user in ingest webhook-consumer worker ctl; do
     password=$(cat "nats-password-$user")
-    printf %s "$nats" | tr ',' '\n' | sed "s|.*|nats://$user:$password@&:4222|" | paste -sd, - | tr -d '\n' | keep "nats-url-$user"
+    printf %s "$nats" | tr ',' '\n' | sed "s|.*|$scheme://$user:$password@&:4222|" | paste -sd, - | tr -d '\n' | keep "nats-url-$user"
     printf 'NATS_%s_PASSWORD=%s\n' "$(printf %s "$user" | tr 'a-z-' 'A-Z_')" "$password"
 done | keep nats.env
+
+printf 'requirepass %s\n' "$(cat redis-password)" | keep redis.conf
+printf 'redis%s://:%s@%s:6379/0' "${SERVERS_CA_FILE:+s}" "$(cat redis-password)" "$redis" | keep redis-url
+
+# $1: of whom; the others say what for and signed by whom. Without the machine's own settings, which add to a certificate.
+sign() {
+    name=$1
+    shift
+    printf '[req]\ndistinguished_name=name\n[name]\n' > openssl.cnf
+    openssl req -config openssl.cnf -x509 -days 3650 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
+        -keyout "$name.key" -out "$name.crt" -subj "/CN=referral-tracker $name" "$@" 2> openssl.log || {
+        cat openssl.log >&2
+        exit 1
+    }
+    rm openssl.cnf openssl.log
+}
+
+# $1: whose certificate; the others: its hosts. Servers of NATS show each other theirs, too.
+certificate() {
+    server=$1
+    shift
+    if [ -s "$server.crt" ] && [ -s "$server.key" ]; then
+        return
+    fi
+    names=
+    for host in "$@"; do
+        case $host in
+            *[!0-9.]*) names=$names,DNS:$host ;;
+            *) names=$names,IP:$host ;;
+        esac
+    done
+    sign "$server" -CA servers-ca.crt -CAkey servers-ca.key \
+        -addext basicConstraints=critical,CA:FALSE -addext "subjectAltName=${names#,}"
+}
+
+if [ -n "${SERVERS_CA_FILE:-}" ]; then
+    if ! [ -s servers-ca.crt ]; then
+        sign servers-ca -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign
+    fi
+    # shellcheck disable=SC2046
+    certificate nats $(printf %s "$nats" | tr ',' ' ')
+    certificate redis "$redis"
+fi

@@ -70,7 +70,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Bring the database up to this version; again, it changes nothing
-    Migrate,
+    Migrate(migrate::Migrate),
     /// Create a demo program with two partners, and print its settings as dotenv lines
     SeedDemo(seed_demo::SeedDemo),
     /// Give the demo program a past of some months: clicks, leads, sales and refunds, settled by the workers
@@ -134,7 +134,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         .await
         .context("connecting to Postgres")?;
     match cli.command {
-        Command::Migrate => migrate::run(&pool).await?,
+        Command::Migrate(migrate) => migrate.run(&pool).await?,
         Command::SeedDemo(seed) => output::lines(seed.run(&pool, rand::random()).await?),
         Command::FeedDemo(feed) => output::lines(feed.run(&pool).await?),
         Command::User(user) => user.run(&pool).await?,

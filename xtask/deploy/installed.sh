@@ -53,13 +53,14 @@ inside() {
     /usr/share/referral-tracker/make-secrets.sh /etc/referral-tracker/credentials
     credentials=/etc/referral-tracker/credentials
 
+    # All that an operator changes here: a disk of any size will do.
+    sed -i 's/^STREAM_MAX_BYTES=.*/STREAM_MAX_BYTES=67108864/' /etc/referral-tracker/common.env
+
     # The servers, with the settings that Debian's packages and ours bring.
     version=$(basename "$(find /usr/lib/postgresql -mindepth 1 -maxdepth 1 | sort --version-sort | tail -n 1)")
     pg_createcluster "$version" installed --port 5432
     pg_ctlcluster "$version" installed start
-    runuser -u postgres -- psql --quiet --cluster "$version/installed" \
-        --command "CREATE ROLE tracker LOGIN PASSWORD '$(cat $credentials/postgres-password)'" \
-        --command "CREATE DATABASE referral_tracker OWNER tracker"
+    runuser -u postgres -- psql --quiet --cluster "$version/installed" < $credentials/roles.sql
     redis-server /etc/redis/redis.conf --daemonize yes --dir /run --pidfile /run/redis.pid --logfile /run/redis.log
     mkdir -p /data
     # shellcheck disable=SC2046

@@ -21,19 +21,25 @@ use crate::progress::{Step, note};
 use crate::servers::debian;
 
 /// Where each overlay's servers are, as `make-secrets.sh` is told.
-const OVERLAYS: [(&str, [&str; 3]); 2] = [
+const OVERLAYS: [(&str, [&str; 4]); 2] = [
     (
         "production",
         [
             "postgres-rw",
             "postgres-ro",
             "nats-0.nats,nats-1.nats,nats-2.nats",
+            "redis",
         ],
     ),
-    ("single-node", ["postgres-rw", "postgres-rw", "nats-0.nats"]),
+    (
+        "single-node",
+        ["postgres-rw", "postgres-rw", "nats-0.nats", "redis"],
+    ),
 ];
 /// Where its pods have the certificate of the authority that vouches for PostgreSQL.
 const POSTGRES_CA: &str = "/secrets/postgres-ca.crt";
+/// And of the one that vouches for NATS and Redis.
+const SERVERS_CA: &str = "/secrets/servers-ca.crt";
 const NATS_SETTINGS: [&str; 4] = [
     "deploy/nats/compose.conf",
     "deploy/nats/single.conf",
@@ -169,7 +175,8 @@ fn kubernetes(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Outco
             Command::new(checkout.root.join("deploy/make-secrets.sh"))
                 .arg(dir.join("secrets"))
                 .args(places)
-                .env("POSTGRES_CA_FILE", POSTGRES_CA),
+                .env("POSTGRES_CA_FILE", POSTGRES_CA)
+                .env("SERVERS_CA_FILE", SERVERS_CA),
         )?;
         let manifests = judged(Command::new(&kubectl).arg("kustomize").arg(&dir))?;
         // Where the address looks for it.
@@ -220,6 +227,12 @@ fn nats_settings(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Ou
         bail!("{NATS_USERS:?} cannot be read");
     };
     ensure!(users == copy, "{NATS_USERS:?} differ");
+    let secrets = work.join("nats-secrets");
+    judged(
+        Command::new(checkout.root.join("deploy/make-secrets.sh"))
+            .arg(&secrets)
+            .env("SERVERS_CA_FILE", SERVERS_CA),
+    )?;
     for settings in NATS_SETTINGS {
         let text = fs::read_to_string(checkout.root.join(settings))?;
         ensure!(
@@ -233,7 +246,10 @@ fn nats_settings(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Ou
             fs::write(mounted.join(name), &users)?;
         }
         let settings = mounted.join("nats.conf");
-        fs::write(&settings, text)?;
+        fs::write(
+            &settings,
+            text.replace("/secrets/", &format!("{}/", secrets.display())),
+        )?;
         let mut command = Command::new(&judges.nats);
         command.env("SERVER_NAME", "nats-0");
         for user in ["INGEST", "WEBHOOK_CONSUMER", "WORKER", "CTL"] {

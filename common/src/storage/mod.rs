@@ -73,7 +73,17 @@ pub use error::{Prospect, StorageError, StorageResult};
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
 
 /// Rights of the roles that services and readers connect with, where there are such roles.
-const ROLES: &str = include_str!("roles.sql");
+pub const ROLES: &str = include_str!("roles.sql");
+
+/// Whether both roles are there to be granted what they need.
+pub async fn has_roles(pool: &sqlx::PgPool) -> StorageResult<bool> {
+    let found: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM pg_roles WHERE rolname IN ('referral_tracker_service', 'referral_tracker_reads')",
+    )
+    .fetch_one(pool)
+    .await?;
+    Ok(found == 2)
+}
 
 /// Applies them, however long one of them takes, and grants what is new.
 pub async fn migrate(pool: &sqlx::PgPool) -> Result<(), sqlx::migrate::MigrateError> {

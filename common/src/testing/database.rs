@@ -6,11 +6,15 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, PgPool};
 use url::Url;
 
 use super::{from_environment, unique_name};
-use crate::storage::MIGRATIONS;
+use crate::storage::{MIGRATIONS, ROLES};
 
 #[derive(Debug)]
 pub struct TestDatabase {
+    /// As who owns the tables.
     pub url: String,
+    /// As the role that services have.
+    pub service_url: String,
+    /// The owner's.
     pub pool: PgPool,
     server: String,
     name: String,
@@ -35,6 +39,7 @@ impl TestDatabase {
             .await
             .unwrap();
         Self {
+            service_url: as_role(&url, SERVICE),
             url,
             pool,
             server,
@@ -51,12 +56,30 @@ impl TestDatabase {
     }
 }
 
+/// The roles that `ctl migrate` grants their rights to.
+pub const SERVICE: &str = "referral_tracker_service";
+pub const READS: &str = "referral_tracker_reads";
+
+/// Tables that a test makes, for triggers that hold services up.
+const OF_TESTS: &str =
+    "ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON TABLES TO referral_tracker_service";
+
+/// The same database, for connections that have this role's rights and no more.
+pub fn as_role(url: &str, role: &str) -> String {
+    let mut url = Url::parse(url).unwrap();
+    url.query_pairs_mut()
+        .append_pair("options", &format!("-c role={role}"));
+    url.into()
+}
+
 /// The migrated database that tests are copied from; made by the first test that needs it, named by its content.
 async fn template(server: &str) -> String {
     let mut content = Sha256::new();
     MIGRATIONS
         .iter()
         .for_each(|migration| content.update(&migration.checksum));
+    content.update(ROLES);
+    content.update(OF_TESTS);
     let name = format!("template_{:02x?}", &content.finalize()[..6]).replace(['[', ']', ',', ' '], "");
     let mut admin = PgConnection::connect(server).await.unwrap();
     // Tests are processes side by side: one makes it, the others wait.
@@ -78,7 +101,15 @@ async fn template(server: &str) -> String {
             .unwrap();
         let options: PgConnectOptions = database_url(server, &name).parse().unwrap();
         let mut connection = PgConnection::connect_with(&options).await.unwrap();
+        for role in [SERVICE, READS] {
+            let create = format!(
+                "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{role}') THEN CREATE ROLE {role} LOGIN; END IF; END $$"
+            );
+            connection.execute(AssertSqlSafe(create)).await.unwrap();
+        }
         MIGRATIONS.run(&mut connection).await.unwrap();
+        connection.execute(ROLES).await.unwrap();
+        connection.execute(AssertSqlSafe(OF_TESTS)).await.unwrap();
         connection.close().await.unwrap();
         admin
             .execute(AssertSqlSafe(format!("ALTER DATABASE {name} IS_TEMPLATE true")))

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use uuid::Uuid;
 
-pub use self::database::TestDatabase;
+pub use self::database::{READS, SERVICE, TestDatabase, as_role};
 pub use self::geoip::{Network, geoip_database};
 pub use self::nats::OwnNats;
 pub use self::postgres::OwnPostgres;

@@ -42,7 +42,7 @@ async fn ctl_reading(stack: &Stack, arguments: &[&str], input: &str) -> Ran {
     let mut command = Command::new(PathBuf::from(from_environment("RT_BIN_DIR")).join("ctl"));
     command
         .args(arguments)
-        .envs(stack.settings.iter().map(|(name, value)| (name, value)))
+        .envs(stack.operators_settings())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -1,7 +1,8 @@
-//! Database roles: services change what they change and no more, readers read, and neither owns a table.
+//! Database roles: services change what they change and no more, readers read, and neither owns a table. All other tests run their services
+//! with the service's rights, too ([`TestDatabase::service_url`]).
 
 use common::runtime::clock::Clock;
-use common::testing::{OwnPostgres, TestDatabase};
+use common::testing::{OwnPostgres, READS, SERVICE, TestDatabase};
 use reqwest::StatusCode;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -9,16 +10,14 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use crate::operator::succeeds;
 use crate::stack::Stack;
 
-const SERVICE: &str = "referral_tracker_service";
-const READS: &str = "referral_tracker_reads";
 const REFUSED: &str = "42501";
 
-/// A migrated database whose roles have their rights. The stack's own connections are the owner's.
+/// On a server of its own, where the roles sign in themselves, with the rights that `ctl migrate` gives them.
 async fn migrated(server: &OwnPostgres) -> Stack {
     let stack = Stack::on(TestDatabase::create_on(server.url()).await, Clock::system());
     for role in [SERVICE, READS] {
-        let create = format!("CREATE ROLE {role} LOGIN");
-        sqlx::raw_sql(AssertSqlSafe(create))
+        let nothing_yet = format!("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {role}");
+        sqlx::raw_sql(AssertSqlSafe(nothing_yet))
             .execute(stack.pool())
             .await
             .unwrap();
@@ -55,6 +54,10 @@ async fn services_run_the_funnel_in_a_role_that_owns_nothing() {
     let refund = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
     assert_eq!(refund.status, StatusCode::OK, "{refund:?}");
     stack.verify().await;
+    // What other tests run their services with has these rights, too.
+    let mut borrowed = PgConnection::connect(&stack.database.service_url).await.unwrap();
+    let drop = refusal(&mut borrowed, "DROP TABLE programs").await;
+    assert_eq!(drop.as_deref(), Some(REFUSED));
     let mut service = PgConnection::connect(&url_as(&stack, SERVICE)).await.unwrap();
     for statement in [
         "ALTER TABLE programs ADD COLUMN more integer",

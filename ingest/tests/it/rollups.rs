@@ -52,9 +52,7 @@ async fn folded(stack: &Stack) {
 
 async fn ctl(stack: &Stack, arguments: &[&str]) -> Output {
     let mut command = Command::new(PathBuf::from(from_environment("RT_BIN_DIR")).join("ctl"));
-    command
-        .args(arguments)
-        .envs(stack.settings.iter().map(|(name, value)| (name, value)));
+    command.args(arguments).envs(stack.operators_settings());
     tokio::task::spawn_blocking(move || command.output().unwrap())
         .await
         .unwrap()

@@ -125,6 +125,15 @@ impl Stack {
         self.settings.push((name, value.to_owned()));
     }
 
+    /// The settings of `ctl`, which acts as who owns the tables.
+    pub fn operators_settings(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.settings.iter().map(|(name, value)| {
+            let is_services = *name == "DATABASE_URL" && *value == self.database.service_url;
+            let value = if is_services { &self.database.url } else { value };
+            (*name, value.as_str())
+        })
+    }
+
     /// One ingest and one worker, with the settings as they are now.
     pub async fn start_services(&mut self) {
         self.start_worker();
@@ -141,7 +150,7 @@ impl Stack {
     /// Without services, on a database of the test's choice.
     pub fn on(database: TestDatabase, clock: Clock) -> Self {
         let settings = vec![
-            ("DATABASE_URL", database.url.clone()),
+            ("DATABASE_URL", database.service_url.clone()),
             ("NATS_URL", from_environment("NATS_URL")),
             ("REDIS_URL", from_environment("REDIS_URL")),
             ("STREAM_PREFIX", unique_name()),

@@ -1,8 +1,11 @@
 //! Three NATS servers with the settings of `deploy/kubernetes`, but for their places.
 
 use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use async_nats::jetstream::{self, Context};
 use common::messages::subject::Subject;
@@ -11,8 +14,8 @@ use common::testing::{free_address, unique_name};
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::read;
 use super::users::{PASSWORD, VARIABLES};
+use super::{Secrets, read};
 use crate::stack::Stack;
 
 const NODES: [&str; 3] = ["nats-0", "nats-1", "nats-2"];
@@ -20,18 +23,21 @@ const NODES: [&str; 3] = ["nats-0", "nats-1", "nats-2"];
 /// Killed and deleted when dropped.
 struct Cluster {
     dir: PathBuf,
+    secrets: Secrets,
     nodes: Vec<Node>,
 }
 
 struct Node {
     name: &'static str,
     client: u16,
+    route: u16,
     process: Child,
 }
 
 impl Cluster {
     fn start() -> Self {
         let dir = std::env::temp_dir().join(unique_name());
+        let secrets = Secrets::make();
         let routes: Vec<u16> = NODES.iter().map(|_| free_address().port()).collect();
         let nodes = NODES
             .iter()
@@ -48,6 +54,7 @@ impl Cluster {
                 move_to("0.0.0.0:4222", format!("127.0.0.1:{client}"));
                 move_to("0.0.0.0:8222", format!("127.0.0.1:{}", free_address().port()));
                 move_to("0.0.0.0:6222", format!("127.0.0.1:{route}"));
+                move_to("/secrets", secrets.dir().to_owned());
                 move_to("\"/data\"", format!("\"{}\"", home.display()));
                 for (other, route) in NODES.iter().zip(&routes) {
                     move_to(&format!("{other}.nats:6222"), format!("127.0.0.1:{route}"));
@@ -62,11 +69,12 @@ impl Cluster {
                 Node {
                     name,
                     client,
+                    route: *route,
                     process: Self::start_node(name, &home),
                 }
             })
             .collect();
-        Self { dir, nodes }
+        Self { dir, secrets, nodes }
     }
 
     fn start_node(name: &str, home: &std::path::Path) -> Child {
@@ -87,7 +95,7 @@ impl Cluster {
         let urls: Vec<String> = self
             .nodes
             .iter()
-            .map(|node| format!("nats://{user}:{PASSWORD}@127.0.0.1:{}", node.client))
+            .map(|node| format!("tls://{user}:{PASSWORD}@127.0.0.1:{}", node.client))
             .collect();
         urls.join(",")
     }
@@ -96,7 +104,8 @@ impl Cluster {
     async fn jetstream(&self, without: Option<&str>) -> Option<Context> {
         let node = self.nodes.iter().find(|node| Some(node.name) != without).unwrap();
         let client = async_nats::ConnectOptions::with_user_and_password("ctl".into(), PASSWORD.into())
-            .connect(format!("127.0.0.1:{}", node.client))
+            .add_root_certificates(self.secrets.path("servers-ca.crt").into())
+            .connect(format!("tls://127.0.0.1:{}", node.client))
             .await
             .ok()?;
         Some(jetstream::new(client))
@@ -125,6 +134,19 @@ impl Drop for Cluster {
     }
 }
 
+/// What a server answers to one that comes as another of the cluster, and shows no certificate.
+fn answer_to_a_stranger(route: u16) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", route)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream
+        .write_all(b"INFO {\"server_id\":\"stranger\"}\r\nCONNECT {}\r\nPING\r\n")
+        .unwrap();
+    let mut answer = Vec::new();
+    // However it ends the connection.
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
 /// Who leads a stream, and whether each of the three has all of it.
 async fn leader(jetstream: &Context, stream: &str) -> Option<(String, bool)> {
     let info = jetstream.get_stream(stream).await.ok()?.cached_info().clone();
@@ -141,6 +163,7 @@ async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
     // Users may do what they do without a prefix.
     stack.set("STREAM_PREFIX", "");
     stack.set("STREAM_REPLICAS", "3");
+    stack.set("NATS_CA_FILE", &cluster.secrets.path("servers-ca.crt"));
     stack
         .eventually("the servers have found each other", async || {
             match cluster.jetstream(None).await {
@@ -162,6 +185,13 @@ async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
     let sold = stack.sale(&program, sale("t1")).await;
     assert_eq!(sold.status, StatusCode::OK, "{sold:?}");
 
+    let route = cluster.nodes[0].route;
+    let answer = tokio::task::spawn_blocking(move || answer_to_a_stranger(route))
+        .await
+        .unwrap();
+    assert!(!answer.contains("PONG"), "{answer}");
+    let log = fs::read_to_string(cluster.dir.join(NODES[0]).join("log")).unwrap();
+    assert!(log.contains("TLS route handshake error"), "{log}");
     let jetstream = cluster.jetstream(None).await.unwrap();
     let (lost, whole) = leader(&jetstream, &stream).await.unwrap();
     assert!(whole, "not every server has the stream");

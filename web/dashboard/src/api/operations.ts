@@ -10,6 +10,7 @@ export type AuditEntryView = { 'id': number; 'actor': ActorView; 'action': strin
 export type BalanceView = { 'currency': string; 'balance_cents': number };
 export type ChainAnswer = { 'type': string; 'short_code': string | null; 'customer_key': string; 'verdict': ChainVerdict; 'attributed': boolean; 'message'?: string };
 export type ChainVerdict = { 'click': string; 'lead': string; 'sale': string };
+export type ChallengeView = { 'handle': string; 'options': Record<string, unknown> };
 export type ChangePasswordRequest = { 'currentPassword': string; 'code'?: string | null; 'password': string; 'passwordConfirmation': string };
 export type ChangedCommission = { 'id': number; 'amount_cents': number; 'payable_cents': number; 'currency': string; 'status': string };
 export type ClickAnswer = { 'success': boolean; 'click_id': string; 'partner_code': string; 'cookie_window_days': number } | TestAnswer;
@@ -32,6 +33,7 @@ export type CustomerErased = { 'customers': number; 'click_events': number; 'lea
 export type CustomerExport = { 'customers': Array<Record<string, unknown>>; 'click_events': Array<Record<string, unknown>>; 'lead_events': Array<Record<string, unknown>>; 'sale_events': Array<Record<string, unknown>>; 'commissions': Array<Record<string, unknown>>; 'refunds': Array<Record<string, unknown>>; 'notifications': Array<Record<string, unknown>>; 'processor_customers': Array<Record<string, unknown>>; 'unprocessed': Array<Record<string, unknown>> };
 export type CustomerNamed = { 'customer_key'?: string | number | null; 'click_id'?: string | null; 'email'?: string | null };
 export type Data_Approved = { 'data': { 'approved': Array<number> } };
+export type Data_ChallengeView = { 'data': { 'handle': string; 'options': Record<string, unknown> } };
 export type Data_ChangedCommission = { 'data': { 'id': number; 'amount_cents': number; 'payable_cents': number; 'currency': string; 'status': string } };
 export type Data_ConfirmedLogin = { 'data': { 'workspace_id': number; 'workspace_name': string } };
 export type Data_ConnectionView = { 'data': { 'account_id': string; 'webhook_endpoint_id': string | null; 'status': string; 'confirmed': boolean; 'charges_enabled': boolean; 'payouts_enabled': boolean; 'webhook_secret_set': boolean; 'webhook_secret_last4': string | null; 'previous_secret_valid_until': string | null; 'connected_at': string | null } };
@@ -53,6 +55,7 @@ export type Data_MemberView = { 'data': { 'id': number; 'user_id': number; 'name
 export type Data_NewToken = { 'data': { 'api_token': string; 'api_token_masked': string } };
 export type Data_PartnerLinkView = { 'data': { 'id': number; 'program_id': number; 'program_name': string; 'short_code': string; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'createdAt': string; 'updatedAt': string } };
 export type Data_PartnerView = { 'data': { 'id': number; 'partner_id'?: number | null; 'name'?: string | null; 'email'?: string | null; 'has_account': boolean; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'balances': Array<BalanceView>; 'createdAt': string; 'updatedAt': string } };
+export type Data_PasskeyView = { 'data': { 'id': number; 'name': string; 'created_at': string; 'last_used_at'?: string | null } };
 export type Data_PayoutDetail = { 'data': (PayoutView) & ({ 'partners': Array<PartnerShareView> }) };
 export type Data_PolicyView = { 'data': { 'id': number; 'product_id'?: string | null; 'commission_type': string; 'default_duration_months'?: number | null; 'rate_bps'?: number | null; 'fixed_cents'?: number | null; 'currency'?: string | null; 'effective_from': string; 'in_force': boolean; 'createdAt': string } };
 export type Data_ProcessorCustomer = { 'data': { 'processor_customer_id': string; 'customer_key'?: string | null; 'click_id'?: string | null; 'bound_at': string; 'contested_at'?: string | null } };
@@ -63,6 +66,7 @@ export type Data_SecretShown = { 'data': { 'uri': string; 'secret': string } };
 export type Data_Summary = { 'data': { 'programs': Array<ProgramSummary>; 'total': FiguresView } };
 export type Data_TrackingStatus = { 'data': { 'programId': string; 'stepStatuses': StepStatuses; 'statistics': Statistics; 'hasPartners': boolean; 'lastUpdated': string } };
 export type Data_Vec_ChangedCommission = { 'data': Array<{ 'id': number; 'amount_cents': number; 'payable_cents': number; 'currency': string; 'status': string }> };
+export type Data_Vec_PasskeyView = { 'data': Array<{ 'id': number; 'name': string; 'created_at': string; 'last_used_at'?: string | null }> };
 export type Data_Vec_ProcessorCustomer = { 'data': Array<{ 'processor_customer_id': string; 'customer_key'?: string | null; 'click_id'?: string | null; 'bound_at': string; 'contested_at'?: string | null }> };
 export type Data_Vec_SessionView = { 'data': Array<{ 'id': number; 'kind': string; 'current': boolean; 'workspace_id'?: number | null; 'user_agent'?: string | null; 'address'?: string | null; 'country'?: string | null; 'created_at': string; 'last_used_at'?: string | null; 'ends_at': string }> };
 export type Data_Vec_TokenView = { 'data': Array<{ 'id'?: number | null; 'kind': string; 'name'?: string | null; 'api_token_masked': string; 'scopes': Array<string>; 'rotate_by'?: string | null; 'created_at': string; 'created_by'?: string | null; 'last_used_at'?: string | null }> };
@@ -134,6 +138,7 @@ export type NewInvitationRequest = { 'email': string; 'role': string; 'permissio
 export type NewKeyRequest = (KeyChanges) & ({ 'workspace_id'?: number | null });
 export type NewLinkRequest = { 'partner_program_id': number; 'short_code'?: string | null };
 export type NewPartnerRequest = { 'name': string; 'email': string; 'status'?: string | null };
+export type NewPasskeyRequest = { 'handle': string; 'name': string; 'credential'?: Record<string, unknown> };
 export type NewPayoutRequest = { 'commission_ids'?: Array<number> | null; 'all_approved'?: boolean | null; 'currency'?: string | null; 'reference'?: string | null };
 export type NewPolicyRequest = { 'product_id'?: string | null; 'commission_type': string; 'default_duration_months'?: number | null; 'rate_bps'?: number | null; 'fixed_cents'?: number | null; 'currency'?: string | null; 'effective_from'?: string | null };
 export type NewProgramRequest = (ProgramChanges) & ({ 'workspace_id'?: number | null });
@@ -151,6 +156,8 @@ export type PartnerLinkView = { 'id': number; 'program_id': number; 'program_nam
 export type PartnerProgramView = { 'partner_program_id': number; 'program_id': number; 'name': string; 'status': string; 'cookie_window_days': number; 'commission_terms': Array<TermsView>; 'balances': Array<CurrencyBalanceView>; 'createdAt': string };
 export type PartnerShareView = { 'partner_program_id': number; 'partner': NamedPartner; 'commission_count': number; 'requested_cents': number; 'shortfall_cents': number; 'amount_cents': number };
 export type PartnerView = { 'id': number; 'partner_id'?: number | null; 'name'?: string | null; 'email'?: string | null; 'has_account': boolean; 'status': string; 'clicks': number; 'last_clicked'?: string | null; 'balances': Array<BalanceView>; 'createdAt': string; 'updatedAt': string };
+export type PasskeyShown = { 'handle': string; 'credential'?: Record<string, unknown> };
+export type PasskeyView = { 'id': number; 'name': string; 'created_at': string; 'last_used_at'?: string | null };
 export type PasswordAgain = { 'password': string; 'code'?: string | null };
 export type PaymentStatistics = { 'stripeConnectionStatus': string; 'isStripeConnected': boolean; 'stripeAccountId': string | null; 'chargesEnabled': boolean; 'payoutsEnabled': boolean; 'detailsSubmitted': boolean; 'connectionDate': string | null };
 export type PayoutDetail = (PayoutView) & ({ 'partners': Array<PartnerShareView> });
@@ -249,6 +256,13 @@ export interface Operations {
   'POST /api/users/me/second-factor/enable': { path: undefined; query: undefined; body: FirstCode; answer: Data_RecoveryCodes };
   'POST /api/users/me/second-factor/recovery-codes': { path: undefined; query: undefined; body: PasswordAgain; answer: Data_RecoveryCodes };
   'POST /api/users/me/second-factor/remove': { path: undefined; query: undefined; body: PasswordAgain; answer: undefined };
+  'GET /api/users/me/passkeys': { path: undefined; query: undefined; body: undefined; answer: Data_Vec_PasskeyView };
+  'POST /api/users/me/passkeys': { path: undefined; query: undefined; body: NewPasskeyRequest; answer: Data_PasskeyView };
+  'POST /api/users/me/passkeys/challenge': { path: undefined; query: undefined; body: undefined; answer: Data_ChallengeView };
+  'DELETE /api/users/me/passkeys/{passkey_id}': { path: { 'passkey_id': number }; query: undefined; body: undefined; answer: undefined };
+  'POST /api/auth/passkey/challenge': { path: undefined; query: undefined; body: undefined; answer: Data_ChallengeView };
+  'POST /api/auth/passkey': { path: undefined; query: undefined; body: PasskeyShown; answer: SignedInAnswer };
+  'POST /api/auth/confirm-passkey': { path: undefined; query: undefined; body: PasskeyShown; answer: undefined };
   'POST /api/auth/cli/inspect': { path: undefined; query: undefined; body: InspectLoginRequest; answer: Data_LoginInspected };
   'POST /api/auth/cli/confirm': { path: undefined; query: undefined; body: ConfirmRequest; answer: Data_ConfirmedLogin };
   'GET /api/advertiser/affiliate-programs': { path: undefined; query: { 'page'?: number; 'pageSize'?: number }; body: undefined; answer: Listed_ProgramView };
