@@ -15,6 +15,11 @@ for program in ingest worker webhook-consumer ctl; do
     # It describes the whole workspace each time it runs, and writes beside each Cargo.toml.
     [ -f "$program/${program}_bin.cdx.json" ] ||
         cargo cyclonedx --quiet --format json --describe binaries --spec-version 1.5
-    mv "$program/${program}_bin.cdx.json" "$sbom/$program.cdx.json"
+    # Where this was built is no part of what it is made of.
+    sed "s|file://$PWD/|file:///|g" "$program/${program}_bin.cdx.json" > "$sbom/$program.cdx.json"
+    if grep -F "$PWD" "$sbom/$program.cdx.json" >&2; then
+        echo "$program: its SBOM names the directory it was built in" >&2
+        exit 1
+    fi
 done
 find . -name '*.cdx.json' -not -path './target/*' -not -path '*/node_modules/*' -delete

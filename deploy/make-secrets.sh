@@ -54,8 +54,7 @@ printf referral_tracker_service | keep postgres-service-user
 printf referral_tracker_reads | keep postgres-reads-user
 address tracker postgres-password "$postgres" | keep owner-database-url
 address referral_tracker_service postgres-service-password "$postgres" | keep database-url
-address referral_tracker_service postgres-service-password "$replica" | keep replica-database-url
-address referral_tracker_reads postgres-reads-password "$replica" | keep reads-database-url
+address referral_tracker_reads postgres-reads-password "$replica" | keep replica-database-url
 # For a PostgreSQL that nothing else prepares: `psql` as its superuser reads it.
 {
     for role in '' -service -reads; do

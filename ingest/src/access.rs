@@ -71,6 +71,8 @@ pub struct User {
     pub session_id: SessionId,
     /// When they last gave their password in this session.
     proved_at: Option<DateTime<Utc>>,
+    /// A workspace of theirs demands a second factor, and this session has none.
+    pub lacks_second_factor: bool,
 }
 
 impl User {
@@ -79,6 +81,7 @@ impl User {
             user_id: session.user_id,
             session_id: session.session_id,
             proved_at: session.proved_at,
+            lacks_second_factor: session.lacks_second_factor,
         }
     }
 

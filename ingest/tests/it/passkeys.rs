@@ -167,7 +167,10 @@ async fn a_passkey_signs_its_owner_in_and_is_listed_with_its_use() {
             .fetch_all(stack.pool())
             .await
             .unwrap();
-    assert_eq!(actions, ["user.signed_in", "user.passkey_added", "user.signed_in"]);
+    assert_eq!(
+        actions,
+        ["user.signed_in", "user.passkey_added", "user.signed_in"]
+    );
     let id = listed.body["data"][0]["id"].clone();
     let gone = stack.delete(&format!("{MINE}/{id}"), token).await;
     assert_eq!(gone.status, StatusCode::NO_CONTENT, "{gone:?}");

@@ -178,7 +178,7 @@ pub async fn accept(
         .with(json!({ "kind": user.kind.as_str() }));
     let actor = AuditActor::User(user.user_id);
     source.audit(&app, &mut transaction, actor, audited).await?;
-    audit_sign_in(&app, &mut transaction, &source, user.user_id).await?;
+    audit_sign_in(&app, &mut transaction, &source, user.user_id, false).await?;
     let mut answer = open_session(&app, &mut transaction, &source, &user, false).await?;
     transaction.commit().await?;
     *answer.status_mut() = StatusCode::CREATED;

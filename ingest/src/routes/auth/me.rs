@@ -22,6 +22,8 @@ pub struct MeAnswer {
     user: UserView,
     /// Null: the password is enough.
     second_factor: Option<SecondFactorView>,
+    /// A workspace of theirs requires a second factor. They set one up, or sign in with a passkey; until then the account is all there is.
+    lacks_second_factor: bool,
     /// An advertiser's; a partner has none.
     workspaces: Vec<WorkspaceView>,
 }
@@ -88,6 +90,7 @@ pub async fn me(State(app): State<App>, signed_in: SignedIn) -> Result<Json<MeAn
             enabled_at: standing.enabled_at,
             recovery_codes_left: standing.recovery_codes_left,
         }),
+        lacks_second_factor: signed_in.user.lacks_second_factor,
         workspaces: workspaces.into_iter().map(WorkspaceView::new).collect(),
     }))
 }
@@ -98,6 +101,7 @@ pub fn examples() -> Examples {
         MeAnswer {
             user: UserView::example(),
             second_factor: None,
+            lacks_second_factor: false,
             workspaces: vec![WorkspaceView::example()],
         },
     )

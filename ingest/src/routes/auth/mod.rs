@@ -186,9 +186,13 @@ pub async fn audit_sign_in(
     connection: &mut PgConnection,
     source: &Source,
     user_id: UserId,
+    by_passkey: bool,
 ) -> Result<(), ApiError> {
     let failed = users::take_failed_sign_ins(connection, user_id).await?;
-    let details = json!({ "failed_before": failed });
+    let mut details = json!({ "failed_before": failed });
+    if by_passkey {
+        details["by"] = json!("passkey");
+    }
     source
         .audit_account(app, connection, user_id, "user.signed_in", details)
         .await?;

@@ -256,7 +256,8 @@ pub async fn ask(State(app): State<App>, source: Source) -> Answer<ChallengeView
         (status = 200, description = "Signed in, for 14 days.", body = SignedInAnswer),
         (status = 400, description = "The passkey is nobody's, did not sign what was asked, or the time is over.", body = PlatformError),
         (status = 403, description = "The account is suspended, or a page of another site asks.", body = PlatformError),
-        (status = 429, description = "Too many attempts from this address, or for this account.", body = RateLimited),
+        (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
+        (status = 429, description = "Too many attempts from this address.", body = RateLimited),
     )
 )]
 pub async fn sign_in(
@@ -270,7 +271,7 @@ pub async fn sign_in(
     if user.suspended {
         return Err(ApiError::AccountBlocked);
     }
-    audit_sign_in(&app, &mut transaction, &source, user_id).await?;
+    audit_sign_in(&app, &mut transaction, &source, user_id, true).await?;
     let answer = open_session(&app, &mut transaction, &source, &user, true).await?;
     transaction.commit().await?;
     Ok(answer)
@@ -289,6 +290,7 @@ pub async fn sign_in(
     responses(
         (status = 204, description = "It is theirs."),
         (status = 400, description = "The passkey is not theirs, did not sign what was asked, or the time is over.", body = PlatformError),
+        (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
         (status = 429, description = "Too many attempts.", body = RateLimited),
     )
 )]
@@ -315,13 +317,12 @@ async fn shown(
     source: &Source,
     body: TrackingBody,
 ) -> Result<UserId, ApiError> {
+    // By address alone: a signature cannot be guessed, and whose passkey it is said to be, anybody may say.
+    app.limits.spend_passkey(source.client).await?;
     let bytes = body.bytes()?;
     let request: PasskeyShown = body::parse(&bytes)?;
     let shown = app.passkeys.shown(request.credential)?;
     let user_id = shown.user_id;
-    app.limits
-        .spend_sign_in(source.client, &format!("user:{user_id}"))
-        .await?;
     let state = taken(app, connection, request.handle, None).await?;
     let passkey = passkeys::lock(connection, shown.credential_id())
         .await?
@@ -436,7 +437,7 @@ pub fn sign_in_examples() -> Examples {
 
 pub fn shown_examples() -> Examples {
     let request = json!({ "handle": example_handle(), "credential": { "id": "AQ", "type": "public-key" } });
-    Examples::of_refusals([refused(), limited()]).request("What the device signed", request)
+    Examples::of_refusals([refused(), not_offered(), limited()]).request("What the device signed", request)
 }
 
 const fn limited() -> ApiError {

@@ -73,7 +73,7 @@ pub async fn sign_in(
     proof
         .take_second_factor(&app, &mut transaction, &source, user.user_id)
         .await?;
-    audit_sign_in(&app, &mut transaction, &source, user.user_id).await?;
+    audit_sign_in(&app, &mut transaction, &source, user.user_id, false).await?;
     let answer = open_session(&app, &mut transaction, &source, &user, false).await?;
     transaction.commit().await?;
     Ok(answer)

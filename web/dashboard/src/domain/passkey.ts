@@ -8,21 +8,21 @@ export function passkeysWork(host: string = location.hostname): boolean {
 }
 
 /** Has the device make one; undefined where its owner would not. */
-export async function makePasskey(options: Options): Promise<object | undefined> {
+export async function makePasskey(options: Options): Promise<Record<string, unknown> | undefined> {
   const { publicKey } = options as { publicKey: PublicKeyCredentialCreationOptionsJSON };
   return answered(() => navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(publicKey) }));
 }
 
 /** Has the device sign with one; undefined where its owner would not. */
-export async function showPasskey(options: Options): Promise<object | undefined> {
+export async function showPasskey(options: Options): Promise<Record<string, unknown> | undefined> {
   const { publicKey } = options as { publicKey: PublicKeyCredentialRequestOptionsJSON };
   return answered(() => navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(publicKey) }));
 }
 
-async function answered(ask: () => Promise<Credential | null>): Promise<object | undefined> {
+async function answered(ask: () => Promise<Credential | null>): Promise<Record<string, unknown> | undefined> {
   try {
     const credential = await ask();
-    return credential instanceof PublicKeyCredential ? (credential.toJSON() as object) : undefined;
+    return credential instanceof PublicKeyCredential ? (credential.toJSON() as unknown as Record<string, unknown>) : undefined;
   } catch (error) {
     // Turned away, or not in time: the browser has said so.
     if (error instanceof DOMException && error.name === 'NotAllowedError') return undefined;

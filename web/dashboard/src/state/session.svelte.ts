@@ -29,9 +29,7 @@ class Session {
   }
 
   /** A workspace of theirs requires a second factor: until they have one, the account's page is all there is. */
-  readonly lacksSecondFactor = $derived(
-    !!this.user && !this.user.second_factor && this.user.workspaces.some((one) => one.second_factor_required),
-  );
+  readonly lacksSecondFactor = $derived(this.user?.lacks_second_factor ?? false);
 
   /** The workspaces whose members, keys and programs are theirs to look after. */
   readonly run = $derived((this.user?.workspaces ?? []).filter(({ role }) => role !== 'member'));
@@ -44,8 +42,7 @@ class Session {
     this.failure = undefined;
     try {
       const user = await call('GET /api/users/me');
-      const mayRead = user.second_factor || !user.workspaces.some((one) => one.second_factor_required);
-      if (user.kind === 'advertiser' && mayRead) await this.readPrograms();
+      if (user.kind === 'advertiser' && !user.lacks_second_factor) await this.readPrograms();
       this.user = user;
     } catch (error) {
       if (error instanceof ApiError && error.status !== 401) this.failure = error;
