@@ -53,8 +53,9 @@ pub const fn not_offered() -> ApiError {
 impl Passkeys {
     pub fn at(public_url: &Url) -> Self {
         let offered = match (public_url.scheme(), public_url.host()) {
-            ("https", Some(Host::Domain(host))) => Some(host),
-            ("http", Some(Host::Domain(host @ "localhost"))) => Some(host),
+            ("https", Some(Host::Domain(host))) | ("http", Some(Host::Domain(host @ "localhost"))) => {
+                Some(host)
+            }
             _ => None,
         };
         let webauthn = offered.and_then(|host| {
@@ -76,7 +77,6 @@ impl Passkeys {
         name: &str,
         known: Vec<Vec<u8>>,
     ) -> Result<(CreationChallengeResponse, Value), ApiError> {
-        let known = known.into_iter().map(Into::into).collect();
         let (mut options, state) = self
             .offered()?
             .start_passkey_registration(handle_of(user_id), email, name, Some(known))
@@ -97,7 +97,7 @@ impl Passkeys {
             .finish_passkey_registration(&answer, &state)
             .map_err(|_| refused())?;
         Ok(MadePasskey {
-            credential_id: passkey.cred_id().to_vec(),
+            credential_id: passkey.cred_id().clone(),
             credential: stored(&passkey)?,
         })
     }
@@ -132,7 +132,7 @@ impl Passkeys {
         let state: DiscoverableAuthentication = read(state)?;
         let result: AuthenticationResult = self
             .offered()?
-            .finish_discoverable_authentication_v2(&shown.answer, state, &DiscoverableKey::from(&passkey))
+            .finish_discoverable_authentication_v2(&shown.answer, state, DiscoverableKey::from(&passkey))
             .map_err(|_| refused())?;
         if !result.user_verified() {
             return Err(refused());

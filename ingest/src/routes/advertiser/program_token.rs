@@ -112,10 +112,10 @@ pub async fn regenerate(
     program_settings::lock(&mut transaction, program_id).await?;
     let token = ProgramToken::generate(App::random());
     tracking_tokens::replace_own(&mut transaction, program_id, &token, keep_previous, now).await?;
-    let mut details = json!({ "api_token_masked": token.masked() });
-    if let Some(kept) = keep_previous {
-        details[KEEP_UNTIL] = json!(instant(kept.rotate_by));
-    }
+    let details = match keep_previous {
+        Some(kept) => json!({ "api_token_masked": token.masked(), KEEP_UNTIL: instant(kept.rotate_by) }),
+        None => json!({ "api_token_masked": token.masked() }),
+    };
     let audited = access
         .audited("program_token.regenerated")
         .about(program_id.get())

@@ -189,10 +189,11 @@ pub async fn audit_sign_in(
     by_passkey: bool,
 ) -> Result<(), ApiError> {
     let failed = users::take_failed_sign_ins(connection, user_id).await?;
-    let mut details = json!({ "failed_before": failed });
-    if by_passkey {
-        details["by"] = json!("passkey");
-    }
+    let details = if by_passkey {
+        json!({ "failed_before": failed, "by": "passkey" })
+    } else {
+        json!({ "failed_before": failed })
+    };
     source
         .audit_account(app, connection, user_id, "user.signed_in", details)
         .await?;
