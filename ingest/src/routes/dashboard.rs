@@ -12,13 +12,14 @@ use memory_serve::CacheControl;
 
 const DOCUMENT: &str = "/app/index.html";
 /// Its pages: `ROUTES` in `web/dashboard/src/router/routes.ts` has them one by one. Invitations are named by the API.
-const PAGES: [&str; 13] = [
+const PAGES: [&str; 14] = [
     "/app",
     "/app/",
     "/app/sign-in",
     "/app/programs",
     "/app/programs/{*page}",
     "/app/keys",
+    "/app/audit-log",
     "/app/members",
     "/app/account",
     "/app/connect",
