@@ -84,6 +84,8 @@ pub(crate) fn start_as(
         .current_dir(&checkout.root)
         .envs(env.iter())
         .env("LISTEN", format!("127.0.0.1:{port}"))
+        // A name, and not the address: passkeys are of a host name.
+        .env("PUBLIC_URL", format!("http://localhost:{port}"))
         // The shell's would be one address for all of them.
         .env_remove("METRICS_LISTEN")
         // So that X-Forwarded-For can be tried from this machine.

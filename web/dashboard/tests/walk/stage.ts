@@ -27,7 +27,7 @@ export async function signIn(page: Page, who: typeof OWNER | typeof PARTNER) {
   await page.goto('/app/sign-in');
   await page.getByLabel('E-mail address').fill(given(who));
   await page.getByLabel('Password').fill(given('DEMO_PASSWORD'));
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await expect(page.getByRole('heading', { level: 1 })).not.toHaveText('Sign in');
 }
 
