@@ -256,10 +256,9 @@ impl Limits {
     /// Counts a lead without a key, refuses it if it is one too many of its address in its hour, and says whether it is one
     /// of many.
     pub async fn spend_browser_lead(&self, client: Option<ClientAddress>) -> Result<bool, ApiError> {
-        let address = client.map_or_else(|| "unknown".to_owned(), |client| client.subscriber().to_string());
         let limit = self.limits.browser_leads_an_hour();
         let limited = &self.counted.browser_leads;
-        let key = format!("browser_lead:ip:{address}");
+        let key = format!("browser_lead:{}", of_address(client));
         let used = self.spend(&key, Window::Hour, limit, limited).await?;
         Ok(used > u64::from(limit.div_ceil(4)))
     }
@@ -267,10 +266,9 @@ impl Limits {
     /// Counts an attempt to sign in, or to use a one-time secret, by address and by the account it is aimed at.
     pub async fn spend_sign_in(&self, client: Option<ClientAddress>, account: &str) -> Result<(), ApiError> {
         let limit = self.limits.sign_in_limit;
-        let address = client.map_or_else(|| "unknown".to_owned(), |client| client.subscriber().to_string());
         let limited = &self.counted.sign_ins;
-        self.spend(&format!("sign_in:ip:{address}"), Window::Minute, limit, limited)
-            .await?;
+        let key = format!("sign_in:{}", of_address(client));
+        self.spend(&key, Window::Minute, limit, limited).await?;
         // The name may be anything of any length, and is personal: what is kept of it is a hash.
         let account = Sha256::digest(account.trim().to_lowercase());
         let start = u64::from_be_bytes(account.first_chunk().copied().unwrap_or_default());
@@ -280,17 +278,12 @@ impl Limits {
         Ok(())
     }
 
-    /// Counts a passkey that is to be shown: whose it is, is not known yet.
+    /// Counts an attempt to use a passkey, by address: whose passkey it is, is not known yet.
     pub async fn spend_passkey(&self, client: Option<ClientAddress>) -> Result<(), ApiError> {
-        let address = client.map_or_else(|| "unknown".to_owned(), |client| client.subscriber().to_string());
+        let key = format!("passkey:{}", of_address(client));
         let limit = self.limits.sign_in_limit;
-        self.spend(
-            &format!("passkey:ip:{address}"),
-            Window::Minute,
-            limit,
-            &self.counted.sign_ins,
-        )
-        .await?;
+        self.spend(&key, Window::Minute, limit, &self.counted.sign_ins)
+            .await?;
         Ok(())
     }
 
@@ -388,8 +381,15 @@ impl Limits {
 }
 
 fn unknown_tokens_of(client: Option<ClientAddress>) -> String {
-    let address = client.map_or_else(|| "unknown".to_owned(), |client| client.subscriber().to_string());
-    format!("unknown_token:ip:{address}")
+    format!("unknown_token:{}", of_address(client))
+}
+
+/// A client address as it stands in the keys of counts: `ip:192.0.2.7`.
+fn of_address(client: Option<ClientAddress>) -> String {
+    match client {
+        Some(client) => format!("ip:{}", client.subscriber()),
+        None => "ip:unknown".to_owned(),
+    }
 }
 
 /// A request that was counted.
@@ -465,8 +465,5 @@ fn key(
             .fold(0, |start, byte| start << 8 | u64::from(*byte));
         return format!("{name}:key:{start:016x}");
     }
-    match client {
-        Some(client) => format!("{name}:ip:{}", client.subscriber()),
-        None => format!("{name}:ip:unknown"),
-    }
+    format!("{name}:{}", of_address(client))
 }

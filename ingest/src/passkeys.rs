@@ -10,8 +10,8 @@ use serde_json::Value;
 use url::{Host, Url};
 use uuid::Uuid;
 use webauthn_rs::prelude::{
-    AuthenticationResult, CreationChallengeResponse, DiscoverableAuthentication, DiscoverableKey, Passkey,
-    PasskeyRegistration, PublicKeyCredential, RegisterPublicKeyCredential, RequestChallengeResponse,
+    AuthenticationResult, DiscoverableAuthentication, DiscoverableKey, Passkey, PasskeyRegistration,
+    PublicKeyCredential, RegisterPublicKeyCredential,
 };
 use webauthn_rs::{Webauthn, WebauthnBuilder};
 use webauthn_rs_proto::ResidentKeyRequirement;
@@ -24,6 +24,15 @@ const REFUSED: &str = "This passkey is not accepted";
 /// `None` inside where there are none to be had.
 #[derive(Debug, Clone)]
 pub struct Passkeys(Option<Webauthn>);
+
+/// What a device is asked to sign.
+#[derive(Debug)]
+pub struct Challenge {
+    /// For the device, as WebAuthn's JSON has it.
+    pub options: Value,
+    /// What its answer is checked against. It stays here.
+    pub state: Value,
+}
 
 /// A passkey that a device has made.
 #[derive(Debug)]
@@ -40,7 +49,7 @@ pub struct Shown {
     pub user_id: UserId,
 }
 
-/// The refusal of an answer, whatever is wrong with it: nobody learns which passkeys there are.
+/// The refusal of an answer, the same for each reason: it does not tell which passkeys exist.
 pub const fn refused() -> ApiError {
     ApiError::BadRequest(std::borrow::Cow::Borrowed(REFUSED))
 }
@@ -69,24 +78,24 @@ impl Passkeys {
         self.0.as_ref().ok_or(not_offered())
     }
 
-    /// What a device is asked to make, and what its answer is held against.
+    /// Asks a device to make a passkey, other than those `known`.
     pub fn ask_for_new(
         &self,
         user_id: UserId,
         email: &str,
         name: &str,
         known: Vec<Vec<u8>>,
-    ) -> Result<(CreationChallengeResponse, Value), ApiError> {
+    ) -> Result<Challenge, ApiError> {
         let (mut options, state) = self
             .offered()?
             .start_passkey_registration(handle_of(user_id), email, name, Some(known))
             .map_err(ApiError::unexpected)?;
-        // The device finds it by the site alone: nobody types an address to sign in.
+        // The device finds it by the site alone, so that signing in needs no e-mail address.
         if let Some(selection) = &mut options.public_key.authenticator_selection {
             selection.resident_key = Some(ResidentKeyRequirement::Required);
             selection.require_resident_key = true;
         }
-        Ok((options, stored(&state)?))
+        Challenge::new(&options, &state)
     }
 
     pub fn made(&self, answer: Value, state: Value) -> Result<MadePasskey, ApiError> {
@@ -102,15 +111,15 @@ impl Passkeys {
         })
     }
 
-    /// What a device is asked to sign by whichever passkey it has of this site.
-    pub fn ask_for_any(&self) -> Result<(RequestChallengeResponse, Value), ApiError> {
+    /// Asks a device to sign with any passkey that it has of this site.
+    pub fn ask_for_any(&self) -> Result<Challenge, ApiError> {
         let (mut options, state) = self
             .offered()?
             .start_discoverable_authentication()
             .map_err(ApiError::unexpected)?;
         // Asked for by a button, not offered in a form's field.
         options.mediation = None;
-        Ok((options, stored(&state)?))
+        Challenge::new(&options, &state)
     }
 
     pub fn shown(&self, answer: Value) -> Result<Shown, ApiError> {
@@ -139,6 +148,15 @@ impl Passkeys {
         }
         passkey.update_credential(&result);
         stored(&passkey)
+    }
+}
+
+impl Challenge {
+    fn new(options: &impl Serialize, state: &impl Serialize) -> Result<Self, ApiError> {
+        Ok(Self {
+            options: stored(options)?,
+            state: stored(state)?,
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! `passkeys`: what devices sign somebody in with. `passkey_challenges`: what a device was asked to sign, each good once.
+//! `passkeys`: public keys of devices that users sign in with. `passkey_challenges`: what a device was asked to sign, each accepted once.
 //!
 //! Credentials and challenges are stored as the WebAuthn library of the ingest writes them.
 
@@ -11,7 +11,7 @@ use crate::domain::ids::{PasskeyId, UserId};
 use crate::domain::name::Name;
 use crate::domain::token::TokenHash;
 
-/// As its owner sees it.
+/// A passkey in its owner's list.
 #[derive(Debug)]
 pub struct ListedPasskey {
     pub passkey_id: PasskeyId,
@@ -20,7 +20,7 @@ pub struct ListedPasskey {
     pub last_used_at: Option<DateTime<Utc>>,
 }
 
-/// One that somebody shows.
+/// A passkey that signs a challenge.
 #[derive(Debug)]
 pub struct ShownPasskey {
     pub passkey_id: PasskeyId,
@@ -40,13 +40,13 @@ pub struct NewPasskey<'a> {
 #[derive(Debug)]
 pub struct NewChallenge<'a> {
     pub handle_hash: TokenHash,
-    /// Whose passkey is to be made; `None` where one is to be shown.
+    /// The user who adds a passkey; `None` where one is used.
     pub user_id: Option<UserId>,
     pub state: &'a Value,
     pub expires_at: DateTime<Utc>,
 }
 
-/// Those of one person, oldest first.
+/// The passkeys of one user, oldest first.
 pub async fn list(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<ListedPasskey>> {
     let rows = sqlx::query!(
         "SELECT id, name, created_at, last_used_at FROM passkeys WHERE user_id = $1 ORDER BY id",
@@ -63,7 +63,7 @@ pub async fn list(connection: &mut PgConnection, user_id: UserId) -> StorageResu
     Ok(passkeys.collect())
 }
 
-/// What their devices know them by: a device makes one passkey of a person.
+/// The ids of one user's passkeys: a device that has one of them makes no second.
 pub async fn credential_ids(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<Vec<u8>>> {
     Ok(sqlx::query_scalar!(
         "SELECT credential_id FROM passkeys WHERE user_id = $1",
@@ -90,7 +90,7 @@ pub async fn add(connection: &mut PgConnection, new: &NewPasskey<'_>) -> Storage
     Ok(id.map(PasskeyId::new))
 }
 
-/// Locked until the transaction ends: of two answers with one counter, the second is judged by the first.
+/// Locked until the transaction ends: of two answers with one counter, the second sees the first one's.
 pub async fn lock(
     connection: &mut PgConnection,
     credential_id: &[u8],
@@ -150,7 +150,7 @@ pub async fn remove_all(connection: &mut PgConnection, user_id: UserId) -> Stora
     Ok(removed.rows_affected())
 }
 
-/// Those that were never answered go, some each time.
+/// Stores a challenge, and deletes some of those that expired without an answer.
 pub async fn keep_challenge(
     connection: &mut PgConnection,
     new: &NewChallenge<'_>,
@@ -175,7 +175,7 @@ pub async fn keep_challenge(
     Ok(())
 }
 
-/// What was asked, for the one answer to it. `None` where it was answered, or is over, or was not asked of this person.
+/// Takes a challenge's state, for the one answer to it. `None` where it was answered, has expired, or belongs to another user.
 pub async fn take_challenge(
     connection: &mut PgConnection,
     handle_hash: TokenHash,

@@ -18,7 +18,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
-use super::{SignedInAnswer, audit_sign_in, open_session};
+use super::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::access::{Audited, Proof, Source};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
@@ -178,8 +178,7 @@ pub async fn accept(
         .with(json!({ "kind": user.kind.as_str() }));
     let actor = AuditActor::User(user.user_id);
     source.audit(&app, &mut transaction, actor, audited).await?;
-    audit_sign_in(&app, &mut transaction, &source, user.user_id, false).await?;
-    let mut answer = open_session(&app, &mut transaction, &source, &user, false).await?;
+    let mut answer = sign_in_by(SignInMethod::Password, &app, &mut transaction, &source, &user).await?;
     transaction.commit().await?;
     *answer.status_mut() = StatusCode::CREATED;
     Ok(answer)

@@ -16,7 +16,6 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, http::header};
 use chrono::TimeDelta;
 use common::domain::account::UserKind;
-use common::domain::ids::UserId;
 use common::domain::token::SessionToken;
 use common::storage::sessions::{NewSession, SessionKind, open};
 use common::storage::users::{self, User};
@@ -150,13 +149,40 @@ impl SignedInAnswer {
     }
 }
 
-/// Opens a dashboard session; the answer is the only place that shows its token.
-pub async fn open_session(
+/// What a dashboard session was opened with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignInMethod {
+    /// With the code of a second factor, where the account has one.
+    Password,
+    Passkey,
+}
+
+/// Opens a dashboard session, and writes to the audit log how it was opened and how many attempts failed before.
+pub async fn sign_in_by(
+    method: SignInMethod,
     app: &App,
     connection: &mut PgConnection,
     source: &Source,
     user: &User,
-    by_passkey: bool,
+) -> Result<Response, ApiError> {
+    let failed = users::take_failed_sign_ins(connection, user.user_id).await?;
+    let details = match method {
+        SignInMethod::Password => json!({ "failed_before": failed }),
+        SignInMethod::Passkey => json!({ "failed_before": failed, "by": "passkey" }),
+    };
+    source
+        .audit_account(app, connection, user.user_id, "user.signed_in", details)
+        .await?;
+    open_session(method, app, connection, source, user).await
+}
+
+/// Opens a dashboard session; the answer is the only place that shows its token.
+pub async fn open_session(
+    method: SignInMethod,
+    app: &App,
+    connection: &mut PgConnection,
+    source: &Source,
+    user: &User,
 ) -> Result<Response, ApiError> {
     let token = SessionToken::generate(App::random());
     let now = app.clock.now();
@@ -167,7 +193,7 @@ pub async fn open_session(
         created_at: now,
         expires_at: now + SESSION_LASTS,
         whereabouts: &source.whereabouts,
-        by_passkey,
+        by_passkey: method == SignInMethod::Passkey,
     };
     open(connection, &session).await?;
     let answer = SignedInAnswer {
@@ -178,26 +204,6 @@ pub async fn open_session(
         SessionCookie::keep(&token, SESSION_LASTS.num_seconds()),
         Json(answer),
     ))
-}
-
-/// Writes down that somebody came in, and how many tries had failed before.
-pub async fn audit_sign_in(
-    app: &App,
-    connection: &mut PgConnection,
-    source: &Source,
-    user_id: UserId,
-    by_passkey: bool,
-) -> Result<(), ApiError> {
-    let failed = users::take_failed_sign_ins(connection, user_id).await?;
-    let details = if by_passkey {
-        json!({ "failed_before": failed, "by": "passkey" })
-    } else {
-        json!({ "failed_before": failed })
-    };
-    source
-        .audit_account(app, connection, user_id, "user.signed_in", details)
-        .await?;
-    Ok(())
 }
 
 pub fn with_cookie(cookie: Option<HeaderValue>, answer: impl IntoResponse) -> Response {

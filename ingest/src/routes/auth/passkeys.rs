@@ -1,7 +1,7 @@
-//! Passkeys: made and removed by who is signed in, and shown in place of password and code.
+//! Passkeys: added and removed by a signed-in user, and used in place of password and code.
 //!
-//! Each takes two requests: the service says what a device is to sign, under a handle, and the answer comes with that handle. What was
-//! asked is kept here, is good for five minutes and for one answer.
+//! Each use takes two requests: the first returns a challenge for the device and a handle, the second brings the signed challenge and that
+//! handle. A challenge is stored, expires after five minutes, and is accepted once.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,13 +17,13 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
-use super::{SignedInAnswer, audit_sign_in, open_session};
+use super::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::access::{SignedIn, Source};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
 use crate::error::ApiError;
 use crate::field::Field;
-use crate::passkeys::{not_offered, refused};
+use crate::passkeys::{Challenge, not_offered, refused};
 use crate::routes::answers::{Data, Ids, as_instant, as_instant_if_any, created, data};
 use crate::routes::openapi::envelopes::{PlatformError, RateLimited};
 use crate::routes::openapi::examples::Examples;
@@ -31,7 +31,7 @@ use crate::routes::openapi::examples::Examples;
 const CHALLENGE_LASTS: TimeDelta = TimeDelta::minutes(5);
 const MOST: usize = 20;
 
-/// One's passkey.
+/// A passkey of the signed-in user.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PasskeyView {
     id: i64,
@@ -58,7 +58,7 @@ pub struct ChallengeView {
 pub struct NewPasskeyRequest {
     #[schema(value_type = String)]
     handle: Field<String>,
-    /// What its owner calls it.
+    /// The user's name for it.
     #[schema(value_type = String, max_length = 120)]
     name: Field<String>,
     /// What `navigator.credentials.create` came to, as JSON.
@@ -120,11 +120,10 @@ pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<Challe
     if known.len() >= MOST {
         return Err(too_many());
     }
-    let (options, state) = app
+    let challenge = app
         .passkeys
         .ask_for_new(user_id, &user.email, &user.name, known)?;
-    let options = serde_json::to_value(options).map_err(ApiError::unexpected)?;
-    asked(&app, &mut connection, Some(user_id), options, &state).await
+    keep(&app, &mut connection, Some(user_id), challenge).await
 }
 
 /// Make a passkey
@@ -237,10 +236,9 @@ pub async fn remove(
 )]
 pub async fn ask(State(app): State<App>, source: Source) -> Answer<ChallengeView> {
     app.limits.spend_passkey(source.client).await?;
-    let (options, state) = app.passkeys.ask_for_any()?;
-    let options = serde_json::to_value(options).map_err(ApiError::unexpected)?;
+    let challenge = app.passkeys.ask_for_any()?;
     let mut connection = app.management.acquire().await?;
-    asked(&app, &mut connection, None, options, &state).await
+    keep(&app, &mut connection, None, challenge).await
 }
 
 /// Sign in with a passkey
@@ -254,7 +252,7 @@ pub async fn ask(State(app): State<App>, source: Source) -> Answer<ChallengeView
     request_body = PasskeyShown,
     responses(
         (status = 200, description = "Signed in, for 14 days.", body = SignedInAnswer),
-        (status = 400, description = "The passkey is nobody's, did not sign what was asked, or the time is over.", body = PlatformError),
+        (status = 400, description = "The passkey is unknown, did not sign what was asked, or the time is over.", body = PlatformError),
         (status = 403, description = "The account is suspended, or a page of another site asks.", body = PlatformError),
         (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
         (status = 429, description = "Too many attempts from this address.", body = RateLimited),
@@ -271,8 +269,7 @@ pub async fn sign_in(
     if user.suspended {
         return Err(ApiError::AccountBlocked);
     }
-    audit_sign_in(&app, &mut transaction, &source, user_id, true).await?;
-    let answer = open_session(&app, &mut transaction, &source, &user, true).await?;
+    let answer = sign_in_by(SignInMethod::Passkey, &app, &mut transaction, &source, &user).await?;
     transaction.commit().await?;
     Ok(answer)
 }
@@ -310,14 +307,14 @@ pub async fn confirm(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Whose passkey was shown. It is used once the transaction is committed.
+/// Checks the signed challenge and returns the passkey's owner; the use is stored once the transaction is committed.
 async fn shown(
     app: &App,
     connection: &mut PgConnection,
     source: &Source,
     body: TrackingBody,
 ) -> Result<UserId, ApiError> {
-    // By address alone: a signature cannot be guessed, and whose passkey it is said to be, anybody may say.
+    // Counted by address alone: a signature cannot be guessed, and the account named here is not proved yet.
     app.limits.spend_passkey(source.client).await?;
     let bytes = body.bytes()?;
     let request: PasskeyShown = body::parse(&bytes)?;
@@ -333,28 +330,29 @@ async fn shown(
     Ok(user_id)
 }
 
-async fn asked(
+/// Stores a challenge until its answer comes, and returns it with the handle to answer under.
+async fn keep(
     app: &App,
     connection: &mut PgConnection,
     user_id: Option<UserId>,
-    options: Value,
-    state: &Value,
+    challenge: Challenge,
 ) -> Answer<ChallengeView> {
     let handle = PasskeyChallengeToken::generate(App::random());
     let now = app.clock.now();
     let new = NewChallenge {
         handle_hash: handle.hash(),
         user_id,
-        state,
+        state: &challenge.state,
         expires_at: now + CHALLENGE_LASTS,
     };
     passkeys::keep_challenge(connection, &new, now).await?;
     Ok(data(ChallengeView {
         handle: handle.expose().to_owned(),
-        options,
+        options: challenge.options,
     }))
 }
 
+/// The state of the challenge that was asked under this handle; it is gone once the transaction is committed.
 async fn taken(
     app: &App,
     connection: &mut PgConnection,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::{SignedInAnswer, open_session};
+use super::{SignInMethod, SignedInAnswer, open_session};
 use crate::access::{Proof, SignedIn};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
@@ -103,7 +103,7 @@ pub async fn change(
             json!({}),
         )
         .await?;
-    let answer = open_session(&app, &mut transaction, source, &user, false).await?;
+    let answer = open_session(SignInMethod::Password, &app, &mut transaction, source, &user).await?;
     transaction.commit().await?;
     Ok(answer)
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::{SignedInAnswer, audit_sign_in, open_session};
+use super::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::access::{Proof, Source};
 use crate::app::App;
 use crate::body::{self, TrackingBody};
@@ -73,8 +73,7 @@ pub async fn sign_in(
     proof
         .take_second_factor(&app, &mut transaction, &source, user.user_id)
         .await?;
-    audit_sign_in(&app, &mut transaction, &source, user.user_id, false).await?;
-    let answer = open_session(&app, &mut transaction, &source, &user, false).await?;
+    let answer = sign_in_by(SignInMethod::Password, &app, &mut transaction, &source, &user).await?;
     transaction.commit().await?;
     Ok(answer)
 }
