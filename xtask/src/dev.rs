@@ -221,6 +221,8 @@ fn print_where(area: &Area, env: &EnvFile) {
         env.get("DEMO_EMAIL"),
         env.get("DEMO_PASSWORD"),
     ) {
+        // Browsers offer passkeys for host names only, and PUBLIC_URL is this one.
+        let base = base.replace("127.0.0.1", "localhost");
         println!("{:<13} {base}/app  ({email}, {password})", "dashboard");
     }
     println!("{:<13} {}", "variables", area.env().display());

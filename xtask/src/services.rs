@@ -84,7 +84,7 @@ pub(crate) fn start_as(
         .current_dir(&checkout.root)
         .envs(env.iter())
         .env("LISTEN", format!("127.0.0.1:{port}"))
-        // A name, and not the address: passkeys are of a host name.
+        // Browsers offer passkeys for host names only.
         .env("PUBLIC_URL", format!("http://localhost:{port}"))
         // The shell's would be one address for all of them.
         .env_remove("METRICS_LISTEN")

@@ -1,9 +1,9 @@
-/** Somebody adds a passkey, signs in with it, is asked again and shows it again, and removes it. */
+/** An owner adds a passkey, signs in with it, confirms with it where the password is asked again, and removes it. */
 import { expect, test } from '@playwright/test';
 import { OWNER, complaints, judge, pictures, prepare, settled, signIn } from './stage';
 
 test('a passkey signs in, confirms and is removed', async ({ browser, baseURL }) => {
-  // Browsers have no passkeys for an address without a name.
+  // Browsers offer passkeys for host names only, not for IP addresses.
   const context = await browser.newContext({ baseURL: baseURL?.replace('127.0.0.1', 'localhost') });
   await prepare(context);
   const page = await context.newPage();
@@ -36,7 +36,7 @@ test('a passkey signs in, confirms and is removed', async ({ browser, baseURL })
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await expect(page.getByRole('button', { name: 'Sign out', exact: true })).toBeVisible();
 
-  // The service is as if half an hour had passed: it wants the password once more, and a passkey will do.
+  // As after half an hour: the service asks for the password again, and accepts a passkey instead.
   let refusals = 0;
   await page.route('**/api/users/me/sessions', async (route) => {
     refusals += 1;
@@ -46,6 +46,7 @@ test('a passkey signs in, confirms and is removed', async ({ browser, baseURL })
   });
   await page.goto('/app/account');
   const asked = page.getByRole('dialog', { name: 'Is it you?' });
+  await expect(asked.getByLabel('Password')).toBeFocused();
   await judge(page, 'the password asked again, with passkeys');
   await asked.getByRole('button', { name: 'Use a passkey instead' }).click();
   await expect(page.getByRole('row', { name: /this one/i })).toBeVisible();
