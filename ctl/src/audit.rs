@@ -1,11 +1,11 @@
 //! What an operator does is in the audit log too.
 
 use chrono::{DateTime, Utc};
-use common::domain::ids::{ProgramId, WorkspaceId};
-use common::storage::StorageResult;
-use common::storage::audit_log::{self, AuditActor, NewAuditEntry};
+use domain::ids::{ProgramId, WorkspaceId};
 use serde_json::Value;
 use sqlx::PgConnection;
+use storage::StorageResult;
+use storage::audit_log::{self, AuditActor, NewAuditEntry};
 
 pub struct Done {
     pub at: DateTime<Utc>,

@@ -1,8 +1,8 @@
 //! Balances, computed anew from the ledger they cache.
 
 use clap::Subcommand;
-use common::storage::ledger;
 use sqlx::PgPool;
+use storage::ledger;
 
 use crate::progress;
 

@@ -2,15 +2,15 @@
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use common::domain::adjustment::Change;
-use common::domain::ids::{EventId, PartnerProgramId, ProgramId};
-use common::domain::money::{AmountCents, Cents, Currency};
-use common::domain::text::RefundReason;
-use common::runtime::clock::Clock;
-use common::storage::adjustments::{AddedCommission, NewAdjustment};
-use common::storage::{by_hand, partners};
+use domain::adjustment::Change;
+use domain::ids::{EventId, PartnerProgramId, ProgramId};
+use domain::money::{AmountCents, Cents, Currency};
+use domain::text::RefundReason;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
+use storage::adjustments::{AddedCommission, NewAdjustment};
+use storage::{by_hand, partners};
 
 use crate::audit::{self, Done};
 use crate::consent::{Consent, Verdict};
@@ -177,7 +177,9 @@ impl Add {
             request_hash: None,
             now: clock.now(),
         };
-        let id = by_hand::add(connection, &new, clock).await?.get();
+        let id = by_hand::add(connection, &new, EventId::new(clock.mint()))
+            .await?
+            .get();
         let details = json!({
             "partner_program_id": self.partner_program_id, "amount_cents": self.amount_cents.get(),
             "currency": self.currency.to_string(),
@@ -220,7 +222,7 @@ async fn changed(
     new: &NewAdjustment<'_>,
     clock: &Clock,
 ) -> anyhow::Result<Vec<String>> {
-    match by_hand::change(connection, ids, new, clock).await? {
+    match by_hand::change(connection, ids, new, || EventId::new(clock.mint())).await? {
         Ok(changed) => Ok(changed
             .iter()
             .map(|(commission, adjusted)| {

@@ -1,8 +1,8 @@
 //! Counters of links and memberships, computed anew from the clicks they count.
 
 use clap::Subcommand;
-use common::storage::clicks;
 use sqlx::PgPool;
+use storage::clicks;
 
 use crate::progress;
 

@@ -4,16 +4,16 @@ mod bound;
 
 use anyhow::{bail, ensure};
 use clap::{ArgGroup, Args, Subcommand};
-use common::domain::account::EmailAddress;
-use common::domain::click_id::ClickId;
-use common::domain::email::EmailHasher;
-use common::domain::ids::{CustomerId, ProgramId, WorkspaceId};
-use common::domain::lead::EmailHash;
-use common::runtime::clock::Clock;
-use common::runtime::config::KeysConfig;
-use common::storage::personal_data::{self, Erased, Found, Reach, Stated};
+use domain::account::EmailAddress;
+use domain::click_id::{ClickId, ClickIdCodec};
+use domain::email::EmailHasher;
+use domain::ids::{CustomerId, ProgramId, WorkspaceId};
+use domain::lead::EmailHash;
+use runtime::clock::Clock;
+use runtime::config::KeysConfig;
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
+use storage::personal_data::{self, Erased, Found, Reach, Stated};
 
 use self::bound::{Bind, Bound};
 use crate::audit::{self, Done};
@@ -156,7 +156,7 @@ impl Named {
         let program_id = ProgramId::new(self.program_id);
         let program = program::find(&mut *connection, program_id).await?;
         let click_id = self.click_id.as_deref().and_then(ClickId::parse);
-        let codec = self.keys.click_id_codec();
+        let codec = ClickIdCodec::from(self.keys.click_id_keys());
         let decode = |click_id| codec.decode(click_id);
         let decoded: Vec<i64> = click_id.iter().flat_map(decode).map(CustomerId::get).collect();
         let hasher = EmailHasher::new(self.keys.email_hash_key.expose());

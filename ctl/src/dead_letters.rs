@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use common::storage::dead_letters::{self, KeptLetter};
 use serde_json::Value;
 use sqlx::PgPool;
+use storage::dead_letters::{self, KeptLetter};
 
 use crate::output;
 

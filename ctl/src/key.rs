@@ -3,12 +3,12 @@
 use anyhow::{bail, ensure};
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::{Args, Subcommand};
-use common::domain::ids::ProgramId;
-use common::domain::key_rotation::KeyRotation;
-use common::runtime::clock::Clock;
-use common::storage::program_settings;
+use domain::ids::ProgramId;
+use domain::key_rotation::KeyRotation;
+use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::PgPool;
+use storage::program_settings;
 
 use crate::audit::{self, Done};
 use crate::{output, program};

@@ -3,14 +3,14 @@
 use anyhow::{Context, bail};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
-use common::domain::account::EmailAddress;
-use common::domain::ids::{PartnerId, PartnerProgramId, ProgramId};
-use common::domain::partner::{MembershipStatus, PartnerName, ShortCode};
-use common::runtime::clock::Clock;
-use common::storage::links;
-use common::storage::partners::{self, NewMembership, NewPartner};
+use domain::account::EmailAddress;
+use domain::ids::{PartnerId, PartnerProgramId, ProgramId};
+use domain::partner::{MembershipStatus, PartnerName, ShortCode};
+use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
+use storage::links;
+use storage::partners::{self, NewMembership, NewPartner};
 
 use crate::audit::{self, Done};
 use crate::{output, program};

@@ -26,9 +26,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
-use common::runtime::config::PostgresConfig;
-use common::runtime::config::load::with_files;
-use common::runtime::{postgres, telemetry};
+use runtime::config::PostgresConfig;
+use runtime::config::load::with_files;
+use runtime::{postgres, telemetry};
 
 const EXAMPLES: &str = "\
 Examples:

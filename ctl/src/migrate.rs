@@ -2,7 +2,6 @@
 
 use anyhow::{Context, ensure};
 use clap::Args;
-use common::storage;
 use sqlx::PgPool;
 
 use crate::progress;

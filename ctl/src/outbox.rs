@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Subcommand;
-use common::storage::pipeline_status::{self, Waiting};
 use sqlx::PgPool;
+use storage::pipeline_status::{self, Waiting};
 
 use crate::output;
 

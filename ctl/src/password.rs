@@ -3,8 +3,8 @@
 use std::io::{BufRead, IsTerminal, stdin};
 
 use anyhow::{Context, anyhow, ensure};
-use common::domain::account::Password;
 use console::Term;
+use domain::account::Password;
 
 /// Asked for without echo at a terminal, and read as one line otherwise. `personal`: what its owner is called.
 pub fn read(personal: &[&str]) -> anyhow::Result<Password> {

@@ -3,14 +3,14 @@
 use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
-use common::domain::ids::ProgramId;
-use common::domain::processor::ProcessorId;
-use common::runtime::clock::Clock;
-use common::storage::notifications::{self, NewNotification};
-use common::storage::processor_accounts::{self, ListedConnection};
-use common::storage::processor_connections;
+use domain::ids::ProgramId;
+use domain::processor::ProcessorId;
+use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
+use storage::notifications::{self, NewNotification};
+use storage::processor_accounts::{self, ListedConnection};
+use storage::processor_connections;
 
 use crate::audit::{self, Done};
 use crate::consent::{Consent, Verdict};

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use clap::{Args, Subcommand, ValueEnum};
-use common::domain::ids::ProgramId;
-use common::runtime::clock::Clock;
-use common::storage::processor_inbox::{self, ClosedEvent, KeptEvent};
+use domain::ids::ProgramId;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
+use storage::processor_inbox::{self, ClosedEvent, KeptEvent};
 use uuid::Uuid;
 
 use crate::audit::{self, Done};

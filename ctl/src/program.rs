@@ -2,14 +2,14 @@
 
 use anyhow::{Context, ensure};
 use clap::{Args, Subcommand};
-use common::domain::ids::{ProgramId, WorkspaceId};
-use common::domain::program::{Domain, ProgramName, ProgramSettings, ProgramStatus, Slug};
-use common::domain::token::ProgramToken;
-use common::runtime::clock::Clock;
-use common::storage::program_settings::{self, NewProgram, StoredProgram};
-use common::storage::workspaces;
+use domain::ids::{ProgramId, WorkspaceId};
+use domain::program::{Domain, ProgramName, ProgramSettings, ProgramStatus, Slug};
+use domain::token::ProgramToken;
+use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
+use storage::program_settings::{self, NewProgram, StoredProgram};
+use storage::workspaces;
 
 use crate::audit::{self, Done};
 use crate::consent::{Consent, Verdict};

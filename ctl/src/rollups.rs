@@ -1,9 +1,9 @@
 //! Rollups, computed anew from the rows they count.
 
 use clap::Subcommand;
-use common::domain::ids::ProgramId;
-use common::storage::rollups;
+use domain::ids::ProgramId;
 use sqlx::PgPool;
+use storage::rollups;
 
 use crate::progress;
 

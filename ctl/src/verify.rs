@@ -1,7 +1,7 @@
 //! `ctl verify`: the invariants of the books and of the pipeline, one a line.
 
-use common::storage::verify::{self, INVARIANTS, Violation};
 use sqlx::PgPool;
+use storage::verify::{self, INVARIANTS, Violation};
 
 use crate::{output, progress};
 

@@ -3,10 +3,10 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use common::domain::email::EmailHasher;
-use common::domain::sealed::SealingKeys;
-use common::runtime::clock::Clock;
-use common::runtime::health::Probe;
+use domain::email::EmailHasher;
+use domain::sealed::SealingKeys;
+use runtime::clock::Clock;
+use runtime::health::Probe;
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 use url::Url;

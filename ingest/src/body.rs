@@ -2,7 +2,7 @@
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use common::runtime::body::read;
+use runtime::body::read;
 use serde::Deserialize;
 
 use crate::app::App;

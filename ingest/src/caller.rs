@@ -6,10 +6,10 @@
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use common::domain::ids::ProgramId;
-use common::domain::key_rotation::KeyRotation;
-use common::domain::token::TokenHash;
-use common::domain::tracking_token::{TokenScope, TokenScopes};
+use domain::ids::ProgramId;
+use domain::key_rotation::KeyRotation;
+use domain::token::TokenHash;
+use domain::tracking_token::{TokenScope, TokenScopes};
 
 use crate::app::App;
 use crate::credential::Credential;

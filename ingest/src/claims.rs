@@ -9,16 +9,17 @@
 
 use std::time::Duration;
 
-use common::bus::publish::Publisher;
-use common::runtime::batch::{BatchError, Batcher, Bounds};
-use common::runtime::crash_point::crash_point;
-use common::runtime::lifecycle::Lifecycle;
-use common::runtime::metrics::{CLAIMS, Counter};
-use common::runtime::retry::{RetryPolicy, retry};
-use common::storage::StorageError;
-use common::storage::claims::{self, NewClaim};
+use bus::publish::Publisher;
+use runtime::batch::{BatchError, Batcher, Bounds};
+use runtime::claim_conflicts;
+use runtime::crash_point::crash_point;
+use runtime::lifecycle::Lifecycle;
+use runtime::metrics::{CLAIMS, Counter};
+use runtime::retry::{RetryPolicy, retry};
 use serde_json::value::RawValue;
 use sqlx::PgPool;
+use storage::StorageError;
+use storage::claims::{self, NewClaim};
 use tokio_util::task::TaskTracker;
 
 const MAX_RECORDS: usize = 512;
@@ -159,9 +160,13 @@ async fn publish(sales: &Publisher, records: Vec<Box<RawValue>>) {
 async fn watch_conflicts(pool: &PgPool, lost: &[NewClaim]) {
     let lost: Vec<&NewClaim> = lost.iter().collect();
     match claims::conflicts(pool, &lost).await {
-        Ok(conflicts) => conflicts.into_iter().for_each(claims::Conflicts::report),
+        Ok(conflicts) => {
+            for conflict in conflicts {
+                claim_conflicts::report(conflict.program_id.get(), conflict.held_by.get(), conflict.claims);
+            }
+        }
         Err(error) => {
-            tracing::warn!(%error, "who holds the transaction_ids that were taken could not be seen");
+            tracing::warn!(%error, "claim holder lookup failed");
         }
     }
 }

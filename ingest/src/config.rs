@@ -2,8 +2,8 @@
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, value_parser};
-use common::runtime::config::{KeysConfig, RedisConfig, SecretText, SecretUrl, SecretsConfig, ServiceConfig};
 use ipnet::IpNet;
+use runtime::config::{KeysConfig, RedisConfig, SecretText, SecretUrl, SecretsConfig, ServiceConfig};
 use url::Url;
 
 use crate::limits::LimitsConfig;

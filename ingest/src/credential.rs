@@ -2,7 +2,7 @@
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, header};
-use common::domain::token::{CredentialKind, ManagementKey, ProgramToken, SessionToken, TokenHash};
+use domain::token::{CredentialKind, ManagementKey, ProgramToken, SessionToken, TokenHash};
 
 /// What a caller put into `Authorization`. The token itself goes no further than this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use common::domain::ids::CustomerId;
-use common::runtime::lifecycle::Lifecycle;
-use common::runtime::postgres;
-use common::runtime::retry::{RetryPolicy, delays, retry};
-use common::storage::StorageError;
-use common::storage::customer_ids::lease;
+use domain::ids::CustomerId;
+use runtime::lifecycle::Lifecycle;
+use runtime::postgres;
+use runtime::retry::{RetryPolicy, delays, retry};
 use sqlx::PgPool;
+use storage::StorageError;
+use storage::customer_ids::lease;
 use tokio::sync::Notify;
 
 const RETRY_LEASE: RetryPolicy =

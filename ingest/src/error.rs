@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use common::runtime::body::BodyError;
-use common::runtime::platform_error::platform_error;
-use common::storage::StorageError;
+use runtime::body::BodyError;
+use runtime::platform_error::platform_error;
 use serde_json::json;
+use storage::StorageError;
 
 use crate::request_id::RequestId;
 use crate::rotation;

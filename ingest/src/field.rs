@@ -4,8 +4,8 @@
 //! gives each field its own message; unknown fields are skipped, so nothing a caller invents has an effect.
 
 use chrono::{DateTime, Utc};
-use common::domain::name::{Name, NameError};
-use common::domain::text::{Text, TextError};
+use domain::name::{Name, NameError};
+use domain::text::{Text, TextError};
 use serde::de::{self, Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -1,7 +1,7 @@
 //! `Idempotency-Key`: a caller's own name for an order, so that the same order sent again has the first answer.
 
 use axum::http::HeaderMap;
-use common::domain::text::Text;
+use domain::text::Text;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 

@@ -1,6 +1,6 @@
 //! The HTTP edge: validates, authenticates, claims, publishes, and answers with what a worker made of it.
 //!
-//! It decides nothing about money. A request travels `routes/<noun>.rs` → `common::messages::<noun>` → the worker's
+//! It decides nothing about money. A request travels `routes/<noun>.rs` → `messages::<noun>` → the worker's
 //! `steps/<noun>.rs`, and its outcome comes back by the reply inbox.
 
 mod access;
@@ -38,18 +38,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use common::bus;
-use common::bus::publish::Publisher;
-use common::bus::reply::ReplyInbox;
-use common::bus::topology::Topology;
-use common::domain::email::EmailHasher;
-use common::messages::subject::Subject;
-use common::runtime::clock::Clock;
-use common::runtime::config::{HttpConfig, PostgresConfig};
-use common::runtime::health::Probe;
-use common::runtime::lifecycle::Lifecycle;
-use common::runtime::metrics::serve::Sources;
-use common::runtime::{http, metrics, postgres};
+use bus::publish::Publisher;
+use bus::reply::ReplyInbox;
+use bus::topology::Topology;
+use domain::click_id::ClickIdCodec;
+use domain::email::EmailHasher;
+use domain::sealed::SealingKeys;
+use messages::subject::Subject;
+use runtime::clock::Clock;
+use runtime::config::{HttpConfig, PostgresConfig};
+use runtime::health::Probe;
+use runtime::lifecycle::Lifecycle;
+use runtime::metrics::serve::Sources;
+use runtime::{http, metrics, postgres};
 
 use crate::app::{App, Parts};
 use crate::claims::Claims;
@@ -113,15 +114,19 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         places: places(subject.noun()),
     };
     let clicks = lane(Subject::Clicks);
-    let codec = Arc::new(config.keys.click_id_codec());
+    let codec = Arc::new(ClickIdCodec::from(config.keys.click_id_keys()));
     let management = postgres::connect_lazily(&management, "ingest management")?;
     Ok(App::new(Parts {
-        probe: Probe::start(lifecycle.tasks(), pool.clone(), clicks.publisher.clone()),
+        probe: Probe::start(
+            lifecycle.tasks(),
+            pool.clone(),
+            clicks.publisher.clone().acknowledges(),
+        ),
         reads: Reads::connect(config, management.clone())?,
         management,
         passkeys: Passkeys::at(&config.dashboard.public_url),
         passwords: Passwords::new(App::random())?,
-        sealing_keys: Arc::new(config.secrets.sealing_keys()),
+        sealing_keys: Arc::new(SealingKeys::from(config.secrets.secrets_keys())),
         public_url: config.dashboard.public_url.clone(),
         security_contact: config.dashboard.security_contact.clone(),
         directory: Directory::start(pool.clone(), clock.clone(), lifecycle).await?,

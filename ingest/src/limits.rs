@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use clap::Args;
-use common::domain::ids::{ProgramId, UserId};
-use common::runtime::clock::Clock;
-use common::runtime::config::RedisConfig;
-use common::runtime::lifecycle::Lifecycle;
-use common::runtime::metrics::{Counter, LIMITED, LIMITER_COUNTS};
+use domain::ids::{ProgramId, UserId};
+use runtime::clock::Clock;
+use runtime::config::RedisConfig;
+use runtime::lifecycle::Lifecycle;
+use runtime::metrics::{Counter, LIMITED, LIMITER_COUNTS};
 use sha2::{Digest, Sha256};
 
 use self::local::LocalCounters;

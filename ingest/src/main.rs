@@ -1,8 +1,8 @@
 use std::process::ExitCode;
 
-use common::runtime::clock::Clock;
-use common::runtime::config::load::load;
-use common::runtime::lifecycle;
+use runtime::clock::Clock;
+use runtime::config::load::load;
+use runtime::lifecycle;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderName};
 use clap::{ArgAction, Args};
-use common::domain::visitor::{ClientIp, CountryCode};
+use domain::visitor::{ClientIp, CountryCode};
 
 use crate::client_address::ClientAddress;
 

@@ -3,7 +3,7 @@
 //! A passkey is bound to the host of `PUBLIC_URL`. Where that is an address, or neither HTTPS nor this machine's own name, browsers make none,
 //! and none are offered. The device looks at its owner (a finger, a face, a PIN) before it signs: a passkey is two factors in one.
 
-use common::domain::ids::UserId;
+use domain::ids::UserId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::domain::account::{Password, PasswordHash};
+use domain::account::{Password, PasswordHash};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::ApiError;

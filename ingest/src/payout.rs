@@ -8,16 +8,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use common::domain::ids::{EventId, PayoutId, ProgramId};
-use common::domain::ledger;
-use common::domain::money::{Cents, Currency};
-use common::domain::payout::{Account, Paid, Payable, pay_all};
-use common::domain::text::Text;
-use common::storage::ledger::{NewEntry, lock_balances, post};
-use common::storage::payouts::{self, LockedCommission, NewPayout, not_found};
-use common::storage::{StorageError, StorageResult};
+use domain::ids::{EventId, PayoutId, ProgramId};
+use domain::ledger;
+use domain::money::{Cents, Currency};
+use domain::payout::{Account, Paid, Payable, pay_all};
+use domain::text::Text;
 use serde_json::json;
 use sqlx::PgConnection;
+use storage::ledger::{NewEntry, lock_balances, post};
+use storage::payouts::{self, LockedCommission, NewPayout, not_found};
+use storage::{StorageError, StorageResult};
 
 use crate::error::ApiError;
 use crate::idempotency::IdempotencyKey;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use common::bus::publish::{PublishError, Publisher};
-use common::bus::reply::{ReplyInbox, Waiter};
-use common::domain::ids::EventId;
-use common::runtime::crash_point::crash_point;
-use common::runtime::metrics::serve::Sources;
-use common::runtime::trace;
+use bus::publish::{PublishError, Publisher};
+use bus::reply::{ReplyInbox, Waiter};
+use domain::ids::EventId;
+use runtime::crash_point::crash_point;
+use runtime::metrics::serve::Sources;
+use runtime::trace;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use common::domain::ids::WorkspaceId;
-use common::runtime::config::PostgresConfig;
-use common::runtime::metrics::serve::Sources;
-use common::runtime::postgres;
+use domain::ids::WorkspaceId;
+use runtime::config::PostgresConfig;
+use runtime::metrics::serve::Sources;
+use runtime::postgres;
 use sqlx::pool::PoolConnection;
 use sqlx::{Connection, PgPool, Postgres};
 

@@ -3,7 +3,7 @@
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
-use common::runtime::clock::Clock;
+use runtime::clock::Clock;
 
 use crate::app::App;
 

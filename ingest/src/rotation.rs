@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use chrono::SecondsFormat;
-use common::domain::key_rotation::KeyRotation;
+use domain::key_rotation::KeyRotation;
 use serde_json::{Map, Value, json};
 
 pub const CODE: &str = "api_key_rotation_required";

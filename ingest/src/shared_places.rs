@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use common::domain::ids::WorkspaceId;
+use domain::ids::WorkspaceId;
 
 use crate::error::ApiError;
 

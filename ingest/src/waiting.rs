@@ -11,9 +11,9 @@
 
 use std::sync::Arc;
 
-use common::runtime::metrics::serve::Sources;
-use common::runtime::metrics::{Counter, SHED, UNANSWERED, WAITING, WAITING_MAX, amount};
-use common::runtime::shed::Shed;
+use runtime::metrics::serve::Sources;
+use runtime::metrics::{Counter, SHED, UNANSWERED, WAITING, WAITING_MAX, amount};
+use runtime::shed::Shed;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::ApiError;

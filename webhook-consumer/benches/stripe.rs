@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::hint::black_box;
 
 use chrono::DateTime;
-use common::domain::processor::WebhookSecret;
 use criterion::{Criterion, criterion_group, criterion_main};
+use domain::processor::WebhookSecret;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use webhook_consumer::stripe::event::Event;

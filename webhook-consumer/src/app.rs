@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use common::domain::processor::WebhookSecret;
-use common::runtime::clock::Clock;
+use domain::processor::WebhookSecret;
+use runtime::clock::Clock;
 use sqlx::PgPool;
 use tokio_util::task::TaskTracker;
 

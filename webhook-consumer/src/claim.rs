@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use common::domain::ids::EventId;
-use common::storage::StorageResult;
-use common::storage::claims::{self, Claim, ClaimState, Conflicts, NewClaim};
-use common::storage::processor_events::{self, Ending, Part, Reason};
+use domain::ids::EventId;
+use runtime::claim_conflicts;
 use sqlx::PgConnection;
+use storage::StorageResult;
+use storage::claims::{self, Claim, ClaimState, NewClaim};
+use storage::processor_events::{self, Ending, Part, Reason};
 
 use crate::records::{Outgoing, Records};
 
@@ -44,7 +45,9 @@ pub async fn claim(
         .map(|(claim, _)| claim)
         .collect();
     let conflicts = claims::conflicts(&mut *connection, &lost).await?;
-    conflicts.into_iter().for_each(Conflicts::report);
+    for conflict in conflicts {
+        claim_conflicts::report(conflict.program_id.get(), conflict.held_by.get(), conflict.claims);
+    }
     let recorded = end_lost(connection, &lost, is_late).await?;
     let records = encoded.into_iter().zip(&wanted).zip(won);
     outgoing.sales = records

@@ -1,8 +1,8 @@
 //! Settings of the webhook consumer, one section a concern; each is a flag and an environment variable.
 
 use clap::{Args, Parser};
-use common::domain::processor::WebhookSecret;
-use common::runtime::config::{SecretParser, SecretsConfig, ServiceConfig};
+use domain::processor::WebhookSecret;
+use runtime::config::{SecretParser, SecretsConfig, ServiceConfig};
 
 use crate::stripe::metadata::MetadataPrefix;
 

@@ -6,16 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::domain::ids::ProgramId;
-use common::domain::processor::{ProcessorId, WebhookSecret};
-use common::domain::sealed::SealingKeys;
-use common::runtime::batch::{BatchError, Batcher, Bounds};
-use common::runtime::clock::Clock;
-use common::runtime::lifecycle::Lifecycle;
-use common::runtime::retry::retry;
-use common::storage::processor_connections::{self, Connection};
-use common::storage::{StorageError, StorageResult};
+use domain::ids::ProgramId;
+use domain::processor::{ProcessorId, WebhookSecret};
+use domain::sealed::SealingKeys;
+use runtime::batch::{BatchError, Batcher, Bounds};
+use runtime::clock::Clock;
+use runtime::lifecycle::Lifecycle;
+use runtime::retry::retry;
 use sqlx::PgPool;
+use storage::processor_connections::{self, Connection};
+use storage::{StorageError, StorageResult};
 
 use crate::inbox::{PACE, RETRY};
 

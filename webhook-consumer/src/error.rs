@@ -6,8 +6,8 @@
 use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use common::runtime::body::BodyError;
-use common::runtime::platform_error::platform_error;
+use runtime::body::BodyError;
+use runtime::platform_error::platform_error;
 use serde_json::json;
 
 use crate::stripe::event::NotAnEvent;

@@ -8,13 +8,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::runtime::batch::{BatchError, Batcher, Bounds};
-use common::runtime::crash_point::crash_point;
-use common::runtime::lifecycle::Lifecycle;
-use common::runtime::retry::{RetryPolicy, retry};
-use common::storage::processor_events::{self, NewProcessorEvent};
-use common::storage::{StorageError, StorageResult};
+use runtime::batch::{BatchError, Batcher, Bounds};
+use runtime::crash_point::crash_point;
+use runtime::lifecycle::Lifecycle;
+use runtime::retry::{RetryPolicy, retry};
 use sqlx::PgPool;
+use storage::processor_events::{self, NewProcessorEvent};
+use storage::{StorageError, StorageResult};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 

@@ -1,7 +1,7 @@
 //! Takes in what payment processors report, and turns it into the messages the API makes.
 //!
 //! An event travels `stripe/handler.rs` (is it theirs?) → `stripe/translate/<family>.rs` (what does it mean?) →
-//! `stripe/recipients.rs` (for which program?) → `inbox.rs` (durable, once) → `common::messages::{sale, payment}` → the
+//! `stripe/recipients.rs` (for which program?) → `inbox.rs` (durable, once) → `messages::{sale, payment}` → the
 //! worker's steps. `relay.rs` finishes what a process that died left behind.
 
 mod app;
@@ -22,17 +22,17 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{MethodRouter, post};
-use common::bus;
-use common::bus::publish::Publisher;
-use common::bus::topology::Topology;
-use common::messages::subject::Subject;
-use common::runtime::clock::Clock;
-use common::runtime::health::{self, Probe};
-use common::runtime::lifecycle::Lifecycle;
-use common::runtime::metrics::requests::RouteRequests;
-use common::runtime::metrics::serve::Sources;
-use common::runtime::trace::Span;
-use common::runtime::{http, metrics, postgres};
+use bus::publish::Publisher;
+use bus::topology::Topology;
+use domain::sealed::SealingKeys;
+use messages::subject::Subject;
+use runtime::clock::Clock;
+use runtime::health::{self, Probe};
+use runtime::lifecycle::Lifecycle;
+use runtime::metrics::requests::RouteRequests;
+use runtime::metrics::serve::Sources;
+use runtime::trace::Span;
+use runtime::{http, metrics, postgres};
 use tracing::Instrument;
 
 use crate::app::App;
@@ -68,9 +68,13 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
         clock: clock.clone(),
     };
     lifecycle.tasks().spawn(relay.run(lifecycle.clone()));
-    let probe = Probe::start(lifecycle.tasks(), pool.clone(), streams.payments.clone());
+    let probe = Probe::start(
+        lifecycle.tasks(),
+        pool.clone(),
+        streams.payments.clone().acknowledges(),
+    );
     let health = health::router(probe);
-    let sealing_keys = Arc::new(config.secrets.sealing_keys());
+    let sealing_keys = Arc::new(SealingKeys::from(config.secrets.secrets_keys()));
     let app = Arc::new(App {
         endpoints: Endpoints::start(pool.clone(), sealing_keys, clock.clone(), &lifecycle),
         clock,

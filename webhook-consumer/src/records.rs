@@ -1,14 +1,14 @@
 //! What an event is to the pipeline: the same claim and the same messages as if the API had been called.
 
+use bus::publish::Publisher;
 use chrono::{DateTime, Utc};
-use common::bus::publish::Publisher;
-use common::domain::ids::{EventId, ProgramId};
-use common::domain::sale::Sale;
-use common::messages::payment::PaymentRecord;
-use common::messages::sale::SaleRecord;
-use common::runtime::trace;
-use common::storage::claims::NewClaim;
+use domain::ids::{EventId, ProgramId};
+use domain::sale::Sale;
+use messages::payment::PaymentRecord;
+use messages::sale::SaleRecord;
+use runtime::trace;
 use serde_json::value::{RawValue, to_raw_value};
+use storage::claims::NewClaim;
 
 use crate::stripe::recipients::Payment;
 

@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use common::domain::ids::{EventId, ProgramId};
-use common::domain::processor::ProcessorId;
-use common::runtime::clock::Clock;
-use common::runtime::lifecycle::Lifecycle;
-use common::runtime::metrics::RELAYED;
-use common::runtime::retry::{RetryPolicy, delays};
-use common::storage::StorageResult;
-use common::storage::processor_connections;
-use common::storage::processor_events::{self, Disposition, DueEvent};
+use domain::ids::{EventId, ProgramId};
+use domain::processor::ProcessorId;
+use runtime::clock::Clock;
+use runtime::lifecycle::Lifecycle;
+use runtime::metrics::RELAYED;
+use runtime::retry::{RetryPolicy, delays};
 use sqlx::{PgConnection, PgPool};
+use storage::StorageResult;
+use storage::processor_connections;
+use storage::processor_events::{self, Disposition, DueEvent};
 
 use crate::claim::claim;
 use crate::records::{Records, Streams};

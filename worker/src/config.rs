@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use common::runtime::config::{KeysConfig, ServiceConfig};
+use runtime::config::{KeysConfig, ServiceConfig};
 
 /// Runs the steps of the referral tracking pipeline.
 #[derive(Debug, Clone, Parser)]

@@ -11,15 +11,15 @@ mod keys;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use bus::backlog::Backlog;
+use bus::consume::Delivered;
 use chrono::TimeDelta;
-use common::bus::backlog::Backlog;
-use common::bus::consume::Delivered;
-use common::domain::click_id::{ClickId, ClickIdCodec};
-use common::domain::ids::{CustomerId, EventId, ProgramId};
-use common::domain::text::CustomerKey;
-use common::storage::customers::{self, Customer, KeyInProgram};
-use common::storage::{StorageResult, customer_ids};
+use domain::click_id::{ClickId, ClickIdCodec};
+use domain::ids::{CustomerId, EventId, ProgramId};
+use domain::text::CustomerKey;
 use sqlx::PgConnection;
+use storage::customers::{self, Customer, KeyInProgram};
+use storage::{StorageResult, customer_ids};
 use tokio::time::timeout;
 
 use self::keys::yields;

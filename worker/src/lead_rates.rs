@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
-use common::domain::ids::ReferralLinkId;
+use domain::ids::ReferralLinkId;
 
 const HOUR_SECONDS: i64 = 3_600;
 

@@ -18,20 +18,20 @@ mod watch;
 use std::sync::Arc;
 
 use anyhow::Context;
+use bus::backlog::Backlog;
+use bus::connect::Bus;
+use bus::consume::{ConsumeBounds, Step, consume};
+use bus::publish::Publisher;
+use bus::topology::Topology;
 use chrono::{Months, TimeDelta};
-use common::bus;
-use common::bus::backlog::Backlog;
-use common::bus::connect::Bus;
-use common::bus::consume::{ConsumeBounds, Step, consume};
-use common::bus::publish::Publisher;
-use common::bus::topology::Topology;
-use common::domain::email::EmailHasher;
-use common::domain::signal::SignalRules;
-use common::messages::subject::Subject;
-use common::runtime::clock::Clock;
-use common::runtime::health::{self, Probe};
-use common::runtime::lifecycle::Lifecycle;
-use common::runtime::{http, metrics, postgres};
+use domain::click_id::ClickIdCodec;
+use domain::email::EmailHasher;
+use domain::signal::SignalRules;
+use messages::subject::Subject;
+use runtime::clock::Clock;
+use runtime::health::{self, Probe};
+use runtime::lifecycle::Lifecycle;
+use runtime::{http, metrics, postgres};
 use tokio::sync::Notify;
 
 use crate::config::Config;
@@ -59,7 +59,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     topology.ensure(&nats.jetstream).await?;
     let context = StepContext {
         pool: pool.clone(),
-        codec: Arc::new(config.keys.click_id_codec()),
+        codec: Arc::new(ClickIdCodec::from(config.keys.click_id_keys())),
         clicks: Backlog::of(nats.jetstream.clone(), &topology, Subject::Clicks),
         clock: clock.clone(),
         signal_rules: Arc::new(SignalRules {
@@ -122,7 +122,11 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     tracing::info!(listen = %listener.local_addr()?, "worker is ready");
     Ok(http::serve(
         listener,
-        health::router(Probe::start(lifecycle.tasks(), pool, notifications)),
+        health::router(Probe::start(
+            lifecycle.tasks(),
+            pool,
+            notifications.acknowledges(),
+        )),
         &config.service.http,
         &lifecycle,
     )

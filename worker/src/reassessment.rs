@@ -1,7 +1,7 @@
 //! Recorded sales are judged again when an earlier click, payment or start of a subscription becomes known after them.
 //!
 //! Phases, a customer at a time: **sales** since the earliest news, locked → **decisions**, anew in the order of their own times
-//! ([`domain::reassessment`](common::domain::reassessment)) → **differences**: a commission that is not due any more is
+//! ([`domain::reassessment`](domain::reassessment)) → **differences**: a commission that is not due any more is
 //! superseded, taken back to the cent whether it was paid out or not, and what is due instead is added, with the share that
 //! refunds of its sale take.
 //!
@@ -12,19 +12,19 @@ mod corrections;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use common::domain::ids::{CustomerId, PartnerId, SaleId};
-use common::domain::reassessment::{Earlier, Reassessment, reassess as decide_anew};
-use common::domain::sale::SaleCustomer;
-use common::domain::signal::{PartnerAddresses, Signal, SignalFacts, SignalRules};
-use common::storage::StorageResult;
-use common::storage::commissions::{self, LockedCommission};
-use common::storage::customers::{self, Customer, Milestone};
-use common::storage::links::{self, Memberships, Owners};
-use common::storage::programs::{self, Program};
-use common::storage::reassessments::{self, StoredSale};
-use common::storage::rollups::Deltas;
-use common::storage::subscriptions::{self, NewSubscription, SubscriptionKey};
+use domain::ids::{CustomerId, PartnerId, SaleId};
+use domain::reassessment::{Earlier, Reassessment, reassess as decide_anew};
+use domain::sale::SaleCustomer;
+use domain::signal::{PartnerAddresses, Signal, SignalFacts, SignalRules};
 use sqlx::PgConnection;
+use storage::StorageResult;
+use storage::commissions::{self, LockedCommission};
+use storage::customers::{self, Customer, Milestone};
+use storage::links::{self, Memberships, Owners};
+use storage::programs::{self, Program};
+use storage::reassessments::{self, StoredSale};
+use storage::rollups::Deltas;
+use storage::subscriptions::{self, NewSubscription, SubscriptionKey};
 
 use self::corrections::Corrections;
 use crate::steps::StepContext;

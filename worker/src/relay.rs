@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use common::bus::publish::Publisher;
-use common::messages::subject::Subject;
-use common::runtime::crash_point::crash_point;
-use common::runtime::lifecycle::Lifecycle;
-use common::runtime::metrics::RELAYED;
-use common::storage::{claims, outbox};
+use bus::publish::Publisher;
+use messages::subject::Subject;
+use runtime::crash_point::crash_point;
+use runtime::lifecycle::Lifecycle;
+use runtime::metrics::RELAYED;
 use serde_json::value::RawValue;
 use sqlx::PgPool;
+use storage::{claims, outbox};
 use tokio::sync::Notify;
 
 /// Claims are due two seconds after they were made; looking twice as often keeps the delay near that.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use common::runtime::lifecycle::Lifecycle;
-use common::runtime::retry::{Delays, RetryPolicy, delays};
-use common::storage::{StorageResult, rollups};
+use runtime::lifecycle::Lifecycle;
+use runtime::retry::{Delays, RetryPolicy, delays};
 use sqlx::PgPool;
+use storage::{StorageResult, rollups};
 use tokio::time::MissedTickBehavior;
 
 const EVERY: Duration = Duration::from_secs(1);

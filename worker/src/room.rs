@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use async_nats::jetstream::Context;
-use common::bus::room::{RoomError, make_room};
-use common::bus::topology::Topology;
-use common::messages::subject::Subject;
-use common::runtime::lifecycle::Lifecycle;
+use bus::room::{RoomError, make_room};
+use bus::topology::Topology;
+use messages::subject::Subject;
+use runtime::lifecycle::Lifecycle;
 
 /// Half a stream is far more than comes in within this time.
 const EVERY: Duration = Duration::from_secs(2);

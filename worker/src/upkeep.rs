@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Datelike, Months, NaiveDate, TimeDelta, Utc};
-use common::runtime::clock::Clock;
-use common::runtime::lifecycle::Lifecycle;
-use common::storage::{
+use runtime::clock::Clock;
+use runtime::lifecycle::Lifecycle;
+use sqlx::PgPool;
+use storage::{
     StorageResult, cli_logins, commissions, partitions, processor_events, refused_events, sessions,
 };
-use sqlx::PgPool;
 
 const EVERY: Duration = Duration::from_mins(1);
 const ROWS_A_ROUND: i64 = 10_000;

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use async_nats::jetstream::Context;
-use common::bus::topology::Topology;
-use common::messages::subject::Subject;
-use common::runtime::metrics::serve::Sources;
-use common::runtime::metrics::{
+use bus::topology::Topology;
+use futures::future::join_all;
+use messages::subject::Subject;
+use runtime::metrics::serve::Sources;
+use runtime::metrics::{
     CLAIMS_DEAD, CLAIMS_OPEN, CLAIMS_OPEN_OLDEST, CONSUMER_PENDING, CONSUMER_REDELIVERED,
     CONSUMER_UNACKNOWLEDGED, DEAD_LETTERS, OUTBOX_OLDEST, OUTBOX_UNSENT, PROCESSOR_EVENTS, SOURCE_UP,
     STREAM_BYTES, STREAM_BYTES_MAX,
 };
-use common::storage::StorageResult;
-use common::storage::pipeline_status::{self, Backlog, Waiting};
-use futures::future::join_all;
 use sqlx::PgPool;
+use storage::StorageResult;
+use storage::pipeline_status::{self, Backlog, Waiting};
 use tokio::time::timeout;
 
 /// Shorter than the page waits, so that what does not answer is said not to.

@@ -2,15 +2,15 @@
 
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};
-use common::domain::click_id::ClickId;
-use common::domain::ids::ProgramId;
-use common::domain::payer::Payer;
-use common::domain::processor::ProcessorId;
-use common::domain::text::CustomerKey;
-use common::runtime::clock::Clock;
-use common::storage::processor_customers::{self, Binding};
+use domain::click_id::ClickId;
+use domain::ids::ProgramId;
+use domain::payer::Payer;
+use domain::processor::ProcessorId;
+use domain::text::CustomerKey;
+use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::PgPool;
+use storage::processor_customers::{self, Binding};
 
 use crate::audit::{self, Done};
 use crate::{output, program};

@@ -8,21 +8,21 @@ use std::collections::HashMap;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use bus::connect::{Bus, connect};
+use bus::publish::Publisher;
+use bus::topology::Topology;
 use chrono::{DateTime, Utc};
 use clap::Args;
-use common::bus::connect::{Bus, connect};
-use common::bus::publish::Publisher;
-use common::bus::topology::Topology;
-use common::domain::ids::EventId;
-use common::messages::subject::Subject;
-use common::runtime::clock::Clock;
-use common::runtime::config::NatsConfig;
-use common::runtime::lifecycle::Lifecycle;
-use common::storage::claims;
-use common::storage::dead_letters::{self, KeptLetter};
+use domain::ids::EventId;
+use messages::subject::Subject;
+use runtime::clock::Clock;
+use runtime::config::NatsConfig;
+use runtime::lifecycle::Lifecycle;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sqlx::PgPool;
+use storage::claims;
+use storage::dead_letters::{self, KeptLetter};
 
 use crate::{output, progress};
 

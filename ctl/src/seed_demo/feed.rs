@@ -7,36 +7,36 @@
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use bus::connect::connect;
+use bus::publish::Publisher;
+use bus::topology::Topology;
 use chrono::{DateTime, Utc};
 use clap::Args;
-use common::bus::connect::connect;
-use common::bus::publish::Publisher;
-use common::bus::topology::Topology;
-use common::domain::click::Visit;
-use common::domain::click_id::ClickId;
-use common::domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
-use common::domain::lead::{Lead, LeadMode};
-use common::domain::money::{AmountCents, Currency};
-use common::domain::refund::{RefundKey, RefundRequest};
-use common::domain::sale::{Sale, SaleType, SubscriptionInterval};
-use common::domain::text::{CustomerKey, LongText, RefundReason, SubscriptionId, TransactionId};
-use common::domain::token::ProgramToken;
-use common::domain::visitor::CountryCode;
-use common::messages::click::ClickRecord;
-use common::messages::lead::LeadRecord;
-use common::messages::refund::RefundRecord;
-use common::messages::sale::SaleRecord;
-use common::messages::subject::Subject;
-use common::runtime::clock::Clock;
-use common::runtime::config::{KeysConfig, NatsConfig};
-use common::runtime::lifecycle::Lifecycle;
-use common::storage::claims::{self, NewClaim};
-use common::storage::links::Selection;
-use common::storage::window::Window;
-use common::storage::{commissions, customer_ids, directory, links, partitions, rollups};
+use domain::click::Visit;
+use domain::click_id::{ClickId, ClickIdCodec};
+use domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
+use domain::lead::{Lead, LeadMode};
+use domain::money::{AmountCents, Currency};
+use domain::refund::{RefundKey, RefundRequest};
+use domain::sale::{Sale, SaleType, SubscriptionInterval};
+use domain::text::{CustomerKey, LongText, RefundReason, SubscriptionId, TransactionId};
+use domain::token::ProgramToken;
+use domain::visitor::CountryCode;
+use messages::click::ClickRecord;
+use messages::lead::LeadRecord;
+use messages::refund::RefundRecord;
+use messages::sale::SaleRecord;
+use messages::subject::Subject;
+use runtime::clock::Clock;
+use runtime::config::{KeysConfig, NatsConfig};
+use runtime::lifecycle::Lifecycle;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use sqlx::PgPool;
+use storage::claims::{self, NewClaim};
+use storage::links::Selection;
+use storage::window::Window;
+use storage::{commissions, customer_ids, directory, links, partitions, rollups};
 
 use super::chance::Chance;
 use super::past::{Crowd, PastSale, Visitor, visitors};
@@ -128,7 +128,7 @@ impl FeedDemo {
         links: &[ReferralLinkId],
         visitors: &[Visitor],
     ) -> anyhow::Result<Past> {
-        let codec = self.keys.click_id_codec();
+        let codec = ClickIdCodec::from(self.keys.click_id_keys());
         let ids = customer_ids::lease(pool).await?;
         let mut past = Past::default();
         for (visitor, id) in visitors.iter().zip(ids) {
@@ -296,7 +296,7 @@ struct Feed {
     pool: PgPool,
     program_id: ProgramId,
     now: DateTime<Utc>,
-    bus: common::bus::connect::Bus,
+    bus: bus::connect::Bus,
     topology: Topology,
     lifecycle: Lifecycle,
 }

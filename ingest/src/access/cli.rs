@@ -2,13 +2,13 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use common::domain::account::UserKind;
-use common::domain::ids::{ProgramId, WorkspaceId};
-use common::domain::permission::Permission;
-use common::storage::StorageResult;
-use common::storage::audit_log::AuditActor;
-use common::storage::sessions::SessionKind;
+use domain::account::UserKind;
+use domain::ids::{ProgramId, WorkspaceId};
+use domain::permission::Permission;
 use sqlx::PgConnection;
+use storage::StorageResult;
+use storage::audit_log::AuditActor;
+use storage::sessions::SessionKind;
 
 use super::program::ProgramAccess;
 use super::{

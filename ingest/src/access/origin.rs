@@ -63,7 +63,7 @@ fn authority(url: &Url) -> String {
 
 #[cfg(test)]
 mod tests {
-    use common::domain::token::SessionToken;
+    use domain::token::SessionToken;
 
     use super::*;
 

@@ -1,12 +1,12 @@
 //! Rights over one program.
 
 use chrono::{DateTime, Utc};
-use common::domain::ids::{ProgramId, WorkspaceId};
-use common::domain::money::Currency;
-use common::domain::permission::Permission;
-use common::domain::program::ProgramStatus;
-use common::storage::workspaces::{self, ProgramStanding};
+use domain::ids::{ProgramId, WorkspaceId};
+use domain::money::Currency;
+use domain::permission::Permission;
+use domain::program::ProgramStatus;
 use sqlx::PgConnection;
+use storage::workspaces::{self, ProgramStanding};
 
 use super::{Advertiser, AdvertiserUser, Audited, Rights, forbidden};
 use crate::error::ApiError;

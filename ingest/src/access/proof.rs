@@ -3,13 +3,13 @@
 //! Every route that takes a password asks here. Guesses are counted before anything is compared, and a code is taken in the
 //! transaction of what it opens.
 
-use common::domain::account::Password;
-use common::domain::ids::UserId;
-use common::domain::second_factor::{AuthenticatorSecret, RecoveryCode};
-use common::storage::second_factors::{self, SecondFactor};
-use common::storage::users::{self, User};
+use domain::account::Password;
+use domain::ids::UserId;
+use domain::second_factor::{AuthenticatorSecret, RecoveryCode};
 use serde_json::json;
 use sqlx::PgConnection;
+use storage::second_factors::{self, SecondFactor};
+use storage::users::{self, User};
 
 use super::Source;
 use crate::app::App;

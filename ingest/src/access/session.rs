@@ -1,9 +1,9 @@
 //! The session's token in a browser: a cookie that scripts cannot read and other sites cannot make it send in a write.
 
 use axum::http::{HeaderMap, HeaderValue, header};
-use common::domain::token::SessionToken;
 use cookie::time::Duration;
 use cookie::{Cookie, SameSite};
+use domain::token::SessionToken;
 
 /// `__Host-`: browsers take it from a secure origin only, for this host only, and no subdomain can plant one.
 const NAME: &str = "__Host-session";

@@ -3,12 +3,12 @@
 use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
-use common::domain::ids::{ProgramId, UserId, WorkspaceId};
-use common::storage::audit_log::{self, AuditActor, NewAuditEntry};
-use common::storage::sessions::Whereabouts;
-use common::storage::{StorageResult, workspaces};
+use domain::ids::{ProgramId, UserId, WorkspaceId};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
+use storage::audit_log::{self, AuditActor, NewAuditEntry};
+use storage::sessions::Whereabouts;
+use storage::{StorageResult, workspaces};
 
 use crate::app::App;
 use crate::client_address::ClientAddress;

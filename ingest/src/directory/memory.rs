@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
-use common::domain::ids::{ProgramId, ReferralLinkId};
-use common::domain::key_rotation::KeyRotation;
-use common::domain::token::TokenHash;
-use common::domain::tracking_token::TokenScopes;
-use common::storage::directory::{DirectoryLink, DirectoryProgram, DirectoryToken};
+use domain::ids::{ProgramId, ReferralLinkId};
+use domain::key_rotation::KeyRotation;
+use domain::token::TokenHash;
+use domain::tracking_token::TokenScopes;
+use storage::directory::{DirectoryLink, DirectoryProgram, DirectoryToken};
 use tokio::time::Instant;
 
 use super::{LIVE_FOR, Link, ProgramKey, TRUSTED_FOR, USE_IS_NOTED_EVERY};
@@ -190,7 +190,7 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use chrono::TimeZone;
-    use common::domain::ids::PartnerId;
+    use domain::ids::PartnerId;
 
     use super::*;
 

@@ -9,12 +9,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::Context;
-use common::runtime::batch::{Batcher, Bounds};
-use common::runtime::config::RedisConfig;
-use common::runtime::lifecycle::Lifecycle;
-use common::runtime::retry::{RetryPolicy, delays};
 use redis::aio::MultiplexedConnection;
 use redis::{Client, Script, TlsCertificates};
+use runtime::batch::{Batcher, Bounds};
+use runtime::config::RedisConfig;
+use runtime::lifecycle::Lifecycle;
+use runtime::retry::{RetryPolicy, delays};
 use tokio::sync::Notify;
 
 use super::{Count, Window};

@@ -5,9 +5,9 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use chrono::{DateTime, SecondsFormat, Utc};
-use common::storage::window::Window;
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
+use storage::window::Window;
 use url::form_urlencoded;
 use utoipa::{IntoParams, ToSchema};
 

@@ -2,15 +2,15 @@
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use common::domain::click_id::ClickId;
-use common::domain::customer::CustomerStatus;
-use common::domain::email::EmailHasher;
-use common::domain::ids::{EventId, ProgramId};
-use common::domain::lead::{Lead, LeadMode, LeadRefusal};
-use common::domain::text::{CustomerKey, Label, Text};
-use common::domain::tracking_token::TokenScope;
-use common::messages::lead::{LeadOutcome, LeadRecord};
-use common::messages::test_event::{TestEvent, TestLead};
+use domain::click_id::ClickId;
+use domain::customer::CustomerStatus;
+use domain::email::EmailHasher;
+use domain::ids::{EventId, ProgramId};
+use domain::lead::{Lead, LeadMode, LeadRefusal};
+use domain::text::{CustomerKey, Label, Text};
+use domain::tracking_token::TokenScope;
+use messages::lead::{LeadOutcome, LeadRecord};
+use messages::test_event::{TestEvent, TestLead};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;

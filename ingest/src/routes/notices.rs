@@ -1,10 +1,10 @@
 //! Notifications as their readers see them, and which of them to mark as read.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use common::messages::notification::Deduction;
-use common::storage::notifications::{StoredNotification, Which};
+use messages::notification::Deduction;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use storage::notifications::{StoredNotification, Which};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::error::ApiError;

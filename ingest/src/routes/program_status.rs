@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
-use common::domain::ids::ProgramId;
-use common::storage::program_health::{self, ProgramStatus};
+use domain::ids::ProgramId;
 use serde::Serialize;
+use storage::program_health::{self, ProgramStatus};
 use url::form_urlencoded;
 use utoipa::ToSchema;
 

@@ -5,10 +5,10 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use common::domain::ids::ProgramId;
-use common::domain::readiness::{Facts, Gate, Gates, LastEvents, ReadinessState, assess};
-use common::storage::program_health::{self, ProgramHealth, RecentEvents};
+use domain::ids::ProgramId;
+use domain::readiness::{Facts, Gate, Gates, LastEvents, ReadinessState, assess};
 use serde::Serialize;
+use storage::program_health::{self, ProgramHealth, RecentEvents};
 use utoipa::ToSchema;
 
 use crate::app::App;

@@ -2,13 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use common::domain::commission::CommissionStatus;
-use common::domain::ids::{CommissionId, EventId, ProgramId};
-use common::domain::money::{AmountCents, Cents};
-use common::domain::refund::{RefundKey, RefundRequest, SkipReason};
-use common::domain::text::{RefundId, RefundReason, TransactionId};
-use common::domain::tracking_token::TokenScope;
-use common::messages::refund::{RefundOutcome, RefundRecord};
+use domain::commission::CommissionStatus;
+use domain::ids::{CommissionId, EventId, ProgramId};
+use domain::money::{AmountCents, Cents};
+use domain::refund::{RefundKey, RefundRequest, SkipReason};
+use domain::text::{RefundId, RefundReason, TransactionId};
+use domain::tracking_token::TokenScope;
+use messages::refund::{RefundOutcome, RefundRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;

@@ -6,18 +6,18 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use common::domain::click_id::ClickId;
-use common::domain::ids::{CommissionId, EventId, SaleId};
-use common::domain::money::{AmountCents, CommissionableCents, Currency};
-use common::domain::sale::{Sale, SaleRefusal, SaleType, SubscriptionInterval};
-use common::domain::text::{CustomerKey, ProductId, SubscriptionId, Text, TransactionId};
-use common::domain::tracking_token::TokenScope;
-use common::messages::sale::{NoCommission, SaleOutcome, SaleRecord};
-use common::messages::test_event::{TestEvent, TestSale};
-use common::storage::claims::NewClaim;
+use domain::click_id::ClickId;
+use domain::ids::{CommissionId, EventId, SaleId};
+use domain::money::{AmountCents, CommissionableCents, Currency};
+use domain::sale::{Sale, SaleRefusal, SaleType, SubscriptionInterval};
+use domain::text::{CustomerKey, ProductId, SubscriptionId, Text, TransactionId};
+use domain::tracking_token::TokenScope;
+use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
+use messages::test_event::{TestEvent, TestSale};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
+use storage::claims::NewClaim;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 

@@ -4,10 +4,10 @@
 
 use axum::Json;
 use axum::extract::State;
-use common::domain::ids::{EventId, ProgramId};
-use common::domain::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict};
-use common::domain::text::{CustomerKey, Text};
-use common::messages::test_chain::{TestChainOutcome, TestChainRecord};
+use domain::ids::{EventId, ProgramId};
+use domain::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict};
+use domain::text::{CustomerKey, Text};
+use messages::test_chain::{TestChainOutcome, TestChainRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;

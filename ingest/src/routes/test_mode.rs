@@ -5,8 +5,8 @@
 //! `additional_data.program_id` names. A refund has nothing to be isolated: it is validated and answered.
 
 use chrono::{DateTime, Utc};
-use common::domain::ids::{EventId, ProgramId};
-use common::messages::test_event::{TestEvent, TestEventOutcome, TestEventRecord};
+use domain::ids::{EventId, ProgramId};
+use messages::test_event::{TestEvent, TestEventOutcome, TestEventRecord};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;

@@ -7,8 +7,8 @@ mod tenant;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::runtime::clock::Clock;
 use reqwest::Method;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use self::table::{Call, Expected, Operation, Table};

@@ -1,9 +1,9 @@
 //! Signing in, staying signed in, signing out.
 
 use chrono::{TimeDelta, TimeZone, Utc};
-use common::domain::account::UserKind;
-use common::runtime::clock::Clock;
+use domain::account::UserKind;
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::json;
 
 use crate::people::{PASSWORD, refused};

@@ -1,9 +1,9 @@
 //! Management keys: made by people, limited, expiring, revoked.
 
 use chrono::TimeDelta;
-use common::domain::permission::Role;
-use common::runtime::clock::Clock;
+use domain::permission::Role;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::people::{Workspace, refused};

@@ -1,10 +1,10 @@
 //! The hold period: pending commissions become approved ones.
 
 use chrono::TimeDelta;
-use common::domain::money::Currency;
-use common::runtime::clock::Clock;
-use common::storage::payouts;
+use domain::money::Currency;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
+use storage::payouts;
 
 use crate::commissions::sell;
 use crate::payouts::{Shop, reasons};

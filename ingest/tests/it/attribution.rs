@@ -1,8 +1,8 @@
 //! Whom a sale credits, and which customer it speaks of.
 
 use chrono::TimeDelta;
-use common::runtime::clock::Clock;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::rows;

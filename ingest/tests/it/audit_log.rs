@@ -1,9 +1,9 @@
 //! Who did what, as the owner reads it.
 
 use chrono::TimeDelta;
-use common::domain::permission::Role;
-use common::runtime::clock::Clock;
+use domain::permission::Role;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::people::{PASSWORD, Person, refused};

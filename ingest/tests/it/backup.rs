@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::runtime::clock::Clock;
-use common::testing::{OwnPostgres, TestDatabase, from_environment};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use testing::{OwnPostgres, TestDatabase, from_environment};
 
 use crate::stack::{Program, Stack};
 

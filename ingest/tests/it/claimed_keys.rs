@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use common::messages::subject::Subject;
+use messages::subject::Subject;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
 //! Signing a command line in: begun there, confirmed in a browser, and the token handed over once.
 
 use chrono::TimeDelta;
-use common::domain::account::UserKind;
-use common::domain::permission::Role;
-use common::runtime::clock::Clock;
+use domain::account::UserKind;
+use domain::permission::Role;
 use futures::future::join_all;
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::people::{Person, Workspace, refused};
@@ -221,7 +221,7 @@ async fn a_login_nobody_began_does_not_exist() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;
     let strange = "affl_00000000000000000000000000000000000000000000v01U5";
-    let forged = common::domain::token::CliLoginToken::generate([1; 32]);
+    let forged = domain::token::CliLoginToken::generate([1; 32]);
     for state in ["nonsense", strange, forged.expose(), ""] {
         let login = Login {
             state: state.to_owned(),
@@ -384,7 +384,7 @@ async fn a_failure_quotes_the_id_of_its_request() {
             .bearer_auth(&token);
         stack.send(request.json(&json!({})))
     };
-    let state = common::domain::token::CliLoginToken::generate([1; 32]);
+    let state = domain::token::CliLoginToken::generate([1; 32]);
     let poll = format!("/api/v1/cli/auth/poll?state={}", state.expose());
     for (method, path) in [
         (Method::POST, "/api/v1/cli/auth/start"),

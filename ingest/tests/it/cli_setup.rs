@@ -63,7 +63,7 @@ async fn init_makes_a_program_with_its_policy_in_one_step() {
     assert_eq!(audited, "program.created user");
     // What comes out of it: a partner is paid by it.
     let ada = stack
-        .partner(common::domain::ids::ProgramId::new(id.parse().unwrap()), "ada")
+        .partner(domain::ids::ProgramId::new(id.parse().unwrap()), "ada")
         .await;
     let click_id = stack.click(&ada.code).await;
     stack
@@ -286,7 +286,7 @@ async fn a_processor_of_another_program_or_half_a_connection_is_refused() {
     let id = &made.body["program_id"];
     let other = init(&stack, &theirs, json!({})).await;
     let foreign_key = other.body["api_key"].as_str().unwrap();
-    let unknown = common::domain::token::ProgramToken::generate([1; 32]);
+    let unknown = domain::token::ProgramToken::generate([1; 32]);
     for (what, token, status, message) in [
         (
             "another program's key",

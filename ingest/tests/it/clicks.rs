@@ -1,8 +1,8 @@
 //! Links and tokens as the edge sees them: turned off and on, created late, replaced.
 
-use common::domain::token::ProgramToken;
-use common::runtime::clock::Clock;
+use domain::token::ProgramToken;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::rows;

@@ -1,9 +1,9 @@
 //! Machines whose clocks differ.
 
 use chrono::TimeDelta;
-use common::messages::subject::Subject;
-use common::runtime::clock::Clock;
+use messages::subject::Subject;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::json;
 
 use crate::leads::{NOT_FOUND, refused};

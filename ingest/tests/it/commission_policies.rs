@@ -1,8 +1,8 @@
 //! Commission policies through the management API: each sale is paid by the version in force when it happened.
 
 use chrono::{SecondsFormat, TimeDelta};
-use common::runtime::clock::Clock;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::partners::{Managed, PROGRAMS, audited};

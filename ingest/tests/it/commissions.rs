@@ -1,11 +1,11 @@
 //! What a sale earns: rates, currencies, policies, and the hold period.
 
 use chrono::TimeDelta;
-use common::domain::attribution::AttributionModel;
-use common::domain::commission::{CommissionType, Rate};
-use common::domain::money::{Cents, Currency};
-use common::runtime::clock::Clock;
+use domain::attribution::AttributionModel;
+use domain::commission::{CommissionType, Rate};
+use domain::money::{Cents, Currency};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::rows;

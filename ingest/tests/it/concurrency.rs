@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use common::domain::attribution::AttributionModel;
-use common::domain::commission::CommissionType;
-use common::runtime::clock::Clock;
+use domain::attribution::AttributionModel;
+use domain::commission::CommissionType;
 use futures::future::join_all;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::edge::{Edge, PATIENT, allow_open_files, sale_of};

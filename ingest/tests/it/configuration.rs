@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::CommandFactory;
-use common::runtime::clock::Clock;
-use common::runtime::config::reference;
-use common::testing::{Process, free_address, from_environment, unique_name};
+use runtime::clock::Clock;
+use runtime::config::reference;
+use testing::{Process, free_address, from_environment, unique_name};
 
 use crate::edge::Edge;
 use crate::stack::Stack;

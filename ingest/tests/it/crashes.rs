@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::net::TcpStream;
 
-use common::testing::{Process, free_address};
 use reqwest::StatusCode;
+use testing::{Process, free_address};
 
 use crate::edge::{PATIENT, answering_within, ended, sale_at_a_dying_ingest, sale_of};
 use crate::stack::{Program, Stack};

@@ -1,9 +1,9 @@
 //! Program keys: revoked at once everywhere, and marked for rotation.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::token::ProgramToken;
-use common::runtime::clock::Clock;
+use domain::token::ProgramToken;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::json;
 
 use crate::people::refused;

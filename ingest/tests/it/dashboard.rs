@@ -1,8 +1,8 @@
 //! The summary: what happened in every program within reach, and nothing of others or of tests.
 
 use chrono::TimeDelta;
-use common::domain::permission::Role;
-use common::runtime::clock::Clock;
+use domain::permission::Role;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::payouts::Shop;

@@ -1,7 +1,7 @@
 //! What nobody can process is kept aside, and holds up nothing.
 
-use common::messages::envelope;
-use common::messages::subject::Subject;
+use messages::envelope;
+use messages::subject::Subject;
 use reqwest::StatusCode;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use common::messages::subject::Subject;
-use common::runtime::clock::Clock;
+use messages::subject::Subject;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 

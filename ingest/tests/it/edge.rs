@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::process::{Command, ExitStatus, Stdio};
 
-use common::runtime::clock::Clock;
-use common::testing::{Process, free_address};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
+use testing::{Process, free_address};
 
 use crate::stack::{Answer, Program, Stack};
 

@@ -1,8 +1,8 @@
 //! `/livez` and `/readyz` of both services.
 
-use common::runtime::clock::Clock;
-use common::testing::{OwnPostgres, TestDatabase};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
+use testing::{OwnPostgres, TestDatabase};
 
 use crate::edge::Edge;
 use crate::stack::Stack;

@@ -1,7 +1,7 @@
 //! Somebody keeps a row locked. Records of others pass meanwhile, also those of the same batch.
 
-use common::messages::subject::Subject;
 use futures::future::join_all;
+use messages::subject::Subject;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sqlx::{Postgres, Transaction};

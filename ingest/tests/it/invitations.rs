@@ -1,11 +1,11 @@
 //! One-time links into a workspace and to partners' accounts: accepted once, withdrawn, expired.
 
 use chrono::TimeDelta;
-use common::domain::account::UserKind;
-use common::domain::permission::Role;
-use common::domain::token::InvitationToken;
-use common::runtime::clock::Clock;
+use domain::account::UserKind;
+use domain::permission::Role;
+use domain::token::InvitationToken;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::operator::ctl;

@@ -1,9 +1,9 @@
 //! Rate limits: who is counted, what every answer says, and what happens without Redis.
 
-use common::domain::token::{InvitationToken, ManagementKey, ProgramToken, SessionToken};
-use common::testing::{OwnRedis, free_address};
+use domain::token::{InvitationToken, ManagementKey, ProgramToken, SessionToken};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
+use testing::{OwnRedis, free_address};
 
 use crate::stack::{Answer, Program, Stack};
 

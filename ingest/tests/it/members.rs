@@ -1,6 +1,6 @@
 //! Who works in a workspace, as what, and who may change it.
 
-use common::domain::permission::Role;
+use domain::permission::Role;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use common::runtime::clock::Clock;
-use common::runtime::metrics;
-use common::testing::{OwnPostgres, Process, TestDatabase, free_address};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
+use runtime::metrics;
 use serde_json::json;
+use testing::{OwnPostgres, Process, TestDatabase, free_address};
 
 use crate::edge::{Edge, sale_of};
 use crate::stack::Stack;

@@ -16,10 +16,10 @@ mod service;
 use std::cell::RefCell;
 
 use chrono::{DateTime, TimeDelta, TimeZone, Utc};
-use common::runtime::clock::Clock;
-use common::storage::verify;
 use proptest::prop_assert_eq;
 use proptest::test_runner::{Config, TestCaseError, TestCaseResult, TestRunner};
+use runtime::clock::Clock;
+use storage::verify;
 
 use self::calls::{Call, Case, Step, Visitor, What};
 use self::reference::{Answered, Quoted, Reference};

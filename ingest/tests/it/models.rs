@@ -1,11 +1,11 @@
 //! Attribution models other than last click, which every other test uses.
 
-use common::domain::attribution::AttributionModel;
-use common::domain::commission::CommissionType;
-use common::domain::partner::ShortCode;
-use common::storage::links;
+use domain::attribution::AttributionModel;
+use domain::commission::CommissionType;
+use domain::partner::ShortCode;
 use reqwest::StatusCode;
 use serde_json::json;
+use storage::links;
 
 use crate::attribution::switched_customer;
 use crate::rows;

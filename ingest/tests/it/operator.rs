@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use common::messages::envelope;
-use common::messages::subject::Subject;
-use common::testing::{TestDatabase, from_environment};
+use messages::envelope;
+use messages::subject::Subject;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use testing::{TestDatabase, from_environment};
 
 use crate::edge::{Edge, PATIENT, answering_within, sale_of};
 use crate::people::PASSWORD;

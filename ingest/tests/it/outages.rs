@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::runtime::clock::Clock;
-use common::testing::{OwnNats, OwnPostgres, TestDatabase};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::json;
+use testing::{OwnNats, OwnPostgres, TestDatabase};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

@@ -4,13 +4,13 @@
 use std::net::SocketAddr;
 
 use chrono::TimeDelta;
-use common::runtime::clock::Clock;
-use common::testing::OwnNats;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use futures::{StreamExt, stream};
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::json;
+use testing::OwnNats;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;

@@ -1,6 +1,6 @@
 //! Partners of a program: invited, approved, suspended, approved again; and what each of it does to clicks and sales.
 
-use common::domain::permission::Role;
+use domain::permission::Role;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use chrono::TimeDelta;
-use common::runtime::clock::Clock;
 use p256::ecdsa::signature::Signer;
 use p256::ecdsa::{Signature, SigningKey};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

@@ -1,13 +1,13 @@
 //! Commissions from approval to payout: listed, approved, paid in batches, exported; exact, whatever happens at once.
 
 use chrono::TimeDelta;
-use common::domain::permission::Role;
-use common::domain::token::ManagementKey;
-use common::runtime::clock::Clock;
-use common::storage::verify;
+use domain::permission::Role;
+use domain::token::ManagementKey;
 use futures::future::{join, join_all};
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
+use storage::verify;
 
 use crate::commissions::sell;
 use crate::people::{Person, refused};

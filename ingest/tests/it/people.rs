@@ -1,12 +1,12 @@
 //! Somebody to be: users with sessions, keys and workspaces, made in the tables and signed in over HTTP.
 
-use common::domain::account::{EmailAddress, Password, PasswordHash, UserKind};
-use common::domain::ids::{PartnerId, UserId, WorkspaceId};
-use common::domain::permission::Role;
-use common::storage::users::{self, NewUser};
-use common::storage::workspaces;
+use domain::account::{EmailAddress, Password, PasswordHash, UserKind};
+use domain::ids::{PartnerId, UserId, WorkspaceId};
+use domain::permission::Role;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use storage::users::{self, NewUser};
+use storage::workspaces;
 
 use crate::stack::{Answer, Program, Stack};
 

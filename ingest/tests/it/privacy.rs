@@ -5,8 +5,8 @@ mod tenants;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use common::messages::envelope;
-use common::messages::subject::Subject;
+use messages::envelope;
+use messages::subject::Subject;
 use reqwest::StatusCode;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};

@@ -1,13 +1,13 @@
 //! A program's payment processor: connected, changed, rotated, disconnected, and its secret never shown.
 
 use chrono::TimeDelta;
-use common::domain::ids::ProgramId;
-use common::domain::processor::WebhookSecret;
-use common::domain::sealed::SealingKeys;
-use common::runtime::clock::Clock;
-use common::storage::processor_connections;
+use domain::ids::ProgramId;
+use domain::processor::WebhookSecret;
+use domain::sealed::SealingKeys;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
+use storage::processor_connections;
 
 use crate::people::{Workspace, refused};
 use crate::stack::{Stack, noon};

@@ -1,8 +1,8 @@
 //! What the CLI and the readiness check say about a program.
 
 use chrono::TimeDelta;
-use common::runtime::clock::Clock;
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::json;
 
 use crate::stack::{Answer, Program, Stack, noon};

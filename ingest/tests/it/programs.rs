@@ -1,6 +1,6 @@
 //! Programs through the management API: made, changed, published, archived, and nobody else's.
 
-use common::domain::permission::Role;
+use domain::permission::Role;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -166,9 +166,7 @@ async fn an_archived_program_takes_no_calls_and_no_changes() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;
     let (id, token) = program(&stack, &acme, "Acme").await;
-    let ada = stack
-        .partner(common::domain::ids::ProgramId::new(id), "ada")
-        .await;
+    let ada = stack.partner(domain::ids::ProgramId::new(id), "ada").await;
     stack.click(&ada.code).await;
     let path = format!("{PROGRAMS}/{id}");
     let published = stack
@@ -336,7 +334,7 @@ async fn archiving_locks_links_in_order() {
     let stack = Stack::start().await;
     let acme = stack.workspace("acme").await;
     let (id, _) = program(&stack, &acme, "Acme").await;
-    let program_id = common::domain::ids::ProgramId::new(id);
+    let program_id = domain::ids::ProgramId::new(id);
     let (ada, bruno) = (
         stack.partner(program_id, "ada").await,
         stack.partner(program_id, "bruno").await,

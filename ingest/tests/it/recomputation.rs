@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use common::storage::rollups::Sums;
 use sqlx::FromRow;
+use storage::rollups::Sums;
 
 use crate::stack::Stack;
 

@@ -1,7 +1,7 @@
 //! Referral links through the management API, and what the edges answer to their codes.
 
-use common::runtime::clock::Clock;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::json;
 
 use crate::partners::{Managed, audited};

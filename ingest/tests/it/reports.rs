@@ -9,8 +9,8 @@ mod replica;
 mod status;
 
 use chrono::{DateTime, Utc};
-use common::domain::ids::WorkspaceId;
-use common::domain::permission::Role;
+use domain::ids::WorkspaceId;
+use domain::permission::Role;
 
 use crate::people::Person;
 use crate::stack::{Program, Stack};

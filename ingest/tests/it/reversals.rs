@@ -1,12 +1,12 @@
 //! What refunds do to balances and to people: paid-out commissions, clamping, notifications.
 
-use common::domain::ids::{CommissionId, EventId, SaleId};
-use common::domain::ledger::payout;
-use common::domain::money::{Cents, Currency};
-use common::domain::payout::pay;
-use common::storage::ledger::{NewEntry, post};
-use common::storage::payouts::{self, NewPayout};
+use domain::ids::{CommissionId, EventId, SaleId};
+use domain::ledger::payout;
+use domain::money::{Cents, Currency};
+use domain::payout::pay;
 use serde_json::{Value, json};
+use storage::ledger::{NewEntry, post};
+use storage::payouts::{self, NewPayout};
 
 use crate::rows;
 use crate::stack::{Program, Stack};

@@ -1,11 +1,11 @@
 //! Database roles: services change what they change and no more, readers read, and neither owns a table. All other tests run their services
 //! with the service's rights, too ([`TestDatabase::service_url`]).
 
-use common::runtime::clock::Clock;
-use common::testing::{OwnPostgres, READS, SERVICE, TestDatabase};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use testing::{OwnPostgres, READS, SERVICE, TestDatabase};
 
 use crate::operator::succeeds;
 use crate::stack::Stack;

@@ -5,16 +5,16 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, NaiveDate, TimeDelta, TimeZone, Utc};
-use common::domain::ids::ProgramId;
-use common::messages::subject::Subject;
-use common::runtime::clock::Clock;
-use common::storage::rollups::{self, Sums};
-use common::storage::verify;
-use common::testing::from_environment;
+use domain::ids::ProgramId;
+use messages::subject::Subject;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
+use storage::rollups::{self, Sums};
+use storage::verify;
+use testing::from_environment;
 
 use crate::recomputation::{kept, recomputed};
 use crate::rows;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use common::domain::commission::{CommissionType, Rate};
-use common::domain::ids::ReferralLinkId;
-use common::domain::text::Text;
-use common::storage::policies::{self, NewPolicy};
+use domain::commission::{CommissionType, Rate};
+use domain::ids::ReferralLinkId;
+use domain::text::Text;
 use serde_json::Value;
+use storage::policies::{self, NewPolicy};
 
 use crate::stack::{Program, Stack};
 

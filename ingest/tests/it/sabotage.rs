@@ -1,8 +1,8 @@
 //! Each invariant of `ctl verify`, broken by hand: what no test row shows is not checked.
 
-use common::storage::verify::{self, INVARIANTS};
 use reqwest::StatusCode;
 use serde_json::json;
+use storage::verify::{self, INVARIANTS};
 
 use crate::edge::sale_of;
 use crate::stack::Stack;

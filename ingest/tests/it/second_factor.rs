@@ -1,10 +1,10 @@
 //! A second factor: setting it up, being asked for it, losing it, and a workspace that requires it.
 
 use chrono::TimeDelta;
-use common::domain::account::UserKind;
-use common::domain::permission::Role;
-use common::runtime::clock::Clock;
+use domain::account::UserKind;
+use domain::permission::Role;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 use totp_rs::Totp;
 

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use common::runtime::clock::Clock;
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::people::{PASSWORD, Workspace};

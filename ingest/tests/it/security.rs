@@ -1,8 +1,8 @@
 //! Attempts that no other test makes. `docs/security.md` says which threat each is.
 
-use common::messages::subject::Subject;
-use common::runtime::clock::Clock;
+use messages::subject::Subject;
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::edge::sale_of;

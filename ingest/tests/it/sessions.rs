@@ -1,8 +1,8 @@
 //! Where somebody is signed in: the list, ending one or all, ending by itself, and the password asked for again.
 
 use chrono::TimeDelta;
-use common::runtime::clock::Clock;
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::cli_login::connected;

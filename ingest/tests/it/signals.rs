@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
-use common::runtime::clock::Clock;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::edge::sale_of;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use async_nats::jetstream::consumer::{self, PullConsumer};
 use async_nats::jetstream::{self, Context};
+use bus::topology::Topology;
 use bytes::Bytes;
-use common::bus::topology::Topology;
-use common::messages::subject::Subject;
 use futures::StreamExt;
+use messages::subject::Subject;
 
 use crate::stack::Stack;
 

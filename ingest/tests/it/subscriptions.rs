@@ -1,10 +1,10 @@
 //! Renewals: whose they are, for how long they are paid, and by which click they are judged.
 
 use chrono::{DateTime, Months, TimeDelta, Utc};
-use common::domain::attribution::AttributionModel;
-use common::domain::commission::CommissionType;
-use common::runtime::clock::Clock;
+use domain::attribution::AttributionModel;
+use domain::commission::CommissionType;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::rows;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use common::testing::{Process, free_address, unique_name};
+use testing::{Process, free_address, unique_name};
 
 use crate::edge::Edge;
 use crate::stack::Stack;

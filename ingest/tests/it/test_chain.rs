@@ -1,11 +1,11 @@
 //! Test chains: through the real rules, and without a trace but test rows.
 
 use chrono::TimeDelta;
-use common::messages::subject::Subject;
-use common::runtime::clock::Clock;
-use common::testing::free_address;
+use messages::subject::Subject;
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
+use testing::free_address;
 
 use crate::stack::{Answer, Program, Stack, noon};
 use crate::streams::Streams;

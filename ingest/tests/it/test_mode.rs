@@ -1,15 +1,14 @@
 //! Test mode: events that are recorded, answered with their ids, and touch nothing real.
 
+use bus::publish::Publisher;
+use bus::topology::Topology;
 use clap::Parser;
-use common::bus;
-use common::bus::publish::Publisher;
-use common::bus::topology::Topology;
-use common::domain::ids::EventId;
-use common::messages::subject::Subject;
-use common::messages::test_event::{TestClick, TestEvent, TestEventRecord, TestLead, TestSale};
-use common::runtime::config::NatsConfig;
-use common::runtime::lifecycle::Lifecycle;
+use domain::ids::EventId;
+use messages::subject::Subject;
+use messages::test_event::{TestClick, TestEvent, TestEventRecord, TestLead, TestSale};
 use reqwest::StatusCode;
+use runtime::config::NatsConfig;
+use runtime::lifecycle::Lifecycle;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 

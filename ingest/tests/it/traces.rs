@@ -8,13 +8,13 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::header;
 use axum::routing::post;
-use common::runtime::clock::Clock;
-use common::testing::{Process, free_address};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Told;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
+use testing::{Process, free_address};
 
 use crate::edge::{Edge, sale_of};
 use crate::stack::{Program, Stack};
@@ -53,7 +53,7 @@ impl Collector {
 }
 
 async fn serve(listener: tokio::net::TcpListener, router: Router) {
-    let config = common::runtime::config::HttpConfig {
+    let config = runtime::config::HttpConfig {
         listen: listener.local_addr().unwrap(),
         header_read_timeout_ms: 60_000,
         write_timeout_ms: 60_000,
@@ -61,8 +61,8 @@ async fn serve(listener: tokio::net::TcpListener, router: Router) {
         max_connections: 64,
         behind_https: false,
     };
-    let lifecycle = common::runtime::lifecycle::Lifecycle::new();
-    common::runtime::http::serve(listener, router, &config, &lifecycle)
+    let lifecycle = runtime::lifecycle::Lifecycle::new();
+    runtime::http::serve(listener, router, &config, &lifecycle)
         .await
         .unwrap();
 }

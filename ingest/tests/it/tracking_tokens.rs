@@ -1,8 +1,8 @@
 //! Tracking tokens beside a program's own: what each opens, two at once during a rotation, and when each was last used.
 
 use chrono::TimeDelta;
-use common::runtime::clock::Clock;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::people::Person;

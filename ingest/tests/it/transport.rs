@@ -1,9 +1,9 @@
 //! Connections to the servers: over TLS, to a server that proves who it is, or not at all.
 
-use common::runtime::clock::Clock;
-use common::testing::{Authority, OwnNats, OwnPostgres, OwnRedis, TestDatabase};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::json;
+use testing::{Authority, OwnNats, OwnPostgres, OwnRedis, TestDatabase};
 
 use crate::operator::succeeds;
 use crate::stack::Stack;

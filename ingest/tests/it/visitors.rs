@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use common::testing::{Network, geoip_database, unique_name};
 use reqwest::StatusCode;
 use serde_json::json;
+use testing::{Network, geoip_database, unique_name};
 
 use crate::stack::{Program, Stack};
 

@@ -17,14 +17,14 @@ mod waiting;
 use std::fmt::Write;
 use std::net::SocketAddr;
 
-use common::domain::ids::ProgramId;
-use common::domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
-use common::domain::sealed::SealingKeys;
-use common::storage::processor_connections::{self, Connection, SealedSecret};
+use domain::ids::ProgramId;
+use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use domain::sealed::SealingKeys;
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sha2::Sha256;
+use storage::processor_connections::{self, Connection, SealedSecret};
 
 use crate::edge::Edge;
 use crate::stack::{Answer, Program, Stack};

@@ -1,8 +1,8 @@
 //! The attribution window, to the millisecond, on a clock the tests move.
 
 use chrono::TimeDelta;
-use common::runtime::clock::Clock;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::rows;

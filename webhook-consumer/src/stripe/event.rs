@@ -2,8 +2,8 @@
 //! because endpoints keep the API version they were made with and every version must be understood.
 
 use chrono::{DateTime, Utc};
-use common::domain::money::{AmountCents, Currency};
-use common::domain::processor::ProcessorId;
+use domain::money::{AmountCents, Currency};
+use domain::processor::ProcessorId;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
-use common::domain::click_id::ClickId;
-use common::domain::ids::ProgramId;
-use common::domain::payer::Payer;
-use common::domain::text::CustomerKey;
+use domain::click_id::ClickId;
+use domain::ids::ProgramId;
+use domain::payer::Payer;
+use domain::text::CustomerKey;
 
 use super::event::Untranslatable;
 

@@ -5,13 +5,13 @@
 //! the payment is unknown, but a sale goes to one program, or to none while it is not clear to which.
 
 use chrono::{DateTime, Utc};
-use common::domain::ids::ProgramId;
-use common::domain::payer::NamedCustomer;
-use common::domain::processor::ProcessorId;
-use common::domain::sale::Sale;
-use common::messages::payment::PaymentFact;
-use common::storage::processor_connections::BoundPrograms;
-use common::storage::processor_events::Disposition;
+use domain::ids::ProgramId;
+use domain::payer::NamedCustomer;
+use domain::processor::ProcessorId;
+use domain::sale::Sale;
+use messages::payment::PaymentFact;
+use storage::processor_connections::BoundPrograms;
+use storage::processor_events::Disposition;
 
 use super::translate::{Told, Untold};
 

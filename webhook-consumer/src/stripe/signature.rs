@@ -5,7 +5,7 @@
 //! will do. Other schemes (v0 is of test events) prove nothing and are ignored.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::processor::WebhookSecret;
+use domain::processor::WebhookSecret;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 

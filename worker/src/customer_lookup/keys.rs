@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use common::domain::ids::{CustomerId, ProgramId};
-use common::domain::signal::Signal;
-use common::domain::text::CustomerKey;
-use common::storage::customers::{self, Customer};
-use common::storage::processor_events::{self, waits_for_key};
-use common::storage::{StorageResult, commissions};
+use domain::ids::{CustomerId, ProgramId};
+use domain::signal::Signal;
+use domain::text::CustomerKey;
 use sqlx::PgConnection;
+use storage::customers::{self, Customer};
+use storage::processor_events::{self, waits_for_key};
+use storage::{StorageResult, commissions};
 
 use super::Match;
 

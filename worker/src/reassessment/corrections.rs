@@ -1,23 +1,23 @@
 //! What the books say otherwise than they should, and the rows that correct it.
 
-use common::domain::commission::{CommissionStatus, Policy};
-use common::domain::ids::{CommissionId, EventId, ReferralLinkId};
-use common::domain::ledger::{self, deduct};
-use common::domain::money::{Cents, Currency, proportion};
-use common::domain::sale::{Credit, Earning, Recording};
-use common::messages::notification::{Content, Deduction, NotificationRecord, Recipient};
-use common::messages::sale::NoCommission;
-use common::messages::subject::Subject;
-use common::storage::commissions::{self, LockedCommission, NewCommission, RefundedCommission};
-use common::storage::customers::Customer;
-use common::storage::duplicate_sales::Recorded;
-use common::storage::ledger::{self as ledger_entries, NewEntry};
-use common::storage::links::Owners;
-use common::storage::programs::Program;
-use common::storage::reassessments::{self, Credited, StoredSale};
-use common::storage::rollups::Deltas;
-use common::storage::{StorageResult, outbox};
+use domain::commission::{CommissionStatus, Policy};
+use domain::ids::{CommissionId, EventId, ReferralLinkId};
+use domain::ledger::{self, deduct};
+use domain::money::{Cents, Currency, proportion};
+use domain::sale::{Credit, Earning, Recording};
+use messages::notification::{Content, Deduction, NotificationRecord, Recipient};
+use messages::sale::NoCommission;
+use messages::subject::Subject;
 use sqlx::PgConnection;
+use storage::commissions::{self, LockedCommission, NewCommission, RefundedCommission};
+use storage::customers::Customer;
+use storage::duplicate_sales::Recorded;
+use storage::ledger::{self as ledger_entries, NewEntry};
+use storage::links::Owners;
+use storage::programs::Program;
+use storage::reassessments::{self, Credited, StoredSale};
+use storage::rollups::Deltas;
+use storage::{StorageResult, outbox};
 
 use super::signals;
 use crate::steps::StepContext;

@@ -6,21 +6,21 @@
 
 use std::collections::{HashMap, HashSet};
 
+use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use chrono::{DateTime, Utc};
-use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
-use common::domain::attribution::Journey;
-use common::domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
-use common::domain::lead::{EmailHash, LeadAuth, LeadDecision, LeadMode, LeadRefusal, decide};
-use common::domain::text::{CustomerKey, Label};
-use common::messages::lead::{LeadOutcome, LeadRecord};
-use common::messages::subject::Subject;
-use common::storage::customers::{Customer, Milestone};
-use common::storage::leads::{self, NewLead};
-use common::storage::processor_events::{self, waits_for_key};
-use common::storage::programs::{self, Program};
-use common::storage::rollups::Deltas;
-use common::storage::{StorageError, StorageResult, refused_events};
+use domain::attribution::Journey;
+use domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
+use domain::lead::{EmailHash, LeadAuth, LeadDecision, LeadMode, LeadRefusal, decide};
+use domain::text::{CustomerKey, Label};
+use messages::lead::{LeadOutcome, LeadRecord};
+use messages::subject::Subject;
 use sqlx::PgConnection;
+use storage::customers::{Customer, Milestone};
+use storage::leads::{self, NewLead};
+use storage::processor_events::{self, waits_for_key};
+use storage::programs::{self, Program};
+use storage::rollups::Deltas;
+use storage::{StorageError, StorageResult, refused_events};
 use uuid::Uuid;
 
 use super::{StepContext, reply, storage_failed};

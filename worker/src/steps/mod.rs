@@ -11,18 +11,17 @@ pub mod test_event;
 
 use std::sync::Arc;
 
-use common::bus::backlog::Backlog;
-use common::bus::consume::{DeadLetter, StepError};
-use common::bus::reply::Reply;
-use common::domain::click_id::ClickIdCodec;
-use common::domain::ids::EventId;
-use common::domain::signal::SignalRules;
-use common::messages;
-use common::runtime::clock::Clock;
-use common::storage::{Prospect, StorageError, StorageResult, claims, dead_letters, processor_events};
+use bus::backlog::Backlog;
+use bus::consume::{DeadLetter, StepError};
+use bus::reply::Reply;
+use domain::click_id::ClickIdCodec;
+use domain::ids::EventId;
+use domain::signal::SignalRules;
+use runtime::clock::Clock;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 use sqlx::{PgConnection, PgPool};
+use storage::{Prospect, StorageError, StorageResult, claims, dead_letters, processor_events};
 use tokio::sync::Notify;
 
 use crate::lead_rates::LeadRates;

@@ -1,10 +1,10 @@
 //! Messages to people. A consumer of its own: whatever happens here never reaches an HTTP answer.
 
-use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
-use common::domain::ids::PartnerId;
-use common::messages::notification::{Adjustment, Content, Deduction, NotificationRecord, Recipient};
-use common::messages::subject::Subject;
-use common::storage::notifications::{self, NewNotification};
+use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use domain::ids::PartnerId;
+use messages::notification::{Adjustment, Content, Deduction, NotificationRecord, Recipient};
+use messages::subject::Subject;
+use storage::notifications::{self, NewNotification};
 
 use super::{StepContext, storage_failed};
 

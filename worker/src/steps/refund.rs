@@ -11,16 +11,16 @@ mod settle;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
-use common::bus::reply::Reply;
-use common::domain::ids::EventId;
-use common::messages::refund::{RefundOutcome, RefundRecord};
-use common::messages::subject::Subject;
-use common::storage::claims::{self, Claim, ClaimState};
-use common::storage::processor_refs::{self, Reference};
-use common::storage::refunds::{self, ParkedRefund};
-use common::storage::{StorageError, StorageResult, refused_events};
+use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use bus::reply::Reply;
+use domain::ids::EventId;
+use messages::refund::{RefundOutcome, RefundRecord};
+use messages::subject::Subject;
 use sqlx::PgConnection;
+use storage::claims::{self, Claim, ClaimState};
+use storage::processor_refs::{self, Reference};
+use storage::refunds::{self, ParkedRefund};
+use storage::{StorageError, StorageResult, refused_events};
 use uuid::Uuid;
 
 pub use self::settle::settle;

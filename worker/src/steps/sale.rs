@@ -24,19 +24,19 @@ mod rows;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use chrono::{DateTime, Utc};
-use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
-use common::domain::attribution::AttributionModel;
-use common::domain::ids::{EventId, SaleId};
-use common::domain::sale::{Recording, SaleDecision, SaleRefusal};
-use common::messages::refund::{RefundOutcome, RefundRecord};
-use common::messages::sale::{SaleOutcome, SaleRecord};
-use common::messages::subject::Subject;
-use common::storage::claims::{self, Claim, ClaimState, Told};
-use common::storage::refunds::{self, ParkedRefund};
-use common::storage::rollups::Deltas;
-use common::storage::{StorageResult, ledger, programs, sales};
+use domain::attribution::AttributionModel;
+use domain::ids::{EventId, SaleId};
+use domain::sale::{Recording, SaleDecision, SaleRefusal};
+use messages::refund::{RefundOutcome, RefundRecord};
+use messages::sale::{SaleOutcome, SaleRecord};
+use messages::subject::Subject;
 use sqlx::PgConnection;
+use storage::claims::{self, Claim, ClaimState, Told};
+use storage::refunds::{self, ParkedRefund};
+use storage::rollups::Deltas;
+use storage::{StorageResult, ledger, programs, sales};
 
 use self::desk::{Desk, Judged};
 use self::inbox::Inbox;
@@ -320,9 +320,8 @@ impl SaleStep {
 }
 
 fn decode_parked(parked: &ParkedRefund) -> StorageResult<RefundRecord> {
-    serde_json::from_str(&parked.payload).map_err(|_| {
-        common::storage::StorageError::corrupt("parked_refunds", "payload", parked.event_id.get())
-    })
+    serde_json::from_str(&parked.payload)
+        .map_err(|_| storage::StorageError::corrupt("parked_refunds", "payload", parked.event_id.get()))
 }
 
 fn reference<'a>(record: &'a SaleRecord, waited: &HashSet<EventId>) -> Reference<'a> {

@@ -8,25 +8,25 @@
 
 use std::collections::HashSet;
 
-use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict as Disposition};
-use common::domain::click::Visit;
-use common::domain::ids::{CustomerId, EventId, PartnerId};
-use common::domain::lead::{Lead, LeadMode};
-use common::domain::money::{AmountCents, Currency};
-use common::domain::sale::{Sale, SaleType};
-use common::domain::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict};
-use common::domain::visitor::Visitor;
-use common::messages::click::ClickRecord;
-use common::messages::lead::{LeadOutcome, LeadRecord};
-use common::messages::sale::{NoCommission, SaleOutcome, SaleRecord};
-use common::messages::subject::Subject;
-use common::messages::test_chain::{TestChainOutcome, TestChainRecord};
-use common::runtime::clock::Clock;
-use common::storage::claims::{self, NewClaim};
-use common::storage::links::{self, Memberships};
-use common::storage::test_chains::{self, ChainLink};
-use common::storage::{StorageResult, customers};
+use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict as Disposition};
+use domain::click::Visit;
+use domain::ids::{CustomerId, EventId, PartnerId};
+use domain::lead::{Lead, LeadMode};
+use domain::money::{AmountCents, Currency};
+use domain::sale::{Sale, SaleType};
+use domain::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict};
+use domain::visitor::Visitor;
+use messages::click::ClickRecord;
+use messages::lead::{LeadOutcome, LeadRecord};
+use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
+use messages::subject::Subject;
+use messages::test_chain::{TestChainOutcome, TestChainRecord};
+use runtime::clock::Clock;
 use sqlx::{Connection, PgConnection};
+use storage::claims::{self, NewClaim};
+use storage::links::{self, Memberships};
+use storage::test_chains::{self, ChainLink};
+use storage::{StorageResult, customers};
 
 use super::lead::LeadStep;
 use super::sale::SaleStep;

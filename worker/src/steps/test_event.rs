@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use common::bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
-use common::domain::ids::EventId;
-use common::domain::visitor::Visitor;
-use common::messages::subject::Subject;
-use common::messages::test_event::{TestClick, TestEvent, TestEventOutcome, TestEventRecord};
-use common::storage::test_events::NewTestClick;
-use common::storage::{StorageResult, test_events};
+use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use domain::ids::EventId;
+use domain::visitor::Visitor;
+use messages::subject::Subject;
+use messages::test_event::{TestClick, TestEvent, TestEventOutcome, TestEventRecord};
 use sqlx::PgConnection;
+use storage::test_events::NewTestClick;
+use storage::{StorageResult, test_events};
 
 use super::click::without_address;
 use super::{StepContext, reply, storage_failed};

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Once;
 
 use anyhow::Context;
-use common::domain::text::Label;
-use common::domain::visitor::{ClientIp, CountryCode, Place};
+use domain::text::Label;
+use domain::visitor::{ClientIp, CountryCode, Place};
 use maxminddb::geoip2::City;
 use maxminddb::{MaxMindDbError, Reader};
 
@@ -75,7 +75,7 @@ fn warn_once(error: &MaxMindDbError) {
 
 #[cfg(test)]
 mod tests {
-    use common::testing::{Network, geoip_database};
+    use testing::{Network, geoip_database};
 
     use super::*;
 

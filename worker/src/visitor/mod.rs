@@ -9,10 +9,10 @@ mod user_agent;
 
 use std::path::Path;
 
-use common::domain::text::LongText;
-use common::domain::visitor::{ClientIp, CountryCode, Visitor};
-use common::messages::click::ClickRecord;
-use common::messages::test_event::TestClick;
+use domain::text::LongText;
+use domain::visitor::{ClientIp, CountryCode, Visitor};
+use messages::click::ClickRecord;
+use messages::test_event::TestClick;
 use tokio::task::JoinError;
 
 use self::geo::Places;

@@ -6,8 +6,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
-use common::domain::text::Label;
-use common::domain::visitor::{DeviceType, Software};
+use domain::text::Label;
+use domain::visitor::{DeviceType, Software};
 use quick_cache::sync::Cache;
 use tokio::task::{JoinError, spawn_blocking};
 use ua_parser::{Extractor, Regexes};

@@ -1,6 +1,6 @@
 //! `affiliate_url`: the code that is read is the one a plain reading of the query finds, and it survives a URL of its own.
 
-use common::domain::affiliate_url::{AffiliateUrlError, aff_code};
+use domain::affiliate_url::{AffiliateUrlError, aff_code};
 use url::Url;
 
 pub fn run(bytes: &[u8]) {

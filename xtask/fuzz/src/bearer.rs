@@ -1,7 +1,7 @@
 //! `Authorization`: a credential is what a plain reading says, and its hash is that of the token as it was sent.
 
 use axum::http::{HeaderMap, HeaderValue, header};
-use common::domain::token::{ManagementKey, ProgramToken, SessionToken};
+use domain::token::{ManagementKey, ProgramToken, SessionToken};
 use ingest::reading::Credential;
 use sha2::{Digest, Sha256};
 

@@ -2,12 +2,12 @@
 //! told in a sentence.
 
 use chrono::DateTime;
-use common::domain::affiliate_url::aff_code;
-use common::domain::ids::ProgramId;
-use common::domain::lead::LeadMode;
-use common::domain::money::{AmountCents, CommissionableCents};
-use common::domain::refund::{RefundKey, RefundRequest};
-use common::domain::sale::SubscriptionInterval;
+use domain::affiliate_url::aff_code;
+use domain::ids::ProgramId;
+use domain::lead::LeadMode;
+use domain::money::{AmountCents, CommissionableCents};
+use domain::refund::{RefundKey, RefundRequest};
+use domain::sale::SubscriptionInterval;
 use ingest::reading::{self, ApiError};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! `click_id`: one spelling for one customer and moment, both ways, under every key.
 
-use common::domain::click_id::{ClickId, ClickIdCodec, ClickIdKey};
-use common::domain::ids::CustomerId;
+use domain::click_id::{ClickId, ClickIdCodec, ClickIdKey};
+use domain::ids::CustomerId;
 
 const LIMIT: i64 = 1 << 53;
 

@@ -1,14 +1,14 @@
 //! Messages: what is cut apart can be packed again; what a record says survives being written; another version is never taken
 //! for garbage, nor garbage for another version.
 
-use common::messages::click::ClickRecord;
-use common::messages::envelope::{self, EnvelopeError};
-use common::messages::lead::{LeadOutcome, LeadRecord};
-use common::messages::notification::NotificationRecord;
-use common::messages::payment::PaymentRecord;
-use common::messages::refund::{RefundOutcome, RefundRecord};
-use common::messages::sale::{SaleOutcome, SaleRecord};
-use common::messages::test_event::TestEventRecord;
+use messages::click::ClickRecord;
+use messages::envelope::{self, EnvelopeError};
+use messages::lead::{LeadOutcome, LeadRecord};
+use messages::notification::NotificationRecord;
+use messages::payment::PaymentRecord;
+use messages::refund::{RefundOutcome, RefundRecord};
+use messages::sale::{SaleOutcome, SaleRecord};
+use messages::test_event::TestEventRecord;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;

@@ -1,10 +1,10 @@
 //! Refunds: whatever is reported of a sale, in whatever order and however often, takes from each commission exactly its share
 //! of what counts as refunded, and all of it once the whole sale is.
 
-use common::domain::commission::CommissionStatus;
-use common::domain::ids::CommissionId;
-use common::domain::money::{AmountCents, Cents};
-use common::domain::refund::{RefundDecision, RefundKey, RefundRequest, RefundableCommission, SaleRefunds};
+use domain::commission::CommissionStatus;
+use domain::ids::CommissionId;
+use domain::money::{AmountCents, Cents};
+use domain::refund::{RefundDecision, RefundKey, RefundRequest, RefundableCommission, SaleRefunds};
 
 const MOST_CENTS: u64 = 100_000_000_000_000;
 

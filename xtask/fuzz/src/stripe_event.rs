@@ -1,10 +1,10 @@
 //! Events of the payment processor: what an event means depends on what it says, not on how it is written, and what it means
 //! survives on its way to the worker.
 
-use common::domain::ids::ProgramId;
-use common::domain::sale::Sale;
-use common::domain::text::Text;
-use common::messages::payment::PaymentFact;
+use domain::ids::ProgramId;
+use domain::sale::Sale;
+use domain::text::Text;
+use messages::payment::PaymentFact;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use chrono::DateTime;
-use common::domain::processor::WebhookSecret;
+use domain::processor::WebhookSecret;
 use sha2::{Digest, Sha256};
 use webhook_consumer::stripe::signature::{SignatureError, SignatureHeader};
 

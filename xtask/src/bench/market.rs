@@ -4,7 +4,7 @@
 //! everything. Customers have keys of the advertiser and a click behind them, so that a sale or a lead finds them.
 
 use anyhow::Result;
-use common::domain::token::{ProgramToken, SessionToken};
+use domain::token::{ProgramToken, SessionToken};
 use sha2::{Digest, Sha256};
 use sqlx::PgPool;
 

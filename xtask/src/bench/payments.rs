@@ -1,14 +1,14 @@
 //! Deliveries of a payment processor: a checkout that was paid, signed as the processor signs it.
 
 use anyhow::{Context, Result};
-use common::domain::ids::ProgramId;
-use common::domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
-use common::domain::sealed::SealingKeys;
-use common::runtime::clock::Clock;
-use common::storage::processor_connections::{self, Connection, SealedSecret};
+use domain::ids::ProgramId;
+use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use domain::sealed::SealingKeys;
 use hmac::{Hmac, KeyInit, Mac};
+use runtime::clock::Clock;
 use sha2::Sha256;
 use sqlx::PgPool;
+use storage::processor_connections::{self, Connection, SealedSecret};
 
 use super::load::Requests;
 use super::market::Market;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use async_nats::jetstream;
-use common::domain::sealed::SealingKeys;
-use common::runtime::config::SecretKey;
+use domain::sealed::SealingKeys;
+use runtime::config::SecretKey;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, PgPool};
 use tokio::runtime::Runtime;

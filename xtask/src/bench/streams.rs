@@ -3,8 +3,8 @@
 use anyhow::Result;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::PullConsumer;
-use common::messages::envelope;
-use common::messages::subject::Subject;
+use messages::envelope;
+use messages::subject::Subject;
 
 /// Messages that the workers have not settled yet.
 pub(super) async fn backlog(context: &Context) -> Result<u64> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use async_nats::jetstream;
-use common::messages::subject::Subject;
+use messages::subject::Subject;
 
 use super::dice::Dice;
 use super::round::Course;

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::PullConsumer;
-use common::messages::subject::Subject;
-use common::storage::verify;
+use messages::subject::Subject;
 use sqlx::PgPool;
+use storage::verify;
 
 /// Everything that somebody still has to finish; empty when nothing is left.
 pub(super) async fn pending(pool: &PgPool, jetstream: &Context) -> Result<Vec<String>> {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use async_nats::jetstream::stream;
-use common::messages::subject::Subject;
+use messages::subject::Subject;
 
 use super::disk::Disk;
 use super::proxy::Weather;

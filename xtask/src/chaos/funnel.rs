@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
-use common::runtime::clock::Clock;
+use runtime::clock::Clock;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};

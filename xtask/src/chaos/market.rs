@@ -3,13 +3,13 @@
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
-use common::domain::ids::ProgramId;
-use common::domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
-use common::domain::sealed::SealingKeys;
-use common::runtime::clock::Clock;
-use common::runtime::config::SecretKey;
-use common::storage::processor_connections::{self, Connection, SealedSecret};
+use domain::ids::ProgramId;
+use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use domain::sealed::SealingKeys;
+use runtime::clock::Clock;
+use runtime::config::SecretKey;
 use sqlx::PgPool;
+use storage::processor_connections::{self, Connection, SealedSecret};
 
 use super::dice::Dice;
 use super::reconcile::RATE_BPS;

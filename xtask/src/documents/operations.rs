@@ -114,7 +114,7 @@ fn metrics(text: &str) -> BTreeSet<String> {
 /// What shows nothing warns of nothing.
 #[test]
 fn every_metric_that_alerts_and_dashboard_look_at_is_one_the_services_have() {
-    let declared = metrics(&read("common/src/runtime/metrics.rs"));
+    let declared = metrics(&read("common/runtime/src/metrics.rs"));
     assert!(declared.len() > 30, "{declared:?}");
     for file in [
         "deploy/prometheus/alerts.yaml",

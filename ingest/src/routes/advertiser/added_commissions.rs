@@ -3,16 +3,16 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use common::domain::commission::CommissionStatus;
-use common::domain::ids::{CommissionId, EventId, PartnerProgramId, ProgramId, SaleId};
-use common::domain::money::{AmountCents, Currency};
-use common::domain::permission::Permission;
-use common::domain::text::Text;
-use common::storage::adjustments::{self, AddedCommission};
-use common::storage::{by_hand, partners, payouts};
+use domain::commission::CommissionStatus;
+use domain::ids::{CommissionId, EventId, PartnerProgramId, ProgramId, SaleId};
+use domain::money::{AmountCents, Currency};
+use domain::permission::Permission;
+use domain::text::Text;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
+use storage::adjustments::{self, AddedCommission};
+use storage::{by_hand, partners, payouts};
 use utoipa::ToSchema;
 
 use super::commission_changes::{ChangedCommission, read_changed};
@@ -187,7 +187,7 @@ async fn add(
         request_hash: key.map(|named| named.request_hash.as_slice()),
         now: app.clock.now(),
     };
-    Ok(by_hand::add(connection, &new, &app.clock).await?)
+    Ok(by_hand::add(connection, &new, EventId::new(app.clock.mint())).await?)
 }
 
 async fn made_up_for(

@@ -4,14 +4,14 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use common::domain::ids::{ManagementKeyId, WorkspaceId};
-use common::domain::management_key::KeyStatus;
-use common::domain::token::ManagementKey;
-use common::storage::management_keys::{self, NewKey, StoredKey};
-use common::storage::workspaces;
+use domain::ids::{ManagementKeyId, WorkspaceId};
+use domain::management_key::KeyStatus;
+use domain::token::ManagementKey;
 use serde::Serialize;
 use serde_json::json;
 use sqlx::PgConnection;
+use storage::management_keys::{self, NewKey, StoredKey};
+use storage::workspaces;
 use utoipa::ToSchema;
 
 use super::key_settings::{KeyChanges, KeyView, described};

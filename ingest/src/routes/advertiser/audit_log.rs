@@ -5,13 +5,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
-use common::domain::ids::{ProgramId, UserId, WorkspaceId};
-use common::domain::permission::Role;
-use common::storage::audit_log::{self, AuditActor, AuditEntry};
-use common::storage::workspaces;
+use domain::ids::{ProgramId, UserId, WorkspaceId};
+use domain::permission::Role;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
+use storage::audit_log::{self, AuditActor, AuditEntry};
+use storage::workspaces;
 use utoipa::ToSchema;
 
 use crate::access::{AdvertiserUser, forbidden};

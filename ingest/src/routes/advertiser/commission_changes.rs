@@ -3,17 +3,17 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use common::domain::adjustment::{Adjusted, Change};
-use common::domain::ids::{CommissionId, EventId, ProgramId};
-use common::domain::money::{AmountCents, Cents};
-use common::domain::permission::Permission;
-use common::domain::text::RefundReason;
-use common::storage::adjustments::{self, NewAdjustment};
-use common::storage::by_hand;
-use common::storage::payouts::{self, LockedCommission};
+use domain::adjustment::{Adjusted, Change};
+use domain::ids::{CommissionId, EventId, ProgramId};
+use domain::money::{AmountCents, Cents};
+use domain::permission::Permission;
+use domain::text::RefundReason;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
+use storage::adjustments::{self, NewAdjustment};
+use storage::by_hand;
+use storage::payouts::{self, LockedCommission};
 use utoipa::ToSchema;
 
 use crate::access::Advertiser;
@@ -119,7 +119,8 @@ pub async fn reject(
         .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
     let reason = reason(request.reason)?;
     let new = order(&app, program_id, Change::Reject, &reason);
-    let changed = changed(by_hand::change(&mut transaction, &ids, &new, &app.clock).await?)?;
+    let changed =
+        changed(by_hand::change(&mut transaction, &ids, &new, || EventId::new(app.clock.mint())).await?)?;
     let audited = access
         .audited("commission.rejected")
         .with(json!({ "commission_ids": ids }));
@@ -180,7 +181,8 @@ pub async fn adjust(
         }
     }
     let ids = [commission_id.get()];
-    let changed = changed(by_hand::change(&mut transaction, &ids, &new, &app.clock).await?)?;
+    let changed =
+        changed(by_hand::change(&mut transaction, &ids, &new, || EventId::new(app.clock.mint())).await?)?;
     let audited = access
         .audited("commission.adjusted")
         .about(commission_id.get())

@@ -3,15 +3,15 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::commission::CommissionStatus;
-use common::domain::ids::{PartnerProgramId, ProgramId};
-use common::domain::permission::Permission;
-use common::domain::signal::Signal;
-use common::storage::commission_lists::{self, Filter, ListedCommission};
-use common::storage::{commissions, payouts};
+use domain::commission::CommissionStatus;
+use domain::ids::{PartnerProgramId, ProgramId};
+use domain::permission::Permission;
+use domain::signal::Signal;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
+use storage::commission_lists::{self, Filter, ListedCommission};
+use storage::{commissions, payouts};
 use utoipa::ToSchema;
 
 use crate::access::Advertiser;

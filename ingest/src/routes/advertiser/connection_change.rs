@@ -1,13 +1,14 @@
 //! A change of a program's connection to its payment processor: what it must hold to, and who hears of it.
 
-use common::domain::ids::ProgramId;
-use common::storage::StorageResult;
-use common::storage::audit_log::AuditActor;
-use common::storage::notifications::{self, NewNotification};
-use common::storage::processor_accounts::{self, HeldElsewhere};
-use common::storage::processor_connections::{self, Connection};
+use domain::ids::ProgramId;
+use runtime::metrics::PROCESSOR_ACCOUNTS_HELD_ELSEWHERE;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgTransaction};
+use storage::StorageResult;
+use storage::audit_log::AuditActor;
+use storage::notifications::{self, NewNotification};
+use storage::processor_accounts::{self, HeldElsewhere};
+use storage::processor_connections::{self, Connection};
 
 use super::connection_settings::{ConnectionChanges, changed};
 use crate::access::{Audited, ProgramAccess, Source};
@@ -75,7 +76,13 @@ pub async fn change(
     {
         report(app, &mut transaction, by, &held).await?;
         transaction.commit().await?;
-        held.report();
+        PROCESSOR_ACCOUNTS_HELD_ELSEWHERE.with([]).inc();
+        tracing::warn!(
+            program_id = held.program_id.get(),
+            held_by = held.held_by.get(),
+            account_id = held.account_id.as_str(),
+            "a processor's account is held by a program of another workspace"
+        );
         return Err(held_elsewhere());
     }
     processor_connections::save(&mut transaction, program_id, &after, now).await?;

@@ -1,11 +1,11 @@
 //! A program's processor connection as requests change it and answers show it.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::ids::ProgramId;
-use common::domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
-use common::storage::processor_connections::{Connection, SealedSecret};
+use domain::ids::ProgramId;
+use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use storage::processor_connections::{Connection, SealedSecret};
 use utoipa::ToSchema;
 
 use crate::app::App;

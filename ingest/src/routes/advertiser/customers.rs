@@ -5,15 +5,15 @@
 
 use axum::Json;
 use axum::extract::State;
-use common::domain::account::EmailAddress;
-use common::domain::click_id::ClickId;
-use common::domain::ids::{CustomerId, ProgramId};
-use common::domain::lead::EmailHash;
-use common::domain::text::{CustomerKey, Label};
-use common::storage::personal_data::{self, Erased, Export, Found, Reach, Stated};
+use domain::account::EmailAddress;
+use domain::click_id::ClickId;
+use domain::ids::{CustomerId, ProgramId};
+use domain::lead::EmailHash;
+use domain::text::{CustomerKey, Label};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
+use storage::personal_data::{self, Erased, Export, Found, Reach, Stated};
 use utoipa::ToSchema;
 
 use crate::access::AdvertiserUser;

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use chrono::TimeDelta;
-use common::domain::ids::ProgramId;
-use common::domain::permission::Permission;
-use common::storage::dashboard::{self, Figures, Money};
-use common::storage::window::Window;
-use common::storage::{program_settings, workspaces};
+use domain::ids::ProgramId;
+use domain::permission::Permission;
 use serde::Serialize;
+use storage::dashboard::{self, Figures, Money};
+use storage::window::Window;
+use storage::{program_settings, workspaces};
 use utoipa::ToSchema;
 
 use crate::access::Advertiser;

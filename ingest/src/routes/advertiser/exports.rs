@@ -2,10 +2,10 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use common::domain::ids::{PayoutId, ProgramId};
-use common::domain::permission::Permission;
-use common::storage::commission_lists::{self, ListedCommission};
-use common::storage::payouts::{self, PaidCommission};
+use domain::ids::{PayoutId, ProgramId};
+use domain::permission::Permission;
+use storage::commission_lists::{self, ListedCommission};
+use storage::payouts::{self, PaidCommission};
 
 use super::commissions::{CommissionQuery, filter};
 use crate::access::Advertiser;

@@ -1,13 +1,13 @@
 //! A management key's settings as requests change them and answers show them.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::ids::ProgramId;
-use common::domain::management_key::{KeySettings, KeyStatus};
-use common::domain::permission::{ProgramScope, Scopes};
-use common::domain::token::ManagementKey;
-use common::storage::management_keys::StoredKey;
+use domain::ids::ProgramId;
+use domain::management_key::{KeySettings, KeyStatus};
+use domain::permission::{ProgramScope, Scopes};
+use domain::token::ManagementKey;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use storage::management_keys::StoredKey;
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
@@ -202,7 +202,7 @@ fn shown(program_scope: &ProgramScope) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use common::domain::name::Name;
+    use domain::name::Name;
 
     use super::*;
 

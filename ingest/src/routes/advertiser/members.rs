@@ -10,13 +10,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
-use common::domain::ids::{MemberId, ProgramId, WorkspaceId};
-use common::domain::permission::{Permission, ProgramPermissions, Role};
-use common::storage::members::{self, GivenPermissions, Member};
-use common::storage::workspaces;
+use domain::ids::{MemberId, ProgramId, WorkspaceId};
+use domain::permission::{Permission, ProgramPermissions, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
+use storage::members::{self, GivenPermissions, Member};
+use storage::workspaces;
 use utoipa::ToSchema;
 
 use crate::access::{AdvertiserUser, Audited, differences, forbidden};

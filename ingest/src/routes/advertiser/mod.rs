@@ -27,7 +27,7 @@ pub mod referral_links;
 mod tracking_tokens;
 mod workspaces;
 
-use common::domain::ids::WorkspaceId;
+use domain::ids::WorkspaceId;
 use serde::Deserialize;
 use utoipa_axum::routes;
 

@@ -2,9 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use common::domain::ids::ProgramId;
-use common::domain::permission::Permission;
-use common::storage::notifications;
+use domain::ids::ProgramId;
+use domain::permission::Permission;
+use storage::notifications;
 
 use crate::access::Advertiser;
 use crate::app::App;

@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use common::domain::account::EmailAddress;
-use common::domain::ids::{PartnerProgramId, ProgramId};
-use common::domain::permission::Permission;
+use domain::account::EmailAddress;
+use domain::ids::{PartnerProgramId, ProgramId};
+use domain::permission::Permission;
 use serde_json::json;
 
 use super::invitations::{InvitationLink, invite_partner};

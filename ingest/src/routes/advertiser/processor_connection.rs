@@ -6,12 +6,12 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use common::domain::ids::ProgramId;
-use common::domain::permission::Permission;
-use common::domain::processor::Overlap;
-use common::storage::processor_connections;
+use domain::ids::ProgramId;
+use domain::permission::Permission;
+use domain::processor::Overlap;
 use serde::Deserialize;
 use serde_json::json;
+use storage::processor_connections;
 use utoipa::ToSchema;
 
 use super::connection_change::{Changer, change, held_elsewhere, notify_of_change};

@@ -1,16 +1,16 @@
 //! A program's settings as requests change them and answers show them.
 
 use chrono::{DateTime, Utc};
-use common::domain::attribution::{AttributionModel, AttributionWindow};
-use common::domain::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferrals};
-use common::domain::lead::LeadAuth;
-use common::domain::money::{BasisPoints, Currency};
-use common::domain::program::{CookieWindow, Domain, ProgramSettings, ProgramStatus, Slug};
-use common::domain::text::Text;
-use common::domain::token::ProgramToken;
-use common::storage::program_settings::StoredProgram;
+use domain::attribution::{AttributionModel, AttributionWindow};
+use domain::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferrals};
+use domain::lead::LeadAuth;
+use domain::money::{BasisPoints, Currency};
+use domain::program::{CookieWindow, Domain, ProgramSettings, ProgramStatus, Slug};
+use domain::text::Text;
+use domain::token::ProgramToken;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use storage::program_settings::StoredProgram;
 use utoipa::ToSchema;
 
 use crate::access::differences;

@@ -3,14 +3,14 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::ids::ProgramId;
-use common::domain::key_rotation::KeyRotation;
-use common::domain::permission::Permission;
-use common::domain::token::ProgramToken;
-use common::storage::{program_settings, tracking_tokens};
+use domain::ids::ProgramId;
+use domain::key_rotation::KeyRotation;
+use domain::permission::Permission;
+use domain::token::ProgramToken;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
+use storage::{program_settings, tracking_tokens};
 use utoipa::ToSchema;
 
 use crate::access::{Advertiser, archived};

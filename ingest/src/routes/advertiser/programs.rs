@@ -3,15 +3,15 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use common::domain::ids::{ProgramId, WorkspaceId};
-use common::domain::permission::Permission;
-use common::domain::program::{ProgramSettings, ProgramStatus, Slug};
-use common::domain::token::ProgramToken;
-use common::storage::program_settings::{self, NewProgram, StoredProgram, Updated};
-use common::storage::{policies, workspaces};
+use domain::ids::{ProgramId, WorkspaceId};
+use domain::permission::Permission;
+use domain::program::{ProgramSettings, ProgramStatus, Slug};
+use domain::token::ProgramToken;
 use serde::Serialize;
 use serde_json::json;
 use sqlx::PgConnection;
+use storage::program_settings::{self, NewProgram, StoredProgram, Updated};
+use storage::{policies, workspaces};
 use utoipa::ToSchema;
 
 use super::named_workspace;

@@ -2,13 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use common::domain::ids::WorkspaceId;
-use common::domain::permission::Role;
-use common::storage::workspaces::{self, Membership};
-use common::storage::{members, second_factors};
+use domain::ids::WorkspaceId;
+use domain::permission::Role;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
+use storage::workspaces::{self, Membership};
+use storage::{members, second_factors};
 use utoipa::ToSchema;
 
 use crate::access::{AdvertiserUser, Audited, differences, forbidden};

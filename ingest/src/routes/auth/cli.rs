@@ -3,12 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::ids::WorkspaceId;
-use common::domain::user_code::UserCode;
-use common::storage::cli_logins::{self, Confirmed, WaitingLogin};
+use domain::ids::WorkspaceId;
+use domain::user_code::UserCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
+use storage::cli_logins::{self, Confirmed, WaitingLogin};
 use utoipa::ToSchema;
 
 use crate::access::{AdvertiserUser, Audited, CliConfirmer};

@@ -2,9 +2,9 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use common::storage::{sessions, users};
 use serde::Deserialize;
 use serde_json::json;
+use storage::{sessions, users};
 use utoipa::ToSchema;
 
 use crate::access::{Proof, SignedIn};

@@ -3,10 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use common::domain::permission::Role;
-use common::storage::workspaces::{self, Membership};
-use common::storage::{second_factors, users};
+use domain::permission::Role;
 use serde::Serialize;
+use storage::workspaces::{self, Membership};
+use storage::{second_factors, users};
 use utoipa::ToSchema;
 
 use super::UserView;

@@ -15,13 +15,13 @@ use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, http::header};
 use chrono::TimeDelta;
-use common::domain::account::UserKind;
-use common::domain::token::SessionToken;
-use common::storage::sessions::{NewSession, SessionKind, open};
-use common::storage::users::{self, User};
+use domain::account::UserKind;
+use domain::token::SessionToken;
 use serde::Serialize;
 use serde_json::json;
 use sqlx::PgConnection;
+use storage::sessions::{NewSession, SessionKind, open};
+use storage::users::{self, User};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 

@@ -8,13 +8,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::ids::{PasskeyId, UserId};
-use common::domain::token::PasskeyChallengeToken;
-use common::storage::passkeys::{self, ListedPasskey, NewChallenge, NewPasskey};
-use common::storage::{sessions, users};
+use domain::ids::{PasskeyId, UserId};
+use domain::token::PasskeyChallengeToken;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
+use storage::passkeys::{self, ListedPasskey, NewChallenge, NewPasskey};
+use storage::{sessions, users};
 use utoipa::ToSchema;
 
 use super::{SignInMethod, SignedInAnswer, sign_in_by};

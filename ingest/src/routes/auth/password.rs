@@ -2,10 +2,10 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use common::domain::account::Password;
-use common::storage::{sessions, users};
+use domain::account::Password;
 use serde::Deserialize;
 use serde_json::json;
+use storage::{sessions, users};
 use utoipa::ToSchema;
 
 use super::{SignInMethod, SignedInAnswer, open_session};

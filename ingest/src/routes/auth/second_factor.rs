@@ -6,12 +6,12 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use common::domain::ids::UserId;
-use common::domain::second_factor::{AuthenticatorSecret, RecoveryCode};
-use common::storage::{second_factors, sessions, users, workspaces};
+use domain::ids::UserId;
+use domain::second_factor::{AuthenticatorSecret, RecoveryCode};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
+use storage::{second_factors, sessions, users, workspaces};
 use utoipa::ToSchema;
 
 use super::confirm::PasswordAgain;

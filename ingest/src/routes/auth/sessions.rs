@@ -4,10 +4,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
-use common::domain::ids::SessionId;
-use common::storage::sessions::{self, ListedSession, SessionKind};
+use domain::ids::SessionId;
 use serde::Serialize;
 use serde_json::json;
+use storage::sessions::{self, ListedSession, SessionKind};
 use utoipa::ToSchema;
 
 use crate::access::{SignedIn, User};

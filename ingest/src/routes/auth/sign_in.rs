@@ -2,10 +2,10 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use common::domain::account::EmailAddress;
-use common::storage::users;
+use domain::account::EmailAddress;
 use serde::Deserialize;
 use serde_json::json;
+use storage::users;
 use utoipa::ToSchema;
 
 use super::{SignInMethod, SignedInAnswer, sign_in_by};

@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use common::storage::sessions;
 use serde_json::json;
+use storage::sessions;
 
 use super::with_cookie;
 use crate::access::{SignedIn, end_cookie};

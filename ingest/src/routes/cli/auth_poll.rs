@@ -3,14 +3,14 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{Method, Uri};
-use common::domain::token::{CliLoginToken, SessionToken};
-use common::storage::audit_log::AuditActor;
-use common::storage::cli_logins::{self, Confirmed};
-use common::storage::sessions::{self, NewSession, SessionKind};
-use common::storage::users::{self, User};
+use domain::token::{CliLoginToken, SessionToken};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
+use storage::audit_log::AuditActor;
+use storage::cli_logins::{self, Confirmed};
+use storage::sessions::{self, NewSession, SessionKind};
+use storage::users::{self, User};
 use url::form_urlencoded;
 use utoipa::ToSchema;
 

@@ -3,10 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use common::domain::token::CliLoginToken;
-use common::domain::user_code::UserCode;
-use common::storage::cli_logins::{self, NewLogin};
+use domain::token::CliLoginToken;
+use domain::user_code::UserCode;
 use serde::Serialize;
+use storage::cli_logins::{self, NewLogin};
 use url::Url;
 use utoipa::ToSchema;
 

@@ -6,15 +6,15 @@
 
 use axum::Json;
 use axum::extract::State;
-use common::domain::commission::{CommissionType, Rate};
-use common::domain::ids::WorkspaceId;
-use common::domain::money::{BasisPoints, Cents, Currency};
-use common::domain::program::CookieWindow;
-use common::domain::token::ProgramToken;
-use common::storage::policies::{self, NewPolicy};
+use domain::commission::{CommissionType, Rate};
+use domain::ids::WorkspaceId;
+use domain::money::{BasisPoints, Cents, Currency};
+use domain::program::CookieWindow;
+use domain::token::ProgramToken;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
+use storage::policies::{self, NewPolicy};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 

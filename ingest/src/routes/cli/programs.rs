@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::program::ProgramStatus;
-use common::storage::program_overview::{self, ProgramOverview};
+use domain::program::ProgramStatus;
 use serde::Serialize;
+use storage::program_overview::{self, ProgramOverview};
 use utoipa::ToSchema;
 
 use super::failed;

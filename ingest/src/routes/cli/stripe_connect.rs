@@ -6,14 +6,14 @@
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use common::domain::ids::ProgramId;
-use common::domain::permission::Permission;
-use common::domain::processor::ConnectionStatus;
-use common::domain::tracking_token::TokenScope;
-use common::storage::audit_log::AuditActor;
+use domain::ids::ProgramId;
+use domain::permission::Permission;
+use domain::processor::ConnectionStatus;
+use domain::tracking_token::TokenScope;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
+use storage::audit_log::AuditActor;
 use utoipa::ToSchema;
 
 use super::failed;

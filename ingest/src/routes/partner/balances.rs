@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use common::storage::partner_view::{self, PartnerBalance};
 use serde::Serialize;
+use storage::partner_view::{self, PartnerBalance};
 use utoipa::ToSchema;
 
 use crate::access::PartnerUser;

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use common::storage::partner_view::{self, PartnerClick};
 use serde::Serialize;
+use storage::partner_view::{self, PartnerClick};
 use utoipa::ToSchema;
 
 use crate::access::PartnerUser;

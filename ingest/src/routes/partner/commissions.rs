@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::commission::CommissionStatus;
-use common::storage::partner_view::{self, PartnerCommission};
+use domain::commission::CommissionStatus;
 use serde::Serialize;
+use storage::partner_view::{self, PartnerCommission};
 use utoipa::ToSchema;
 
 use crate::access::PartnerUser;

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use common::storage::notifications;
+use storage::notifications;
 
 use crate::access::PartnerUser;
 use crate::app::App;

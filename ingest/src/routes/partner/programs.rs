@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::commission::{CommissionType, Policy, Rate, policy_in_force};
-use common::domain::money::Currency;
-use common::storage::{partner_view, programs};
+use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
+use domain::money::Currency;
 use serde::Serialize;
+use storage::{partner_view, programs};
 use utoipa::ToSchema;
 
 use crate::access::PartnerUser;

@@ -3,11 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::ids::ReferralLinkId;
-use common::domain::program::ProgramStatus;
-use common::storage::partner_view::{self, PartnerLink};
+use domain::ids::ReferralLinkId;
+use domain::program::ProgramStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use storage::partner_view::{self, PartnerLink};
 use utoipa::ToSchema;
 
 use crate::access::{Audited, PartnerUser, archived};

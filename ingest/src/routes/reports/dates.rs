@@ -1,7 +1,7 @@
 //! `dateFrom` and `dateTo` of a query: ISO 8601, a day or an instant.
 
 use chrono::{DateTime, Utc};
-use common::domain::days::Moment;
+use domain::days::Moment;
 
 use crate::error::ApiError;
 use crate::query::Query;

@@ -1,11 +1,9 @@
 //! Events as the list, the live view and exports show them.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use common::storage::events::{
-    ClickDetails, ConversionDetails, EventDetails, EventType, LeadDetails, ListedEvent,
-};
 use serde::Serialize;
 use serde_json::Value;
+use storage::events::{ClickDetails, ConversionDetails, EventDetails, EventType, LeadDetails, ListedEvent};
 use utoipa::ToSchema;
 
 use crate::error::ApiError;

@@ -2,10 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
-use common::domain::ids::ProgramId;
-use common::domain::permission::Permission;
-use common::storage::events::{self, Before, EventRead, ListedEvent};
+use domain::ids::ProgramId;
+use domain::permission::Permission;
 use futures::future::try_join_all;
+use storage::events::{self, Before, EventRead, ListedEvent};
 
 use super::dates::{Span, reversed};
 use super::event_view::{EventView, event_types};

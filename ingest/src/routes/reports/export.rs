@@ -9,10 +9,10 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use common::domain::ids::ProgramId;
-use common::domain::permission::Permission;
-use common::storage::events::{self, Before, EventRead, EventType, ListedEvent};
+use domain::ids::ProgramId;
+use domain::permission::Permission;
 use futures::stream;
+use storage::events::{self, Before, EventRead, EventType, ListedEvent};
 
 use super::dates::{Span, reversed};
 use super::event_view::{COLUMNS, EventView, event_types};

@@ -11,12 +11,12 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use chrono::TimeDelta;
-use common::domain::ids::ProgramId;
-use common::domain::permission::Permission;
-use common::storage::events::{self, Before, EventRead, EventType, ListedEvent};
-use common::storage::sessions;
+use domain::ids::ProgramId;
+use domain::permission::Permission;
 use futures::stream;
 use serde_json::json;
+use storage::events::{self, Before, EventRead, EventType, ListedEvent};
+use storage::sessions;
 
 use super::event_view::LiveEventView;
 use crate::access::AdvertiserUser;

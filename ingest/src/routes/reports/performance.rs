@@ -3,12 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, NaiveDate, Utc};
-use common::domain::days::{DayRange, DayRangeError};
-use common::domain::ids::ProgramId;
-use common::domain::money::{Cents, Currency};
-use common::domain::performance::{Performance, Totals, Trend};
-use common::storage::rollups::{self, ProgramDay};
+use domain::days::{DayRange, DayRangeError};
+use domain::ids::ProgramId;
+use domain::money::{Cents, Currency};
+use domain::performance::{Performance, Totals, Trend};
 use serde::Serialize;
+use storage::rollups::{self, ProgramDay};
 use utoipa::ToSchema;
 
 use super::dates::{date_from, date_to, reversed};

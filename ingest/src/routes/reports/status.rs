@@ -3,11 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use common::domain::ids::ProgramId;
-use common::domain::permission::Permission;
-use common::storage::test_events::{LatestTestEvent, TestEvents};
-use common::storage::tracking_setup::{self, ProcessorAccount, TrackingSetup};
+use domain::ids::ProgramId;
+use domain::permission::Permission;
 use serde::Serialize;
+use storage::test_events::{LatestTestEvent, TestEvents};
+use storage::tracking_setup::{self, ProcessorAccount, TrackingSetup};
 use utoipa::ToSchema;
 
 use crate::access::AdvertiserUser;

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use common::runtime::clock::Clock;
 use reqwest::Method;
+use runtime::clock::Clock;
 use serde_json::{Map, Value, json};
 
 use super::table::Table;

@@ -4,25 +4,25 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::account::{EmailAddress, PasswordHash, UserKind};
-use common::domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
-use common::domain::management_key::KeySettings;
-use common::domain::name::Name;
-use common::domain::permission::{Permission, ProgramPermissions, ProgramScope, Role, Scopes};
-use common::domain::program::{ProgramSettings, ProgramStatus, Slug};
-use common::domain::text::Text;
-use common::domain::token::{ManagementKey, ProgramToken, SessionToken};
-use common::domain::tracking_token::TokenScopes;
-use common::storage::audit_log::{self, AuditActor, NewAuditEntry};
-use common::storage::management_keys::{self, NewKey};
-use common::storage::passkeys::{self, NewPasskey};
-use common::storage::program_settings::{self, NewProgram};
-use common::storage::sessions::{self, NewSession, SessionKind, Whereabouts};
-use common::storage::tracking_tokens::{self, NewToken};
-use common::storage::users::{self, NewUser};
-use common::storage::{members, workspaces};
+use domain::account::{EmailAddress, PasswordHash, UserKind};
+use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
+use domain::management_key::KeySettings;
+use domain::name::Name;
+use domain::permission::{Permission, ProgramPermissions, ProgramScope, Role, Scopes};
+use domain::program::{ProgramSettings, ProgramStatus, Slug};
+use domain::text::Text;
+use domain::token::{ManagementKey, ProgramToken, SessionToken};
+use domain::tracking_token::TokenScopes;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use storage::audit_log::{self, AuditActor, NewAuditEntry};
+use storage::management_keys::{self, NewKey};
+use storage::passkeys::{self, NewPasskey};
+use storage::program_settings::{self, NewProgram};
+use storage::sessions::{self, NewSession, SessionKind, Whereabouts};
+use storage::tracking_tokens::{self, NewToken};
+use storage::users::{self, NewUser};
+use storage::{members, workspaces};
 
 use crate::stack::Stack;
 

@@ -1,8 +1,8 @@
 //! Starting points an entry may name, made before its steps.
 
-use common::domain::attribution::AttributionModel;
-use common::domain::commission::CommissionType;
-use common::domain::token::ProgramToken;
+use domain::attribution::AttributionModel;
+use domain::commission::CommissionType;
+use domain::token::ProgramToken;
 use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::json;

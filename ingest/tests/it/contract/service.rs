@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use common::runtime::clock::Clock;
-use common::storage::verify;
-use common::testing::{Process, free_address};
 use reqwest::Method;
+use runtime::clock::Clock;
 use serde_json::json;
+use storage::verify;
+use testing::{Process, free_address};
 
 use super::names::Names;
 use super::table::{Entry, Payload, Step, Table};

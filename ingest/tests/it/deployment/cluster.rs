@@ -8,11 +8,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use async_nats::jetstream::{self, Context};
-use common::messages::subject::Subject;
-use common::runtime::clock::Clock;
-use common::testing::{free_address, unique_name};
+use messages::subject::Subject;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::json;
+use testing::{free_address, unique_name};
 
 use super::users::{PASSWORD, VARIABLES};
 use super::{Secrets, read};

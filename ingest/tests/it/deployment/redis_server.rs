@@ -2,8 +2,8 @@
 
 use std::process::{Child, Command, Stdio};
 
-use common::testing::free_address;
 use serde_json::{Value, json};
+use testing::free_address;
 
 use super::{Secrets, read};
 use crate::stack::Stack;

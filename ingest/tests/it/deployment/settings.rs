@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::CommandFactory;
-use common::testing::from_environment;
 use serde_json::Value;
+use testing::from_environment;
 
 use super::read;
 use super::units::Unit;
@@ -178,7 +178,7 @@ fn units_and_image_set_what_the_services_have() {
 /// A consumer the scaler looks at must be there, or it scales by nothing.
 #[test]
 fn the_scaler_looks_at_every_stream_and_its_consumer() {
-    use common::messages::subject::Subject;
+    use messages::subject::Subject;
     let text = read("kubernetes/base/scaling.yaml");
     for subject in Subject::ALL {
         let both = format!(

@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use common::runtime::clock::Clock;
-use common::testing::{free_address, from_environment, unique_name};
+use runtime::clock::Clock;
+use testing::{free_address, from_environment, unique_name};
 
 use super::read;
 use crate::edge::Edge;

@@ -6,10 +6,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use async_nats::{ConnectOptions, Event};
-use common::runtime::clock::Clock;
-use common::testing::{Process, free_address, unique_name};
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::json;
+use testing::{Process, free_address, unique_name};
 use tokio::sync::mpsc;
 
 use super::read;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use common::runtime::clock::Clock;
 use reqwest::Method;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use super::wire::Wire;

@@ -7,9 +7,9 @@ mod requests;
 
 use std::collections::HashMap;
 
-use common::domain::account::UserKind;
-use common::domain::ids::UserId;
-use common::messages::subject::Subject;
+use domain::account::UserKind;
+use domain::ids::UserId;
+use messages::subject::Subject;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 

@@ -1,5 +1,5 @@
-use common::domain::account::UserKind;
-use common::domain::permission::Role;
+use domain::account::UserKind;
+use domain::permission::Role;
 use reqwest::StatusCode;
 
 use super::{owner, workspace};

@@ -1,6 +1,6 @@
 use chrono::{TimeDelta, TimeZone, Utc};
-use common::runtime::clock::Clock;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use super::{add_click, owner};

@@ -2,8 +2,8 @@ use reqwest::StatusCode;
 
 use super::owner;
 use crate::stack::Stack;
-use common::runtime::clock::Clock;
-use common::testing::{TestDatabase, free_address};
+use runtime::clock::Clock;
+use testing::{TestDatabase, free_address};
 
 #[tokio::test]
 async fn reports_are_read_from_the_replica_and_rights_are_not() {

@@ -1,4 +1,4 @@
-use common::domain::ids::ProgramId;
+use domain::ids::ProgramId;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! For whom an event is.
 
-use common::storage::processor_inbox;
 use serde_json::{Value, json};
+use storage::processor_inbox;
 
 use super::{ACCOUNT, Hooks, SECRET, accepted, connect, connected, event, inbox, settled};
 use crate::rows::sale;

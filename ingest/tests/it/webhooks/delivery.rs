@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use common::runtime::clock::Clock;
-use common::testing::{OwnNats, OwnPostgres, Process, TestDatabase, free_address};
 use futures::future::join_all;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
+use testing::{OwnNats, OwnPostgres, Process, TestDatabase, free_address};
 
 use super::{Hooks, SECRET, accepted, connected, event, header, inbox, nothing_stored, path, settled};
 use crate::edge::{Edge, ended};

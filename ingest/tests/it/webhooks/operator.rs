@@ -1,8 +1,8 @@
 //! The inbox at the operator's command line, and what `ctl verify` says of it.
 
-use common::storage::verify;
 use reqwest::StatusCode;
 use serde_json::json;
+use storage::verify;
 
 use super::shop::{Payment, Shape, Shop};
 use crate::operator::{ctl, succeeds};

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use common::testing::from_environment;
 use serde_json::{Value, json};
+use testing::from_environment;
 use webhook_consumer::stripe::signature::SignatureHeader;
 
 use super::{Hooks, SECRET, accepted, connected, event, inbox, path};
 use crate::stack::Stack;
-use common::domain::processor::WebhookSecret;
+use domain::processor::WebhookSecret;
 
 fn source(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests/oracles", name]

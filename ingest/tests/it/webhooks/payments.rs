@@ -1,8 +1,8 @@
 //! What an event is to the pipeline: a sale like any other.
 
 use chrono::TimeDelta;
-use common::runtime::clock::Clock;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use super::shop::SESSIONS_HAVE_COME;

@@ -2,8 +2,8 @@
 //! events.
 
 use chrono::TimeDelta;
-use common::runtime::clock::Clock;
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use super::shop::{Payment, Shape, Shop, event, nameless, of_customer};

@@ -1,8 +1,8 @@
 //! A shop whose payment processor reports to a webhook consumer, and events as the processor sends them.
 
-use common::domain::attribution::AttributionModel;
-use common::domain::commission::CommissionType;
-use common::runtime::clock::Clock;
+use domain::attribution::AttributionModel;
+use domain::commission::CommissionType;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use super::{Hooks, SECRET, accepted, connect};

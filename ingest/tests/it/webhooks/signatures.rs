@@ -1,8 +1,8 @@
 //! Who is believed.
 
 use chrono::TimeDelta;
-use common::runtime::clock::Clock;
 use futures::future::join_all;
+use runtime::clock::Clock;
 use serde_json::json;
 
 use super::{

@@ -2,10 +2,10 @@
 //! when everything arrives in the order of time.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::attribution::AttributionModel;
-use common::domain::commission::CommissionType;
-use common::runtime::clock::Clock;
+use domain::attribution::AttributionModel;
+use domain::commission::CommissionType;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use super::shop::{Payment, Shape, Shop, event};
@@ -326,11 +326,11 @@ async fn a_payment_for_a_suspended_partner_is_kept_until_they_are_restored() {
     becomes(&shop, "evt_checkout_1", "parked", Some("partner_not_approved")).await;
     set_status("approved").await;
     let mut connection = shop.stack.pool().acquire().await.unwrap();
-    common::storage::processor_events::wake(
+    storage::processor_events::wake(
         &mut connection,
         &[(
             program.program_id,
-            common::storage::processor_events::PARTNER_APPROVED.to_owned(),
+            storage::processor_events::PARTNER_APPROVED.to_owned(),
         )],
     )
     .await

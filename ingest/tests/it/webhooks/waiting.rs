@@ -227,8 +227,8 @@ async fn what_is_finished_or_waited_in_vain_is_forgotten() {
             .value::<i64>("SELECT count(*) FROM processor_events")
             .await
     };
-    let events = common::storage::processor_events::forget;
-    let parked = common::storage::processor_events::give_up_parked;
+    let events = storage::processor_events::forget;
+    let parked = storage::processor_events::give_up_parked;
     assert_eq!(
         events(shop.stack.pool(), now - TimeDelta::days(1), 10)
             .await

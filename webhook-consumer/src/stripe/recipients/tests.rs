@@ -1,6 +1,6 @@
-use common::domain::money::{AmountCents, Currency};
-use common::domain::sale::SaleType;
-use common::domain::text::{CustomerKey, SubscriptionId};
+use domain::money::{AmountCents, Currency};
+use domain::sale::SaleType;
+use domain::text::{CustomerKey, SubscriptionId};
 use proptest::prelude::*;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! `account.updated` and `account.application.deauthorized`: what a connected account may do, and that it left.
 
-use common::domain::processor::ProcessorId;
-use common::messages::payment::PaymentFact;
+use domain::processor::ProcessorId;
+use messages::payment::PaymentFact;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! `charge.succeeded` and `charge.captured`: the ids of a payment, and a sale where its own metadata says whose it is, as for its
 //! [payment intent](super::payment_intent). `charge.refunded`: money went back.
 
-use common::domain::processor::ProcessorId;
-use common::messages::payment::PaymentFact;
+use domain::processor::ProcessorId;
+use messages::payment::PaymentFact;
 use serde::Deserialize;
 
 use super::{Buyer, Told, Untold, named_program, one_off};

@@ -2,9 +2,9 @@
 //!
 //! A session that starts a subscription is told again by its first invoice, which is the sale then.
 
-use common::domain::money::AmountCents;
-use common::domain::processor::ProcessorId;
-use common::domain::sale::Sale;
+use domain::money::AmountCents;
+use domain::processor::ProcessorId;
+use domain::sale::Sale;
 use serde::Deserialize;
 
 use super::commissionable::{ShippingCost, commissionable};

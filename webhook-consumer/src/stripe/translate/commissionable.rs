@@ -1,6 +1,6 @@
 //! What earns of a payment: its share of what was charged without tax and shipping, as far as the object says.
 
-use common::domain::money::{AmountCents, CommissionableCents, proportion};
+use domain::money::{AmountCents, CommissionableCents, proportion};
 use serde::Deserialize;
 
 /// One of `total_taxes`.

@@ -1,6 +1,6 @@
 //! `customer.created` and `customer.updated`: whom the processor's customer is, where the merchant's code wrote it there.
 
-use common::domain::processor::ProcessorId;
+use domain::processor::ProcessorId;
 use serde::Deserialize;
 
 use super::{Buyer, Told, Untold, named_program};

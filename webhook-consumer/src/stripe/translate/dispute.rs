@@ -1,8 +1,8 @@
 //! `charge.dispute.funds_withdrawn`: the customer's bank took the money back. `charge.dispute.funds_reinstated`: it came
 //! again, and a person decides what that means for the partner.
 
-use common::domain::processor::ProcessorId;
-use common::messages::payment::PaymentFact;
+use domain::processor::ProcessorId;
+use messages::payment::PaymentFact;
 use serde::Deserialize;
 
 use super::{Told, Untold};

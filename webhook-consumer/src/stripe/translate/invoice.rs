@@ -5,10 +5,10 @@
 //! ("basil") the subscription is its parent, and payments are told by `invoice_payment.paid`.
 
 use chrono::{DateTime, Utc};
-use common::domain::money::{AmountCents, CommissionableCents};
-use common::domain::processor::ProcessorId;
-use common::domain::sale::{Sale, SaleType};
-use common::messages::payment::PaymentFact;
+use domain::money::{AmountCents, CommissionableCents};
+use domain::processor::ProcessorId;
+use domain::sale::{Sale, SaleType};
+use messages::payment::PaymentFact;
 use serde::Deserialize;
 
 use super::commissionable::{ShippingCost, Tax, commissionable, sum};

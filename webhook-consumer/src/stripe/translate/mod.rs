@@ -17,14 +17,14 @@ mod refund;
 mod subscription;
 
 use chrono::{DateTime, Utc};
-use common::domain::click_id::ClickId;
-use common::domain::ids::ProgramId;
-use common::domain::money::AmountCents;
-use common::domain::payer::{NamedCustomer, Payer};
-use common::domain::processor::ProcessorId;
-use common::domain::sale::{Sale, SaleType};
-use common::domain::text::CustomerKey;
-use common::messages::payment::PaymentFact;
+use domain::click_id::ClickId;
+use domain::ids::ProgramId;
+use domain::money::AmountCents;
+use domain::payer::{NamedCustomer, Payer};
+use domain::processor::ProcessorId;
+use domain::sale::{Sale, SaleType};
+use domain::text::CustomerKey;
+use messages::payment::PaymentFact;
 
 use super::event::{Event, Reference, Untranslatable, currency};
 use super::metadata::{Metadata, MetadataKeys};

@@ -4,7 +4,7 @@
 //! there. Both are one sale then, by the ids that they share; the intent waits, because they know what was tax and for what was
 //! paid, and whatever is recorded first stays.
 
-use common::domain::processor::ProcessorId;
+use domain::processor::ProcessorId;
 use serde::Deserialize;
 
 use super::{Buyer, Told, Untold, named_program, one_off};

@@ -1,13 +1,13 @@
 //! `customer.subscription.created` and `…updated`: whom the processor's customer is, where the merchant's code wrote it there.
 //! `customer.subscription.deleted`: there will be no more renewals.
 
-use common::messages::payment::PaymentFact;
+use messages::payment::PaymentFact;
 use serde::Deserialize;
 
 use super::{Buyer, Told, Untold, named_program};
 use crate::stripe::event::{Event, Reference};
 use crate::stripe::metadata::{Metadata, MetadataKeys};
-use common::domain::text::SubscriptionId;
+use domain::text::SubscriptionId;
 
 #[derive(Deserialize)]
 struct Subscription {

@@ -8,18 +8,18 @@
 
 use std::collections::HashMap;
 
-use common::domain::customer::CustomerStatus;
-use common::domain::ids::{CustomerId, EventId, SaleId};
-use common::domain::money::AmountCents;
-use common::domain::refund::{RefundKey, RefundRequest};
-use common::domain::text::{RefundReason, TransactionId};
-use common::messages::refund::RefundRecord;
-use common::runtime::clock::Clock;
-use common::storage::customers::{self, Customer};
-use common::storage::duplicate_sales::{self, Duplicate, Recorded, ReportedRefund};
-use common::storage::rollups::Deltas;
-use common::storage::{StorageError, StorageResult};
+use domain::customer::CustomerStatus;
+use domain::ids::{CustomerId, EventId, SaleId};
+use domain::money::AmountCents;
+use domain::refund::{RefundKey, RefundRequest};
+use domain::text::{RefundReason, TransactionId};
+use messages::refund::RefundRecord;
+use runtime::clock::Clock;
 use sqlx::PgConnection;
+use storage::customers::{self, Customer};
+use storage::duplicate_sales::{self, Duplicate, Recorded, ReportedRefund};
+use storage::rollups::Deltas;
+use storage::{StorageError, StorageResult};
 
 use super::super::StepContext;
 use super::super::refund::settle;

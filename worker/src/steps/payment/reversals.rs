@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 
-use common::domain::ids::{EventId, SaleId};
-use common::domain::payment::{ReversalKind, RunningTotal};
-use common::domain::refund::{RefundKey, RefundRequest};
-use common::domain::text::{RefundReason, TransactionId};
-use common::messages::refund::RefundRecord;
-use common::runtime::clock::Clock;
-use common::storage::processor_events::{self, Ending, Part, Reason};
-use common::storage::processor_refs::Reference;
-use common::storage::processor_reversals::{self, Reversal};
-use common::storage::{StorageError, StorageResult};
+use domain::ids::{EventId, SaleId};
+use domain::payment::{ReversalKind, RunningTotal};
+use domain::refund::{RefundKey, RefundRequest};
+use domain::text::{RefundReason, TransactionId};
+use messages::refund::RefundRecord;
+use runtime::clock::Clock;
 use sqlx::PgConnection;
+use storage::processor_events::{self, Ending, Part, Reason};
+use storage::processor_refs::Reference;
+use storage::processor_reversals::{self, Reversal};
+use storage::{StorageError, StorageResult};
 
 use super::super::refund::settle;
 
@@ -55,10 +55,7 @@ pub async fn reverse(
     Ok(refunds.len())
 }
 
-fn tell(
-    totals: &mut HashMap<SaleId, RunningTotal>,
-    reversal: &Reversal,
-) -> common::domain::money::AmountCents {
+fn tell(totals: &mut HashMap<SaleId, RunningTotal>, reversal: &Reversal) -> domain::money::AmountCents {
     totals
         .entry(reversal.sale_id)
         .or_default()

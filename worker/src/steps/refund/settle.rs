@@ -6,22 +6,22 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use common::domain::commission::CommissionStatus;
-use common::domain::ids::{CommissionId, EventId, PartnerProgramId, SaleId};
-use common::domain::ledger::{self, deduct};
-use common::domain::money::{AmountCents, Cents};
-use common::domain::refund::{RefundDecision, RefundRequest, RefundableCommission, SaleRefunds};
-use common::domain::text::RefundReason;
-use common::messages::notification::{Content, Deduction, NotificationRecord, Recipient};
-use common::messages::refund::{RefundOutcome, RefundRecord};
-use common::messages::subject::Subject;
-use common::runtime::clock::Clock;
-use common::storage::commissions::{self, LockedCommission, RefundedCommission};
-use common::storage::ledger::{NewEntry, lock_balances, post};
-use common::storage::refunds::{self, NewRefund};
-use common::storage::sales::{self, LockedSale};
-use common::storage::{StorageError, StorageResult, outbox};
+use domain::commission::CommissionStatus;
+use domain::ids::{CommissionId, EventId, PartnerProgramId, SaleId};
+use domain::ledger::{self, deduct};
+use domain::money::{AmountCents, Cents};
+use domain::refund::{RefundDecision, RefundRequest, RefundableCommission, SaleRefunds};
+use domain::text::RefundReason;
+use messages::notification::{Content, Deduction, NotificationRecord, Recipient};
+use messages::refund::{RefundOutcome, RefundRecord};
+use messages::subject::Subject;
+use runtime::clock::Clock;
 use sqlx::PgConnection;
+use storage::commissions::{self, LockedCommission, RefundedCommission};
+use storage::ledger::{NewEntry, lock_balances, post};
+use storage::refunds::{self, NewRefund};
+use storage::sales::{self, LockedSale};
+use storage::{StorageError, StorageResult, outbox};
 
 use super::{Outcomes, json};
 

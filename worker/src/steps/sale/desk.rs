@@ -6,21 +6,21 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use common::domain::ids::{CustomerId, EventId, PartnerId, ProgramId, ReferralLinkId};
-use common::domain::sale::{
+use domain::ids::{CustomerId, EventId, PartnerId, ProgramId, ReferralLinkId};
+use domain::sale::{
     FirstPayment, LinkOwner, ProgramTerms, Recording, SaleCustomer, SaleDecision, SaleFacts, SaleRefusal,
     Subscription, decide,
 };
-use common::domain::signal::{PartnerAddresses, Signal, SignalRules};
-use common::domain::text::{CustomerKey, SubscriptionId};
-use common::messages::sale::SaleRecord;
-use common::storage::StorageResult;
-use common::storage::customers::{Customer, Milestone};
-use common::storage::links::{self, Memberships};
-use common::storage::programs::{self, Program};
-use common::storage::rollups::Deltas;
-use common::storage::subscriptions::{self, SubscriptionKey};
+use domain::signal::{PartnerAddresses, Signal, SignalRules};
+use domain::text::{CustomerKey, SubscriptionId};
+use messages::sale::SaleRecord;
 use sqlx::PgConnection;
+use storage::StorageResult;
+use storage::customers::{Customer, Milestone};
+use storage::links::{self, Memberships};
+use storage::programs::{self, Program};
+use storage::rollups::Deltas;
+use storage::subscriptions::{self, SubscriptionKey};
 
 use crate::customer_lookup::{Found, KeyBindings, Match, Whom};
 use crate::reassessment::{OutOfOrder, signals};

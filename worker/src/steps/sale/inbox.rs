@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::ids::{EventId, ProgramId};
-use common::domain::sale::SaleRefusal;
-use common::messages::sale::{SaleOutcome, SaleRecord};
-use common::storage::StorageResult;
-use common::storage::processor_events::{
+use domain::ids::{EventId, ProgramId};
+use domain::sale::SaleRefusal;
+use messages::sale::{SaleOutcome, SaleRecord};
+use sqlx::PgConnection;
+use storage::StorageResult;
+use storage::processor_events::{
     self, Ending, PARTNER_APPROVED, Part, Reason, waits_for_key, waits_for_processor_customer, waits_for_sale,
 };
-use sqlx::PgConnection;
 
 /// How long a sale waits for the lead that names its customer's key: as long as a processor repeats an event that was not
 /// answered. Most payments of most shops are of customers whom no partner brought: they cost a row until then, and no work.

@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::ids::CustomerId;
-use common::messages::sale::SaleRecord;
-use common::storage::customers::Customer;
+use domain::ids::CustomerId;
+use messages::sale::SaleRecord;
+use storage::customers::Customer;
 
 use crate::customer_lookup::Found;
 

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use common::domain::ids::EventId;
-use common::messages::sale::SaleRecord;
-use common::storage::StorageResult;
-use common::storage::processor_customers::{self, Key};
+use domain::ids::EventId;
+use messages::sale::SaleRecord;
 use sqlx::PgConnection;
+use storage::StorageResult;
+use storage::processor_customers::{self, Key};
 
 /// These records with the names that their processor's customers are bound to; the others are left out.
 pub async fn named(

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use common::domain::ids::SaleId;
-use common::messages::sale::SaleRecord;
-use common::storage::StorageResult;
-use common::storage::processor_refs::{self, Known, Reference};
+use domain::ids::SaleId;
+use messages::sale::SaleRecord;
 use sqlx::PgConnection;
+use storage::StorageResult;
+use storage::processor_refs::{self, Known, Reference};
 
 /// Empty for most batches.
 #[derive(Default)]

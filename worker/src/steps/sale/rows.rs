@@ -3,20 +3,20 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use common::domain::attribution::AttributionModel;
-use common::domain::commission::SelfReferrals;
-use common::domain::ids::{CommissionId, CustomerId, EventId, SaleId};
-use common::domain::ledger;
-use common::domain::sale::{Earning, Recording};
-use common::domain::signal::SignalRules;
-use common::messages::sale::{NoCommission, SaleOutcome, SaleRecord};
-use common::storage::commissions::{self, NewCommission};
-use common::storage::ledger::NewEntry;
-use common::storage::rollups::Deltas;
-use common::storage::sales::{self, NewSale};
-use common::storage::subscriptions::{self, NewSubscription};
-use common::storage::{StorageError, StorageResult};
+use domain::attribution::AttributionModel;
+use domain::commission::SelfReferrals;
+use domain::ids::{CommissionId, CustomerId, EventId, SaleId};
+use domain::ledger;
+use domain::sale::{Earning, Recording};
+use domain::signal::SignalRules;
+use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
 use sqlx::PgConnection;
+use storage::commissions::{self, NewCommission};
+use storage::ledger::NewEntry;
+use storage::rollups::Deltas;
+use storage::sales::{self, NewSale};
+use storage::subscriptions::{self, NewSubscription};
+use storage::{StorageError, StorageResult};
 
 use super::desk::{Desk, subscription_key};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::runtime::clock::Clock;
+use runtime::clock::Clock;
 use tokio::time::Instant;
 
 use super::Visitor;

@@ -1,11 +1,11 @@
 //! A case's programs, made as its terms say.
 
-use common::domain::attribution::AttributionModel;
-use common::domain::commission::{CommissionType, Rate as CommissionRate};
-use common::domain::money::{Cents, Currency};
-use common::domain::partner::ShortCode;
-use common::domain::token::ManagementKey;
-use common::storage::links;
+use domain::attribution::AttributionModel;
+use domain::commission::{CommissionType, Rate as CommissionRate};
+use domain::money::{Cents, Currency};
+use domain::partner::ShortCode;
+use domain::token::ManagementKey;
+use storage::links;
 
 use super::Service;
 use crate::model::calls::{Attribution, Due, Rate, Terms};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use common::domain::attribution::AttributionModel;
-use common::domain::commission::CommissionType;
+use domain::attribution::AttributionModel;
+use domain::commission::CommissionType;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};

@@ -1,0 +1,158 @@
+//! One connection to NATS a process, and the oldest server it accepts.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use async_nats::jetstream::Context;
+use async_nats::jetstream::context::ContextBuilder;
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use percent_encoding::percent_decode_str;
+
+use runtime::config::NatsConfig;
+use runtime::retry::{RetryPolicy, retry};
+
+/// Below 2.12 there is no `sync_interval` a broker can be trusted with, unknown settings are dropped without an error,
+/// and a full disk hangs publishers behind a healthy health check.
+const OLDEST: (i64, i64, i64) = (2, 12, 0);
+
+/// A dead connection is noticed within two of these.
+const PING_INTERVAL: Duration = Duration::from_secs(3);
+
+/// Bounds JetStream's own requests. Publishing has a tighter bound of its own for each attempt.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Most that lies between two attempts to connect again, before jitter: a server that is back is found within about this.
+const RECONNECT: Duration = Duration::from_millis(500);
+
+const FIRST_CONNECTION: RetryPolicy = RetryPolicy {
+    first_delay: Duration::from_millis(20),
+    max_delay: Duration::from_secs(1),
+    max_attempts: u32::MAX,
+    max_elapsed: Some(Duration::from_secs(30)),
+};
+
+/// A connection, and JetStream on it. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Bus {
+    pub client: Client,
+    pub jetstream: Context,
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("NATS_URL: {0}")]
+    Address(#[source] io::Error),
+    #[error("cannot connect to NATS: {0}")]
+    Connect(#[from] async_nats::ConnectError),
+    #[error("NATS server {found} is too old: 2.12 or newer is required")]
+    TooOld { found: String },
+    #[error("this NATS server runs without JetStream")]
+    WithoutJetStream,
+}
+
+/// Connects, waiting up to 30 s for a server; afterwards the connection restores itself for as long as it takes. A server that
+/// refuses the password, or cannot prove who it is, is not waited for. `name` is what the server's connection list shows.
+pub async fn connect(config: &NatsConfig, name: &str) -> Result<Bus, ConnectError> {
+    let servers = config
+        .nats_url
+        .expose()
+        .split(',')
+        .map(|address| address.trim().parse::<ServerAddr>())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(ConnectError::Address)?;
+    let attempt = || {
+        over(config, &servers, identified_by(&servers))
+            .name(name)
+            // A user's own: who may subscribe to one prefix for all reads the replies of all.
+            .custom_inbox_prefix(format!("_INBOX_{name}"))
+            .ping_interval(PING_INTERVAL)
+            .reconnect_delay_callback(reconnect_delay)
+            .event_callback(log_event)
+            .connect(&servers)
+    };
+    let client = retry(&FIRST_CONNECTION, attempt, is_not_up_yet).await?;
+    verify_server(&client)?;
+    let anonymous = over(config, &servers, ConnectOptions::new()).connection_timeout(REQUEST_TIMEOUT);
+    if anonymous.connect(&servers).await.is_ok() {
+        tracing::warn!(
+            "NATS lets in clients without a password: whoever reaches it may read and write everything"
+        );
+    }
+    let jetstream = ContextBuilder::new()
+        .timeout(REQUEST_TIMEOUT)
+        .build(client.clone());
+    Ok(Bus { client, jetstream })
+}
+
+/// With TLS where an address or an authority's file asks for it; also to servers that are heard of later, whose addresses say
+/// nothing of it.
+fn over(config: &NatsConfig, servers: &[ServerAddr], options: ConnectOptions) -> ConnectOptions {
+    let is_required = config.nats_ca_file.is_some() || servers.iter().any(ServerAddr::tls_required);
+    let options = options.require_tls(is_required);
+    match &config.nats_ca_file {
+        Some(file) => options.add_root_certificates(file.clone()),
+        None => options,
+    }
+}
+
+/// What cannot be read as TLS, and a certificate that does not fit, are invalid data: no waiting mends them.
+fn is_not_up_yet(error: &async_nats::ConnectError) -> bool {
+    let is_away = matches!(
+        error.kind(),
+        ConnectErrorKind::Io | ConnectErrorKind::TimedOut | ConnectErrorKind::Dns
+    );
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    is_away && cause.is_none_or(|cause| cause.kind() != io::ErrorKind::InvalidData)
+}
+
+/// The client reads no user out of an address by itself. The first one's is the cluster's: servers that are heard of later have none.
+fn identified_by(servers: &[ServerAddr]) -> ConnectOptions {
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let user = servers
+        .iter()
+        .find_map(|server| Some((server.username()?, server.password()?)));
+    match user {
+        Some((user, password)) => ConnectOptions::with_user_and_password(decoded(user), decoded(password)),
+        None => ConnectOptions::new(),
+    }
+}
+
+fn verify_server(client: &Client) -> Result<(), ConnectError> {
+    let info = client.server_info();
+    let (major, minor, patch) = OLDEST;
+    if !client.is_server_compatible(major, minor, patch) {
+        return Err(ConnectError::TooOld { found: info.version });
+    }
+    if !info.jetstream {
+        return Err(ConnectError::WithoutJetStream);
+    }
+    tracing::info!(
+        server = info.server_name,
+        version = info.version,
+        "connected to NATS"
+    );
+    Ok(())
+}
+
+/// Doubles from a millisecond, and is spread by half in both directions: whom a server lost together must not return together.
+fn reconnect_delay(attempts: usize) -> Duration {
+    let doubled = 1_u64 << attempts.min(10);
+    Duration::from_millis(doubled)
+        .min(RECONNECT)
+        .mul_f64(rand::random_range(0.5..1.5))
+}
+
+async fn log_event(event: Event) {
+    match event {
+        Event::Connected => tracing::info!("NATS connection is up"),
+        // What dropping the last client does.
+        Event::Closed => tracing::debug!("NATS connection is closed"),
+        Event::Disconnected => tracing::warn!("NATS connection is down"),
+        Event::SlowConsumer(subscription) => {
+            tracing::error!(subscription, "NATS subscription dropped messages");
+        }
+        other => tracing::warn!(event = %other, "NATS connection event"),
+    }
+}

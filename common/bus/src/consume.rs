@@ -1,0 +1,443 @@
+//! The one consume loop.
+//!
+//! Phases of a batch:
+//!
+//! 1. *fetch*: a task pulls messages into a bounded buffer, without pause ([`fetch`], [`pull`]);
+//! 2. *merge*: everything that waits, up to `max_records`, becomes one batch, together with postponed records that
+//!    are due. This is what makes a worker fast: a transaction costs the same for one record as for hundreds. Where nobody
+//!    waits for outcomes, small batches also keep a pace ([`Step::PACE`]);
+//! 3. *open*: envelopes are cut into records ([`intake`]); what cannot be read is buried with its text;
+//! 4. *run*: the step settles the batch in one transaction ([`settle`]: retry, division, burial);
+//! 5. *reply*: outcomes go to those who wait, packed, as soon as they are committed;
+//! 6. *ack*: a message is acknowledged once all its records are done ([`ledger`]).
+//!
+//! Phases 4 and 5 are a task of their own, beside which the loop goes on with 1 to 3: when the transaction ends, the next
+//! batch is there. It runs alone while few records wait, so that they gather; where many do, another one runs beside it
+//! ([`schedule`]). A record that is blocked while others are not is tried by itself, beside them, until it passes.
+//!
+//! Bounds: the fetch buffer's bytes and messages, `max_records` a batch, two batches at once and one blocked record beside them,
+//! `max_later` records that are postponed or blocked, and the consumer's `max_ack_pending` over all workers. Whatever is in hand
+//! is reported in progress ([`receipt`]), so that nothing that takes long is delivered to another worker meanwhile.
+//!
+//! Ordering: records enter batches in stream order, but two batches may end in either, and a record may be seen again, and
+//! out of order: after a crash, a lost ack, an outage. Acks are hints. Every effect must be idempotent by a key in the store.
+//!
+//! A message delivered many times is still tried; only a permanent error buries. An envelope of a newer release is
+//! left for a newer worker.
+
+mod fetch;
+mod intake;
+mod ledger;
+mod measures;
+#[cfg(test)]
+mod pace_tests;
+mod pull;
+mod queue;
+mod receipt;
+mod schedule;
+mod settle;
+mod step;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::Client;
+use async_nats::jetstream::{AckKind, Context};
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use self::fetch::{Arrived, Fetcher};
+use self::intake::{Opened, Read};
+use self::ledger::{Holding, Ledger};
+use self::measures::Measures;
+use self::queue::{Batch, Item, Origin, Queue};
+use self::receipt::{Receipt, Receipts};
+use self::schedule::{Schedule, Waiting};
+use self::settle::{Attempts, Fate};
+pub use self::step::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use super::reply::{Reply, send_replies};
+use super::topology::Topology;
+use messages::subject::Subject;
+use runtime::crash_point::crash_point;
+use runtime::lifecycle::Lifecycle;
+use runtime::retry::RetryPolicy;
+use runtime::trace;
+
+/// A newer worker takes over during a deployment, which takes minutes.
+const TOO_NEW_DELAY: Duration = Duration::from_secs(30);
+
+/// See the module's bounds.
+#[derive(Debug, Clone)]
+pub struct ConsumeBounds {
+    pub max_records: usize,
+    /// Postponed and blocked records in hand; at this many, only they are worked on until some are settled.
+    pub max_later: usize,
+    /// How long a postponed record rests.
+    pub later_delay: Duration,
+    /// How a batch that failed transiently is tried again before it is given back.
+    pub retry: RetryPolicy,
+}
+
+impl Default for ConsumeBounds {
+    fn default() -> Self {
+        Self {
+            max_records: 512,
+            max_later: 4_096,
+            later_delay: Duration::from_millis(100),
+            retry: RetryPolicy {
+                first_delay: Duration::from_millis(50),
+                max_delay: Duration::from_secs(1),
+                max_attempts: 6,
+                max_elapsed: Some(Duration::from_secs(5)),
+            },
+        }
+    }
+}
+
+/// Why consuming ended without being asked to.
+#[derive(Debug, thiserror::Error)]
+#[error("the task that {task} {subject} has ended")]
+pub struct ConsumeError {
+    task: &'static str,
+    subject: Subject,
+}
+
+/// Consumes `S::SUBJECT` until a soft cancel: the batch in work is finished, everything else in hand is given back
+/// for other workers. Several loops may share one noun, in one process or in many.
+pub async fn consume<S: Step>(
+    step: Arc<S>,
+    jetstream: Context,
+    client: Client,
+    topology: &Topology,
+    lifecycle: &Lifecycle,
+    bounds: ConsumeBounds,
+) -> Result<(), ConsumeError> {
+    let receipts = Arc::new(Receipts::default());
+    let (fetcher, incoming) = Fetcher::new(jetstream, topology.clone(), S::SUBJECT, Arc::clone(&receipts));
+    // Ends with this function too, however it ends.
+    let fetching = lifecycle.soft().child_token();
+    let _stop_fetching = fetching.clone().drop_guard();
+    lifecycle.tasks().spawn(fetcher.run(fetching));
+
+    // Not before everything is given back.
+    let keeping_alive = CancellationToken::new();
+    let _stop_keeping_alive = keeping_alive.clone().drop_guard();
+    lifecycle
+        .tasks()
+        .spawn(receipts.keep_alive(topology.ack_wait, keeping_alive));
+
+    let work = Work {
+        step,
+        client,
+        subject: topology.subject(S::SUBJECT),
+        retry: bounds.retry.clone(),
+        shutdown: lifecycle.soft().clone(),
+        measures: Measures::of(S::SUBJECT),
+    };
+    let consumer = Consumer {
+        work: Arc::new(work),
+        schedule: Schedule::new(Instant::now(), S::PACE, bounds.max_records),
+        bounds,
+        incoming,
+        ledger: Ledger::new(),
+        queue: Queue::new(),
+        running: JoinSet::new(),
+        runs_apart: false,
+    };
+    lifecycle
+        .hard()
+        .run_until_cancelled(consumer.run())
+        .await
+        .unwrap_or(Ok(()))
+}
+
+/// What batches share with the loop.
+struct Work<S> {
+    step: Arc<S>,
+    client: Client,
+    subject: String,
+    retry: RetryPolicy,
+    shutdown: CancellationToken,
+    measures: Measures,
+}
+
+/// A batch that has run, and what became of its records.
+struct Settled<R> {
+    batch: Batch<R>,
+    fates: Vec<Fate>,
+    /// It was a blocked record by itself.
+    apart: bool,
+}
+
+impl<S: Step> Work<S> {
+    async fn settle(self: Arc<Self>, batch: Batch<S::Record>, apart: bool) -> Settled<S::Record> {
+        let begun = Instant::now();
+        let records = batch.origins.iter().map(|origin| &*origin.raw);
+        let mut traces = trace::Batch::begin(S::SUBJECT.noun(), records);
+        let (answers, committed) = mpsc::channel(1);
+        let attempts = self.attempts();
+        let (fates, ()) = tokio::join!(attempts.settle(&batch, answers), self.answer(committed));
+        traces.settled();
+        traces.given_back(fates.iter().filter(|fate| **fate == Fate::Redeliver).count());
+        self.measures.settled(begun, &fates);
+        crash_point("worker.before_ack");
+        Settled { batch, fates, apart }
+    }
+
+    async fn answer(&self, mut committed: mpsc::Receiver<Vec<Reply>>) {
+        while let Some(replies) = committed.recv().await {
+            if let Err(error) = send_replies(&self.client, replies).await {
+                tracing::warn!(subject = self.subject, %error, "outcomes were not sent");
+            }
+        }
+    }
+
+    fn attempts(&self) -> Attempts<'_, S> {
+        Attempts {
+            step: &self.step,
+            subject: &self.subject,
+            policy: &self.retry,
+            shutdown: &self.shutdown,
+        }
+    }
+}
+
+struct Consumer<S: Step> {
+    work: Arc<Work<S>>,
+    bounds: ConsumeBounds,
+    incoming: mpsc::Receiver<Arrived>,
+    ledger: Ledger<Receipt>,
+    queue: Queue<S::Record>,
+    running: JoinSet<Settled<S::Record>>,
+    /// One of those that run is a blocked record by itself.
+    runs_apart: bool,
+    schedule: Schedule,
+}
+
+impl<S: Step> Consumer<S> {
+    async fn run(mut self) -> Result<(), ConsumeError> {
+        let shutdown = self.work.shutdown.clone();
+        while !shutdown.is_cancelled() {
+            self.take_in().await;
+            self.begin_batches();
+            let takes_fresh = self.takes_fresh();
+            let wakes_at = self.wakes_at();
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                Some(settled) = self.running.join_next() => self.apply(settled).await?,
+                arrived = self.incoming.recv(), if takes_fresh => match arrived {
+                    Some(arrived) => self.admit(arrived).await,
+                    None if shutdown.is_cancelled() => {}
+                    None => return Err(ended::<S>("fetches")),
+                },
+                () = sleep_until(wakes_at.unwrap_or_else(Instant::now)), if wakes_at.is_some() => {}
+            }
+        }
+        self.finish().await
+    }
+
+    /// Takes in everything that has arrived, as far as there is room.
+    async fn take_in(&mut self) {
+        while self.takes_fresh() {
+            let Ok(arrived) = self.incoming.try_recv() else {
+                break;
+            };
+            self.admit(arrived).await;
+        }
+    }
+
+    fn takes_fresh(&self) -> bool {
+        self.queue.later() + self.queue.apart() < self.bounds.max_later
+            && self.queue.fresh() < self.bounds.max_records
+    }
+
+    fn wakes_at(&self) -> Option<Instant> {
+        let apart = self.queue.apart_due().filter(|_| !self.runs_apart);
+        let others = self.schedule.wakes_at(self.waiting());
+        apart.into_iter().chain(others).min()
+    }
+
+    fn begin_batches(&mut self) {
+        let now = Instant::now();
+        while self.schedule.may_begin(now, self.waiting()) {
+            let batch = self.queue.take(now, self.bounds.max_records);
+            self.schedule.began(now, batch.records.len());
+            self.running.spawn(Arc::clone(&self.work).settle(batch, false));
+        }
+        if !self.runs_apart
+            && let Some(batch) = self.queue.take_apart(now)
+        {
+            self.runs_apart = true;
+            self.running.spawn(Arc::clone(&self.work).settle(batch, true));
+        }
+    }
+
+    fn waiting(&self) -> Waiting {
+        Waiting {
+            fresh: self.queue.fresh(),
+            next_due: self.queue.next_due(),
+            running: self.running.len() - usize::from(self.runs_apart),
+        }
+    }
+
+    async fn admit(
+        &mut self,
+        Arrived {
+            message,
+            deliveries,
+            payload,
+            receipt,
+            ..
+        }: Arrived,
+    ) {
+        let Some(receipt) = self.ledger.renew(message, receipt) else {
+            return;
+        };
+        self.work.measures.arrived(deliveries);
+        match intake::open::<S::Record>(&payload) {
+            Opened::Records { records, .. } if records.is_empty() => receipt.acknowledge(AckKind::Ack).await,
+            Opened::Records { reply_to, records } => {
+                let holding = self.ledger.admit(message, receipt, records.len());
+                self.admit_records(holding, deliveries, reply_to.as_ref(), records)
+                    .await;
+            }
+            Opened::TooNew { version } => {
+                tracing::error!(
+                    subject = self.work.subject,
+                    version,
+                    "leaving a message to a newer release"
+                );
+                receipt.acknowledge(AckKind::Nak(Some(TOO_NEW_DELAY))).await;
+            }
+            Opened::Garbage { reason } => {
+                let letter = DeadLetter {
+                    subject: self.work.subject.clone(),
+                    payload,
+                    event_id: None,
+                    reason,
+                    deliveries,
+                };
+                let buried = self.work.attempts().bury(letter).await;
+                let kind = if buried { AckKind::Ack } else { redeliver() };
+                receipt.acknowledge(kind).await;
+            }
+        }
+    }
+
+    async fn admit_records(
+        &mut self,
+        holding: Holding,
+        deliveries: u32,
+        reply_to: Option<&Arc<str>>,
+        records: Vec<Read<S::Record>>,
+    ) {
+        for Read { raw, record } in records {
+            match record {
+                Ok(record) => {
+                    let delivered = Delivered {
+                        record,
+                        reply_to: reply_to.cloned(),
+                        deliveries,
+                        stored_at: holding.stored_at(),
+                        postponed: false,
+                    };
+                    self.queue.push(Item {
+                        origin: Origin { holding, raw },
+                        delivered,
+                    });
+                }
+                Err(reason) => {
+                    let letter = DeadLetter::record(&self.work.subject, &raw, reason, deliveries);
+                    if self.work.attempts().bury(letter).await {
+                        self.done(holding).await;
+                    } else {
+                        return self.give_back(holding).await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn apply(&mut self, settled: Result<Settled<S::Record>, JoinError>) -> Result<(), ConsumeError> {
+        let Settled { batch, fates, apart } = settled.map_err(|_| ended::<S>("settles"))?;
+        self.runs_apart &= !apart;
+        // First those to give back: no other record of such a message may count or wait any longer.
+        for (origin, fate) in batch.origins.iter().zip(&fates) {
+            if *fate == Fate::Redeliver {
+                self.give_back(origin.holding).await;
+            }
+        }
+        let due = Instant::now() + self.bounds.later_delay;
+        for ((mut delivered, origin), fate) in batch.records.into_iter().zip(batch.origins).zip(fates) {
+            match fate {
+                Fate::Done => self.done(origin.holding).await,
+                Fate::Later if self.ledger.holds(origin.holding) => {
+                    delivered.postponed = true;
+                    self.queue.push_later(due, Item { origin, delivered });
+                }
+                Fate::Apart if self.ledger.holds(origin.holding) => {
+                    self.queue.push_apart(rest(), Item { origin, delivered });
+                }
+                Fate::Later | Fate::Apart | Fate::Redeliver => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn done(&mut self, holding: Holding) {
+        if let Some(receipt) = self.ledger.done(holding) {
+            receipt.acknowledge(AckKind::Ack).await;
+        }
+    }
+
+    async fn give_back(&mut self, holding: Holding) {
+        if let Some(receipt) = self.ledger.release(holding) {
+            self.queue.forget(holding);
+            receipt.acknowledge(redeliver()).await;
+        }
+    }
+
+    /// At shutdown: batches end, and nothing new begins.
+    async fn finish(mut self) -> Result<(), ConsumeError> {
+        while let Some(settled) = self.running.join_next().await {
+            self.apply(settled).await?;
+        }
+        self.hand_back().await;
+        Ok(())
+    }
+
+    /// Others need not wait until the acknowledgements run out of time.
+    async fn hand_back(mut self) {
+        // Not before the fetcher has ended: what is given back while it pulls comes straight back to us.
+        let mut receipts: Vec<Receipt> = Vec::new();
+        while let Some(arrived) = self.incoming.recv().await {
+            receipts.push(arrived.receipt);
+        }
+        receipts.extend(self.ledger.release_all());
+        for receipt in receipts {
+            receipt.acknowledge(AckKind::Nak(None)).await;
+        }
+        if let Err(error) = self.work.client.flush().await {
+            tracing::debug!(%error, "cannot flush");
+        }
+    }
+}
+
+const fn ended<S: Step>(task: &'static str) -> ConsumeError {
+    ConsumeError {
+        task,
+        subject: S::SUBJECT,
+    }
+}
+
+/// A pause of one to two seconds, drawn anew each time: what failed together must not return together.
+fn redeliver() -> AckKind {
+    AckKind::Nak(Some(Duration::from_millis(rand::random_range(1_000..2_000))))
+}
+
+/// Until when a blocked record is left alone: mostly it waits for its lock, so that it passes as soon as that is free.
+fn rest() -> Instant {
+    Instant::now() + Duration::from_millis(rand::random_range(200..400))
+}

@@ -1,0 +1,216 @@
+//! The task that pulls messages without pause while a batch runs.
+//!
+//! Bounds: [`BUFFER_BYTES`] of payload and [`BUFFER_MESSAGES`] messages wait here. More is only asked for while all of it would
+//! find room, so that every message is taken out of the connection, and reported in progress, as soon as it is there. Both bounds
+//! are needed: under load one message holds hundreds of records, at low load just one, and batches must form in either case.
+//!
+//! A pull subscription can end, fail, or fall silent (a consumer recreated behind its back, a server that came back with an
+//! empty store). Each of these makes a new one, without limit while the process runs, since a worker that stops pulling
+//! looks alive and does nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::jetstream::{AckKind, Context, Message};
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::ledger::MessageId;
+use super::pull::{self, Pull};
+use super::receipt::{Receipt, Receipts};
+use crate::topology::{MAX_ACK_PENDING, Topology};
+use messages::subject::Subject;
+use runtime::retry::{Delays, RetryPolicy, delays};
+
+/// Twice what two pull requests bring: while one half is worked on, the other half comes in.
+const BUFFER_BYTES: u32 = 4 * pull::BYTES;
+const BUFFER_MESSAGES: usize = 4 * pull::MESSAGES;
+
+/// After so long without a message the server is asked whether there is nothing to deliver.
+const WATCHDOG: Duration = Duration::from_secs(10);
+
+const PULL_AGAIN: RetryPolicy =
+    RetryPolicy::until_shutdown(Duration::from_millis(100), Duration::from_secs(1));
+
+/// A message that came in. Dropping it makes room for the next.
+pub(super) struct Arrived {
+    pub(super) message: MessageId,
+    pub(super) deliveries: u32,
+    pub(super) payload: Bytes,
+    pub(super) receipt: Receipt,
+    pub(super) _room: OwnedSemaphorePermit,
+}
+
+pub(super) struct Fetcher {
+    jetstream: Context,
+    topology: Topology,
+    subject: Subject,
+    arrivals: mpsc::Sender<Arrived>,
+    room: Arc<Semaphore>,
+    receipts: Arc<Receipts>,
+}
+
+/// Why a pull subscription was left.
+enum Left {
+    /// Nobody takes messages any more.
+    Finished,
+    Failed(anyhow::Error),
+}
+
+impl Fetcher {
+    pub(super) fn new(
+        jetstream: Context,
+        topology: Topology,
+        subject: Subject,
+        receipts: Arc<Receipts>,
+    ) -> (Self, mpsc::Receiver<Arrived>) {
+        let (arrivals, incoming) = mpsc::channel(BUFFER_MESSAGES);
+        let room = Arc::new(Semaphore::new(BUFFER_BYTES as usize));
+        (
+            Self {
+                jetstream,
+                topology,
+                subject,
+                arrivals,
+                room,
+                receipts,
+            },
+            incoming,
+        )
+    }
+
+    pub(super) async fn run(self, stop: CancellationToken) {
+        let mut patience = delays(&PULL_AGAIN);
+        while let Left::Failed(error) = self.pull(&mut patience, &stop).await {
+            tracing::warn!(subject = %self.subject, error = format!("{error:#}"), "pulling again");
+            let Some(delay) = patience.next() else { return };
+            if stop.run_until_cancelled(self.wait(delay)).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    async fn wait(&self, delay: Duration) {
+        sleep(delay).await;
+        // The stream or the consumer may be gone: a server that lost its disk starts empty.
+        if let Err(error) = self.topology.ensure_one(&self.jetstream, self.subject).await {
+            tracing::warn!(subject = %self.subject, %error, "topology is not there yet");
+        }
+    }
+
+    async fn pull(&self, patience: &mut Delays, stop: &CancellationToken) -> Left {
+        let (consumer, mut pull) = match stop.run_until_cancelled(self.subscribe()).await {
+            Some(Ok(subscribed)) => subscribed,
+            Some(Err(error)) => return Left::Failed(error),
+            None => return Left::Finished,
+        };
+        let left = self.follow(&consumer, &mut pull, patience, stop).await;
+        pull.finish().await;
+        left
+    }
+
+    async fn follow(
+        &self,
+        consumer: &PullConsumer,
+        pull: &mut Pull,
+        patience: &mut Delays,
+        stop: &CancellationToken,
+    ) -> Left {
+        let mut quiet_since = Instant::now();
+        loop {
+            let has_room = self.has_room();
+            let message = match stop.run_until_cancelled(pull.next(has_room)).await {
+                None => return Left::Finished,
+                Some(Err(error)) => return Left::Failed(error),
+                Some(Ok(message)) => message,
+            };
+            if let Some(message) = message {
+                *patience = delays(&PULL_AGAIN);
+                if !self.deliver(message).await {
+                    return Left::Finished;
+                }
+                quiet_since = Instant::now();
+            } else if !has_room {
+                quiet_since = Instant::now();
+            } else if quiet_since.elapsed() >= WATCHDOG {
+                match is_stalled(consumer).await {
+                    Ok(false) => *patience = delays(&PULL_AGAIN),
+                    Ok(true) => return Left::Failed(anyhow::anyhow!("messages wait but none is delivered")),
+                    Err(error) => return Left::Failed(error),
+                }
+                quiet_since = Instant::now();
+            }
+        }
+    }
+
+    /// For everything that two pull requests bring.
+    fn has_room(&self) -> bool {
+        self.room.available_permits() >= 2 * pull::BYTES as usize
+            && self.arrivals.capacity() >= 2 * pull::MESSAGES
+    }
+
+    async fn subscribe(&self) -> anyhow::Result<(PullConsumer, Pull)> {
+        let (name, stream) = (
+            self.subject.consumer_name(),
+            self.topology.stream_name(self.subject),
+        );
+        let consumer: PullConsumer = self
+            .jetstream
+            .get_consumer_from_stream(&name, &stream)
+            .await
+            .context("no consumer")?;
+        let pull = Pull::begin(&self.jetstream, &consumer).await?;
+        Ok((consumer, pull))
+    }
+
+    /// `false` when the loop behind the channel has ended.
+    async fn deliver(&self, message: Message) -> bool {
+        let (id, deliveries) = match message.info() {
+            Ok(info) => (
+                MessageId {
+                    sequence: info.stream_sequence,
+                    stored_at: info.published,
+                },
+                u32::try_from(info.delivered).unwrap_or(u32::MAX),
+            ),
+            Err(error) => {
+                tracing::error!(subject = %self.subject, error, "not a JetStream message");
+                return true;
+            }
+        };
+        let (message, acker) = message.split();
+        let receipt = self.receipts.take(acker);
+        let bytes = u32::try_from(message.payload.len())
+            .unwrap_or(u32::MAX)
+            .clamp(1, BUFFER_BYTES);
+        let Ok(room) = Arc::clone(&self.room).acquire_many_owned(bytes).await else {
+            return false;
+        };
+        let arrived = Arrived {
+            message: id,
+            deliveries,
+            payload: message.payload,
+            receipt,
+            _room: room,
+        };
+        let Err(refused) = self.arrivals.send(arrived).await else {
+            return true;
+        };
+        refused.0.receipt.acknowledge(AckKind::Nak(None)).await;
+        false
+    }
+}
+
+/// Messages are pending, and the workers together hold fewer than they may.
+async fn is_stalled(consumer: &PullConsumer) -> anyhow::Result<bool> {
+    let info = consumer
+        .get_info()
+        .await
+        .context("cannot ask about the consumer")?;
+    let may_hold_more = i64::try_from(info.num_ack_pending).is_ok_and(|held| held < MAX_ACK_PENDING);
+    Ok(info.num_pending > 0 && may_hold_more)
+}

@@ -1,0 +1,125 @@
+//! What a worker step is to the loop, and what it hands back.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use crate::reply::Reply;
+use messages::subject::Subject;
+
+/// One record as a step sees it.
+#[derive(Debug, Clone)]
+pub struct Delivered<R> {
+    pub record: R,
+    /// Where its publisher waits for the outcome, if it does.
+    pub reply_to: Option<Arc<str>>,
+    /// How often JetStream has delivered its message, this time included.
+    pub deliveries: u32,
+    /// When its message was stored in the stream, by the bus's clock.
+    pub stored_at: DateTime<Utc>,
+    /// A step has seen it since its delivery, and asked to see it later.
+    pub postponed: bool,
+}
+
+/// What a step decided about one record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Settled for good, whatever the outcome was.
+    Done,
+    /// Not yet possible: offer it again in a following batch. The step decides when it has waited long enough.
+    Later,
+}
+
+/// A committed batch.
+#[derive(Debug, Default)]
+pub struct Processed {
+    /// One a record, in the order of the records.
+    pub verdicts: Vec<Verdict>,
+    /// May also answer waiters of records that are not in the batch.
+    pub replies: Vec<Reply>,
+}
+
+/// Why nothing of a batch was committed. The step decides which, because it knows the cause.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// The store is down: no record can be settled for now.
+    #[error("transient: {0:#}")]
+    Transient(anyhow::Error),
+    /// The store answers, but something else holds what one of the records needs: a lock, a key, too much of its time. The
+    /// others may be settled without it.
+    #[error("blocked: {0:#}")]
+    Blocked(anyhow::Error),
+    /// At least one of the records can never succeed.
+    #[error("permanent: {0:#}")]
+    Permanent(anyhow::Error),
+}
+
+impl StepError {
+    /// As metrics have it.
+    pub(super) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Transient(_) => "transient",
+            Self::Blocked(_) => "blocked",
+            Self::Permanent(_) => "permanent",
+        }
+    }
+}
+
+/// A record, or a whole message, that will never be processed as it is.
+#[derive(Debug, Clone)]
+pub struct DeadLetter {
+    /// The NATS subject it came on.
+    pub subject: String,
+    /// The record's JSON, or the raw message when it could not be cut into records.
+    pub payload: Bytes,
+    pub event_id: Option<Uuid>,
+    pub reason: String,
+    pub deliveries: u32,
+}
+
+impl DeadLetter {
+    pub(super) fn record(subject: &str, raw: &RawValue, reason: String, deliveries: u32) -> Self {
+        #[derive(Deserialize)]
+        struct Identified {
+            event_id: Uuid,
+        }
+        let event_id = serde_json::from_str::<Identified>(raw.get())
+            .ok()
+            .map(|record| record.event_id);
+        let payload = Bytes::copy_from_slice(raw.get().as_bytes());
+        Self {
+            subject: subject.to_owned(),
+            payload,
+            event_id,
+            reason,
+            deliveries,
+        }
+    }
+}
+
+/// One worker step: records of one noun in, rows and outcomes out.
+pub trait Step: Send + Sync + 'static {
+    type Record: DeserializeOwned + Clone + Send + Sync + 'static;
+    const SUBJECT: Subject;
+
+    /// At least so long lies between the beginnings of two batches, while few records come. For nouns whose outcome nobody
+    /// waits for: a batch costs the same for one record as for many.
+    const PACE: Duration = Duration::ZERO;
+
+    /// Settles the whole batch in one transaction, committed when this returns `Ok` and rolled back otherwise. Must
+    /// be idempotent: any record may have been settled before.
+    fn run(
+        &self,
+        batch: &[Delivered<Self::Record>],
+    ) -> impl Future<Output = Result<Processed, StepError>> + Send;
+
+    /// Stores a dead letter, in a transaction of its own.
+    fn bury(&self, letter: DeadLetter) -> impl Future<Output = Result<(), StepError>> + Send;
+}

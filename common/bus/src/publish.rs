@@ -1,0 +1,349 @@
+//! Publishing: records in, packed messages out.
+//!
+//! Phases: a record queues ([`Batcher`]); a message is packed from everything that queues; it is published and its
+//! JetStream acknowledgement awaited; every record in it gets that answer. A publish without an answer is repeated
+//! under the same `Nats-Msg-Id`, so that the stream stores it once.
+//!
+//! Bounds: [`MAX_RECORDS`] and [`MAX_MESSAGE_BYTES`] a message, [`IN_FLIGHT`] messages, [`QUEUE`] records waiting,
+//! and [`PATIENCE`] until the caller hears an error. An error other than a refusal means *unknown*: the record may
+//! still arrive.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_nats::jetstream::Context;
+use async_nats::jetstream::context::PublishError as NatsError;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::{Error as JetStreamError, ErrorCode};
+use bytes::Bytes;
+use futures::future::{BoxFuture, try_join_all};
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
+
+use super::topology::Topology;
+use messages::envelope;
+use messages::subject::Subject;
+use runtime::batch::{Batcher, Bounds, SubmitError};
+use runtime::metrics::PUBLISH_FAILURES;
+use runtime::retry::{RetryPolicy, retry};
+
+/// Enough to make the fsync a message costs negligible a record.
+pub const MAX_RECORDS: usize = 256;
+
+/// Half of the server's default `max_payload`.
+pub const MAX_MESSAGE_BYTES: usize = 512 * 1024;
+
+/// A record heavier than this could not travel even alone.
+pub const MAX_RECORD_BYTES: usize = 900 * 1024;
+
+const QUEUE: usize = 16_384;
+
+/// One message being stored while the next one is on its way.
+const IN_FLIGHT: usize = 2;
+
+/// An acknowledgement normally takes milliseconds; a lost one is worth repeating soon.
+const ATTEMPT: Duration = Duration::from_millis(800);
+
+/// From the first attempt to the error.
+const PATIENCE: RetryPolicy = RetryPolicy {
+    first_delay: Duration::from_millis(25),
+    max_delay: Duration::from_millis(250),
+    max_attempts: 5,
+    max_elapsed: Some(Duration::from_secs(2)),
+};
+
+/// Why a record is not known to be stored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PublishError {
+    /// Too many records wait here. Nothing was sent.
+    #[error("publish queue is full")]
+    Overloaded,
+    /// No acknowledgement came in time. The record may be stored or not.
+    #[error("publish was not acknowledged: {0}")]
+    Unacknowledged(Arc<str>),
+    /// The stream refused for want of space. Nothing was stored.
+    #[error("stream is full: {0}")]
+    Full(Arc<str>),
+    /// The record alone exceeds what a message can hold. Nothing was sent.
+    #[error("a record of {bytes} bytes does not fit in a message")]
+    TooLarge { bytes: usize },
+    /// The publisher ended before it answered.
+    #[error("publisher has ended")]
+    Closed,
+}
+
+impl PublishError {
+    fn is_transient(&self) -> bool {
+        matches!(self, Self::Unacknowledged(_))
+    }
+
+    /// As metrics have it.
+    const fn reason(&self) -> &'static str {
+        match self {
+            Self::Full(_) => "full",
+            Self::Unacknowledged(_) => "unacknowledged",
+            Self::Overloaded | Self::TooLarge { .. } | Self::Closed => "other",
+        }
+    }
+}
+
+/// Publishes the records of one [`Subject`]. Clones share one queue.
+#[derive(Debug, Clone)]
+pub struct Publisher {
+    batcher: Batcher<Box<RawValue>, Result<(), PublishError>>,
+    route: Arc<Route>,
+}
+
+#[derive(Debug)]
+struct Route {
+    jetstream: Context,
+    subject: String,
+    noun: &'static str,
+    /// Tells this publisher's message ids from those of all others.
+    origin: u64,
+    messages: AtomicU64,
+}
+
+impl Publisher {
+    /// Starts a publisher on `tasks`; it ends when its last clone is dropped. Outcomes go to `reply_to`, if anybody
+    /// waits for them.
+    pub fn spawn(
+        tasks: &TaskTracker,
+        jetstream: Context,
+        topology: &Topology,
+        subject: Subject,
+        reply_to: Option<String>,
+    ) -> Self {
+        let route = Arc::new(Route {
+            jetstream,
+            subject: topology.subject(subject),
+            noun: subject.noun(),
+            origin: rand::random(),
+            messages: AtomicU64::new(0),
+        });
+        let bounds = Bounds {
+            name: subject.noun(),
+            queue: QUEUE,
+            max_records: MAX_RECORDS,
+            max_weight: MAX_MESSAGE_BYTES,
+            in_flight: IN_FLIGHT,
+            pace: Duration::ZERO,
+        };
+        let lane = Arc::clone(&route);
+        let batcher = Batcher::<Box<RawValue>, _>::spawn(
+            tasks,
+            bounds,
+            |record| weigh(record),
+            move |records: Vec<Box<RawValue>>| {
+                let payload = envelope::encode(reply_to.as_deref(), &records);
+                let lane = Arc::clone(&lane);
+                async move { vec![lane.store(payload).await; records.len()] }
+            },
+        );
+        Self { batcher, route }
+    }
+
+    /// Returns `Ok` once JetStream has acknowledged the message that holds `record`. Dropping the future does not
+    /// withdraw the record.
+    pub async fn publish(&self, record: Box<RawValue>) -> Result<(), PublishError> {
+        fits(&record)?;
+        self.batcher.submit(record).await.map_err(|error| match error {
+            SubmitError::Overloaded => PublishError::Overloaded,
+            SubmitError::Closed => PublishError::Closed,
+        })?
+    }
+
+    /// Publishes records that came together, packed with whatever else waits. After an error some of them may be stored.
+    pub async fn publish_all(&self, records: Vec<Box<RawValue>>) -> Result<(), PublishError> {
+        try_join_all(records.into_iter().map(|record| self.publish(record))).await?;
+        Ok(())
+    }
+
+    /// Publishes records that already form a batch, past the queue, in as few messages as the bounds allow. The
+    /// messages before the one that failed are stored.
+    pub async fn publish_packed(
+        &self,
+        records: &[Box<RawValue>],
+        reply_to: Option<&str>,
+    ) -> Result<(), PublishError> {
+        records.iter().try_for_each(|record| fits(record))?;
+        for message in pack(records) {
+            self.route.store(envelope::encode(reply_to, message)).await?;
+        }
+        Ok(())
+    }
+
+    /// Publishes a message as it once came, past the queue: one that could not be cut into records.
+    pub async fn publish_message(&self, payload: Bytes) -> Result<(), PublishError> {
+        if payload.len() > MAX_RECORD_BYTES {
+            return Err(PublishError::TooLarge { bytes: payload.len() });
+        }
+        self.route.store(payload).await
+    }
+
+    /// Publishes a message without records, past the queue: proof that the stream stores and acknowledges. Workers
+    /// acknowledge it and do nothing.
+    pub async fn probe(&self) -> Result<(), PublishError> {
+        self.route.store(envelope::encode(None, &[])).await
+    }
+
+    /// For readiness: whether a [`probe`](Self::probe) is acknowledged, each time it is called.
+    pub fn acknowledges(self) -> impl Fn() -> BoxFuture<'static, bool> {
+        move || {
+            let publisher = self.clone();
+            Box::pin(async move { publisher.probe().await.is_ok() })
+        }
+    }
+}
+
+impl Route {
+    async fn store(&self, payload: Bytes) -> Result<(), PublishError> {
+        let number = self.messages.fetch_add(1, Ordering::Relaxed);
+        let id = format!("{:016x}-{number}", self.origin);
+        let attempt = || async {
+            match timeout(ATTEMPT, self.attempt(&id, payload.clone())).await {
+                Ok(result) => result.map_err(|error| classify(&error)),
+                Err(_) => Err(PublishError::Unacknowledged("no answer".into())),
+            }
+        };
+        let result = retry(&PATIENCE, attempt, PublishError::is_transient).await;
+        if let Err(error) = &result {
+            PUBLISH_FAILURES.with([self.noun, error.reason()]).inc();
+            tracing::warn!(subject = self.subject, bytes = payload.len(), %error, "publish failed");
+        }
+        result
+    }
+
+    async fn attempt(&self, id: &str, payload: Bytes) -> Result<(), NatsError> {
+        let message = PublishMessage::build().payload(payload).message_id(id);
+        // The first future only hands the message to the connection; the second is JetStream's word.
+        self.jetstream
+            .send_publish(self.subject.clone(), message)
+            .await?
+            .await?;
+        Ok(())
+    }
+}
+
+fn weigh(record: &RawValue) -> usize {
+    record.get().len() + 1
+}
+
+fn fits(record: &RawValue) -> Result<(), PublishError> {
+    let bytes = weigh(record);
+    if bytes > MAX_RECORD_BYTES {
+        Err(PublishError::TooLarge { bytes })
+    } else {
+        Ok(())
+    }
+}
+
+/// Cuts `records` into messages within the bounds; a heavy record travels alone.
+fn pack(records: &[Box<RawValue>]) -> impl Iterator<Item = &[Box<RawValue>]> {
+    let mut rest = records;
+    std::iter::from_fn(move || {
+        let mut weight = 0;
+        let taken = rest.iter().take(MAX_RECORDS).take_while(|record| {
+            weight += weigh(record);
+            weight <= MAX_MESSAGE_BYTES
+        });
+        let count = taken.count().max(1);
+        let (message, remaining) = rest.split_at_checked(count)?;
+        rest = remaining;
+        Some(message)
+    })
+}
+
+/// JetStream's refusal for want of space is an answer; everything else leaves the outcome open.
+fn classify(error: &NatsError) -> PublishError {
+    let refusal = std::error::Error::source(error).and_then(|source| source.downcast_ref::<JetStreamError>());
+    match (error.kind(), refusal) {
+        (_, Some(refusal)) if is_want_of_space(refusal) => PublishError::Full(refusal.to_string().into()),
+        _ => PublishError::Unacknowledged(error.to_string().into()),
+    }
+}
+
+fn is_want_of_space(refusal: &JetStreamError) -> bool {
+    match refusal.error_code() {
+        // The same code also covers a failing disk, after which the message may be stored or not.
+        ErrorCode::STREAM_STORE_FAILED => refusal.to_string().contains("maximum"),
+        ErrorCode::INSUFFICIENT_RESOURCES
+        | ErrorCode::STORAGE_RESOURCES_EXCEEDED
+        | ErrorCode::ACCOUNT_RESOURCES_EXCEEDED => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use async_nats::jetstream::context::PublishErrorKind;
+    use proptest::prelude::*;
+
+    fn record(bytes: usize) -> Box<RawValue> {
+        serde_json::value::to_raw_value(&"x".repeat(bytes)).unwrap()
+    }
+
+    fn refusal(code: u64, description: &str) -> NatsError {
+        let source: JetStreamError = serde_json::from_value(
+            serde_json::json!({ "code": 503, "err_code": code, "description": description }),
+        )
+        .unwrap();
+        NatsError::with_source(PublishErrorKind::Other, source)
+    }
+
+    #[test]
+    fn a_full_stream_is_a_clean_refusal() {
+        assert!(matches!(
+            classify(&refusal(10_077, "maximum bytes exceeded")),
+            PublishError::Full(_)
+        ));
+        assert!(matches!(
+            classify(&refusal(10_023, "insufficient resources")),
+            PublishError::Full(_)
+        ));
+    }
+
+    #[test]
+    fn anything_else_leaves_the_outcome_open() {
+        for error in [
+            refusal(10_077, "write: input/output error"),
+            NatsError::new(PublishErrorKind::TimedOut),
+            NatsError::new(PublishErrorKind::StreamNotFound),
+        ] {
+            assert!(classify(&error).is_transient());
+        }
+    }
+
+    #[test]
+    fn a_record_that_fits_no_message_is_refused() {
+        assert_eq!(
+            fits(&record(MAX_RECORD_BYTES)),
+            Err(PublishError::TooLarge {
+                bytes: MAX_RECORD_BYTES + 3
+            })
+        );
+        assert_eq!(fits(&record(MAX_RECORD_BYTES - 3)), Ok(()));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn packing_keeps_every_record_in_order_within_the_bounds(
+            sizes in proptest::collection::vec(prop_oneof![9 => 0usize..500, 1 => 0..MAX_RECORD_BYTES - 3], 0..600),
+        ) {
+            let records: Vec<_> = sizes.iter().map(|size| record(*size)).collect();
+            let messages: Vec<_> = pack(&records).collect();
+            prop_assert_eq!(messages.iter().map(|message| message.len()).sum::<usize>(), records.len());
+            for message in &messages {
+                let weight: usize = message.iter().map(|record| weigh(record)).sum();
+                prop_assert!(message.len() <= MAX_RECORDS);
+                prop_assert!(weight <= MAX_MESSAGE_BYTES || message.len() == 1);
+            }
+            let order: Vec<_> = messages.concat().iter().map(|record| record.get().len()).collect();
+            prop_assert_eq!(order, records.iter().map(|record| record.get().len()).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! The streams and durable consumers, written out.
+//!
+//! One stream and one consumer a [`Subject`]. Both the edge and the workers call [`Topology::ensure`] at start, in any
+//! order: it creates what is missing and corrects what differs, because the client library's get-or-create leaves an
+//! outdated configuration as it is. Settings not named here (placement, say) stay as the operator made them.
+//!
+//! - Limits retention, not interest: interest retention acknowledges a publish and stores nothing while no consumer
+//!   exists.
+//! - A full stream refuses publishes (`discard: new`) instead of dropping its oldest records.
+//! - Delivery has no limit: JetStream gives up on a message silently. Burying is the consumer's own decision.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{
+    AckPolicy, DeliverPolicy, FromConsumer, PullConsumer, ReplayPolicy, pull,
+};
+use async_nats::jetstream::context::{
+    CreateStreamError, CreateStreamErrorKind, GetStreamError, GetStreamErrorKind,
+};
+use async_nats::jetstream::stream::{
+    self, ConsumerError, ConsumerErrorKind, DiscardPolicy, RetentionPolicy, StorageType,
+};
+use async_nats::jetstream::{self, Context, ErrorCode};
+use serde::Serialize;
+use uuid::Uuid;
+
+use messages::subject::Subject;
+use runtime::config::NatsConfig;
+use runtime::retry::{RetryPolicy, retry};
+
+/// Messages in the hands of all workers of a noun together.
+pub const MAX_ACK_PENDING: i64 = 2_000;
+
+/// A repeated `Nats-Msg-Id` within this time stores nothing: it makes a publisher's own retries cheap.
+const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
+
+/// Records are settled within seconds; a week leaves room for an outage over holidays and for replaying.
+const MAX_AGE: Duration = Duration::from_hours(7 * 24);
+
+/// A server that has just started answers its API a little later than its port.
+const STARTING: RetryPolicy = RetryPolicy {
+    first_delay: Duration::from_millis(100),
+    max_delay: Duration::from_secs(2),
+    max_attempts: u32::MAX,
+    max_elapsed: Some(Duration::from_secs(30)),
+};
+
+/// Names and sizes of everything this installation keeps on the bus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topology {
+    pub prefix: String,
+    /// Bytes a stream.
+    pub max_bytes: i64,
+    pub replicas: usize,
+    /// A message neither acknowledged nor reported in progress for this long is delivered to another worker.
+    pub ack_wait: Duration,
+}
+
+/// Which stream or consumer could not be made to fit.
+#[derive(Debug, thiserror::Error)]
+pub enum TopologyError {
+    #[error("cannot look at stream {stream}: {source}")]
+    Lookup { stream: String, source: GetStreamError },
+    #[error("cannot create or update stream {stream}: {source}")]
+    Stream {
+        stream: String,
+        source: CreateStreamError,
+    },
+    #[error("cannot create or update consumer {consumer} of {stream}: {source}")]
+    Consumer {
+        stream: String,
+        consumer: String,
+        source: ConsumerError,
+    },
+}
+
+impl From<&NatsConfig> for Topology {
+    fn from(config: &NatsConfig) -> Self {
+        Self {
+            prefix: config.stream_prefix.clone(),
+            max_bytes: config.stream_max_bytes,
+            replicas: config.stream_replicas,
+            ack_wait: Duration::from_millis(config.ack_wait_ms),
+        }
+    }
+}
+
+impl Topology {
+    pub fn subject(&self, subject: Subject) -> String {
+        subject.on_wire(&self.prefix)
+    }
+
+    pub fn stream_name(&self, subject: Subject) -> String {
+        subject.stream_name(&self.prefix)
+    }
+
+    /// Where one instance of the edge waits for outcomes: plain NATS, in no stream.
+    pub fn reply_subject(&self, instance: Uuid) -> String {
+        let instance = instance.simple();
+        if self.prefix.is_empty() {
+            format!("replies.{instance}")
+        } else {
+            format!("{}.replies.{instance}", self.prefix)
+        }
+    }
+
+    /// Creates or corrects all streams and consumers. Waits up to 30 s for a JetStream that is still starting.
+    pub async fn ensure(&self, jetstream: &Context) -> Result<(), TopologyError> {
+        for subject in Subject::ALL {
+            retry(&STARTING, || self.ensure_one(jetstream, subject), is_transient).await?;
+        }
+        Ok(())
+    }
+
+    /// One attempt for one noun.
+    pub(crate) async fn ensure_one(
+        &self,
+        jetstream: &Context,
+        subject: Subject,
+    ) -> Result<(), TopologyError> {
+        self.ensure_stream(jetstream, subject).await?;
+        self.ensure_consumer(jetstream, subject).await
+    }
+
+    async fn ensure_stream(&self, jetstream: &Context, subject: Subject) -> Result<(), TopologyError> {
+        let stream = self.stream_name(subject);
+        let existing = match jetstream.get_stream(&stream).await {
+            Ok(found) => Some(found.cached_info().config.clone()),
+            Err(error) if stream_is_missing(&error) => None,
+            Err(source) => return Err(TopologyError::Lookup { stream, source }),
+        };
+        let fail = |source| TopologyError::Stream {
+            stream: stream.clone(),
+            source,
+        };
+        let Some(existing) = existing else {
+            let config = self.stream_config(subject, stream::Config::default());
+            jetstream.create_stream(config).await.map_err(fail)?;
+            tracing::info!(stream, "created stream");
+            return Ok(());
+        };
+        let wanted = self.stream_config(subject, existing.clone());
+        if wanted != existing {
+            log_differences(&stream, &existing, &wanted);
+            jetstream.update_stream(&wanted).await.map_err(fail)?;
+        }
+        Ok(())
+    }
+
+    async fn ensure_consumer(&self, jetstream: &Context, subject: Subject) -> Result<(), TopologyError> {
+        let (stream, consumer) = (self.stream_name(subject), subject.consumer_name());
+        let fail = |source| TopologyError::Consumer {
+            stream: stream.clone(),
+            consumer: consumer.clone(),
+            source,
+        };
+        let existing = match jetstream.get_consumer_from_stream(&consumer, &stream).await {
+            Ok(found) => Some(pull_config(&found).map_err(fail)?),
+            Err(error) if consumer_is_missing(&error) => None,
+            Err(source) => return Err(fail(source)),
+        };
+        let wanted = self.consumer_config(subject, existing.clone().unwrap_or_default());
+        match existing {
+            Some(existing) if existing == wanted => return Ok(()),
+            Some(existing) => log_differences(&consumer, &existing, &wanted),
+            None => tracing::info!(stream, consumer, "creating consumer"),
+        }
+        jetstream
+            .create_consumer_on_stream(wanted, &stream)
+            .await
+            .map_err(fail)?;
+        Ok(())
+    }
+
+    fn stream_config(&self, subject: Subject, base: stream::Config) -> stream::Config {
+        stream::Config {
+            name: self.stream_name(subject),
+            subjects: vec![self.subject(subject)],
+            retention: RetentionPolicy::Limits,
+            storage: StorageType::File,
+            discard: DiscardPolicy::New,
+            max_bytes: self.max_bytes,
+            max_messages: -1,
+            max_messages_per_subject: -1,
+            max_age: MAX_AGE,
+            duplicate_window: DUPLICATE_WINDOW,
+            num_replicas: self.replicas,
+            ..base
+        }
+    }
+
+    fn consumer_config(&self, subject: Subject, base: pull::Config) -> pull::Config {
+        pull::Config {
+            durable_name: Some(subject.consumer_name()),
+            filter_subject: self.subject(subject),
+            deliver_policy: DeliverPolicy::All,
+            replay_policy: ReplayPolicy::Instant,
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: self.ack_wait,
+            max_deliver: -1,
+            max_ack_pending: MAX_ACK_PENDING,
+            ..base
+        }
+    }
+}
+
+fn stream_is_missing(error: &GetStreamError) -> bool {
+    matches!(error.kind(), GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND)
+}
+
+fn consumer_is_missing(error: &ConsumerError) -> bool {
+    matches!(error.kind(), ConsumerErrorKind::JetStream(error) if error.error_code() == ErrorCode::CONSUMER_NOT_FOUND)
+}
+
+fn pull_config(found: &PullConsumer) -> Result<pull::Config, ConsumerError> {
+    pull::Config::try_from_consumer_config(found.cached_info().config.clone())
+        .map_err(|error| ConsumerError::with_source(ConsumerErrorKind::InvalidConsumerType, error))
+}
+
+/// The server did not answer, which it also does while it starts, or its cluster has no leader yet. A refusal is final.
+fn is_transient(error: &TopologyError) -> bool {
+    match error {
+        TopologyError::Lookup { source, .. } => match source.kind() {
+            GetStreamErrorKind::Request => true,
+            GetStreamErrorKind::JetStream(error) => is_unavailable(&error),
+            _ => false,
+        },
+        TopologyError::Stream { source, .. } => match source.kind() {
+            CreateStreamErrorKind::TimedOut
+            | CreateStreamErrorKind::JetStreamUnavailable
+            | CreateStreamErrorKind::Response => true,
+            CreateStreamErrorKind::JetStream(error) => is_unavailable(&error),
+            _ => false,
+        },
+        TopologyError::Consumer { source, .. } => match source.kind() {
+            ConsumerErrorKind::TimedOut | ConsumerErrorKind::Request => true,
+            ConsumerErrorKind::JetStream(error) => is_unavailable(&error),
+            _ => false,
+        },
+    }
+}
+
+fn is_unavailable(error: &jetstream::Error) -> bool {
+    error.code() == 503
+}
+
+fn log_differences<T: Serialize>(name: &str, existing: &T, wanted: &T) {
+    for difference in differences(existing, wanted) {
+        tracing::warn!(name, difference, "correcting configuration");
+    }
+}
+
+/// One line a setting, in the server's own words.
+fn differences<T: Serialize>(existing: &T, wanted: &T) -> Vec<String> {
+    let (Ok(existing), Ok(wanted)) = (serde_json::to_value(existing), serde_json::to_value(wanted)) else {
+        return vec!["not comparable".to_owned()];
+    };
+    let (Some(existing), Some(wanted)) = (existing.as_object(), wanted.as_object()) else {
+        return vec!["not comparable".to_owned()];
+    };
+    let show = |value: Option<&serde_json::Value>| value.map_or("unset".to_owned(), ToString::to_string);
+    let names: std::collections::BTreeSet<_> = existing.keys().chain(wanted.keys()).collect();
+    names
+        .into_iter()
+        .map(|name| (name, existing.get(name), wanted.get(name)))
+        .filter(|(_, is, should_be)| is != should_be)
+        .map(|(name, is, should_be)| format!("{name}: {} becomes {}", show(is), show(should_be)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn topology() -> Topology {
+        Topology {
+            prefix: "t1".to_owned(),
+            max_bytes: 1_000_000,
+            replicas: 1,
+            ack_wait: Duration::from_secs(10),
+        }
+    }
+
+    #[test]
+    fn what_an_operator_added_stays() {
+        let base = stream::Config {
+            description: Some("kept".to_owned()),
+            max_bytes: 5,
+            ..Default::default()
+        };
+        let config = topology().stream_config(Subject::Sales, base);
+        assert_eq!(config.description.as_deref(), Some("kept"));
+        assert_eq!(config.max_bytes, 1_000_000);
+        assert_eq!(config.name, "T1_TRACKING_SALES");
+        assert_eq!(config.subjects, ["t1.tracking.sales"]);
+    }
+
+    #[test]
+    fn differences_name_the_setting() {
+        let wanted = topology().stream_config(Subject::Sales, stream::Config::default());
+        let existing = stream::Config {
+            max_bytes: 5,
+            ..wanted.clone()
+        };
+        assert_eq!(differences(&existing, &wanted), ["max_bytes: 5 becomes 1000000"]);
+        assert!(differences(&wanted, &wanted).is_empty());
+    }
+
+    #[test]
+    fn a_cluster_without_a_leader_is_waited_for_and_a_refusal_is_final() {
+        let lookup = |code, err_code| {
+            let error = serde_json::json!({ "code": code, "err_code": err_code });
+            TopologyError::Lookup {
+                stream: "T1_TRACKING_SALES".to_owned(),
+                source: GetStreamError::new(GetStreamErrorKind::JetStream(
+                    serde_json::from_value(error).unwrap(),
+                )),
+            }
+        };
+        assert!(is_transient(&lookup(503, 10_008)));
+        assert!(!is_transient(&lookup(400, 10_039)));
+    }
+
+    #[test]
+    fn replies_travel_outside_the_streams() {
+        let subject = topology().reply_subject(Uuid::from_u128(1));
+        assert_eq!(subject, "t1.replies.00000000000000000000000000000001");
+        assert!(
+            Subject::ALL
+                .iter()
+                .all(|noun| topology().subject(*noun) != subject)
+        );
+    }
+}

@@ -1,0 +1,83 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::payout::pay;
+
+#[derive(Debug, Clone)]
+enum Movement {
+    Earn(i64),
+    TakeBack { amount: i64, paid_out: bool },
+}
+
+fn movements() -> impl Strategy<Value = Vec<Movement>> {
+    let movement = prop_oneof![
+        (0..10_000i64).prop_map(Movement::Earn),
+        (0..10_000i64, any::<bool>()).prop_map(|(amount, paid_out)| Movement::TakeBack { amount, paid_out }),
+    ];
+    proptest::collection::vec(movement, 0..40)
+}
+
+#[test]
+fn an_unpaid_deduction_stops_at_zero_and_says_what_is_missing() {
+    let deducted = deduct(Cents::new(30), Cents::new(100), false);
+    assert_eq!(
+        (deducted.applied, deducted.shortfall),
+        (Cents::new(30), Cents::new(70))
+    );
+    let deducted = deduct(Cents::new(-5), Cents::new(100), false);
+    assert_eq!(
+        (deducted.applied, deducted.shortfall),
+        (Cents::ZERO, Cents::new(100))
+    );
+}
+
+#[test]
+fn a_paid_out_commission_is_deducted_in_full() {
+    let deducted = deduct(Cents::new(30), Cents::new(100), true);
+    assert_eq!(
+        (deducted.applied, deducted.shortfall),
+        (Cents::new(100), Cents::ZERO)
+    );
+}
+
+proptest! {
+    #[test]
+    fn every_pair_sums_to_zero_and_the_balance_is_their_fold(movements in movements()) {
+        let mut balance = Cents::ZERO;
+        let mut entries = Vec::new();
+        let mut paid_out_taken = false;
+        for movement in movements {
+            let pair = match movement {
+                Movement::Earn(amount) => {
+                    balance = balance.saturating_add(Cents::new(amount));
+                    accrual(Cents::new(amount))
+                }
+                Movement::TakeBack { amount, paid_out } => {
+                    let deducted = deduct(balance, Cents::new(amount), paid_out);
+                    balance = balance.saturating_sub(deducted.applied);
+                    paid_out_taken |= paid_out;
+                    reversal(&deducted)
+                }
+            };
+            prop_assert_eq!(pair.iter().map(|entry| entry.amount.get()).sum::<i64>(), 0);
+            for entry in &pair {
+                prop_assert_eq!(entry.requested.get(), entry.amount.get().abs() + entry.shortfall.get());
+            }
+            entries.extend(pair);
+            prop_assert!(balance >= Cents::ZERO || paid_out_taken);
+        }
+        let fold: i64 = entries
+            .iter()
+            .filter(|entry| entry.account == Account::Partner)
+            .map(|entry| entry.amount.get())
+            .sum();
+        prop_assert_eq!(fold, balance.get());
+    }
+
+    #[test]
+    fn a_payout_is_the_opposite_of_an_accrual(amount in 0..10_000i64) {
+        let both = accrual(Cents::new(amount)).into_iter().chain(payout(&pay(Cents::new(amount), Cents::ZERO)));
+        let partner: i64 = both.filter(|entry| entry.account == Account::Partner).map(|entry| entry.amount.get()).sum();
+        prop_assert_eq!(partner, 0);
+    }
+}

@@ -1,0 +1,175 @@
+use chrono::TimeDelta;
+use proptest::prelude::*;
+
+use super::*;
+use crate::ledger::deduct;
+
+fn state(status: CommissionStatus) -> CommissionState {
+    CommissionState {
+        amount: Cents::new(1000),
+        deducted: Cents::ZERO,
+        status,
+        hold_until: DateTime::UNIX_EPOCH,
+        needs_approval: false,
+        approved: false,
+        paid_out: false,
+    }
+}
+
+#[test]
+fn what_is_approved_is_payable_and_what_a_refund_has_left_of_it() {
+    let now = DateTime::UNIX_EPOCH;
+    assert_eq!(
+        state(CommissionStatus::Approved).payable(now),
+        Ok(Cents::new(1000))
+    );
+    let refunded = CommissionState {
+        deducted: Cents::new(300),
+        ..state(CommissionStatus::Refunded)
+    };
+    assert_eq!(refunded.payable(now), Ok(Cents::new(700)));
+    let held = CommissionState {
+        hold_until: now + TimeDelta::milliseconds(1),
+        ..refunded
+    };
+    assert_eq!(held.payable(now), Err(NotPayable::OnHold));
+    let needs_approval = CommissionState {
+        needs_approval: true,
+        ..refunded
+    };
+    assert_eq!(needs_approval.payable(now), Err(NotPayable::NeedsApproval));
+    let approved_before = CommissionState {
+        approved: true,
+        needs_approval: true,
+        ..held
+    };
+    assert_eq!(approved_before.payable(now), Ok(Cents::new(700)));
+    let emptied = CommissionState {
+        deducted: Cents::new(1000),
+        ..refunded
+    };
+    assert_eq!(emptied.payable(now), Err(NotPayable::NothingLeft));
+    let paid = CommissionState {
+        paid_out: true,
+        ..refunded
+    };
+    assert_eq!(paid.payable(now), Err(NotPayable::AlreadyPaid));
+    assert_eq!(
+        state(CommissionStatus::Pending).payable(now),
+        Err(NotPayable::Pending)
+    );
+    assert_eq!(
+        state(CommissionStatus::Reversed).payable(now),
+        Err(NotPayable::Reversed)
+    );
+}
+
+#[test]
+fn a_debt_is_settled_first_and_by_held_commissions_only_once_they_are_paid() {
+    // 20.00 were paid and reversed; 15.00 are approved, 15.00 held.
+    let account = Account {
+        balance: Cents::new(1000),
+        unpaid: Cents::new(3000),
+        debt: Cents::new(2000),
+    };
+    assert_eq!(paid(account, [1500, 1500]), [(0, 1500, 0), (1000, 500, 0)]);
+}
+
+#[test]
+fn a_settled_debt_leaves_no_more_on_the_balance_than_can_be_paid() {
+    // 20.00 were paid and reversed, another 20.00 reversed while the balance was zero: that is still owed.
+    let account = Account {
+        balance: Cents::new(2000),
+        unpaid: Cents::new(2000),
+        debt: Cents::new(2000),
+    };
+    assert_eq!(paid(account, [2000]), [(0, 2000, 2000)]);
+}
+
+/// What is applied, held back and settled, one after the other.
+fn paid<const N: usize>(account: Account, amounts: [i64; N]) -> Vec<(i64, i64, i64)> {
+    let partner_program_id = PartnerProgramId::new(1);
+    let batch = amounts.map(|amount| Payable {
+        partner_program_id,
+        amount: Cents::new(amount),
+    });
+    pay_all(&batch, BTreeMap::from([(partner_program_id, account)]))
+        .into_iter()
+        .map(|paid| {
+            let deducted = paid.deducted;
+            (
+                deducted.applied.get(),
+                deducted.shortfall.get(),
+                paid.settled.get(),
+            )
+        })
+        .collect()
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Earn(i64),
+    Refund { which: usize, percent: i64 },
+    Pay { which: usize },
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        (0..10_000i64).prop_map(Event::Earn),
+        (any::<usize>(), 0..=100i64).prop_map(|(which, percent)| Event::Refund { which, percent }),
+        any::<usize>().prop_map(|which| Event::Pay { which }),
+    ];
+    proptest::collection::vec(event, 0..60)
+}
+
+proptest! {
+    /// What was received is what is left of the commissions paid, and what is still owed back; nothing is owed once money
+    /// moves.
+    #[test]
+    fn money_received_is_earned_or_owed(events in events()) {
+        let mut commissions: Vec<CommissionState> = Vec::new();
+        let (mut balance, mut received, mut owed) = (Cents::ZERO, Cents::ZERO, Cents::ZERO);
+        let left = |commissions: &[CommissionState], paid_out| {
+            commissions
+                .iter()
+                .filter(|commission| commission.paid_out == paid_out)
+                .fold(Cents::ZERO, |sum, commission| sum.saturating_add(commission.left()))
+        };
+        for event in events {
+            let count = commissions.len();
+            match event {
+                Event::Earn(amount) => {
+                    balance = balance.saturating_add(Cents::new(amount));
+                    commissions.push(CommissionState { amount: Cents::new(amount), ..state(CommissionStatus::Approved) });
+                }
+                Event::Refund { which, percent } if count > 0 => {
+                    let commission = &mut commissions[which % count];
+                    let requested = Cents::new(commission.left().get() * percent / 100);
+                    let deducted = deduct(balance, requested, commission.paid_out);
+                    commission.deducted = commission.deducted.saturating_add(requested);
+                    balance = balance.saturating_sub(deducted.applied);
+                    if commission.paid_out {
+                        owed = owed.saturating_add(requested);
+                    }
+                }
+                Event::Pay { which } if count > 0 => {
+                    let mut account = Account { balance, unpaid: left(&commissions, false), debt: owed };
+                    let commission = &mut commissions[which % count];
+                    if let Ok(payable) = commission.payable(DateTime::UNIX_EPOCH) {
+                        let Deducted { requested, applied, shortfall } = account.pay(payable).deducted;
+                        prop_assert_eq!(requested, applied.saturating_add(shortfall));
+                        prop_assert!(account.balance >= balance.min(Cents::ZERO));
+                        prop_assert!(applied == Cents::ZERO || account.debt == Cents::ZERO);
+                        (balance, owed) = (account.balance, account.debt);
+                        received = received.saturating_add(applied);
+                        commission.paid_out = true;
+                    }
+                }
+                Event::Refund { .. } | Event::Pay { .. } => {}
+            }
+            let unpaid = left(&commissions, false);
+            prop_assert!(balance <= unpaid, "more is owed to the partner than was earned");
+            prop_assert_eq!(received, left(&commissions, true).saturating_add(owed));
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! `tracking.clicks`: one record a click, published by the edge before it answers.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use domain::click::Visit;
+use domain::click_id::ClickId;
+use domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
+use domain::text::Label;
+use domain::visitor::{ClientIp, CountryCode};
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ClickRecord {
+    pub event_id: EventId,
+    pub clicked_at: DateTime<Utc>,
+    pub program_id: ProgramId,
+    pub referral_link_id: ReferralLinkId,
+    pub customer_id: CustomerId,
+    pub click_id: ClickId,
+    /// False when the visitor's existing customer is reused.
+    pub new_customer: bool,
+    /// A click_id the visitor held and that could not be reused. Untrusted, kept for audit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_click_id: Option<Label>,
+    #[serde(default)]
+    pub visit: Visit,
+    /// Only where places are looked up, and for that only: it ends with the click step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_ip: Option<ClientIp>,
+    /// The visitor's country by the word of a trusted proxy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub country_hint: Option<CountryCode>,
+}

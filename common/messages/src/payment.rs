@@ -1,0 +1,58 @@
+//! `tracking.payments`: what the payment processor tells of a payment, a subscription or its account, beside the sale itself.
+//! Nobody waits for an outcome.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use domain::ids::{EventId, ProgramId};
+use domain::money::{AmountCents, Currency};
+use domain::payer::NamedCustomer;
+use domain::processor::ProcessorId;
+use domain::text::SubscriptionId;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaymentRecord {
+    /// The event's, in `processor_events`.
+    pub event_id: EventId,
+    /// By the processor's clock.
+    pub occurred_at: DateTime<Utc>,
+    pub program_id: ProgramId,
+    /// Names of one payment: of a session, payment intent, invoice or charge. None when the fact is no payment's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<ProcessorId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fact: Option<PaymentFact>,
+    /// Whom the processor's customer is, where the event says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub customer: Option<NamedCustomer>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PaymentFact {
+    /// All that was refunded of a charge so far.
+    Refunded {
+        charge: ProcessorId,
+        refunded: AmountCents,
+        currency: Currency,
+    },
+    /// Withdrawn because the customer disputed the charge; beside what was refunded of it.
+    Disputed {
+        dispute: ProcessorId,
+        withdrawn: AmountCents,
+        currency: Currency,
+    },
+    /// Without a payment: a trial, or a full discount.
+    SubscriptionStarted {
+        subscription_id: SubscriptionId,
+    },
+    SubscriptionEnded {
+        subscription_id: SubscriptionId,
+    },
+    Account {
+        connected: bool,
+        charges_enabled: bool,
+        payouts_enabled: bool,
+        details_submitted: bool,
+    },
+}

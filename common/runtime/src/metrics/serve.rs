@@ -1,0 +1,146 @@
+//! `/metrics`, on an address of its own: who may reach it is a matter of the network, not of a password.
+//!
+//! What cannot be counted as it happens (connections of a pool, rows that wait, messages in a stream) is asked when somebody
+//! looks, so that it costs nothing while nobody does. Whoever looks while it is being asked shares the next page. What does not
+//! answer within [`WITHIN`] is missing from the page, which comes all the same.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures::future::{BoxFuture, join_all};
+use sqlx::PgPool;
+use tokio::time::timeout;
+
+use super::{ALL, BUILD_INFO, POOL_CONNECTIONS, POOL_CONNECTIONS_MAX, STARTED};
+
+use crate::batch::{Batcher, Bounds};
+use crate::clock::Clock;
+use crate::config::{HttpConfig, ServiceConfig};
+use crate::lifecycle::Lifecycle;
+
+const BOUNDS: Bounds = Bounds {
+    name: "metrics",
+    queue: 64,
+    max_records: 64,
+    max_weight: usize::MAX,
+    in_flight: 1,
+    pace: Duration::ZERO,
+};
+
+/// Scrapers commonly wait ten seconds.
+const WITHIN: Duration = Duration::from_secs(3);
+
+/// Those who scrape are few.
+const MAX_CONNECTIONS: usize = 64;
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+type Ask = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// What is asked before a page is shown; each sets gauges.
+#[derive(Clone, Default)]
+pub struct Sources(Vec<Ask>);
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sources").field(&self.0.len()).finish()
+    }
+}
+
+impl Sources {
+    #[must_use]
+    pub fn and<F>(mut self, ask: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.0.push(Arc::new(move || Box::pin(ask())));
+        self
+    }
+
+    /// The connections of a pool.
+    #[must_use]
+    pub fn pool(self, name: &'static str, pool: &PgPool) -> Self {
+        let [idle, busy] = ["idle", "busy"].map(|state| POOL_CONNECTIONS.with([name, state]));
+        POOL_CONNECTIONS_MAX
+            .with([name])
+            .set(pool.options().get_max_connections().into());
+        let pool = pool.clone();
+        self.and(move || {
+            let open = pool.size();
+            let waiting = u32::try_from(pool.num_idle()).unwrap_or(open).min(open);
+            idle.set(waiting.into());
+            busy.set((open - waiting).into());
+            std::future::ready(())
+        })
+    }
+
+    async fn ask(self) {
+        join_all(self.0.iter().map(|ask| timeout(WITHIN, ask()))).await;
+    }
+}
+
+/// Shows this process's metrics until shutdown, if an address is set for them.
+///
+/// An error when the address cannot be had.
+pub fn serve(
+    service: &'static str,
+    config: &ServiceConfig,
+    clock: &Clock,
+    sources: Sources,
+    lifecycle: &Lifecycle,
+) -> anyhow::Result<()> {
+    let Some(listen) = config.telemetry.metrics_listen else {
+        return Ok(());
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let revision = option_env!("BUILD_REVISION").unwrap_or("unknown");
+    BUILD_INFO.with([service, version, revision]).set(1.0);
+    #[expect(clippy::cast_precision_loss, reason = "seconds need 31 bits")]
+    STARTED.with([]).set(clock.now().timestamp() as f64);
+    let of_service = ALL.iter().filter(|metric| metric.services().contains(&service));
+    of_service.for_each(|metric| metric.begin());
+    let listener = crate::http::listen(listen).context("binding the metrics address")?;
+    let http = HttpConfig {
+        listen,
+        max_connections: MAX_CONNECTIONS,
+        ..config.http.clone()
+    };
+    let router = router(sources, lifecycle);
+    let serving = lifecycle.clone();
+    lifecycle.tasks().spawn(async move {
+        if let Err(error) = crate::http::serve(listener, router, &http, &serving).await {
+            tracing::warn!(%error, "metrics are not shown any more");
+        }
+    });
+    Ok(())
+}
+
+fn router(sources: Sources, lifecycle: &Lifecycle) -> Router {
+    let pages = Batcher::spawn(
+        lifecycle.tasks(),
+        BOUNDS,
+        |()| 1,
+        move |those: Vec<()>| {
+            let asking = sources.clone().ask();
+            async move {
+                asking.await;
+                vec![Arc::<str>::from(super::shown()); those.len()]
+            }
+        },
+    );
+    Router::new().route("/metrics", get(metrics)).with_state(pages)
+}
+
+async fn metrics(State(pages): State<Batcher<(), Arc<str>>>) -> Response {
+    match pages.submit(()).await {
+        Ok(page) => ([(header::CONTENT_TYPE, OPEN_METRICS)], page.to_string()).into_response(),
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}

@@ -1,0 +1,220 @@
+//! What an erasure replaces. Ids, sums, dates, links and states stay: the books rest on them, and without the names that go
+//! here they say nothing about anybody.
+//!
+//! Phases: **visits**, in which tables of events are looked through and nothing is locked that others wait for → **customers**,
+//! locked: whoever works on them is waited for, and who comes later meets nobody → what is found by their ids, and the visits
+//! that were stored meanwhile.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::Found;
+use crate::StorageResult;
+use crate::error::expect_rows;
+use domain::ids::{CustomerId, EventId};
+
+/// Events on their way are stored well within this, and those of an outage as long as it lasts.
+const UNDER_WAY: TimeDelta = TimeDelta::days(1);
+
+/// Rows that were changed, by table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Erased {
+    pub customers: u64,
+    pub click_events: u64,
+    pub lead_events: u64,
+    pub sale_events: u64,
+    pub refunds: u64,
+    pub notifications: u64,
+    pub processor_customers: u64,
+    /// Records that were put aside. They cannot be replayed any more.
+    pub unprocessed: u64,
+}
+
+impl Erased {
+    /// There was nothing to erase.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Erases what [`super::find`] found, in its transaction. A second time there is nobody to find.
+pub async fn erase(
+    connection: &mut PgConnection,
+    found: &Found,
+    now: DateTime<Utc>,
+) -> StorageResult<Erased> {
+    let (program_id, customers) = (found.program_id.get(), found.customer_ids());
+    let before = visits(connection, found, Uuid::nil()).await?;
+    // Ascending, like the steps.
+    sqlx::query!(
+        "SELECT id FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE",
+        &customers
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let people = sqlx::query!(
+        "UPDATE customers SET customer_key = NULL, proposed_customer_key = NULL, email_hash = NULL,
+                click_id = 'erased_' || id, erased_at = $2
+         WHERE id = ANY($1)",
+        &customers,
+        now,
+    )
+    .execute(&mut *connection)
+    .await?;
+    expect_rows("customers", customers.len(), people.rows_affected())?;
+    let meanwhile = visits(connection, found, EventId::first_of(now - UNDER_WAY)).await?;
+    let sale_events = sqlx::query!(
+        "UPDATE sale_events SET line_items = NULL
+         WHERE program_id = $1 AND customer_id = ANY($2) AND line_items IS NOT NULL",
+        program_id,
+        &customers,
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        // That the customer was the partner tells who it was. That there was a signal stays: approval can depend on it.
+        "UPDATE commissions SET refund_reason = NULL, rejection_reason = NULL,
+                signals = CASE WHEN signals = '{}' THEN signals ELSE ARRAY['erased'] END
+         WHERE program_id = $1 AND customer_id = ANY($2)
+           AND (num_nonnulls(refund_reason, rejection_reason) > 0 OR signals <> '{}')",
+        program_id,
+        &customers,
+    )
+    .execute(&mut *connection)
+    .await?;
+    let refunds = sqlx::query!(
+        "UPDATE refunds r SET refund_reason = NULL FROM sale_events s
+         WHERE s.id = r.sale_id AND s.program_id = $1 AND s.customer_id = ANY($2) AND r.refund_reason IS NOT NULL",
+        program_id,
+        &customers,
+    )
+    .execute(&mut *connection)
+    .await?;
+    // The reason ends the message.
+    let notifications = sqlx::query!(
+        "UPDATE notifications n
+         SET message = left(n.message, -length(' Reason: ' || coalesce(n.details ->> 'refund_reason', n.details ->> 'reason'))),
+             details = n.details - ARRAY['refund_reason', 'reason']
+         FROM sale_events s
+         WHERE n.program_id = $1 AND s.id = (n.details ->> 'sale_id')::bigint AND s.program_id = $1
+           AND s.customer_id = ANY($2) AND n.details ?| ARRAY['refund_reason', 'reason']",
+        program_id,
+        &customers,
+    )
+    .execute(&mut *connection)
+    .await?;
+    let processor_customers = sqlx::query!(
+        "DELETE FROM processor_customers WHERE program_id = $1 AND processor_customer_id = ANY($2)",
+        program_id,
+        &found.processor_customers() as &[&str],
+    )
+    .execute(&mut *connection)
+    .await?;
+    Ok(Erased {
+        customers: people.rows_affected(),
+        click_events: before.0 + meanwhile.0,
+        lead_events: before.1 + meanwhile.1,
+        sale_events: sale_events.rows_affected(),
+        refunds: refunds.rows_affected(),
+        notifications: notifications.rows_affected(),
+        processor_customers: processor_customers.rows_affected(),
+        unprocessed: unprocessed(connection, found, now).await?,
+    })
+}
+
+/// Where somebody was, with what, and whence. Country, kind of device and browser stay: they are many people's.
+///
+/// Events of before `since` are left out: ids of events begin with their time.
+async fn visits(connection: &mut PgConnection, found: &Found, since: Uuid) -> StorageResult<(u64, u64)> {
+    let (program_id, customers) = (found.program_id.get(), found.customer_ids());
+    let clicks = sqlx::query!(
+        "UPDATE click_events
+         SET click_id = 'erased_' || customer_id, previous_click_id = NULL, session_id = NULL, page_url = NULL,
+             page_title = NULL, referrer_url = NULL, user_agent = NULL, screen_resolution = NULL, viewport_size = NULL,
+             language = NULL, timezone = NULL, geo_region = NULL, geo_city = NULL
+         WHERE program_id = $1 AND customer_id = ANY($2) AND event_id >= $3
+           AND click_id <> 'erased_' || customer_id",
+        program_id,
+        &customers,
+        since,
+    )
+    .execute(&mut *connection)
+    .await?;
+    let keys = found.keys();
+    let click_ids: Vec<&str> = found.names.click_ids.iter().map(String::as_str).collect();
+    // Held by a browser that was taken for a new customer.
+    let held = sqlx::query!(
+        "UPDATE click_events SET previous_click_id = NULL WHERE program_id = $1 AND previous_click_id = ANY($2) AND event_id >= $3",
+        program_id,
+        &click_ids as &[&str],
+        since,
+    )
+    .execute(&mut *connection)
+    .await?;
+    let leads = sqlx::query!(
+        "UPDATE lead_events
+         SET customer_key = NULL,
+             click_id = CASE WHEN customer_id = ANY($2) THEN 'erased_' || customer_id ELSE click_id END,
+             session_id = CASE WHEN customer_id = ANY($2) THEN NULL ELSE session_id END,
+             page_url = CASE WHEN customer_id = ANY($2) THEN NULL ELSE page_url END
+         WHERE program_id = $1 AND (customer_id = ANY($2) OR customer_key = ANY($3)) AND event_id >= $4
+           AND (customer_key IS NOT NULL OR click_id <> 'erased_' || customer_id)",
+        program_id,
+        &customers,
+        &keys as &[&str],
+        since,
+    )
+    .execute(connection)
+    .await?;
+    Ok((
+        clicks.rows_affected() + held.rows_affected(),
+        leads.rows_affected(),
+    ))
+}
+
+async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime<Utc>) -> StorageResult<u64> {
+    let claims = sqlx::query!(
+        "UPDATE transaction_claims SET payload = '{}' WHERE transaction_id = ANY($1) AND state = 'dead'",
+        &found.claims,
+    )
+    .execute(&mut *connection)
+    .await?;
+    let letters = sqlx::query!(
+        "UPDATE dead_letters SET payload = '', reason = 'erased', replayed_at = coalesce(replayed_at, $2)
+         WHERE id = ANY($1)",
+        &found.letters,
+        now,
+    )
+    .execute(&mut *connection)
+    .await?;
+    // One that is on its way finds no customer any more; it must not be taken up again from here.
+    let events = sqlx::query!(
+        "UPDATE processor_events
+         SET payload = NULL, state = 'ignored', reason = 'erased', waits_for = NULL, sale_pending = false,
+             payment_pending = false, relay_after = NULL
+         WHERE event_id = ANY($1)",
+        &found.processor_events,
+    )
+    .execute(connection)
+    .await?;
+    Ok(claims.rows_affected() + letters.rows_affected() + events.rows_affected())
+}
+
+/// Locks these customers, and returns those whose data was erased. What is still told of them is not to be stored; who is being
+/// erased is waited for.
+pub async fn erased(connection: &mut PgConnection, customers: &[i64]) -> StorageResult<HashSet<CustomerId>> {
+    if customers.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let rows = sqlx::query!(
+        r#"SELECT id, erased_at IS NOT NULL AS "erased!" FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE"#,
+        customers,
+    )
+    .fetch_all(connection)
+    .await?;
+    let erased = rows.into_iter().filter(|row| row.erased);
+    Ok(erased.map(|row| CustomerId::new(row.id)).collect())
+}

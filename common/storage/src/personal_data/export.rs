@@ -1,0 +1,124 @@
+//! Everything that is stored about a customer, as JSON: rows as they stand, under the names of their tables.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+
+use super::Found;
+use crate::StorageResult;
+
+/// Each an array of objects.
+#[derive(Debug, Serialize)]
+pub struct Export {
+    pub customers: Value,
+    pub click_events: Value,
+    pub lead_events: Value,
+    pub sale_events: Value,
+    pub commissions: Value,
+    pub refunds: Value,
+    pub notifications: Value,
+    pub processor_customers: Value,
+    /// Records that were put aside, as they came, and where they are kept.
+    pub unprocessed: Vec<Value>,
+}
+
+/// One statement, so that all of it is of one moment: no refund whose sale is missing, no sale that its customer does not
+/// know of yet.
+pub async fn export(connection: &mut PgConnection, found: &Found) -> StorageResult<Export> {
+    let rows = sqlx::query!(
+        r#"SELECT
+             (SELECT coalesce(jsonb_agg(to_jsonb(c) ORDER BY c.id), '[]')
+              FROM customers c WHERE c.id = ANY($2)) AS "customers!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e.id), '[]')
+              FROM click_events e WHERE e.program_id = $1 AND e.customer_id = ANY($2)) AS "click_events!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e.id), '[]')
+              FROM lead_events e
+              WHERE e.program_id = $1 AND (e.customer_id = ANY($2) OR e.customer_key = ANY($3))) AS "lead_events!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(s) ORDER BY s.id), '[]')
+              FROM sale_events s WHERE s.program_id = $1 AND s.customer_id = ANY($2)) AS "sale_events!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(c) ORDER BY c.id), '[]')
+              FROM commissions c WHERE c.program_id = $1 AND c.customer_id = ANY($2)) AS "commissions!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(r) ORDER BY r.id), '[]')
+              FROM refunds r JOIN sale_events s ON s.id = r.sale_id
+              WHERE s.program_id = $1 AND s.customer_id = ANY($2)) AS "refunds!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(n) ORDER BY n.id), '[]')
+              FROM notifications n JOIN sale_events s ON s.id = (n.details ->> 'sale_id')::bigint
+              WHERE n.program_id = $1 AND s.program_id = $1 AND s.customer_id = ANY($2)) AS "notifications!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(p) ORDER BY p.processor_customer_id), '[]')
+              FROM processor_customers p
+              WHERE p.program_id = $1 AND p.processor_customer_id = ANY($4)) AS "processor_customers!""#,
+        found.program_id.get(),
+        &found.customer_ids(),
+        &found.keys() as &[&str],
+        &found.processor_customers() as &[&str],
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    Ok(Export {
+        customers: rows.customers,
+        click_events: rows.click_events,
+        lead_events: rows.lead_events,
+        sale_events: rows.sale_events,
+        commissions: rows.commissions,
+        refunds: rows.refunds,
+        notifications: rows.notifications,
+        processor_customers: rows.processor_customers,
+        unprocessed: unprocessed(connection, found).await?,
+    })
+}
+
+async fn unprocessed(connection: &mut PgConnection, found: &Found) -> StorageResult<Vec<Value>> {
+    let letters = sqlx::query!(
+        "SELECT subject, payload, reason, created_at FROM dead_letters WHERE id = ANY($1) ORDER BY id",
+        &found.letters,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let claims = sqlx::query!(
+        "SELECT transaction_id, payload, claimed_at FROM transaction_claims WHERE transaction_id = ANY($1)
+         ORDER BY transaction_id",
+        &found.claims,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let events = sqlx::query!(
+        "SELECT kind, state, reason, payload, received_at FROM processor_events WHERE event_id = ANY($1)
+         ORDER BY received_at, event_id",
+        &found.processor_events,
+    )
+    .fetch_all(connection)
+    .await?;
+    let letters = letters.into_iter().map(|row| {
+        json!({
+            "kept_in": "dead_letters",
+            "subject": row.subject,
+            "reason": row.reason,
+            "at": row.created_at,
+            "record": record(&row.payload),
+        })
+    });
+    let claims = claims.into_iter().map(|row| {
+        json!({
+            "kept_in": "transaction_claims",
+            "transaction_id": row.transaction_id,
+            "at": row.claimed_at,
+            "record": record(row.payload.unwrap_or_default().as_bytes()),
+        })
+    });
+    let events = events.into_iter().map(|row| {
+        json!({
+            "kept_in": "processor_events",
+            "kind": row.kind,
+            "state": row.state,
+            "reason": row.reason,
+            "at": row.received_at,
+            "record": record(row.payload.unwrap_or_default().as_bytes()),
+        })
+    });
+    Ok(letters.chain(claims).chain(events).collect())
+}
+
+/// As JSON where it is, else as the text it is.
+fn record(payload: &[u8]) -> Value {
+    serde_json::from_slice(payload).unwrap_or_else(|_| String::from_utf8_lossy(payload).into())
+}

@@ -1,0 +1,80 @@
+//! What tests on real servers share. `cargo xtask test` provides the servers and says where they are.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
+
+mod database;
+mod geoip;
+mod nats;
+mod postgres;
+mod process;
+mod redis;
+mod tls;
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use uuid::Uuid;
+
+pub use self::database::{READS, SERVICE, TestDatabase, as_role};
+pub use self::geoip::{Network, geoip_database};
+pub use self::nats::OwnNats;
+pub use self::postgres::OwnPostgres;
+pub use self::process::Process;
+pub use self::redis::OwnRedis;
+pub use self::tls::{Authority, Certificate};
+
+/// A setting `cargo xtask test` exports.
+pub fn from_environment(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| {
+        panic!("{name} is not set: run the tests with `cargo xtask test`, which provides the servers")
+    })
+}
+
+/// Distinguishes everything one test creates on the shared servers.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test's name for itself is no event and needs no clock"
+)]
+pub fn unique_name() -> String {
+    format!("t{}", &Uuid::now_v7().simple().to_string()[12..])
+}
+
+/// Below those that a system hands out by itself, to connections and to whoever does not name one.
+const PORTS: Range<u16> = 12_000..32_000;
+
+/// A loopback address nobody listens on, and that no other test is given while this one runs: whoever is started
+/// with it may take a while to listen, and a request meant for it must not meet another test's service.
+pub fn free_address() -> SocketAddr {
+    static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
+    let directory = std::env::temp_dir().join("referral-tracker-test-ports");
+    fs::create_dir_all(&directory).unwrap();
+    loop {
+        let port = rand::random_range(PORTS);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let held = File::create(directory.join(port.to_string())).unwrap();
+        if held.try_lock().is_ok() && TcpListener::bind(address).is_ok() {
+            HELD.lock().unwrap_or_else(PoisonError::into_inner).push(held);
+            return address;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_address_is_given_twice() {
+        let given: HashSet<SocketAddr> = (0..200).map(|_| free_address()).collect();
+        assert_eq!(given.len(), 200);
+    }
+}
