@@ -31,42 +31,27 @@
 //! A sale walks `attribution` → `commission` → `ledger`; a refund walks `refund` → `ledger`, a payout
 //! `payout` → `ledger`.
 
-pub mod account;
-pub mod adjustment;
-pub mod affiliate_url;
-pub mod attribution;
-pub mod click;
-pub mod click_id;
-pub mod commission;
-pub mod customer;
 pub mod data_subject;
-pub mod days;
+mod earnings;
 pub mod email;
 pub mod ids;
-pub mod key_rotation;
-pub mod lead;
-pub mod ledger;
-pub mod management_key;
 pub mod money;
 pub mod name;
-pub mod partner;
-pub mod payer;
-pub mod payment;
-pub mod payout;
-pub mod performance;
-pub mod permission;
-pub mod processor;
-pub mod program;
-pub mod readiness;
-pub mod reassessment;
-pub mod refund;
-pub mod sale;
+mod people;
+mod processors;
+mod programs;
+mod reports;
 pub mod sealed;
-pub mod second_factor;
-pub mod signal;
-pub mod test_chain;
 pub mod text;
 pub mod token;
-pub mod tracking_token;
-pub mod user_code;
-pub mod visitor;
+mod tracking;
+
+pub use self::earnings::{adjustment, commission, ledger, payout, refund};
+pub use self::people::{account, management_key, permission, second_factor, user_code};
+pub use self::processors::{payer, payment, processor};
+pub use self::programs::{key_rotation, partner, program, readiness, tracking_token};
+pub use self::reports::{days, performance};
+pub use self::tracking::{
+    affiliate_url, attribution, click, click_id, customer, lead, reassessment, sale, signal, test_chain,
+    visitor,
+};

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
-use super::days::DayRange;
-use super::money::{Cents, proportion};
+use crate::days::DayRange;
+use crate::money::{Cents, proportion};
 
 /// Of one day or of many. Amounts are of one currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

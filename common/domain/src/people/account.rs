@@ -8,8 +8,8 @@ use zxcvbn::{Score, zxcvbn};
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::name::{Name, is_hidden};
-use super::text::{Text, TextError};
+use crate::name::{Name, is_hidden};
+use crate::text::{Text, TextError};
 
 /// What somebody is called.
 pub type PersonName = Name;

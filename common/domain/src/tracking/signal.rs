@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::email::EmailHasher;
-use super::ids::PartnerId;
+use crate::email::EmailHasher;
+use crate::ids::PartnerId;
 
 /// In the order in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

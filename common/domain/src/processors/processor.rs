@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use chrono::TimeDelta;
 
-use super::ids::ProgramId;
-use super::text::Text;
+use crate::ids::ProgramId;
+use crate::text::Text;
 
 /// The processor's id of an account or of a webhook endpoint.
 pub type ProcessorId = Text<255>;
@@ -66,7 +66,7 @@ impl WebhookSecret {
         self.0.get(self.0.len().saturating_sub(4)..).unwrap_or_default()
     }
 
-    /// What a program's secret is [sealed](super::sealed) for.
+    /// What a program's secret is [sealed](crate::sealed) for.
     pub fn purpose(program_id: ProgramId) -> Vec<u8> {
         format!("webhook secret of program {program_id}").into_bytes()
     }

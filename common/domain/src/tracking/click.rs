@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::text::{Label, LongText};
+use crate::text::{Label, LongText};
 
 /// What the browser told us about the visit. Everything is optional and none of it decides anything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::Label;
+use crate::text::Label;
 
 /// What a click shows of its visitor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

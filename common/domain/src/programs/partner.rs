@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::account::PersonName;
+use crate::account::PersonName;
 
 /// As their advertiser calls them.
 pub type PartnerName = PersonName;

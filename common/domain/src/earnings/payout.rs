@@ -20,10 +20,10 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use super::commission::{CommissionStatus, TransitionError};
-use super::ids::PartnerProgramId;
-use super::ledger::Deducted;
-use super::money::Cents;
+use crate::commission::{CommissionStatus, TransitionError};
+use crate::ids::PartnerProgramId;
+use crate::ledger::Deducted;
+use crate::money::Cents;
 
 /// A commission as far as paying it goes.
 #[derive(Debug, Clone, Copy)]

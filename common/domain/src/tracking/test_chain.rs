@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::PartnerId;
+use crate::ids::PartnerId;
 
 /// Whom an event of the chain was credited to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

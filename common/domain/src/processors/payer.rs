@@ -5,9 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::click_id::ClickId;
-use super::processor::ProcessorId;
-use super::text::CustomerKey;
+use crate::click_id::ClickId;
+use crate::processor::ProcessorId;
+use crate::text::CustomerKey;
 
 /// The names by which a customer is known here. One of them is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

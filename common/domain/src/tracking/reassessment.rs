@@ -7,14 +7,14 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
-use super::attribution::AttributionModel;
-use super::commission::SelfReferrals;
-use super::ids::{PartnerId, ReferralLinkId, SaleId};
-use super::sale::{
+use crate::attribution::AttributionModel;
+use crate::commission::SelfReferrals;
+use crate::ids::{PartnerId, ReferralLinkId, SaleId};
+use crate::sale::{
     FirstPayment, LinkOwner, ProgramTerms, Recording, Sale, SaleCustomer, SaleDecision, SaleFacts,
     Subscription, decide,
 };
-use super::text::SubscriptionId;
+use crate::text::SubscriptionId;
 
 /// A sale as it was recorded.
 #[derive(Debug, Clone)]

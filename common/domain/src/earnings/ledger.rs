@@ -3,7 +3,7 @@
 //! Double entry: each movement is a pair that sums to zero, what the partner is owed against what the program has
 //! spent. Nothing is changed afterwards; a mistake is corrected by the opposite pair.
 
-use super::money::Cents;
+use crate::money::Cents;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Account {
@@ -91,7 +91,7 @@ pub fn reversal(deducted: &Deducted) -> [Entry; 2] {
     taken(EntryKind::Reversal, deducted)
 }
 
-/// The partner has been paid; how much of it moves, [`payout`](super::payout) decides.
+/// The partner has been paid; how much of it moves, [`payout`](crate::payout) decides.
 pub fn payout(paid: &Deducted) -> [Entry; 2] {
     taken(EntryKind::Payout, paid)
 }

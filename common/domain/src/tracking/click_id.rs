@@ -20,7 +20,7 @@ use std::iter;
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher24;
 
-use super::ids::CustomerId;
+use crate::ids::CustomerId;
 
 const ID_LIMIT: u64 = 1 << 53;
 const HALF_BITS: u32 = 27;

@@ -6,10 +6,10 @@ use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 use totp_rs::{Builder, Secret, TotpError};
 
-use super::account::plain_digit;
-use super::ids::UserId;
-use super::sealed::{NONCE_BYTES, SealError, SealingKeys};
-use super::token::TokenHash;
+use crate::account::plain_digit;
+use crate::ids::UserId;
+use crate::sealed::{NONCE_BYTES, SealError, SealingKeys};
+use crate::token::TokenHash;
 
 /// What authenticator apps show above the code.
 const ISSUER: &str = "Referral tracker";

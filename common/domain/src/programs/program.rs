@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::attribution::{AttributionModel, AttributionWindow};
-use super::commission::{HoldPeriod, NeedsApproval, SelfReferrals};
-use super::lead::LeadAuth;
-use super::money::Currency;
-use super::name::Name;
-use super::text::Text;
+use crate::attribution::{AttributionModel, AttributionWindow};
+use crate::commission::{HoldPeriod, NeedsApproval, SelfReferrals};
+use crate::lead::LeadAuth;
+use crate::money::Currency;
+use crate::name::Name;
+use crate::text::Text;
 
 pub type ProgramName = Name;
 pub type Description = Text<2000>;

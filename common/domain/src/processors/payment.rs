@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::money::{AmountCents, Cents};
+use crate::money::{AmountCents, Cents};
 
 /// Names that were told to be one payment's, directly or by way of others.
 #[derive(Debug, Clone)]

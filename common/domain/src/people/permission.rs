@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::ids::ProgramId;
+use crate::ids::ProgramId;
 
 macro_rules! permissions {
     ($($(#[$doc:meta])* $name:ident = $text:literal),+ $(,)?) => {

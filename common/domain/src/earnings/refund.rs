@@ -21,9 +21,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::commission::CommissionStatus;
-use super::ids::CommissionId;
-use super::money::{AmountCents, Cents, proportion};
+use crate::commission::CommissionStatus;
+use crate::ids::CommissionId;
+use crate::money::{AmountCents, Cents, proportion};
 
 mod key;
 

@@ -1,6 +1,6 @@
 //! What a tracking token opens: a program's own one everything, one made for a single server what that server does.
 
-use super::name::Name;
+use crate::name::Name;
 
 pub type TokenName = Name;
 

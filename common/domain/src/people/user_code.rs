@@ -5,7 +5,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use super::token::TokenHash;
+use crate::token::TokenHash;
 
 /// No vowels, so no words; none that is mistaken for another.
 const LETTERS: [char; 20] = [

@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::ids::ReferralLinkId;
-use super::money::OutOfRange;
+use crate::ids::ReferralLinkId;
+use crate::money::OutOfRange;
 
 /// One real (non-test) click of a customer on a referral link.
 // Time stands first because the derived order is the attribution order: by time, then by link.

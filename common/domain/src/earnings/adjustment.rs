@@ -4,10 +4,10 @@
 //! from a paid one is owed back like a refund of a paid commission. Nothing is added to a paid one: nobody would pay it.
 //! Later refunds take their share of what the commission is by then.
 
-use super::commission::CommissionStatus;
-use super::ledger::{self, Entry, deduct};
-use super::money::{AmountCents, Cents};
-use super::payout::CommissionState;
+use crate::commission::CommissionStatus;
+use crate::ledger::{self, Entry, deduct};
+use crate::money::{AmountCents, Cents};
+use crate::payout::CommissionState;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {

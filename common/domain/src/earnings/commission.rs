@@ -3,8 +3,8 @@
 use chrono::{DateTime, Months, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::ids::PolicyId;
-use super::money::{AmountCents, BasisPoints, Cents, Currency, proportion};
+use crate::ids::PolicyId;
+use crate::money::{AmountCents, BasisPoints, Cents, Currency, proportion};
 
 /// On which payments a commission is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

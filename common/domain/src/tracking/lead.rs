@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::click_id::ClickId;
-use super::customer::CustomerStatus;
-use super::ids::ProgramId;
-use super::text::{CustomerKey, Label};
+use crate::click_id::ClickId;
+use crate::customer::CustomerStatus;
+use crate::ids::ProgramId;
+use crate::text::{CustomerKey, Label};
 
 /// Keyed hash of an e-mail address, `v<key version>:<hex>`. The address itself never leaves the edge.
-pub type EmailHash = super::text::Text<80>;
+pub type EmailHash = crate::text::Text<80>;
 
 /// Who reports the signup, and so how far it is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

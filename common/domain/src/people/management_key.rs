@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 
-use super::name::Name;
-use super::permission::{ProgramScope, Scopes};
+use crate::name::Name;
+use crate::permission::{ProgramScope, Scopes};
 
 pub type KeyName = Name;
 
