@@ -5,67 +5,37 @@
 //! key order, tables in the order the migrations state: transaction_claims, processor_refs, customers, sale_events,
 //! commissions, partner_program_balances, partner_balances, processor_events.
 
-pub mod adjustments;
-mod alone;
-pub mod audit_log;
-pub mod by_hand;
-pub mod claims;
-pub mod cli_logins;
-pub mod clicks;
-pub mod commission_lists;
-pub mod commissions;
-pub mod customer_ids;
-pub mod customers;
-pub mod dashboard;
-pub mod dead_letters;
-pub mod directory;
-pub mod duplicate_sales;
 pub mod error;
-pub mod events;
-pub mod invitations;
-pub mod leads;
-pub mod ledger;
-pub mod links;
-pub mod management_keys;
-pub mod members;
-pub mod notifications;
-pub mod outbox;
-pub mod partitions;
-pub mod partner_view;
-pub mod partners;
-pub mod passkeys;
-pub mod payouts;
-pub mod personal_data;
-pub mod pipeline_status;
-pub mod policies;
-pub mod processor_accounts;
-pub mod processor_connections;
-pub mod processor_customers;
-pub mod processor_events;
-pub mod processor_inbox;
-pub mod processor_refs;
-pub mod processor_reversals;
-pub mod program_health;
-pub mod program_overview;
-pub mod program_settings;
-pub mod programs;
-pub mod reassessments;
-pub mod refunds;
-pub mod refused_events;
-pub mod rollups;
-pub mod sales;
-pub mod second_factors;
-pub mod sessions;
-pub mod subscription_periods;
-pub mod subscriptions;
-pub mod test_chains;
-pub mod test_events;
-pub mod tracking_setup;
-pub mod tracking_tokens;
-pub mod users;
-pub mod verify;
-pub mod window;
-pub mod workspaces;
+mod money;
+mod operations;
+mod people;
+mod processor;
+mod program;
+mod reads;
+mod tracking;
+
+pub use self::money::{adjustments, by_hand, commissions, duplicate_sales, ledger, payouts, refunds};
+pub use self::operations::{
+    audit_log, dead_letters, notifications, outbox, partitions, pipeline_status, verify,
+};
+pub use self::people::{
+    cli_logins, invitations, management_keys, members, passkeys, personal_data, second_factors, sessions,
+    users, workspaces,
+};
+pub use self::processor::{
+    processor_accounts, processor_connections, processor_customers, processor_events, processor_inbox,
+    processor_refs, processor_reversals,
+};
+pub use self::program::{
+    directory, links, partners, policies, program_settings, programs, tracking_setup, tracking_tokens,
+};
+pub use self::reads::{
+    commission_lists, dashboard, events, partner_view, program_health, program_overview, rollups,
+};
+pub use self::tracking::{
+    claims, clicks, customer_ids, customers, leads, reassessments, refused_events, sales,
+    subscription_periods, subscriptions, test_chains, test_events, window,
+};
 
 pub use error::{Prospect, StorageError, StorageResult};
 

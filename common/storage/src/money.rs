@@ -1,0 +1,9 @@
+//! Commissions, refunds, the ledger, balances and payouts.
+
+pub mod adjustments;
+pub mod by_hand;
+pub mod commissions;
+pub mod duplicate_sales;
+pub mod ledger;
+pub mod payouts;
+pub mod refunds;

@@ -1,0 +1,226 @@
+//! Commissions changed or added by hand, in the lock order of refunds and payouts: commissions ascending, then balances.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::StorageResult;
+use crate::error::expect_rows;
+use crate::ledger::{NewEntry, post};
+use crate::payouts::LockedCommission;
+use domain::adjustment::{Adjusted, Change};
+use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId, SaleId};
+use domain::ledger::raised;
+use domain::money::{AmountCents, Cents, Currency};
+
+/// A change that the advertiser asked for.
+#[derive(Debug)]
+pub struct NewAdjustment<'a> {
+    pub event_id: EventId,
+    pub program_id: ProgramId,
+    pub change: Change,
+    pub reason: &'a str,
+    pub now: DateTime<Utc>,
+}
+
+/// Writes changes of commissions whose rows and balances are locked.
+pub async fn save(
+    connection: &mut PgConnection,
+    new: &NewAdjustment<'_>,
+    adjusted: &[(LockedCommission, Adjusted)],
+) -> StorageResult<()> {
+    let rejected = (new.change == Change::Reject).then_some(new.reason);
+    let ids: Vec<i64> = adjusted
+        .iter()
+        .map(|(commission, _)| commission.commission_id.get())
+        .collect();
+    let amounts: Vec<i64> = adjusted.iter().map(|(_, adjusted)| adjusted.by.get()).collect();
+    let statuses: Vec<&str> = adjusted
+        .iter()
+        .map(|(_, adjusted)| adjusted.status.as_str())
+        .collect();
+    let updated = sqlx::query!(
+        "UPDATE commissions c
+         SET amount_cents = c.amount_cents + n.cents, adjusted_cents = c.adjusted_cents + n.cents, status = n.status,
+             adjusted_at = $6, rejected_at = coalesce($4, c.rejected_at), rejection_reason = coalesce($5, c.rejection_reason)
+         FROM UNNEST($1::bigint[], $2::bigint[], $3::text[]) AS n (id, cents, status) WHERE c.id = n.id",
+        &ids,
+        &amounts,
+        &statuses as &[&str],
+        rejected.map(|_| new.now),
+        rejected,
+        new.now,
+    )
+    .execute(&mut *connection)
+    .await?;
+    expect_rows("commissions", ids.len(), updated.rows_affected())?;
+    post(connection, &entries(new, adjusted)).await
+}
+
+fn entries(new: &NewAdjustment<'_>, adjusted: &[(LockedCommission, Adjusted)]) -> Vec<NewEntry> {
+    let moving = adjusted.iter().filter(|(_, adjusted)| adjusted.by != Cents::ZERO);
+    moving
+        .flat_map(|(commission, adjusted)| {
+            adjusted.entries.map(|entry| NewEntry {
+                entry_group: new.event_id,
+                entry,
+                program_id: new.program_id,
+                partner_program_id: commission.partner_program_id,
+                partner_id: commission.partner_id,
+                commission_id: commission.commission_id,
+                sale_id: commission.sale_id,
+                currency: commission.currency,
+            })
+        })
+        .collect()
+}
+
+/// A commission of no sale. It is approved: nobody else is to be asked.
+#[derive(Debug)]
+pub struct AddedCommission<'a> {
+    pub event_id: EventId,
+    pub program_id: ProgramId,
+    pub partner_program_id: PartnerProgramId,
+    pub partner_id: PartnerId,
+    pub amount: AmountCents,
+    pub currency: Currency,
+    pub note: &'a str,
+    /// The sale it makes up for.
+    pub for_sale: Option<SaleId>,
+    pub idempotency_key: Option<&'a str>,
+    /// Of the request, with a key.
+    pub request_hash: Option<&'a [u8]>,
+    pub now: DateTime<Utc>,
+}
+
+pub async fn add(connection: &mut PgConnection, new: &AddedCommission<'_>) -> StorageResult<CommissionId> {
+    let id = sqlx::query_scalar!(
+        "INSERT INTO commissions (program_id, partner_program_id, partner_id, amount_cents, adjusted_cents, currency, note,
+             status, hold_until, approved_at, created_at, idempotency_key, request_hash, for_sale_id)
+         VALUES ($1, $2, $3, $4, $4, $5, $6, 'approved', $7, $7, $7, $8, $9, $10) RETURNING id",
+        new.program_id.get(),
+        new.partner_program_id.get(),
+        new.partner_id.get(),
+        new.amount.get(),
+        new.currency.as_str(),
+        new.note,
+        new.now,
+        new.idempotency_key,
+        new.request_hash,
+        new.for_sale.map(SaleId::get),
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let commission_id = CommissionId::new(id);
+    let entries = raised(Cents::from(new.amount)).map(|entry| NewEntry {
+        entry_group: new.event_id,
+        entry,
+        program_id: new.program_id,
+        partner_program_id: new.partner_program_id,
+        partner_id: new.partner_id,
+        commission_id,
+        sale_id: None,
+        currency: new.currency,
+    });
+    post(connection, &entries).await?;
+    Ok(commission_id)
+}
+
+/// The commission a program's advertiser added under a key.
+#[derive(Debug)]
+pub struct KeyedCommission {
+    pub commission_id: CommissionId,
+    /// Of the request.
+    pub request_hash: Option<Vec<u8>>,
+}
+
+pub async fn find_by_key(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    key: &str,
+) -> StorageResult<Option<KeyedCommission>> {
+    let row = sqlx::query!(
+        "SELECT id, request_hash FROM commissions WHERE program_id = $1 AND idempotency_key = $2",
+        program_id.get(),
+        key,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| KeyedCommission {
+        commission_id: CommissionId::new(row.id),
+        request_hash: row.request_hash,
+    }))
+}
+
+/// Takes the key for an adjustment that is made in this transaction; another that has it is waited for. If one was made under it
+/// before, the hash of its request.
+pub async fn take_key(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    key: &str,
+    request_hash: &[u8],
+    now: DateTime<Utc>,
+) -> StorageResult<Option<Vec<u8>>> {
+    let taken = sqlx::query!(
+        "INSERT INTO adjustment_keys (program_id, idempotency_key, request_hash, adjusted_at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT DO NOTHING",
+        program_id.get(),
+        key,
+        request_hash,
+        now,
+    )
+    .execute(&mut *connection)
+    .await?;
+    if taken.rows_affected() == 1 {
+        return Ok(None);
+    }
+    let made = sqlx::query_scalar!(
+        "SELECT request_hash FROM adjustment_keys WHERE program_id = $1 AND idempotency_key = $2",
+        program_id.get(),
+        key,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Some(made))
+}
+
+/// A sale that a commission could make up for.
+#[derive(Debug, Clone, Copy)]
+pub struct UnpaidSale {
+    pub sale_id: SaleId,
+    /// It has a commission in force, or this member was given one for it by hand.
+    pub earned: bool,
+}
+
+/// Locks the sale, so that of two that make up for it the second sees the first.
+pub async fn lock_sale(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    transaction_id: &str,
+    partner_program_id: PartnerProgramId,
+) -> StorageResult<Option<UnpaidSale>> {
+    let Some(id) = sqlx::query_scalar!(
+        "SELECT id FROM sale_events
+         WHERE program_id = $1 AND processor_event_id = $2 AND NOT is_test AND duplicate_of IS NULL FOR UPDATE",
+        program_id.get(),
+        transaction_id,
+    )
+    .fetch_optional(&mut *connection)
+    .await?
+    else {
+        return Ok(None);
+    };
+    let earned = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT 1 FROM commissions WHERE sale_id = $1 AND superseded_at IS NULL
+                          UNION ALL
+                          SELECT 1 FROM commissions
+                          WHERE for_sale_id = $1 AND partner_program_id = $2 AND rejected_at IS NULL) AS "earned!""#,
+        id,
+        partner_program_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Some(UnpaidSale {
+        sale_id: SaleId::new(id),
+        earned,
+    }))
+}

@@ -1,0 +1,119 @@
+//! What an advertiser or an operator does to commissions by hand, in the caller's transaction: a list is changed as a whole or not
+//! at all, and partners are notified.
+//!
+//! Phases of a change: **lock** the commissions and their balances, both ascending → **judge** each, on the balance that those
+//! before it leave → **write** commissions, ledger, balances and notifications.
+
+use std::collections::BTreeMap;
+
+use sqlx::PgConnection;
+
+use crate::adjustments::{self, AddedCommission, NewAdjustment};
+use crate::ledger::lock_balances;
+use crate::payouts::{self, LockedCommission, not_found};
+use crate::{StorageResult, outbox};
+use domain::adjustment::{Adjusted, adjust};
+use domain::commission::CommissionStatus;
+use domain::ids::{CommissionId, EventId, PartnerId, ProgramId};
+use domain::money::Cents;
+use messages::notification::{Adjustment, Content, NotificationRecord, Recipient};
+use messages::subject::Subject;
+
+/// Why commissions of a list cannot be changed, by their ids. None was.
+pub type Refused = BTreeMap<i64, String>;
+
+/// The commissions changed, and how.
+pub async fn change(
+    connection: &mut PgConnection,
+    ids: &[i64],
+    new: &NewAdjustment<'_>,
+    new_event_id: impl Fn() -> EventId,
+) -> StorageResult<Result<Vec<(LockedCommission, Adjusted)>, Refused>> {
+    let locked = payouts::lock_listed(connection, new.program_id, ids).await?;
+    let memberships: Vec<i64> = locked
+        .iter()
+        .map(|commission| commission.partner_program_id.get())
+        .collect();
+    let mut balances = lock_balances(connection, &memberships).await?;
+    let mut refused = not_found(ids, &locked);
+    let mut adjusted = Vec::with_capacity(locked.len());
+    for commission in locked {
+        let account = (
+            commission.partner_program_id,
+            commission.currency.as_str().to_owned(),
+        );
+        let balance = balances.entry(account).or_default();
+        match adjust(&commission.state, new.change, *balance) {
+            Ok(one) => {
+                *balance = balance.saturating_add(one.moved());
+                adjusted.push((commission, one));
+            }
+            Err(reason) => {
+                refused.insert(commission.commission_id.get(), reason.to_string());
+            }
+        }
+    }
+    if !refused.is_empty() {
+        return Ok(Err(refused));
+    }
+    adjustments::save(connection, new, &adjusted).await?;
+    let records: Vec<_> = adjusted
+        .iter()
+        .map(|(commission, adjusted)| {
+            let content = Content::CommissionAdjusted(Adjustment {
+                sale_id: commission.sale_id,
+                commission_id: commission.commission_id,
+                status: adjusted.status,
+                by: adjusted.by,
+                currency: commission.currency,
+                reason: new.reason.to_owned(),
+            });
+            to_partner(new.program_id, commission.partner_id, content, new_event_id())
+        })
+        .collect();
+    notify(connection, &records).await?;
+    Ok(Ok(adjusted))
+}
+
+/// Adds a commission of no sale.
+pub async fn add(
+    connection: &mut PgConnection,
+    new: &AddedCommission<'_>,
+    event_id: EventId,
+) -> StorageResult<CommissionId> {
+    let commission_id = adjustments::add(connection, new).await?;
+    let content = Content::CommissionAdded(Adjustment {
+        sale_id: None,
+        commission_id,
+        status: CommissionStatus::Approved,
+        by: Cents::from(new.amount),
+        currency: new.currency,
+        reason: new.note.to_owned(),
+    });
+    let record = to_partner(new.program_id, new.partner_id, content, event_id);
+    notify(connection, &[record]).await?;
+    Ok(commission_id)
+}
+
+fn to_partner(
+    program_id: ProgramId,
+    partner_id: PartnerId,
+    content: Content,
+    event_id: EventId,
+) -> NotificationRecord {
+    NotificationRecord {
+        event_id,
+        program_id,
+        recipient: Recipient::Partner(partner_id),
+        content,
+    }
+}
+
+async fn notify(connection: &mut PgConnection, records: &[NotificationRecord]) -> StorageResult<()> {
+    let payloads = records
+        .iter()
+        .map(serde_json::to_string)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| sqlx::Error::Encode(error.into()))?;
+    outbox::add(connection, Subject::Notifications.noun(), &payloads).await
+}

@@ -1,0 +1,304 @@
+//! `commissions`.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgConnection, PgPool};
+
+use crate::error::expect_rows;
+use crate::{StorageError, StorageResult, array_literal};
+use domain::commission::{CommissionStatus, Policy, Rate};
+use domain::ids::{CommissionId, CustomerId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId, SaleId};
+use domain::money::{Cents, Currency};
+use domain::sale::Credit;
+use domain::signal::Signal;
+
+#[derive(Debug)]
+pub struct NewCommission<'a> {
+    pub sale_id: SaleId,
+    pub program_id: ProgramId,
+    pub customer_id: CustomerId,
+    pub credit: Credit,
+    pub currency: Currency,
+    /// Copied into the row, so that later versions of it do not reach back.
+    pub policy: &'a Policy,
+    pub signals: Vec<Signal>,
+    pub hold_until: DateTime<Utc>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// Inserts commissions and returns their ids in the order given; ids ascend in that order.
+pub async fn insert(
+    connection: &mut PgConnection,
+    commissions: &[NewCommission<'_>],
+) -> StorageResult<Vec<CommissionId>> {
+    if commissions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sales: Vec<i64> = commissions.iter().map(|new| new.sale_id.get()).collect();
+    let programs: Vec<i64> = commissions.iter().map(|new| new.program_id.get()).collect();
+    let customers: Vec<i64> = commissions.iter().map(|new| new.customer_id.get()).collect();
+    let memberships: Vec<i64> = commissions
+        .iter()
+        .map(|new| new.credit.partner_program_id.get())
+        .collect();
+    let partners: Vec<i64> = commissions
+        .iter()
+        .map(|new| new.credit.partner_id.get())
+        .collect();
+    let links: Vec<i64> = commissions
+        .iter()
+        .map(|new| new.credit.referral_link_id.get())
+        .collect();
+    let amounts: Vec<i64> = commissions.iter().map(|new| new.credit.amount.get()).collect();
+    let currencies: Vec<&str> = commissions.iter().map(|new| new.currency.as_str()).collect();
+    let policies: Vec<i64> = commissions.iter().map(|new| new.policy.id.get()).collect();
+    let types: Vec<&str> = commissions
+        .iter()
+        .map(|new| new.policy.commission_type.as_str())
+        .collect();
+    let months: Vec<Option<i32>> = commissions
+        .iter()
+        .map(|new| new.policy.commission_type.default_duration_months())
+        .collect();
+    let (rates, fixed): (Vec<Option<i32>>, Vec<Option<i64>>) = commissions
+        .iter()
+        .map(|new| rate_columns(&new.policy.rate))
+        .unzip();
+    let signals: Vec<String> = commissions
+        .iter()
+        .map(|new| array_literal(new.signals.iter().map(|signal| signal.as_str())))
+        .collect();
+    let holds: Vec<DateTime<Utc>> = commissions.iter().map(|new| new.hold_until).collect();
+    let created_at: Vec<DateTime<Utc>> = commissions.iter().map(|new| new.created_at).collect();
+    let rows = sqlx::query!(
+        r#"INSERT INTO commissions (sale_id, program_id, customer_id, partner_program_id, partner_id,
+             referral_link_id, amount_cents, currency, policy_id, commission_type, default_duration_months,
+             rate_bps, fixed_cents, hold_until, created_at, signals)
+         SELECT sale_id, program_id, customer_id, partner_program_id, partner_id, link_id, amount, currency,
+                policy_id, commission_type, months, rate, fixed, hold_until, created_at, signals::text[]
+         FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+                     $7::bigint[], $8::text[], $9::bigint[], $10::text[], $11::int[], $12::int[], $13::bigint[],
+                     $14::timestamptz[], $15::timestamptz[], $16::text[]) WITH ORDINALITY
+              AS c (sale_id, program_id, customer_id, partner_program_id, partner_id, link_id, amount, currency,
+                    policy_id, commission_type, months, rate, fixed, hold_until, created_at, signals, position)
+         ORDER BY position
+         RETURNING id, sale_id AS "sale_id!", partner_program_id"#,
+        &sales,
+        &programs,
+        &customers,
+        &memberships,
+        &partners,
+        &links,
+        &amounts,
+        &currencies as &[&str],
+        &policies,
+        &types as &[&str],
+        &months as &[Option<i32>],
+        &rates as &[Option<i32>],
+        &fixed as &[Option<i64>],
+        &holds,
+        &created_at,
+        &signals,
+    )
+    .fetch_all(connection)
+    .await?;
+    let by_share: HashMap<(i64, i64), i64> = rows
+        .into_iter()
+        .map(|row| ((row.sale_id, row.partner_program_id), row.id))
+        .collect();
+    commissions
+        .iter()
+        .map(|new| {
+            let share = (new.sale_id.get(), new.credit.partner_program_id.get());
+            by_share
+                .get(&share)
+                .copied()
+                .map(CommissionId::new)
+                .ok_or(StorageError::RowsAffected {
+                    table: "commissions",
+                    expected: commissions.len() as u64,
+                    actual: by_share.len() as u64,
+                })
+        })
+        .collect()
+}
+
+/// Adds a signal to what was earned by these customers, whose first purchases are the places to look from.
+pub async fn flag(
+    connection: &mut PgConnection,
+    customers: &[(CustomerId, ProgramId, DateTime<Utc>)],
+    signal: Signal,
+) -> StorageResult<()> {
+    if customers.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = customers.iter().map(|(customer, ..)| customer.get()).collect();
+    let programs: Vec<i64> = customers.iter().map(|(_, program, _)| program.get()).collect();
+    let since: Vec<DateTime<Utc>> = customers.iter().map(|(.., since)| *since).collect();
+    sqlx::query!(
+        "UPDATE commissions SET signals = array_append(signals, $4)
+         WHERE id IN (SELECT c.id
+                      FROM UNNEST($1::bigint[], $2::bigint[], $3::timestamptz[]) AS n (customer_id, program_id, since)
+                      JOIN sale_events s ON s.program_id = n.program_id AND s.sale_date >= n.since
+                                        AND s.customer_id = n.customer_id AND NOT s.is_test
+                      JOIN commissions c ON c.sale_id = s.id
+                      WHERE $4 <> ALL (c.signals)
+                      ORDER BY c.id FOR UPDATE OF c)",
+        &ids,
+        &programs,
+        &since,
+        signal.as_str(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// A commission a refund may take from, locked.
+#[derive(Debug, Clone)]
+pub struct LockedCommission {
+    pub commission_id: CommissionId,
+    pub sale_id: SaleId,
+    pub program_id: ProgramId,
+    pub partner_program_id: PartnerProgramId,
+    pub partner_id: PartnerId,
+    pub referral_link_id: ReferralLinkId,
+    pub created_at: DateTime<Utc>,
+    pub currency: Currency,
+    pub amount: Cents,
+    /// What of the amount was added or taken away by hand.
+    pub adjusted: Cents,
+    pub deducted: Cents,
+    pub status: CommissionStatus,
+    pub paid_out: bool,
+}
+
+/// Locks the commissions of these sales that are in force, in ascending order of id.
+pub async fn lock_of_sales(
+    connection: &mut PgConnection,
+    sales: &[i64],
+) -> StorageResult<Vec<LockedCommission>> {
+    let rows = sqlx::query!(
+        r#"SELECT id, sale_id AS "sale_id!", program_id, partner_program_id, partner_id,
+                  referral_link_id AS "referral_link_id!", created_at, currency,
+                  amount_cents, adjusted_cents, deducted_cents, status, paid_at IS NOT NULL AS "paid_out!"
+           FROM commissions WHERE sale_id = ANY($1) AND superseded_at IS NULL ORDER BY id FOR UPDATE"#,
+        sales,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let corrupt = |column| StorageError::corrupt("commissions", column, row.id);
+            Ok(LockedCommission {
+                commission_id: CommissionId::new(row.id),
+                sale_id: SaleId::new(row.sale_id),
+                program_id: ProgramId::new(row.program_id),
+                partner_program_id: PartnerProgramId::new(row.partner_program_id),
+                partner_id: PartnerId::new(row.partner_id),
+                referral_link_id: ReferralLinkId::new(row.referral_link_id),
+                created_at: row.created_at,
+                currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
+                amount: Cents::new(row.amount_cents),
+                adjusted: Cents::new(row.adjusted_cents),
+                deducted: Cents::new(row.deducted_cents),
+                status: CommissionStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
+                paid_out: row.paid_out,
+            })
+        })
+        .collect()
+}
+
+impl LockedCommission {
+    /// What the sale earned, before changes by hand.
+    pub fn earned(&self) -> Cents {
+        self.amount.saturating_sub(self.adjusted)
+    }
+}
+
+/// What a refund changed about a commission.
+#[derive(Debug)]
+pub struct RefundedCommission<'a> {
+    pub commission_id: CommissionId,
+    /// Total taken from it so far.
+    pub deducted: Cents,
+    pub status: CommissionStatus,
+    pub refund_reason: Option<&'a str>,
+}
+
+/// Writes the effect of refunds on commissions that are locked. A reason already there gives way to a new one
+/// only.
+pub async fn save_refunded(
+    connection: &mut PgConnection,
+    commissions: &[RefundedCommission<'_>],
+) -> StorageResult<()> {
+    if commissions.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = commissions
+        .iter()
+        .map(|refunded| refunded.commission_id.get())
+        .collect();
+    let deducted: Vec<i64> = commissions
+        .iter()
+        .map(|refunded| refunded.deducted.get())
+        .collect();
+    let statuses: Vec<&str> = commissions
+        .iter()
+        .map(|refunded| refunded.status.as_str())
+        .collect();
+    let reasons: Vec<Option<&str>> = commissions
+        .iter()
+        .map(|refunded| refunded.refund_reason)
+        .collect();
+    let updated = sqlx::query!(
+        "UPDATE commissions c
+         SET deducted_cents = n.deducted, status = n.status, refund_reason = coalesce(n.reason, c.refund_reason)
+         FROM UNNEST($1::bigint[], $2::bigint[], $3::text[], $4::text[]) AS n (id, deducted, status, reason)
+         WHERE c.id = n.id",
+        &ids,
+        &deducted,
+        &statuses as &[&str],
+        &reasons as &[Option<&str>],
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("commissions", commissions.len(), updated.rows_affected())
+}
+
+/// Approves commissions that are locked. What a refund has taken from stays `refunded`.
+pub async fn approve(connection: &mut PgConnection, ids: &[i64], now: DateTime<Utc>) -> StorageResult<()> {
+    let updated = sqlx::query!(
+        "UPDATE commissions SET status = CASE status WHEN 'pending' THEN 'approved' ELSE status END, approved_at = $2
+         WHERE id = ANY($1)",
+        ids,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("commissions", ids.len(), updated.rows_affected())
+}
+
+/// Approves pending commissions whose hold period is over at `now` and that need no approval by hand; returns how many. Bounded, and skips what
+/// a refund is working on: the next round finds it.
+pub async fn approve_held(pool: &PgPool, now: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
+    let updated = sqlx::query!(
+        "UPDATE commissions SET status = 'approved', approved_at = $1
+         WHERE id IN (SELECT c.id FROM commissions c JOIN programs p ON p.id = c.program_id
+                      WHERE c.status = 'pending' AND c.hold_until <= $1 AND hold_ended(c, p.needs_approval, $1)
+                      ORDER BY c.hold_until LIMIT $2 FOR UPDATE OF c SKIP LOCKED)",
+        now,
+        limit,
+    )
+    .execute(pool)
+    .await?;
+    Ok(updated.rows_affected())
+}
+
+pub(crate) fn rate_columns(rate: &Rate) -> (Option<i32>, Option<i64>) {
+    match rate {
+        Rate::Percentage(bps) => (i32::try_from(bps.get()).ok(), None),
+        Rate::Fixed { amount, .. } => (None, Some(amount.get())),
+    }
+}

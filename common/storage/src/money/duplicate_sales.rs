@@ -1,0 +1,195 @@
+//! Sales that turn out to be another sale's payment, recorded under another of its names.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use sqlx::PgConnection;
+
+use crate::customers::Milestone;
+use crate::{StorageError, StorageResult};
+use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
+use domain::money::{AmountCents, Currency};
+
+/// A sale, and the earlier one that stands for the payment of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Duplicate {
+    pub sale_id: SaleId,
+    pub duplicate_of: SaleId,
+}
+
+/// What was recorded of a sale that is to be undone.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    pub sale_id: SaleId,
+    pub program_id: ProgramId,
+    pub customer_id: CustomerId,
+    pub transaction_id: String,
+    pub amount: AmountCents,
+    pub currency: Currency,
+    pub referral_link_id: Option<ReferralLinkId>,
+    pub sold_at: DateTime<Utc>,
+}
+
+pub async fn find(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<Recorded>> {
+    let rows = sqlx::query!(
+        r#"SELECT id, program_id, customer_id AS "customer_id!", processor_event_id, amount_cents, currency,
+                  referral_link_id, sale_date
+           FROM sale_events WHERE id = ANY($1) ORDER BY id"#,
+        sales,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let corrupt = |column| StorageError::corrupt("sale_events", column, row.id);
+            Ok(Recorded {
+                sale_id: SaleId::new(row.id),
+                program_id: ProgramId::new(row.program_id),
+                customer_id: CustomerId::new(row.customer_id),
+                transaction_id: row.processor_event_id,
+                amount: AmountCents::new(row.amount_cents).ok_or_else(|| corrupt("amount_cents"))?,
+                currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
+                referral_link_id: row.referral_link_id.map(ReferralLinkId::new),
+                sold_at: row.sale_date,
+            })
+        })
+        .collect()
+}
+
+/// What a commission of such a sale was counted as.
+#[derive(Debug, Clone)]
+pub struct CountedCommission {
+    pub program_id: ProgramId,
+    pub referral_link_id: ReferralLinkId,
+    /// UTC.
+    pub day: NaiveDate,
+    pub amount_cents: i64,
+    pub currency: Currency,
+}
+
+pub async fn commissions(
+    connection: &mut PgConnection,
+    sales: &[i64],
+) -> StorageResult<Vec<CountedCommission>> {
+    let rows = sqlx::query!(
+        r#"SELECT id, program_id, referral_link_id AS "referral_link_id!", created_at, amount_cents, currency
+           FROM commissions WHERE sale_id = ANY($1) AND superseded_at IS NULL"#,
+        sales,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(CountedCommission {
+                program_id: ProgramId::new(row.program_id),
+                referral_link_id: ReferralLinkId::new(row.referral_link_id),
+                day: row.created_at.date_naive(),
+                amount_cents: row.amount_cents,
+                currency: Currency::parse(&row.currency)
+                    .ok_or_else(|| StorageError::corrupt("commissions", "currency", row.id))?,
+            })
+        })
+        .collect()
+}
+
+/// A refund that the refund endpoint was told of.
+#[derive(Debug, Clone)]
+pub struct ReportedRefund {
+    pub sale_id: SaleId,
+    pub refund_key: String,
+    pub requested_cents: Option<i64>,
+    pub refund_reason: Option<String>,
+    pub refunded_at: DateTime<Utc>,
+}
+
+pub async fn reported_refunds(
+    connection: &mut PgConnection,
+    sales: &[i64],
+) -> StorageResult<Vec<ReportedRefund>> {
+    let rows = sqlx::query!(
+        "SELECT sale_id, refund_key, requested_cents, refund_reason, refunded_at
+         FROM refunds WHERE sale_id = ANY($1) AND channel = 'api' ORDER BY event_id",
+        sales,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| ReportedRefund {
+            sale_id: SaleId::new(row.sale_id),
+            refund_key: row.refund_key,
+            requested_cents: row.requested_cents,
+            refund_reason: row.refund_reason,
+            refunded_at: row.refunded_at,
+        })
+        .collect())
+}
+
+/// Makes the earlier sale stand for the later one: for its claims, its subscription, and what the processor took back.
+/// The caller holds their claims; `names` are the transaction_ids that may be any of these payments'.
+pub async fn mark(
+    connection: &mut PgConnection,
+    duplicates: &[Duplicate],
+    names: &[&str],
+) -> StorageResult<()> {
+    let (sales, standing): (Vec<i64>, Vec<i64>) = duplicates
+        .iter()
+        .map(|duplicate| (duplicate.sale_id.get(), duplicate.duplicate_of.get()))
+        .unzip();
+    sqlx::query!(
+        "UPDATE sale_events s SET duplicate_of = n.standing FROM UNNEST($1::bigint[], $2::bigint[]) AS n (sale_id, standing)
+         WHERE s.id = n.sale_id OR s.duplicate_of = n.sale_id",
+        &sales,
+        &standing,
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "UPDATE transaction_claims c SET sale_id = n.standing
+         FROM UNNEST($1::bigint[], $2::bigint[]) AS n (sale_id, standing)
+         WHERE c.transaction_id = ANY($3) AND c.sale_id = n.sale_id",
+        &sales,
+        &standing,
+        names as &[&str],
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "UPDATE subscriptions u SET first_sale_id = n.standing, first_payment_at = s.sale_date
+         FROM UNNEST($1::bigint[], $2::bigint[]) AS n (sale_id, standing)
+         JOIN sale_events d ON d.id = n.sale_id JOIN sale_events s ON s.id = n.standing
+         WHERE u.program_id = d.program_id AND u.subscription_id = d.subscription_id AND u.first_sale_id = n.sale_id",
+        &sales,
+        &standing,
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "UPDATE processor_reversals SET sale_id = NULL WHERE sale_id = ANY($1)",
+        &sales,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The first of a customer's sales that stand, from a moment before which there is none.
+pub async fn first_standing(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    customer_id: CustomerId,
+    from: DateTime<Utc>,
+) -> StorageResult<Option<Milestone>> {
+    let first = sqlx::query!(
+        "SELECT sale_date, referral_link_id FROM sale_events
+         WHERE program_id = $1 AND sale_date >= $3 AND customer_id = $2 AND NOT is_test AND duplicate_of IS NULL
+         ORDER BY sale_date, id LIMIT 1",
+        program_id.get(),
+        customer_id.get(),
+        from,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(first.map(|row| Milestone {
+        at: row.sale_date,
+        referral_link_id: row.referral_link_id.map(ReferralLinkId::new),
+    }))
+}

@@ -1,0 +1,182 @@
+//! `ledger_entries` and the balances that cache them.
+
+use std::collections::BTreeMap;
+
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::StorageResult;
+use crate::operations::alone::begin_alone;
+use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId, SaleId};
+use domain::ledger::{Account, Entry};
+use domain::money::{Cents, Currency};
+
+/// One entry with everything it refers to.
+#[derive(Debug)]
+pub struct NewEntry {
+    /// The event that caused it; the entries of one event sum to zero.
+    pub entry_group: EventId,
+    pub entry: Entry,
+    pub program_id: ProgramId,
+    pub partner_program_id: PartnerProgramId,
+    pub partner_id: PartnerId,
+    pub commission_id: CommissionId,
+    /// `None` of a commission that was added by hand.
+    pub sale_id: Option<SaleId>,
+    pub currency: Currency,
+}
+
+/// Appends entries and moves the balances by their sums, in one statement: one row a balance, ascending, memberships before
+/// partners.
+pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> StorageResult<()> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let groups: Vec<Uuid> = entries.iter().map(|new| new.entry_group.get()).collect();
+    let kinds: Vec<&str> = entries.iter().map(|new| new.entry.kind.as_str()).collect();
+    let accounts: Vec<&str> = entries.iter().map(|new| new.entry.account.as_str()).collect();
+    let programs: Vec<i64> = entries.iter().map(|new| new.program_id.get()).collect();
+    let memberships: Vec<i64> = entries.iter().map(|new| new.partner_program_id.get()).collect();
+    let partners: Vec<i64> = entries.iter().map(|new| new.partner_id.get()).collect();
+    let commissions: Vec<i64> = entries.iter().map(|new| new.commission_id.get()).collect();
+    let sales: Vec<Option<i64>> = entries.iter().map(|new| new.sale_id.map(SaleId::get)).collect();
+    let currencies: Vec<&str> = entries.iter().map(|new| new.currency.as_str()).collect();
+    let amounts: Vec<i64> = entries.iter().map(|new| new.entry.amount.get()).collect();
+    let requested: Vec<i64> = entries.iter().map(|new| new.entry.requested.get()).collect();
+    let shortfalls: Vec<i64> = entries.iter().map(|new| new.entry.shortfall.get()).collect();
+    let of_memberships = sums(entries, |new| new.partner_program_id.get());
+    let of_partners = sums(entries, |new| new.partner_id.get());
+    sqlx::query!(
+        "WITH entries AS (
+             INSERT INTO ledger_entries (entry_group, kind, account, program_id, partner_program_id, partner_id,
+                 commission_id, sale_id, currency, amount_cents, requested_cents, shortfall_cents)
+             SELECT * FROM UNNEST($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
+                 $7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[])
+         ), memberships AS (
+             INSERT INTO partner_program_balances AS b (partner_program_id, currency, balance_cents)
+             SELECT * FROM UNNEST($13::bigint[], $14::text[], $15::bigint[])
+             ON CONFLICT (partner_program_id, currency)
+             DO UPDATE SET balance_cents = b.balance_cents + excluded.balance_cents
+             RETURNING 1
+         )
+         -- Counted, so that all of them are locked before the first partner is.
+         INSERT INTO partner_balances AS b (partner_id, currency, balance_cents)
+         SELECT p.id, p.currency, p.cents
+         FROM (SELECT count(*) FROM memberships) AS locked
+         CROSS JOIN UNNEST($16::bigint[], $17::text[], $18::bigint[]) AS p (id, currency, cents)
+         ON CONFLICT (partner_id, currency)
+         DO UPDATE SET balance_cents = b.balance_cents + excluded.balance_cents",
+        &groups,
+        &kinds as &[&str],
+        &accounts as &[&str],
+        &programs,
+        &memberships,
+        &partners,
+        &commissions,
+        &sales as &[Option<i64>],
+        &currencies as &[&str],
+        &amounts,
+        &requested,
+        &shortfalls,
+        &of_memberships.ids,
+        &of_memberships.currencies as &[&str],
+        &of_memberships.cents,
+        &of_partners.ids,
+        &of_partners.currencies as &[&str],
+        &of_partners.cents,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Sets every balance to what the ledger adds up to; returns how many were wrong.
+///
+/// Whoever posts appends first and moves the balance then, in one transaction. So nobody may be between the two: those who
+/// are, are waited for, and those who come later add to what is set here.
+pub async fn rebuild_balances(pool: &PgPool) -> StorageResult<u64> {
+    let mut transaction = begin_alone(pool, "partner_program_balances, partner_balances").await?;
+    let memberships = sqlx::query!(
+        r#"WITH sums AS (
+             SELECT partner_program_id, currency, sum(amount_cents)::bigint AS cents
+             FROM ledger_entries WHERE account = 'partner' GROUP BY 1, 2
+         ), without_entries AS (
+             UPDATE partner_program_balances b SET balance_cents = 0
+             WHERE balance_cents <> 0 AND NOT EXISTS (
+                 SELECT FROM sums s WHERE s.partner_program_id = b.partner_program_id AND s.currency = b.currency)
+             RETURNING 1
+         ), corrected AS (
+             INSERT INTO partner_program_balances AS b (partner_program_id, currency, balance_cents) SELECT * FROM sums
+             ON CONFLICT (partner_program_id, currency) DO UPDATE SET balance_cents = excluded.balance_cents
+             WHERE b.balance_cents <> excluded.balance_cents
+             RETURNING 1
+         )
+         SELECT (SELECT count(*) FROM without_entries) + (SELECT count(*) FROM corrected) AS "wrong!""#,
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    let partners = sqlx::query!(
+        r#"WITH sums AS (
+             SELECT partner_id, currency, sum(amount_cents)::bigint AS cents
+             FROM ledger_entries WHERE account = 'partner' GROUP BY 1, 2
+         ), without_entries AS (
+             UPDATE partner_balances b SET balance_cents = 0
+             WHERE balance_cents <> 0 AND NOT EXISTS (
+                 SELECT FROM sums s WHERE s.partner_id = b.partner_id AND s.currency = b.currency)
+             RETURNING 1
+         ), corrected AS (
+             INSERT INTO partner_balances AS b (partner_id, currency, balance_cents) SELECT * FROM sums
+             ON CONFLICT (partner_id, currency) DO UPDATE SET balance_cents = excluded.balance_cents
+             WHERE b.balance_cents <> excluded.balance_cents
+             RETURNING 1
+         )
+         SELECT (SELECT count(*) FROM without_entries) + (SELECT count(*) FROM corrected) AS "wrong!""#,
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    Ok(u64::try_from(memberships.wrong + partners.wrong).unwrap_or_default())
+}
+
+/// Locks the balances of these memberships, ascending; one without a row is zero and not in the answer.
+pub async fn lock_balances(
+    connection: &mut PgConnection,
+    memberships: &[i64],
+) -> StorageResult<BTreeMap<(PartnerProgramId, String), Cents>> {
+    let rows = sqlx::query!(
+        "SELECT partner_program_id, currency, balance_cents FROM partner_program_balances
+         WHERE partner_program_id = ANY($1) ORDER BY partner_program_id, currency FOR UPDATE",
+        memberships,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            (
+                (PartnerProgramId::new(row.partner_program_id), row.currency),
+                Cents::new(row.balance_cents),
+            )
+        })
+        .collect())
+}
+
+/// What balances move by, as columns, in the order in which their rows are locked.
+struct Sums<'a> {
+    ids: Vec<i64>,
+    currencies: Vec<&'a str>,
+    cents: Vec<i64>,
+}
+
+/// Of the partner's account only, by whom the entry is of.
+fn sums(entries: &[NewEntry], of: impl Fn(&NewEntry) -> i64) -> Sums<'_> {
+    let mut by_balance: BTreeMap<(i64, &str), i64> = BTreeMap::new();
+    for new in entries.iter().filter(|new| new.entry.account == Account::Partner) {
+        *by_balance.entry((of(new), new.currency.as_str())).or_default() += new.entry.amount.get();
+    }
+    Sums {
+        ids: by_balance.keys().map(|(id, _)| *id).collect(),
+        currencies: by_balance.keys().map(|(_, currency)| *currency).collect(),
+        cents: by_balance.values().copied().collect(),
+    }
+}

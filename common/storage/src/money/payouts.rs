@@ -1,0 +1,429 @@
+//! `payouts`: locking what is to be paid, writing the batch, and reading batches back.
+//!
+//! Locks are taken as everywhere: commissions ascending, then the memberships' balances
+//! ([`lock_balances`](crate::ledger::lock_balances)), then what [`post`](crate::ledger::post) writes. A caller's key is locked
+//! before all of these, and by nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::error::expect_rows;
+use crate::window::Window;
+use crate::{StorageError, StorageResult};
+use domain::commission::{CommissionStatus, NeedsApproval};
+use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, PayoutId, ProgramId, SaleId};
+use domain::money::{Cents, Currency};
+use domain::payout::CommissionState;
+
+/// A commission that somebody wants to pay, locked.
+#[derive(Debug, Clone)]
+pub struct LockedCommission {
+    pub commission_id: CommissionId,
+    /// `None` of one that was added by hand.
+    pub sale_id: Option<SaleId>,
+    pub partner_program_id: PartnerProgramId,
+    pub partner_id: PartnerId,
+    pub currency: Currency,
+    pub state: CommissionState,
+}
+
+struct CommissionRow {
+    id: i64,
+    sale_id: Option<i64>,
+    partner_program_id: i64,
+    partner_id: i64,
+    currency: String,
+    amount_cents: i64,
+    deducted_cents: i64,
+    status: String,
+    hold_until: DateTime<Utc>,
+    approved: bool,
+    paid_out: bool,
+    flagged: bool,
+    needs_approval: String,
+}
+
+impl TryFrom<CommissionRow> for LockedCommission {
+    type Error = StorageError;
+
+    fn try_from(row: CommissionRow) -> StorageResult<Self> {
+        let corrupt = |column| StorageError::corrupt("commissions", column, row.id);
+        Ok(Self {
+            commission_id: CommissionId::new(row.id),
+            sale_id: row.sale_id.map(SaleId::new),
+            partner_program_id: PartnerProgramId::new(row.partner_program_id),
+            partner_id: PartnerId::new(row.partner_id),
+            currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
+            state: CommissionState {
+                amount: Cents::new(row.amount_cents),
+                deducted: Cents::new(row.deducted_cents),
+                status: CommissionStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
+                hold_until: row.hold_until,
+                needs_approval: NeedsApproval::parse(&row.needs_approval)
+                    .ok_or_else(|| StorageError::corrupt("programs", "needs_approval", row.id))?
+                    .applies(row.flagged),
+                approved: row.approved,
+                paid_out: row.paid_out,
+            },
+        })
+    }
+}
+
+/// Two requests with one key are one after the other, and the second finds what the first made.
+pub async fn lock_key(connection: &mut PgConnection, program_id: ProgramId, key: &str) -> StorageResult<()> {
+    sqlx::query!(
+        "SELECT pg_advisory_xact_lock(hashtextextended('payout ' || $1::bigint || ' ' || $2::text, 0))",
+        program_id.get(),
+        key,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The payout a program made under a key.
+#[derive(Debug)]
+pub struct KeyedPayout {
+    pub payout_id: PayoutId,
+    /// Of the request; `None` where none was kept.
+    pub request_hash: Option<Vec<u8>>,
+}
+
+pub async fn find_by_key(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    key: &str,
+) -> StorageResult<Option<KeyedPayout>> {
+    let row = sqlx::query!(
+        "SELECT id, request_hash FROM payouts WHERE program_id = $1 AND idempotency_key = $2",
+        program_id.get(),
+        key,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| KeyedPayout {
+        payout_id: PayoutId::new(row.id),
+        request_hash: row.request_hash,
+    }))
+}
+
+/// Those of the commissions that are of the program.
+pub async fn lock_listed(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    ids: &[i64],
+) -> StorageResult<Vec<LockedCommission>> {
+    let rows = sqlx::query_as!(
+        CommissionRow,
+        r#"SELECT c.id, c.sale_id, c.partner_program_id, c.partner_id, c.currency, c.amount_cents, c.deducted_cents, c.status,
+                  c.hold_until, c.approved_at IS NOT NULL AS "approved!", c.paid_at IS NOT NULL AS "paid_out!",
+                  cardinality(c.signals) > 0 AS "flagged!", p.needs_approval
+           FROM commissions c JOIN programs p ON p.id = c.program_id
+           WHERE c.id = ANY($2) AND c.program_id = $1 ORDER BY c.id FOR UPDATE OF c"#,
+        program_id.get(),
+        ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// Those of a list that the program does not have, each with its reason.
+pub fn not_found(wanted: &[i64], found: &[LockedCommission]) -> BTreeMap<i64, String> {
+    let found: BTreeSet<i64> = found
+        .iter()
+        .map(|commission| commission.commission_id.get())
+        .collect();
+    wanted
+        .iter()
+        .filter(|id| !found.contains(id))
+        .map(|id| (*id, "not found".to_owned()))
+        .collect()
+}
+
+/// The currencies in which a program has something to pay to partners who are not suspended, sorted.
+pub async fn payable_currencies(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<String>> {
+    let currencies = sqlx::query_scalar!(
+        "SELECT DISTINCT c.currency FROM commissions c JOIN programs p ON p.id = c.program_id
+         WHERE c.program_id = $1 AND c.paid_at IS NULL AND c.status IN ('approved', 'refunded')
+           AND can_be_paid(c, p.needs_approval, $2)
+           AND c.partner_program_id NOT IN (SELECT id FROM partner_programs WHERE program_id = $1 AND status = 'suspended')
+         ORDER BY c.currency",
+        program_id.get(),
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(currencies)
+}
+
+/// The oldest `limit` that can be paid in a currency, as [`CommissionState::payable`] has it, to partners who are not
+/// suspended. One that another payout pays meanwhile is waited for and left out.
+pub async fn lock_payable(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    currency: Currency,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> StorageResult<Vec<LockedCommission>> {
+    let rows = sqlx::query_as!(
+        CommissionRow,
+        r#"SELECT c.id, c.sale_id, c.partner_program_id, c.partner_id, c.currency, c.amount_cents, c.deducted_cents, c.status,
+                  c.hold_until, c.approved_at IS NOT NULL AS "approved!", c.paid_at IS NOT NULL AS "paid_out!",
+                  cardinality(c.signals) > 0 AS "flagged!", p.needs_approval
+           FROM commissions c JOIN programs p ON p.id = c.program_id
+           WHERE c.program_id = $1 AND c.currency = $2 AND c.paid_at IS NULL AND c.status IN ('approved', 'refunded')
+             AND can_be_paid(c, p.needs_approval, $3)
+             AND c.partner_program_id NOT IN (SELECT id FROM partner_programs WHERE program_id = $1 AND status = 'suspended')
+           ORDER BY c.id LIMIT $4 FOR UPDATE OF c"#,
+        program_id.get(),
+        currency.as_str(),
+        now,
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// What is left of all unpaid commissions of these memberships. Read while their balances are locked: whoever adds to or
+/// takes from a commission moves its balance in the same transaction, so the two agree.
+pub async fn unpaid(
+    connection: &mut PgConnection,
+    memberships: &[i64],
+    currency: Currency,
+) -> StorageResult<BTreeMap<PartnerProgramId, Cents>> {
+    let rows = sqlx::query!(
+        r#"SELECT partner_program_id, sum(amount_cents - deducted_cents)::bigint AS "cents!"
+           FROM commissions
+           WHERE partner_program_id = ANY($1) AND currency = $2 AND paid_at IS NULL AND status <> 'reversed'
+           GROUP BY partner_program_id"#,
+        memberships,
+        currency.as_str(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            (
+                PartnerProgramId::new(row.partner_program_id),
+                Cents::new(row.cents),
+            )
+        })
+        .collect())
+}
+
+/// What these memberships owe, read while their balances are locked: refunds of paid commissions move these too.
+pub async fn debts(
+    connection: &mut PgConnection,
+    memberships: &[i64],
+    currency: Currency,
+) -> StorageResult<BTreeMap<PartnerProgramId, Cents>> {
+    let rows = sqlx::query!(
+        r#"SELECT partner_program_id AS "partner_program_id!", debt_cents AS "debt_cents!" FROM partner_program_debts
+           WHERE partner_program_id = ANY($1) AND currency = $2"#,
+        memberships,
+        currency.as_str(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            (
+                PartnerProgramId::new(row.partner_program_id),
+                Cents::new(row.debt_cents),
+            )
+        })
+        .collect())
+}
+
+#[derive(Debug)]
+pub struct NewPayout<'a> {
+    pub event_id: EventId,
+    pub program_id: ProgramId,
+    pub currency: Currency,
+    /// What moves.
+    pub amount: Cents,
+    pub commission_count: usize,
+    pub reference: Option<&'a str>,
+    pub idempotency_key: Option<&'a str>,
+    /// Of the request, with a key.
+    pub request_hash: Option<&'a [u8]>,
+    pub created_at: DateTime<Utc>,
+}
+
+pub async fn insert(connection: &mut PgConnection, new: &NewPayout<'_>) -> StorageResult<PayoutId> {
+    let id = sqlx::query_scalar!(
+        "INSERT INTO payouts (event_id, program_id, currency, amount_cents, commission_count, reference, idempotency_key,
+             created_at, request_hash)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
+        new.event_id.get(),
+        new.program_id.get(),
+        new.currency.as_str(),
+        new.amount.get(),
+        i32::try_from(new.commission_count).unwrap_or(i32::MAX),
+        new.reference,
+        new.idempotency_key,
+        new.created_at,
+        new.request_hash,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(PayoutId::new(id))
+}
+
+/// Marks commissions that are locked and can be paid. What a refund has taken from stays `refunded`.
+pub async fn mark_paid(
+    connection: &mut PgConnection,
+    payout_id: PayoutId,
+    ids: &[i64],
+    statuses: &[&str],
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    let updated = sqlx::query!(
+        "UPDATE commissions c SET status = n.status, paid_at = $4, payout_id = $3
+         FROM UNNEST($1::bigint[], $2::text[]) AS n (id, status) WHERE c.id = n.id AND c.paid_at IS NULL",
+        ids,
+        statuses as &[&str],
+        payout_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("commissions", ids.len(), updated.rows_affected())
+}
+
+#[derive(Debug)]
+pub struct StoredPayout {
+    pub id: i64,
+    pub currency: String,
+    pub amount_cents: i64,
+    pub commission_count: i32,
+    pub reference: Option<String>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// A program's, newest first, and how many there are.
+pub async fn page(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    window: Window,
+) -> StorageResult<(Vec<StoredPayout>, i64)> {
+    let rows = sqlx::query_as!(
+        StoredPayout,
+        "SELECT id, currency, amount_cents, commission_count, reference, created_at FROM payouts
+         WHERE program_id = $1 ORDER BY id DESC OFFSET $2 LIMIT $3",
+        program_id.get(),
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let total = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM payouts WHERE program_id = $1"#,
+        program_id.get()
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok((rows, total))
+}
+
+/// `None` when the program has no such payout.
+pub async fn find(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    payout_id: PayoutId,
+) -> StorageResult<Option<StoredPayout>> {
+    let payout = sqlx::query_as!(
+        StoredPayout,
+        "SELECT id, currency, amount_cents, commission_count, reference, created_at FROM payouts
+         WHERE id = $1 AND program_id = $2",
+        payout_id.get(),
+        program_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(payout)
+}
+
+/// One partner's part of a payout.
+#[derive(Debug)]
+pub struct PartnerShare {
+    pub partner_program_id: i64,
+    pub partner_id: i64,
+    pub partner_name: Option<String>,
+    pub commission_count: i64,
+    pub amount_cents: i64,
+    pub requested_cents: i64,
+    pub shortfall_cents: i64,
+}
+
+/// The parts of a payout, by membership.
+pub async fn shares(connection: &mut PgConnection, payout_id: PayoutId) -> StorageResult<Vec<PartnerShare>> {
+    let shares = sqlx::query_as!(
+        PartnerShare,
+        r#"SELECT c.partner_program_id, c.partner_id, p.name AS "partner_name?", count(*) AS "commission_count!",
+                  -sum(l.amount_cents)::bigint AS "amount_cents!", sum(l.requested_cents)::bigint AS "requested_cents!",
+                  sum(l.shortfall_cents)::bigint AS "shortfall_cents!"
+           FROM commissions c
+           JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
+           LEFT JOIN partners p ON p.id = c.partner_id
+           WHERE c.payout_id = $1
+           GROUP BY c.partner_program_id, c.partner_id, p.name ORDER BY c.partner_program_id"#,
+        payout_id.get(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(shares)
+}
+
+/// One commission of a payout.
+#[derive(Debug)]
+pub struct PaidCommission {
+    pub commission_id: i64,
+    /// `None`, like the transaction, of one that was added by hand and makes up for no sale.
+    pub sale_id: Option<i64>,
+    pub transaction_id: Option<String>,
+    pub partner_id: i64,
+    pub partner_name: Option<String>,
+    pub partner_email: Option<String>,
+    pub amount_cents: i64,
+    pub requested_cents: i64,
+    pub shortfall_cents: i64,
+    pub currency: String,
+    pub paid_at: Option<DateTime<Utc>>,
+}
+
+/// The next `limit` after `after`, oldest first.
+pub async fn following(
+    connection: &mut PgConnection,
+    payout_id: PayoutId,
+    after: i64,
+    limit: i64,
+) -> StorageResult<Vec<PaidCommission>> {
+    let rows = sqlx::query_as!(
+        PaidCommission,
+        r#"SELECT c.id AS commission_id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", c.partner_id,
+                  p.name AS "partner_name?", p.email AS "partner_email?", -l.amount_cents AS "amount_cents!",
+                  l.requested_cents, l.shortfall_cents, c.currency, c.paid_at
+           FROM commissions c
+           LEFT JOIN sale_events s ON s.id = coalesce(c.sale_id, c.for_sale_id)
+           JOIN ledger_entries l ON l.commission_id = c.id AND l.kind = 'payout' AND l.account = 'partner'
+           LEFT JOIN partners p ON p.id = c.partner_id
+           WHERE c.payout_id = $1 AND c.id > $2 ORDER BY c.id LIMIT $3"#,
+        payout_id.get(),
+        after,
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}

@@ -1,0 +1,169 @@
+//! `refunds`, and `parked_refunds` for those that came before their sale was recorded.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::StorageResult;
+use domain::ids::{EventId, ProgramId, SaleId};
+
+/// An idempotency key already used on a sale, and the event that used it.
+#[derive(Debug)]
+pub struct RefundKeyUse {
+    pub sale_id: SaleId,
+    pub event_id: EventId,
+    pub refund_key: String,
+}
+
+pub async fn keys_of_sales(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<RefundKeyUse>> {
+    let rows = sqlx::query!(
+        "SELECT sale_id, event_id, refund_key FROM refunds WHERE sale_id = ANY($1)",
+        sales
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| RefundKeyUse {
+            sale_id: SaleId::new(row.sale_id),
+            event_id: EventId::new(row.event_id),
+            refund_key: row.refund_key,
+        })
+        .collect())
+}
+
+#[derive(Debug)]
+pub struct NewRefund {
+    pub event_id: EventId,
+    pub sale_id: SaleId,
+    pub program_id: ProgramId,
+    /// `api` or `processor`.
+    pub channel: &'static str,
+    pub refund_key: String,
+    pub requested_cents: Option<i64>,
+    pub effective_cents: i64,
+    pub deducted_cents: i64,
+    pub refund_reason: Option<String>,
+    pub refunded_at: DateTime<Utc>,
+    /// JSON text of the outcome, repeated when the record is delivered again.
+    pub outcome: String,
+}
+
+pub async fn insert(connection: &mut PgConnection, refunds: &[NewRefund]) -> StorageResult<()> {
+    if refunds.is_empty() {
+        return Ok(());
+    }
+    let events: Vec<Uuid> = refunds.iter().map(|new| new.event_id.get()).collect();
+    let sales: Vec<i64> = refunds.iter().map(|new| new.sale_id.get()).collect();
+    let programs: Vec<i64> = refunds.iter().map(|new| new.program_id.get()).collect();
+    let channels: Vec<&str> = refunds.iter().map(|new| new.channel).collect();
+    let keys: Vec<&str> = refunds.iter().map(|new| new.refund_key.as_str()).collect();
+    let requested: Vec<Option<i64>> = refunds.iter().map(|new| new.requested_cents).collect();
+    let effective: Vec<i64> = refunds.iter().map(|new| new.effective_cents).collect();
+    let deducted: Vec<i64> = refunds.iter().map(|new| new.deducted_cents).collect();
+    let reasons: Vec<Option<&str>> = refunds.iter().map(|new| new.refund_reason.as_deref()).collect();
+    let times: Vec<DateTime<Utc>> = refunds.iter().map(|new| new.refunded_at).collect();
+    let outcomes: Vec<&str> = refunds.iter().map(|new| new.outcome.as_str()).collect();
+    sqlx::query!(
+        "INSERT INTO refunds (event_id, sale_id, program_id, channel, refund_key, requested_cents, effective_cents,
+             deducted_cents, refund_reason, refunded_at, outcome)
+         SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[],
+             $7::bigint[], $8::bigint[], $9::text[], $10::timestamptz[], $11::text[])",
+        &events,
+        &sales,
+        &programs,
+        &channels as &[&str],
+        &keys as &[&str],
+        &requested as &[Option<i64>],
+        &effective,
+        &deducted,
+        &reasons as &[Option<&str>],
+        &times,
+        &outcomes as &[&str],
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Outcomes (JSON text) of refunds recorded by an earlier delivery of these events.
+pub async fn outcomes(
+    connection: &mut PgConnection,
+    events: &[Uuid],
+) -> StorageResult<std::collections::HashMap<EventId, String>> {
+    let rows = sqlx::query!(
+        "SELECT event_id, outcome FROM refunds WHERE event_id = ANY($1)",
+        events
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), row.outcome))
+        .collect())
+}
+
+/// A refund waiting for its sale.
+#[derive(Debug, Clone)]
+pub struct ParkedRefund {
+    pub event_id: EventId,
+    pub program_id: ProgramId,
+    pub transaction_id: String,
+    pub reply_to: Option<String>,
+    /// JSON text of the record.
+    pub payload: String,
+}
+
+/// Parks refunds. The caller holds the locks of their claims, so no sale slips past in between.
+pub async fn park(connection: &mut PgConnection, refunds: &[ParkedRefund]) -> StorageResult<()> {
+    if refunds.is_empty() {
+        return Ok(());
+    }
+    let events: Vec<Uuid> = refunds.iter().map(|parked| parked.event_id.get()).collect();
+    let programs: Vec<i64> = refunds.iter().map(|parked| parked.program_id.get()).collect();
+    let transaction_ids: Vec<&str> = refunds
+        .iter()
+        .map(|parked| parked.transaction_id.as_str())
+        .collect();
+    let replies: Vec<Option<&str>> = refunds.iter().map(|parked| parked.reply_to.as_deref()).collect();
+    let payloads: Vec<&str> = refunds.iter().map(|parked| parked.payload.as_str()).collect();
+    sqlx::query!(
+        "INSERT INTO parked_refunds (event_id, program_id, transaction_id, reply_to, payload)
+         SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[])
+         ON CONFLICT (event_id) DO NOTHING",
+        &events,
+        &programs,
+        &transaction_ids as &[&str],
+        &replies as &[Option<&str>],
+        &payloads as &[&str],
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Takes the refunds parked for these transaction_ids, oldest first (event ids ascend with time).
+pub async fn take_parked(
+    connection: &mut PgConnection,
+    transaction_ids: &[&str],
+) -> StorageResult<Vec<ParkedRefund>> {
+    let rows = sqlx::query!(
+        "DELETE FROM parked_refunds WHERE transaction_id = ANY($1)
+         RETURNING event_id, program_id, transaction_id, reply_to, payload",
+        transaction_ids as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    let mut parked: Vec<ParkedRefund> = rows
+        .into_iter()
+        .map(|row| ParkedRefund {
+            event_id: EventId::new(row.event_id),
+            program_id: ProgramId::new(row.program_id),
+            transaction_id: row.transaction_id,
+            reply_to: row.reply_to,
+            payload: row.payload,
+        })
+        .collect();
+    parked.sort_by_key(|refund| refund.event_id);
+    Ok(parked)
+}

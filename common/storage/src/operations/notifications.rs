@@ -1,0 +1,177 @@
+//! In-app notifications of partners and advertisers.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::StorageResult;
+use crate::window::Window;
+use domain::ids::{ProgramId, UserId};
+
+#[derive(Debug)]
+pub struct NewNotification {
+    pub event_id: Uuid,
+    pub program_id: i64,
+    /// `None` addresses the advertiser.
+    pub partner_id: Option<i64>,
+    pub kind: &'static str,
+    pub message: String,
+    pub details: Value,
+}
+
+/// Stores a batch; one that is there already is left alone.
+pub async fn add(connection: &mut PgConnection, notifications: &[NewNotification]) -> StorageResult<()> {
+    let events: Vec<Uuid> = notifications.iter().map(|new| new.event_id).collect();
+    let programs: Vec<i64> = notifications.iter().map(|new| new.program_id).collect();
+    let partners: Vec<Option<i64>> = notifications.iter().map(|new| new.partner_id).collect();
+    let kinds: Vec<&str> = notifications.iter().map(|new| new.kind).collect();
+    let messages: Vec<&str> = notifications.iter().map(|new| new.message.as_str()).collect();
+    let details: Vec<&Value> = notifications.iter().map(|new| &new.details).collect();
+    sqlx::query!(
+        "INSERT INTO notifications (event_id, program_id, recipient, partner_id, kind, message, details)
+         SELECT event_id, program_id, CASE WHEN partner_id IS NULL THEN 'advertiser' ELSE 'partner' END,
+                partner_id, kind, message, details
+         FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::jsonb[])
+              AS n (event_id, program_id, partner_id, kind, message, details)
+         ON CONFLICT (event_id) DO NOTHING",
+        &events,
+        &programs,
+        &partners as &[Option<i64>],
+        &kinds as &[&str],
+        &messages as &[&str],
+        &details as &[&Value],
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+#[derive(Debug)]
+pub struct StoredNotification {
+    pub id: i64,
+    pub program_id: i64,
+    pub kind: String,
+    pub message: String,
+    pub details: Value,
+    pub read_at: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// Which of somebody's notifications to mark. Ids of others are as good as not there.
+#[derive(Debug, Clone, Copy)]
+pub enum Which<'a> {
+    All,
+    Ids(&'a [i64]),
+}
+
+impl<'a> Which<'a> {
+    const fn ids(self) -> Option<&'a [i64]> {
+        match self {
+            Self::All => None,
+            Self::Ids(ids) => Some(ids),
+        }
+    }
+}
+
+/// A program's advertiser's, newest first, and how many there are.
+pub async fn of_program(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    unread_only: bool,
+    window: Window,
+) -> StorageResult<(Vec<StoredNotification>, i64)> {
+    let rows = sqlx::query_as!(
+        StoredNotification,
+        "SELECT id, program_id, kind, message, details, read_at, created_at FROM notifications
+         WHERE program_id = $1 AND recipient = 'advertiser' AND NOT ($2 AND read_at IS NOT NULL)
+         ORDER BY id DESC OFFSET $3 LIMIT $4",
+        program_id.get(),
+        unread_only,
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let total = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM notifications
+           WHERE program_id = $1 AND recipient = 'advertiser' AND NOT ($2 AND read_at IS NOT NULL)"#,
+        program_id.get(),
+        unread_only,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok((rows, total))
+}
+
+/// A partner's, in whatever workspaces, newest first, and how many there are.
+pub async fn of_partner(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    unread_only: bool,
+    window: Window,
+) -> StorageResult<(Vec<StoredNotification>, i64)> {
+    let rows = sqlx::query_as!(
+        StoredNotification,
+        "SELECT id, program_id, kind, message, details, read_at, created_at FROM notifications
+         WHERE partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
+           AND NOT ($2 AND read_at IS NOT NULL)
+         ORDER BY id DESC OFFSET $3 LIMIT $4",
+        user_id.get(),
+        unread_only,
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let total = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM notifications
+           WHERE partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
+             AND NOT ($2 AND read_at IS NOT NULL)"#,
+        user_id.get(),
+        unread_only,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok((rows, total))
+}
+
+/// Marks a program's advertiser's; returns how many had not been read.
+pub async fn mark_read_of_program(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    which: Which<'_>,
+    now: DateTime<Utc>,
+) -> StorageResult<u64> {
+    let marked = sqlx::query!(
+        "UPDATE notifications SET read_at = $3
+         WHERE program_id = $1 AND recipient = 'advertiser' AND read_at IS NULL
+           AND ($2::bigint[] IS NULL OR id = ANY($2))",
+        program_id.get(),
+        which.ids() as Option<&[i64]>,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(marked.rows_affected())
+}
+
+/// Marks a partner's; returns how many had not been read.
+pub async fn mark_read_of_partner(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    which: Which<'_>,
+    now: DateTime<Utc>,
+) -> StorageResult<u64> {
+    let marked = sqlx::query!(
+        "UPDATE notifications SET read_at = $3
+         WHERE partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1)) AND read_at IS NULL
+           AND ($2::bigint[] IS NULL OR id = ANY($2))",
+        user_id.get(),
+        which.ids() as Option<&[i64]>,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(marked.rows_affected())
+}

@@ -1,0 +1,51 @@
+//! Messages that must follow a commit: written in its transaction, published by the relay.
+
+use sqlx::PgConnection;
+
+use crate::StorageResult;
+
+#[derive(Debug)]
+pub struct OutboxMessage {
+    pub id: i64,
+    /// JSON text of the record.
+    pub payload: String,
+}
+
+/// Adds records of one noun.
+pub async fn add(connection: &mut PgConnection, noun: &str, payloads: &[String]) -> StorageResult<()> {
+    if payloads.is_empty() {
+        return Ok(());
+    }
+    sqlx::query!(
+        "INSERT INTO outbox (noun, payload) SELECT $1, p FROM UNNEST($2::text[]) AS p",
+        noun,
+        payloads,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Locks the oldest unsent records of a noun. They stay until [`remove`]; a relay that dies in between only
+/// causes them to be sent again.
+pub async fn lock_unsent(
+    connection: &mut PgConnection,
+    noun: &str,
+    limit: i64,
+) -> StorageResult<Vec<OutboxMessage>> {
+    Ok(sqlx::query_as!(
+        OutboxMessage,
+        "SELECT id, payload FROM outbox WHERE noun = $1 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED",
+        noun,
+        limit,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+pub async fn remove(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<()> {
+    sqlx::query!("DELETE FROM outbox WHERE id = ANY($1)", ids)
+        .execute(connection)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! Monthly partitions of the event tables: made ahead, dropped when retention says so.
+
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use sqlx::PgPool;
+
+use crate::StorageResult;
+
+/// Makes sure that the partitions of `months` UTC calendar months from `first_day` on exist.
+pub async fn ensure(pool: &PgPool, first_day: NaiveDate, months: i32) -> StorageResult<()> {
+    sqlx::query!("SELECT ensure_event_partitions($1, $2)", first_day, months)
+        .fetch_one(pool)
+        .await?;
+    Ok(())
+}
+
+/// Drops the oldest partition of click or lead events that ends before `horizon`, after it has kept in `retired_clicks`
+/// what counters and rollups rest on. Returns its name.
+pub async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<Option<String>> {
+    let mut transaction = pool.begin().await?;
+    // The sums may take a while, and hold up nobody but clicks of that month. The drop wants the whole table for an
+    // instant: every click waits behind it, so it gives up soon and is tried again.
+    sqlx::query("SET LOCAL statement_timeout = 0")
+        .execute(&mut *transaction)
+        .await?;
+    sqlx::query("SET LOCAL lock_timeout = '500ms'")
+        .execute(&mut *transaction)
+        .await?;
+    let dropped = sqlx::query_scalar!("SELECT retire_event_partition($1)", horizon)
+        .fetch_one(&mut *transaction)
+        .await?;
+    transaction.commit().await?;
+    Ok(dropped)
+}
+
+/// The same for up to `limit` clicks and as many leads that are in no month's partition; returns how many went.
+pub async fn retire_strays(pool: &PgPool, horizon: NaiveDate, limit: i64) -> StorageResult<u64> {
+    let horizon: DateTime<Utc> = horizon.and_time(NaiveTime::MIN).and_utc();
+    let clicks = sqlx::query_scalar!(
+        r#"WITH gone AS (
+               DELETE FROM click_events_other
+               WHERE ctid = ANY(ARRAY(SELECT ctid FROM click_events_other WHERE click_timestamp < $1 LIMIT $2
+                                      FOR UPDATE SKIP LOCKED))
+               RETURNING referral_link_id, program_id, click_timestamp, counted AND NOT is_test AS counts
+           ), kept AS (
+               INSERT INTO retired_clicks AS r
+               SELECT referral_link_id, (click_timestamp AT TIME ZONE 'UTC')::date, program_id, count(*),
+                      max(click_timestamp)
+               FROM gone WHERE counts GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+               ON CONFLICT (referral_link_id, day, program_id) DO UPDATE SET
+                   clicks = r.clicks + excluded.clicks, last_clicked = greatest(r.last_clicked, excluded.last_clicked)
+           )
+           SELECT count(*) AS "gone!" FROM gone"#,
+        horizon,
+        limit,
+    )
+    .fetch_one(pool)
+    .await?;
+    let leads = sqlx::query!(
+        "DELETE FROM lead_events_other
+         WHERE ctid = ANY(ARRAY(SELECT ctid FROM lead_events_other WHERE lead_timestamp < $1 LIMIT $2
+                                FOR UPDATE SKIP LOCKED))",
+        horizon,
+        limit,
+    )
+    .execute(pool)
+    .await?;
+    Ok(u64::try_from(clicks).unwrap_or_default() + leads.rows_affected())
+}

@@ -1,0 +1,122 @@
+//! What waits between a caller's answer and the books: whether the pipeline keeps up.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::StorageResult;
+
+/// So many rows, and since when the oldest of them is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    pub count: i64,
+    pub oldest: Option<DateTime<Utc>>,
+}
+
+/// Figures of one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PipelineStatus {
+    /// By the database's clock, which wrote the times below.
+    pub now: DateTime<Utc>,
+    /// Sales that are claimed and neither recorded nor refused.
+    pub open_claims: Waiting,
+    pub recorded_claims: i64,
+    /// Sales given up; each is a dead letter.
+    pub dead_claims: i64,
+    /// Messages that follow a commit and are not sent.
+    pub outbox: Waiting,
+    /// Refunds that wait for their sale.
+    pub parked_refunds: Waiting,
+    /// Dead letters that nobody has replayed.
+    pub dead_letters: Waiting,
+}
+
+pub async fn read(connection: &mut PgConnection) -> StorageResult<PipelineStatus> {
+    let row = sqlx::query!(
+        r#"SELECT now() AS "now!", c.open AS "open!", c.oldest AS open_oldest, c.recorded AS "recorded!", c.dead AS "dead!",
+                  o.rows AS "outbox!", o.oldest AS outbox_oldest, r.rows AS "parked!", r.oldest AS parked_oldest,
+                  d.rows AS "letters!", d.oldest AS letters_oldest
+           FROM (SELECT count(*) FILTER (WHERE state = 'open') AS open,
+                        min(claimed_at) FILTER (WHERE state = 'open') AS oldest,
+                        count(*) FILTER (WHERE state = 'recorded') AS recorded,
+                        count(*) FILTER (WHERE state = 'dead') AS dead
+                 FROM transaction_claims) c,
+                (SELECT count(*) AS rows, min(created_at) AS oldest FROM outbox) o,
+                (SELECT count(*) AS rows, min(parked_at) AS oldest FROM parked_refunds) r,
+                (SELECT count(*) AS rows, min(created_at) AS oldest FROM dead_letters WHERE replayed_at IS NULL) d"#,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(PipelineStatus {
+        now: row.now,
+        open_claims: Waiting {
+            count: row.open,
+            oldest: row.open_oldest,
+        },
+        recorded_claims: row.recorded,
+        dead_claims: row.dead,
+        outbox: Waiting {
+            count: row.outbox,
+            oldest: row.outbox_oldest,
+        },
+        parked_refunds: Waiting {
+            count: row.parked,
+            oldest: row.parked_oldest,
+        },
+        dead_letters: Waiting {
+            count: row.letters,
+            oldest: row.letters_oldest,
+        },
+    })
+}
+
+/// What is unfinished, read from indexes of the unfinished alone: cheap enough to be asked several times a minute, whatever
+/// else is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backlog {
+    /// By the database's clock, which wrote the times below.
+    pub now: DateTime<Utc>,
+    pub open_claims: Waiting,
+    pub dead_claims: i64,
+    pub outbox: Waiting,
+    /// By the NATS subject they came on.
+    pub dead_letters: Vec<(String, i64)>,
+    /// By state.
+    pub processor_events: Vec<(String, i64)>,
+}
+
+pub async fn backlog(connection: &mut PgConnection) -> StorageResult<Backlog> {
+    let row = sqlx::query!(
+        r#"SELECT now() AS "now!", c.rows AS "open!", c.oldest AS open_oldest, d.rows AS "dead!",
+                  o.rows AS "outbox!", o.oldest AS outbox_oldest
+           FROM (SELECT count(*) AS rows, min(claimed_at) AS oldest FROM transaction_claims WHERE state = 'open') c,
+                (SELECT count(*) AS rows FROM transaction_claims WHERE state = 'dead') d,
+                (SELECT count(*) AS rows, min(created_at) AS oldest FROM outbox) o"#,
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let letters = sqlx::query!(
+        r#"SELECT subject, count(*) AS "rows!" FROM dead_letters WHERE replayed_at IS NULL GROUP BY subject"#,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let events = sqlx::query!(
+        r#"SELECT state, count(*) AS "rows!" FROM processor_events
+           WHERE state IN ('open', 'parked', 'review', 'stuck') GROUP BY state"#,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(Backlog {
+        now: row.now,
+        open_claims: Waiting {
+            count: row.open,
+            oldest: row.open_oldest,
+        },
+        dead_claims: row.dead,
+        outbox: Waiting {
+            count: row.outbox,
+            oldest: row.outbox_oldest,
+        },
+        dead_letters: letters.into_iter().map(|row| (row.subject, row.rows)).collect(),
+        processor_events: events.into_iter().map(|row| (row.state, row.rows)).collect(),
+    })
+}

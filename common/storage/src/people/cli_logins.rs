@@ -1,0 +1,150 @@
+//! `cli_logins`: command lines that wait for somebody to confirm them in a browser.
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgConnection, PgPool};
+
+use crate::StorageResult;
+use crate::sessions::Whereabouts;
+use domain::ids::{UserId, WorkspaceId};
+use domain::token::TokenHash;
+
+/// A login as a command line begins it.
+#[derive(Debug)]
+pub struct NewLogin<'a> {
+    /// Of what the command line waits with.
+    pub state: TokenHash,
+    /// Of what it shows to its user.
+    pub user_code: TokenHash,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    pub whereabouts: &'a Whereabouts,
+}
+
+pub async fn start(connection: &mut PgConnection, new: &NewLogin<'_>) -> StorageResult<()> {
+    sqlx::query!(
+        "INSERT INTO cli_logins (state_hash, user_code_hash, created_at, expires_at, address, user_agent)
+         VALUES ($1, $2, $3, $4, $5, $6)",
+        new.state.as_bytes().as_slice(),
+        new.user_code.as_bytes().as_slice(),
+        new.created_at,
+        new.expires_at,
+        new.whereabouts.address(),
+        new.whereabouts.user_agent.as_deref(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// A login as it stands.
+#[derive(Debug, Clone)]
+pub struct CliLogin {
+    pub expires_at: DateTime<Utc>,
+    pub confirmed: Option<Confirmed>,
+    /// Its token has been handed over.
+    pub consumed: bool,
+}
+
+/// A login that waits to be confirmed, as who may confirm it is shown it.
+#[derive(Debug, Clone)]
+pub struct WaitingLogin {
+    pub id: i64,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    pub address: Option<String>,
+    pub user_agent: Option<String>,
+    pub confirmed: bool,
+}
+
+/// `None` when no login has this code. The row is locked until the transaction ends.
+pub async fn lock_by_user_code(
+    connection: &mut PgConnection,
+    user_code: TokenHash,
+) -> StorageResult<Option<WaitingLogin>> {
+    let row = sqlx::query_as!(
+        WaitingLogin,
+        r#"SELECT id, created_at, expires_at, address, user_agent, confirmed_at IS NOT NULL AS "confirmed!"
+           FROM cli_logins WHERE user_code_hash = $1 FOR UPDATE"#,
+        user_code.as_bytes().as_slice(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row)
+}
+
+/// Who confirmed a login, and for which workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmed {
+    pub user_id: UserId,
+    pub workspace_id: WorkspaceId,
+}
+
+/// `None` when there is no login of this state. The row is locked: of two that look at once the second sees what the
+/// first has made of it.
+pub async fn lock(connection: &mut PgConnection, state: TokenHash) -> StorageResult<Option<CliLogin>> {
+    let row = sqlx::query!(
+        "SELECT expires_at, user_id, workspace_id, consumed_at FROM cli_logins WHERE state_hash = $1 FOR UPDATE",
+        state.as_bytes().as_slice(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| CliLogin {
+        expires_at: row.expires_at,
+        confirmed: row
+            .user_id
+            .zip(row.workspace_id)
+            .map(|(user_id, workspace_id)| Confirmed {
+                user_id: UserId::new(user_id),
+                workspace_id: WorkspaceId::new(workspace_id),
+            }),
+        consumed: row.consumed_at.is_some(),
+    }))
+}
+
+/// Of a login that is locked and nobody has confirmed.
+pub async fn confirm(
+    connection: &mut PgConnection,
+    login_id: i64,
+    by: &Confirmed,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE cli_logins SET user_id = $2, workspace_id = $3, confirmed_at = $4 WHERE id = $1",
+        login_id,
+        by.user_id.get(),
+        by.workspace_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Of a login that is locked and confirmed.
+pub async fn consume(
+    connection: &mut PgConnection,
+    state: TokenHash,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE cli_logins SET consumed_at = $2 WHERE state_hash = $1",
+        state.as_bytes().as_slice(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Forgets logins that were over before `before`. Bounded.
+pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
+    let forgotten = sqlx::query!(
+        "DELETE FROM cli_logins WHERE id IN (
+             SELECT id FROM cli_logins WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
+        before,
+        limit,
+    )
+    .execute(pool)
+    .await?;
+    Ok(forgotten.rows_affected())
+}

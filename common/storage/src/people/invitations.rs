@@ -1,0 +1,328 @@
+//! `invitations`: one-time links into a workspace, or to a partner's own account.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::audit_log::AuditActor;
+use crate::members::{self, GivenPermissions};
+use crate::window::Window;
+use crate::{StorageError, StorageResult};
+use domain::account::{EmailAddress, UserKind};
+use domain::ids::{InvitationId, PartnerId, ProgramId, WorkspaceId};
+use domain::permission::{ProgramPermissions, Role};
+use domain::token::TokenHash;
+
+/// What somebody is invited to.
+#[derive(Debug, Clone)]
+pub enum Purpose {
+    Member {
+        role: Role,
+        permissions: GivenPermissions,
+    },
+    /// An account of their own, for a partner of this program.
+    Partner {
+        partner_id: PartnerId,
+        program_id: ProgramId,
+    },
+}
+
+impl Purpose {
+    /// The kind of account it takes.
+    pub const fn user_kind(&self) -> UserKind {
+        match self {
+            Self::Member { .. } => UserKind::Advertiser,
+            Self::Partner { .. } => UserKind::Partner,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct NewInvitation<'a> {
+    pub workspace_id: WorkspaceId,
+    pub email: &'a EmailAddress,
+    pub purpose: &'a Purpose,
+    /// Whose right it comes from, and with whose right it ends.
+    pub invited_by: AuditActor,
+    pub token_hash: TokenHash,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+}
+
+/// Makes an invitation and ends the one before it for the same thing.
+pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> StorageResult<InvitationId> {
+    // Of two at once the later one must see the earlier, or both links would work.
+    members::lock(connection, new.workspace_id).await?;
+    let (role, permissions, partner, program) = match new.purpose {
+        Purpose::Member { role, permissions } => (Some(role.as_str()), names(permissions), None, None),
+        Purpose::Partner {
+            partner_id,
+            program_id,
+        } => (
+            None,
+            BTreeMap::new(),
+            Some(partner_id.get()),
+            Some(program_id.get()),
+        ),
+    };
+    let (user, key) = match new.invited_by {
+        AuditActor::User(user_id) => (Some(user_id.get()), None),
+        AuditActor::Key(key_id) => (None, Some(key_id.get())),
+        _ => (None, None),
+    };
+    sqlx::query!(
+        "UPDATE invitations SET withdrawn_at = $5
+         WHERE workspace_id = $1 AND accepted_at IS NULL AND withdrawn_at IS NULL
+           AND partner_id IS NOT DISTINCT FROM $2 AND program_id IS NOT DISTINCT FROM $3
+           AND ($2::bigint IS NOT NULL OR lower(email) = lower($4))",
+        new.workspace_id.get(),
+        partner,
+        program,
+        new.email.as_str(),
+        new.created_at,
+    )
+    .execute(&mut *connection)
+    .await?;
+    let id = sqlx::query_scalar!(
+        "INSERT INTO invitations (token_hash, workspace_id, email, role, permissions, partner_id, program_id,
+             created_at, expires_at, invited_by, invited_by_key)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id",
+        new.token_hash.as_bytes().as_slice(),
+        new.workspace_id.get(),
+        new.email.as_str(),
+        role,
+        Json(permissions) as _,
+        partner,
+        program,
+        new.created_at,
+        new.expires_at,
+        user,
+        key,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(InvitationId::new(id))
+}
+
+/// An invitation that can be accepted.
+#[derive(Debug, Clone)]
+pub struct OpenInvitation {
+    pub invitation_id: InvitationId,
+    pub workspace_id: WorkspaceId,
+    /// Of the workspace or, for a partner, of the program.
+    pub name: String,
+    pub email: EmailAddress,
+    pub purpose: Purpose,
+    pub expires_at: DateTime<Utc>,
+}
+
+/// `None` for an unknown token, and for an invitation that was accepted or withdrawn, has expired, or whose inviter may
+/// not make it any more.
+pub async fn find_open(
+    connection: &mut PgConnection,
+    token_hash: TokenHash,
+    now: DateTime<Utc>,
+) -> StorageResult<Option<OpenInvitation>> {
+    let row = sqlx::query!(
+        r#"SELECT i.id, i.workspace_id, coalesce(p.name, w.name) AS "name!", i.email, i.role,
+                  i.permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>", i.partner_id, i.program_id,
+                  i.expires_at
+           FROM invitations i
+           JOIN workspaces w ON w.id = i.workspace_id
+           LEFT JOIN programs p ON p.id = i.program_id
+           WHERE i.token_hash = $1 AND i.accepted_at IS NULL AND i.withdrawn_at IS NULL AND i.expires_at > $2
+             AND inviter_may_invite(i)"#,
+        token_hash.as_bytes().as_slice(),
+        now,
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| {
+        let corrupt = |column| StorageError::corrupt("invitations", column, row.id);
+        Ok(OpenInvitation {
+            invitation_id: InvitationId::new(row.id),
+            workspace_id: WorkspaceId::new(row.workspace_id),
+            name: row.name,
+            email: EmailAddress::parse(&row.email).map_err(|_| corrupt("email"))?,
+            purpose: match (row.role, row.partner_id, row.program_id) {
+                (Some(role), None, None) => Purpose::Member {
+                    role: Role::parse(&role).ok_or_else(|| corrupt("role"))?,
+                    permissions: given(&row.permissions.0).ok_or_else(|| corrupt("permissions"))?,
+                },
+                (None, Some(partner_id), Some(program_id)) => Purpose::Partner {
+                    partner_id: PartnerId::new(partner_id),
+                    program_id: ProgramId::new(program_id),
+                },
+                _ => return Err(corrupt("role")),
+            },
+            expires_at: row.expires_at,
+        })
+    })
+    .transpose()
+}
+
+/// `false` when another request was faster, or the invitation has ended since it was found. The caller holds
+/// [`members::lock`], so that the inviter keeps the right until the transaction ends.
+pub async fn accept(
+    connection: &mut PgConnection,
+    invitation_id: InvitationId,
+    now: DateTime<Utc>,
+) -> StorageResult<bool> {
+    let accepted = sqlx::query!(
+        "UPDATE invitations i SET accepted_at = $2
+         WHERE id = $1 AND accepted_at IS NULL AND withdrawn_at IS NULL AND expires_at > $2
+           AND inviter_may_invite(i)",
+        invitation_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(accepted.rows_affected() == 1)
+}
+
+/// `false` when there was nothing to withdraw any more.
+pub async fn withdraw(
+    connection: &mut PgConnection,
+    invitation_id: InvitationId,
+    now: DateTime<Utc>,
+) -> StorageResult<bool> {
+    let withdrawn = sqlx::query!(
+        "UPDATE invitations SET withdrawn_at = $2
+         WHERE id = $1 AND accepted_at IS NULL AND withdrawn_at IS NULL",
+        invitation_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(withdrawn.rows_affected() == 1)
+}
+
+/// Withdraws the open invitations whose inviter may not make them any more; which ones.
+pub async fn withdraw_unsupported(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<InvitationId>> {
+    let ids = sqlx::query_scalar!(
+        "UPDATE invitations i SET withdrawn_at = $2
+         WHERE workspace_id = $1 AND accepted_at IS NULL AND withdrawn_at IS NULL AND NOT inviter_may_invite(i)
+         RETURNING id",
+        workspace_id.get(),
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids.into_iter().map(InvitationId::new).collect())
+}
+
+/// An invitation of a member to be, whatever became of it.
+#[derive(Debug, Clone)]
+pub struct MemberInvitation {
+    pub invitation_id: InvitationId,
+    pub workspace_id: WorkspaceId,
+    pub email: String,
+    pub role: Role,
+    pub permissions: GivenPermissions,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    pub accepted_at: Option<DateTime<Utc>>,
+    pub withdrawn_at: Option<DateTime<Utc>>,
+}
+
+/// Those of a workspace, newest first.
+pub async fn of_workspace(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    window: Window,
+) -> StorageResult<Vec<MemberInvitation>> {
+    let rows = sqlx::query_as!(
+        MemberInvitationRow,
+        r#"SELECT id, workspace_id, email, role AS "role!", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
+                  created_at, expires_at, accepted_at, withdrawn_at
+           FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL
+           ORDER BY id DESC OFFSET $2 LIMIT $3"#,
+        workspace_id.get(),
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+pub async fn count(connection: &mut PgConnection, workspace_id: WorkspaceId) -> StorageResult<i64> {
+    Ok(sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL"#,
+        workspace_id.get(),
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+/// `None` for that of a partner, too: it is the program's.
+pub async fn find(
+    connection: &mut PgConnection,
+    invitation_id: InvitationId,
+) -> StorageResult<Option<MemberInvitation>> {
+    let row = sqlx::query_as!(
+        MemberInvitationRow,
+        r#"SELECT id, workspace_id, email, role AS "role!", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
+                  created_at, expires_at, accepted_at, withdrawn_at
+           FROM invitations WHERE id = $1 AND role IS NOT NULL"#,
+        invitation_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+/// As they are stored: programs' ids to names.
+fn names(permissions: &GivenPermissions) -> BTreeMap<i64, Vec<&'static str>> {
+    permissions
+        .iter()
+        .map(|(program_id, given)| (program_id.get(), given.names()))
+        .collect()
+}
+
+fn given(names: &BTreeMap<i64, Vec<String>>) -> Option<GivenPermissions> {
+    names
+        .iter()
+        .map(|(program_id, names)| {
+            let given = ProgramPermissions::parse(names.iter().map(String::as_str)).ok()?;
+            Some((ProgramId::new(*program_id), given))
+        })
+        .collect()
+}
+
+struct MemberInvitationRow {
+    id: i64,
+    workspace_id: i64,
+    email: String,
+    role: String,
+    permissions: Json<BTreeMap<i64, Vec<String>>>,
+    created_at: DateTime<Utc>,
+    expires_at: DateTime<Utc>,
+    accepted_at: Option<DateTime<Utc>>,
+    withdrawn_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<MemberInvitationRow> for MemberInvitation {
+    type Error = StorageError;
+
+    fn try_from(row: MemberInvitationRow) -> StorageResult<Self> {
+        let corrupt = |column| StorageError::corrupt("invitations", column, row.id);
+        Ok(Self {
+            invitation_id: InvitationId::new(row.id),
+            workspace_id: WorkspaceId::new(row.workspace_id),
+            email: row.email,
+            role: Role::parse(&row.role).ok_or_else(|| corrupt("role"))?,
+            permissions: given(&row.permissions.0).ok_or_else(|| corrupt("permissions"))?,
+            created_at: row.created_at,
+            expires_at: row.expires_at,
+            accepted_at: row.accepted_at,
+            withdrawn_at: row.withdrawn_at,
+        })
+    }
+}

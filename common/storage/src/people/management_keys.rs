@@ -1,0 +1,269 @@
+//! `management_keys`: what backends and scripts manage programs with.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
+
+use crate::window::Window;
+use crate::{StorageError, StorageResult};
+use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
+use domain::management_key::{KeySettings, KeyStatus};
+use domain::name::Name;
+use domain::permission::{ProgramScope, Scopes};
+use domain::token::{ManagementKey, TokenHash};
+
+/// A key that is good at the moment it was looked up.
+#[derive(Debug, Clone)]
+pub struct UsableKey {
+    pub key_id: ManagementKeyId,
+    pub workspace_id: WorkspaceId,
+    pub scopes: Scopes,
+    pub program_scope: ProgramScope,
+}
+
+/// A key as it is kept: whoever reads it learns how it looks, not what it is.
+#[derive(Debug, Clone)]
+pub struct StoredKey {
+    pub key_id: ManagementKeyId,
+    pub workspace_id: WorkspaceId,
+    pub settings: KeySettings,
+    pub prefix: String,
+    pub key_masked: String,
+    pub status: KeyStatus,
+    pub created_at: DateTime<Utc>,
+    pub created_by: UserId,
+    pub creator_name: String,
+    /// As exact as [`USE_IS_NOTED`].
+    pub last_used_at: Option<DateTime<Utc>>,
+}
+
+/// At most once in this time for each key: it is to be seen which ones are of use, not each call.
+const USE_IS_NOTED: TimeDelta = TimeDelta::hours(1);
+
+#[derive(Debug)]
+pub struct NewKey<'a> {
+    pub workspace_id: WorkspaceId,
+    pub settings: &'a KeySettings,
+    /// Only its hash, its prefix and its masked form are stored.
+    pub key: &'a ManagementKey,
+    pub created_by: UserId,
+    pub created_at: DateTime<Utc>,
+}
+
+pub async fn create(connection: &mut PgConnection, new: &NewKey<'_>) -> StorageResult<ManagementKeyId> {
+    let (hash, programs) = (new.key.hash(), new.settings.program_scope.ids());
+    let id = sqlx::query_scalar!(
+        "INSERT INTO management_keys (workspace_id, name, key_hash, prefix, key_masked, scopes, program_scope,
+             expires_at, created_by, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+         RETURNING id",
+        new.workspace_id.get(),
+        new.settings.name.as_str(),
+        hash.as_bytes().as_slice(),
+        new.key.prefix(),
+        new.key.masked(),
+        &scope_names(&new.settings.scopes),
+        programs.as_deref(),
+        new.settings.expires_at,
+        new.created_by.get(),
+        new.created_at,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(ManagementKeyId::new(id))
+}
+
+/// A key that is used now. `None` for an unknown key, a revoked one, one past its time, and one whose creator does not run the workspace.
+pub async fn find_used(
+    connection: &mut PgConnection,
+    key_hash: TokenHash,
+    now: DateTime<Utc>,
+) -> StorageResult<Option<UsableKey>> {
+    let row = sqlx::query!(
+        "SELECT id, workspace_id, scopes, program_scope, last_used_at FROM management_keys k
+         WHERE key_hash = $1 AND status = 'active' AND (expires_at IS NULL OR expires_at > $2)
+           AND creator_runs_workspace(k)",
+        key_hash.as_bytes().as_slice(),
+        now,
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    let noted = row.as_ref().and_then(|row| row.last_used_at);
+    if let Some(row) = &row
+        && noted.is_none_or(|noted| noted + USE_IS_NOTED <= now)
+    {
+        sqlx::query!(
+            "UPDATE management_keys SET last_used_at = $2
+             WHERE id = $1 AND last_used_at IS NOT DISTINCT FROM $3",
+            row.id,
+            now,
+            noted,
+        )
+        .execute(connection)
+        .await?;
+    }
+    row.map(|row| {
+        Ok(UsableKey {
+            key_id: ManagementKeyId::new(row.id),
+            workspace_id: WorkspaceId::new(row.workspace_id),
+            scopes: stored_scopes(&row.scopes, row.id)?,
+            program_scope: stored_program_scope(row.program_scope),
+        })
+    })
+    .transpose()
+}
+
+/// The key, locked until the transaction ends: a change must not bring back what is being revoked.
+pub async fn lock(
+    connection: &mut PgConnection,
+    key_id: ManagementKeyId,
+) -> StorageResult<Option<StoredKey>> {
+    let row = sqlx::query_as!(
+        KeyRow,
+        "SELECT k.id, k.workspace_id, k.name, scopes, program_scope, expires_at, prefix, key_masked, k.status, k.created_at,
+                k.created_by, u.name AS creator_name, k.last_used_at
+         FROM management_keys k JOIN users u ON u.id = k.created_by WHERE k.id = $1 FOR UPDATE OF k",
+        key_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+/// A workspace's keys, revoked ones among them, newest first: a page, and how many there are in all.
+pub async fn list(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    window: Window,
+) -> StorageResult<(Vec<StoredKey>, i64)> {
+    let total = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "total!" FROM management_keys WHERE workspace_id = $1"#,
+        workspace_id.get(),
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let rows = sqlx::query_as!(
+        KeyRow,
+        "SELECT k.id, k.workspace_id, k.name, scopes, program_scope, expires_at, prefix, key_masked, k.status, k.created_at,
+                k.created_by, u.name AS creator_name, k.last_used_at
+         FROM management_keys k JOIN users u ON u.id = k.created_by
+         WHERE k.workspace_id = $1 ORDER BY k.id DESC OFFSET $2 LIMIT $3",
+        workspace_id.get(),
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    let keys = rows
+        .into_iter()
+        .map(TryInto::try_into)
+        .collect::<StorageResult<_>>()?;
+    Ok((keys, total))
+}
+
+pub async fn update(
+    connection: &mut PgConnection,
+    key_id: ManagementKeyId,
+    settings: &KeySettings,
+) -> StorageResult<()> {
+    let programs = settings.program_scope.ids();
+    sqlx::query!(
+        "UPDATE management_keys SET name = $2, scopes = $3, program_scope = $4, expires_at = $5
+         WHERE id = $1 AND status = 'active'",
+        key_id.get(),
+        settings.name.as_str(),
+        &scope_names(&settings.scopes),
+        programs.as_deref(),
+        settings.expires_at,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Keeps the row and refuses the key from now on; whether it was still active.
+pub async fn revoke(
+    connection: &mut PgConnection,
+    key_id: ManagementKeyId,
+    now: DateTime<Utc>,
+) -> StorageResult<bool> {
+    let revoked = sqlx::query!(
+        "UPDATE management_keys SET status = 'revoked', revoked_at = $2 WHERE id = $1 AND status = 'active'",
+        key_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(revoked.rows_affected() == 1)
+}
+
+/// Revokes the active keys whose creator does not run the workspace any more; which ones.
+pub async fn revoke_unsupported(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<ManagementKeyId>> {
+    let ids = sqlx::query_scalar!(
+        "UPDATE management_keys k SET status = 'revoked', revoked_at = $2
+         WHERE workspace_id = $1 AND status = 'active' AND NOT creator_runs_workspace(k)
+         RETURNING id",
+        workspace_id.get(),
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids.into_iter().map(ManagementKeyId::new).collect())
+}
+
+fn scope_names(scopes: &Scopes) -> Vec<String> {
+    scopes.names().into_iter().map(str::to_owned).collect()
+}
+
+fn stored_scopes(names: &[String], id: i64) -> StorageResult<Scopes> {
+    Scopes::parse(names.iter().map(String::as_str))
+        .map_err(|_| StorageError::corrupt("management_keys", "scopes", id))
+}
+
+fn stored_program_scope(programs: Option<Vec<i64>>) -> ProgramScope {
+    ProgramScope::new(programs.map(|programs| programs.into_iter().map(ProgramId::new)))
+}
+
+struct KeyRow {
+    id: i64,
+    workspace_id: i64,
+    name: String,
+    scopes: Vec<String>,
+    program_scope: Option<Vec<i64>>,
+    expires_at: Option<DateTime<Utc>>,
+    prefix: String,
+    key_masked: String,
+    status: String,
+    created_at: DateTime<Utc>,
+    created_by: i64,
+    creator_name: String,
+    last_used_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<KeyRow> for StoredKey {
+    type Error = StorageError;
+
+    fn try_from(row: KeyRow) -> StorageResult<Self> {
+        let corrupt = |column| StorageError::corrupt("management_keys", column, row.id);
+        Ok(Self {
+            key_id: ManagementKeyId::new(row.id),
+            workspace_id: WorkspaceId::new(row.workspace_id),
+            settings: KeySettings {
+                name: Name::stored(&row.name).map_err(|_| corrupt("name"))?,
+                scopes: stored_scopes(&row.scopes, row.id)?,
+                program_scope: stored_program_scope(row.program_scope),
+                expires_at: row.expires_at,
+            },
+            prefix: row.prefix,
+            key_masked: row.key_masked,
+            status: KeyStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
+            created_at: row.created_at,
+            created_by: UserId::new(row.created_by),
+            creator_name: row.creator_name,
+            last_used_at: row.last_used_at,
+        })
+    }
+}

@@ -1,0 +1,240 @@
+//! `workspace_members` and `member_permissions`: who works in a workspace, and what they were given.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::window::Window;
+use crate::{StorageError, StorageResult, invitations, management_keys};
+use domain::account::EmailAddress;
+use domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
+use domain::permission::{ProgramPermissions, Role};
+
+/// Program by program.
+pub type GivenPermissions = BTreeMap<ProgramId, ProgramPermissions>;
+
+#[derive(Debug, Clone)]
+pub struct Member {
+    pub member_id: MemberId,
+    pub user_id: UserId,
+    pub name: String,
+    pub email: String,
+    pub role: Role,
+    pub permissions: GivenPermissions,
+    /// It was shown that the address is theirs.
+    pub verified: bool,
+    pub has_second_factor: bool,
+    pub created_at: DateTime<Utc>,
+}
+
+/// Ends the workspace's management keys and open invitations whose right has ended. The action that the audit log has of each, and
+/// its id.
+pub async fn end_unsupported(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<(&'static str, i64)>> {
+    let keys = management_keys::revoke_unsupported(connection, workspace_id, now).await?;
+    let keys = keys.into_iter().map(|id| ("api_key.revoked", id.get()));
+    let withdrawn = invitations::withdraw_unsupported(connection, workspace_id, now).await?;
+    let withdrawn = withdrawn.into_iter().map(|id| ("invitation.withdrawn", id.get()));
+    Ok(keys.chain(withdrawn).collect())
+}
+
+/// The workspace of a membership; `None` when there is no such membership.
+pub async fn workspace_of(
+    connection: &mut PgConnection,
+    member_id: MemberId,
+) -> StorageResult<Option<WorkspaceId>> {
+    let id = sqlx::query_scalar!(
+        "SELECT workspace_id FROM workspace_members WHERE id = $1",
+        member_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id.map(WorkspaceId::new))
+}
+
+/// Makes changes of one workspace's members wait for each other: what one of them was judged by (the role of who asks,
+/// the number of owners) must still be so when it is made. Taken before anything is read.
+pub async fn lock(connection: &mut PgConnection, workspace_id: WorkspaceId) -> StorageResult<()> {
+    // Rows that point at the workspace go on being made.
+    sqlx::query!(
+        "SELECT id FROM workspaces WHERE id = $1 FOR NO KEY UPDATE",
+        workspace_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn find(connection: &mut PgConnection, member_id: MemberId) -> StorageResult<Option<Member>> {
+    let row = sqlx::query_as!(
+        MemberRow,
+        r#"SELECT m.id, m.user_id, u.name, u.email, m.role, m.created_at, u.verified_at IS NOT NULL AS "verified!",
+                EXISTS (SELECT FROM second_factors f WHERE f.user_id = m.user_id AND f.enabled_at IS NOT NULL)
+                    AS "has_second_factor!"
+         FROM workspace_members m JOIN users u ON u.id = m.user_id WHERE m.id = $1"#,
+        member_id.get(),
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    Ok(with_permissions(connection, row.into_iter().collect())
+        .await?
+        .pop())
+}
+
+/// A workspace's members, oldest first: a page, and how many there are in all.
+pub async fn list(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    window: Window,
+) -> StorageResult<(Vec<Member>, i64)> {
+    let total = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "total!" FROM workspace_members WHERE workspace_id = $1"#,
+        workspace_id.get(),
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let rows = sqlx::query_as!(
+        MemberRow,
+        r#"SELECT m.id, m.user_id, u.name, u.email, m.role, m.created_at, u.verified_at IS NOT NULL AS "verified!",
+                EXISTS (SELECT FROM second_factors f WHERE f.user_id = m.user_id AND f.enabled_at IS NOT NULL)
+                    AS "has_second_factor!"
+         FROM workspace_members m JOIN users u ON u.id = m.user_id
+         WHERE m.workspace_id = $1 ORDER BY m.id OFFSET $2 LIMIT $3"#,
+        workspace_id.get(),
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok((with_permissions(connection, rows).await?, total))
+}
+
+/// Whether the workspace has an owner beside this member; one who is suspended could not run it.
+pub async fn has_another_owner(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    member_id: MemberId,
+) -> StorageResult<bool> {
+    let has = sqlx::query_scalar!(
+        r#"SELECT EXISTS (
+               SELECT FROM workspace_members m JOIN users u ON u.id = m.user_id
+               WHERE m.workspace_id = $1 AND m.id <> $2 AND m.role = 'owner' AND u.status = 'active') AS "has!""#,
+        workspace_id.get(),
+        member_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(has)
+}
+
+/// Whether somebody with this address is a member.
+pub async fn has_address(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    email: &EmailAddress,
+) -> StorageResult<bool> {
+    let has = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM workspace_members m JOIN users u ON u.id = m.user_id
+                          WHERE m.workspace_id = $1 AND lower(u.email) = lower($2)) AS "has!""#,
+        workspace_id.get(),
+        email.as_str(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(has)
+}
+
+pub async fn set_role(connection: &mut PgConnection, member_id: MemberId, role: Role) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE workspace_members SET role = $2 WHERE id = $1",
+        member_id.get(),
+        role.as_str(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Puts these permissions in place of all that were given before.
+pub async fn set_permissions(
+    connection: &mut PgConnection,
+    member_id: MemberId,
+    given: &GivenPermissions,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "DELETE FROM member_permissions WHERE member_id = $1",
+        member_id.get()
+    )
+    .execute(&mut *connection)
+    .await?;
+    for (program_id, permissions) in given {
+        let names: Vec<String> = permissions.names().into_iter().map(str::to_owned).collect();
+        sqlx::query!(
+            "INSERT INTO member_permissions (member_id, program_id, permissions) VALUES ($1, $2, $3)",
+            member_id.get(),
+            program_id.get(),
+            &names,
+        )
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
+
+/// What was given goes with the membership; the account stays.
+pub async fn remove(connection: &mut PgConnection, member_id: MemberId) -> StorageResult<()> {
+    sqlx::query!("DELETE FROM workspace_members WHERE id = $1", member_id.get())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+struct MemberRow {
+    id: i64,
+    user_id: i64,
+    name: String,
+    email: String,
+    role: String,
+    verified: bool,
+    has_second_factor: bool,
+    created_at: DateTime<Utc>,
+}
+
+async fn with_permissions(connection: &mut PgConnection, rows: Vec<MemberRow>) -> StorageResult<Vec<Member>> {
+    let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+    let given = sqlx::query!(
+        "SELECT member_id, program_id, permissions FROM member_permissions WHERE member_id = ANY($1)",
+        &ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    let mut by_member: BTreeMap<i64, GivenPermissions> = BTreeMap::new();
+    for row in given {
+        let permissions = ProgramPermissions::parse(row.permissions.iter().map(String::as_str))
+            .map_err(|_| StorageError::corrupt("member_permissions", "permissions", row.member_id))?;
+        by_member
+            .entry(row.member_id)
+            .or_default()
+            .insert(ProgramId::new(row.program_id), permissions);
+    }
+    rows.into_iter()
+        .map(|row| {
+            Ok(Member {
+                member_id: MemberId::new(row.id),
+                user_id: UserId::new(row.user_id),
+                name: row.name,
+                email: row.email,
+                role: Role::parse(&row.role)
+                    .ok_or_else(|| StorageError::corrupt("workspace_members", "role", row.id))?,
+                permissions: by_member.remove(&row.id).unwrap_or_default(),
+                verified: row.verified,
+                has_second_factor: row.has_second_factor,
+                created_at: row.created_at,
+            })
+        })
+        .collect()
+}

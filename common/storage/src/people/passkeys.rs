@@ -1,0 +1,195 @@
+//! `passkeys`: public keys of devices that users sign in with. `passkey_challenges`: what a device was asked to sign, each accepted once.
+//!
+//! Credentials and challenges are stored as the WebAuthn library of the ingest writes them.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use crate::StorageResult;
+use domain::ids::{PasskeyId, UserId};
+use domain::name::Name;
+use domain::token::TokenHash;
+
+/// A passkey in its owner's list.
+#[derive(Debug)]
+pub struct ListedPasskey {
+    pub passkey_id: PasskeyId,
+    pub name: String,
+    pub created_at: DateTime<Utc>,
+    pub last_used_at: Option<DateTime<Utc>>,
+}
+
+/// A passkey that signs a challenge.
+#[derive(Debug)]
+pub struct ShownPasskey {
+    pub passkey_id: PasskeyId,
+    pub user_id: UserId,
+    pub credential: Value,
+}
+
+#[derive(Debug)]
+pub struct NewPasskey<'a> {
+    pub user_id: UserId,
+    pub name: &'a Name,
+    pub credential_id: &'a [u8],
+    pub credential: &'a Value,
+    pub created_at: DateTime<Utc>,
+}
+
+#[derive(Debug)]
+pub struct NewChallenge<'a> {
+    pub handle_hash: TokenHash,
+    /// The user who adds a passkey; `None` where one is used.
+    pub user_id: Option<UserId>,
+    pub state: &'a Value,
+    pub expires_at: DateTime<Utc>,
+}
+
+/// The passkeys of one user, oldest first.
+pub async fn list(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<ListedPasskey>> {
+    let rows = sqlx::query!(
+        "SELECT id, name, created_at, last_used_at FROM passkeys WHERE user_id = $1 ORDER BY id",
+        user_id.get(),
+    )
+    .fetch_all(connection)
+    .await?;
+    let passkeys = rows.into_iter().map(|row| ListedPasskey {
+        passkey_id: PasskeyId::new(row.id),
+        name: row.name,
+        created_at: row.created_at,
+        last_used_at: row.last_used_at,
+    });
+    Ok(passkeys.collect())
+}
+
+/// The ids of one user's passkeys: a device that has one of them makes no second.
+pub async fn credential_ids(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<Vec<u8>>> {
+    Ok(sqlx::query_scalar!(
+        "SELECT credential_id FROM passkeys WHERE user_id = $1",
+        user_id.get()
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+/// `None` where there is one of this credential already.
+pub async fn add(connection: &mut PgConnection, new: &NewPasskey<'_>) -> StorageResult<Option<PasskeyId>> {
+    let id = sqlx::query_scalar!(
+        "INSERT INTO passkeys (user_id, name, credential_id, credential, created_at) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (credential_id) DO NOTHING
+         RETURNING id",
+        new.user_id.get(),
+        new.name.as_str(),
+        new.credential_id,
+        new.credential,
+        new.created_at,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id.map(PasskeyId::new))
+}
+
+/// Locked until the transaction ends: of two answers with one counter, the second sees the first one's.
+pub async fn lock(
+    connection: &mut PgConnection,
+    credential_id: &[u8],
+) -> StorageResult<Option<ShownPasskey>> {
+    let row = sqlx::query!(
+        "SELECT id, user_id, credential FROM passkeys WHERE credential_id = $1 FOR UPDATE",
+        credential_id,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| ShownPasskey {
+        passkey_id: PasskeyId::new(row.id),
+        user_id: UserId::new(row.user_id),
+        credential: row.credential,
+    }))
+}
+
+/// Notes its use, with its counter.
+pub async fn note_use(
+    connection: &mut PgConnection,
+    passkey_id: PasskeyId,
+    credential: &Value,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE passkeys SET credential = $2, last_used_at = $3 WHERE id = $1",
+        passkey_id.get(),
+        credential,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Whether they had it.
+pub async fn remove(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    passkey_id: PasskeyId,
+) -> StorageResult<bool> {
+    let removed = sqlx::query!(
+        "DELETE FROM passkeys WHERE id = $1 AND user_id = $2",
+        passkey_id.get(),
+        user_id.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(removed.rows_affected() == 1)
+}
+
+/// How many they had.
+pub async fn remove_all(connection: &mut PgConnection, user_id: UserId) -> StorageResult<u64> {
+    let removed = sqlx::query!("DELETE FROM passkeys WHERE user_id = $1", user_id.get())
+        .execute(connection)
+        .await?;
+    Ok(removed.rows_affected())
+}
+
+/// Stores a challenge, and deletes some of those that expired without an answer.
+pub async fn keep_challenge(
+    connection: &mut PgConnection,
+    new: &NewChallenge<'_>,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "DELETE FROM passkey_challenges WHERE handle_hash IN (
+             SELECT handle_hash FROM passkey_challenges WHERE expires_at <= $1 LIMIT 100 FOR UPDATE SKIP LOCKED)",
+        now,
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "INSERT INTO passkey_challenges (handle_hash, user_id, state, expires_at) VALUES ($1, $2, $3, $4)",
+        new.handle_hash.as_bytes().as_slice(),
+        new.user_id.map(UserId::get),
+        new.state,
+        new.expires_at,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Takes a challenge's state, for the one answer to it. `None` where it was answered, has expired, or belongs to another user.
+pub async fn take_challenge(
+    connection: &mut PgConnection,
+    handle_hash: TokenHash,
+    user_id: Option<UserId>,
+    now: DateTime<Utc>,
+) -> StorageResult<Option<Value>> {
+    Ok(sqlx::query_scalar!(
+        "DELETE FROM passkey_challenges
+         WHERE handle_hash = $1 AND user_id IS NOT DISTINCT FROM $2 AND expires_at > $3
+         RETURNING state",
+        handle_hash.as_bytes().as_slice(),
+        user_id.map(UserId::get),
+        now,
+    )
+    .fetch_optional(connection)
+    .await?)
+}

@@ -1,0 +1,143 @@
+//! `second_factors`, `recovery_codes`: what somebody shows beside the password.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::StorageResult;
+use domain::ids::UserId;
+use domain::second_factor::RecoveryCode;
+use domain::token::TokenHash;
+
+/// An app that somebody has set up, or has begun to.
+#[derive(Debug)]
+pub struct SecondFactor {
+    /// See [`AuthenticatorSecret::open`](domain::second_factor::AuthenticatorSecret::open).
+    pub secret_sealed: Vec<u8>,
+    /// `None`: begun only, and not asked for.
+    pub enabled_at: Option<DateTime<Utc>>,
+    /// The latest half minute whose code was taken.
+    pub last_step: i64,
+}
+
+/// What its owner sees of it.
+#[derive(Debug)]
+pub struct Standing {
+    pub enabled_at: DateTime<Utc>,
+    pub recovery_codes_left: i64,
+}
+
+/// `None` where none is asked for.
+pub async fn standing(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<Standing>> {
+    let row = sqlx::query!(
+        r#"SELECT enabled_at AS "enabled_at!",
+                  (SELECT count(*) FROM recovery_codes c WHERE c.user_id = f.user_id AND used_at IS NULL) AS "left!"
+           FROM second_factors f WHERE user_id = $1 AND enabled_at IS NOT NULL"#,
+        user_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| Standing {
+        enabled_at: row.enabled_at,
+        recovery_codes_left: row.left,
+    }))
+}
+
+/// Locked until the transaction ends: of many who show one code, one is let in.
+pub async fn lock(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<SecondFactor>> {
+    let row = sqlx::query_as!(
+        SecondFactor,
+        "SELECT secret_sealed, enabled_at, last_step FROM second_factors WHERE user_id = $1 FOR UPDATE",
+        user_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row)
+}
+
+/// Begins to set one up, in place of one that was only begun; whether none is in use already.
+pub async fn begin(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    secret_sealed: &[u8],
+    now: DateTime<Utc>,
+) -> StorageResult<bool> {
+    let begun = sqlx::query!(
+        "INSERT INTO second_factors AS f (user_id, secret_sealed, created_at) VALUES ($1, $2, $3)
+         ON CONFLICT (user_id) DO UPDATE SET secret_sealed = $2, created_at = $3, last_step = 0 WHERE f.enabled_at IS NULL",
+        user_id.get(),
+        secret_sealed,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(begun.rows_affected() == 1)
+}
+
+pub async fn enable(connection: &mut PgConnection, user_id: UserId, now: DateTime<Utc>) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE second_factors SET enabled_at = $2 WHERE user_id = $1 AND enabled_at IS NULL",
+        user_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Notes that the code of a half minute was taken.
+pub async fn take_step(connection: &mut PgConnection, user_id: UserId, step: i64) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE second_factors SET last_step = $2 WHERE user_id = $1",
+        user_id.get(),
+        step,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Uses up a code of the list; whether it was on it, and not used.
+pub async fn take_recovery_code(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    code_hash: TokenHash,
+    now: DateTime<Utc>,
+) -> StorageResult<bool> {
+    let taken = sqlx::query!(
+        "UPDATE recovery_codes SET used_at = $3 WHERE user_id = $1 AND code_hash = $2 AND used_at IS NULL",
+        user_id.get(),
+        code_hash.as_bytes().as_slice(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(taken.rows_affected() == 1)
+}
+
+/// Puts a new list in place of the one there was.
+pub async fn set_recovery_codes(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    codes: &[RecoveryCode],
+) -> StorageResult<()> {
+    sqlx::query!("DELETE FROM recovery_codes WHERE user_id = $1", user_id.get())
+        .execute(&mut *connection)
+        .await?;
+    let hashes: Vec<Vec<u8>> = codes.iter().map(|code| code.hash().as_bytes().to_vec()).collect();
+    sqlx::query!(
+        "INSERT INTO recovery_codes (user_id, code_hash) SELECT $1, unnest($2::bytea[])",
+        user_id.get(),
+        &hashes,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Whether there was one, in use or begun.
+pub async fn remove(connection: &mut PgConnection, user_id: UserId) -> StorageResult<bool> {
+    let removed = sqlx::query!("DELETE FROM second_factors WHERE user_id = $1", user_id.get())
+        .execute(connection)
+        .await?;
+    Ok(removed.rows_affected() == 1)
+}

@@ -1,0 +1,337 @@
+//! `sessions`: signed-in browsers and command lines.
+
+use std::net::IpAddr;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::{PgConnection, PgPool};
+
+use crate::{StorageError, StorageResult};
+use domain::account::UserKind;
+use domain::ids::{SessionId, UserId, WorkspaceId};
+use domain::token::TokenHash;
+use domain::visitor::CountryCode;
+
+/// That a session is used is noted no more often than this.
+const USE_IS_NOTED: TimeDelta = TimeDelta::minutes(1);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionKind {
+    Dashboard,
+    /// Good for the command line's routes only, and for one workspace.
+    Cli(WorkspaceId),
+}
+
+impl SessionKind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dashboard => "dashboard",
+            Self::Cli(_) => "cli",
+        }
+    }
+
+    fn parse(kind: &str, workspace_id: Option<i64>) -> Option<Self> {
+        match (kind, workspace_id) {
+            ("dashboard", None) => Some(Self::Dashboard),
+            ("cli", Some(workspace_id)) => Some(Self::Cli(WorkspaceId::new(workspace_id))),
+            _ => None,
+        }
+    }
+
+    /// A session that is not used for so long ends. Command lines are used now and then.
+    const fn idle(self) -> TimeDelta {
+        match self {
+            Self::Dashboard => TimeDelta::days(3),
+            Self::Cli(_) => TimeDelta::days(30),
+        }
+    }
+
+    fn workspace_id(self) -> Option<i64> {
+        match self {
+            Self::Dashboard => None,
+            Self::Cli(workspace_id) => Some(workspace_id.get()),
+        }
+    }
+}
+
+/// A session that is good at the moment it was looked up.
+#[derive(Debug, Clone, Copy)]
+pub struct Session {
+    pub session_id: SessionId,
+    pub kind: SessionKind,
+    pub user_id: UserId,
+    pub user_kind: UserKind,
+    /// Its owner is: the session is worth nothing, but for saying so.
+    pub suspended: bool,
+    /// When its owner last gave the password in it.
+    pub proved_at: Option<DateTime<Utc>>,
+    /// A workspace of theirs demands a second factor, and they have none.
+    pub lacks_second_factor: bool,
+}
+
+/// Where a session is used.
+#[derive(Debug, Clone, Default)]
+pub struct Whereabouts {
+    pub address: Option<IpAddr>,
+    pub country: Option<CountryCode>,
+    /// The program's own words about itself, of bounded length.
+    pub user_agent: Option<String>,
+}
+
+impl Whereabouts {
+    pub(super) fn address(&self) -> Option<String> {
+        self.address.map(|address| address.to_canonical().to_string())
+    }
+
+    fn country(&self) -> Option<&str> {
+        self.country.as_ref().map(CountryCode::as_str)
+    }
+}
+
+#[derive(Debug)]
+pub struct NewSession<'a> {
+    pub user_id: UserId,
+    pub kind: SessionKind,
+    pub token_hash: TokenHash,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    pub whereabouts: &'a Whereabouts,
+    /// Not by password and code.
+    pub by_passkey: bool,
+}
+
+/// One of somebody's sessions that go on, as they are shown it.
+#[derive(Debug)]
+pub struct ListedSession {
+    pub session_id: SessionId,
+    pub kind: SessionKind,
+    pub created_at: DateTime<Utc>,
+    pub last_used_at: Option<DateTime<Utc>>,
+    /// If it is not used before.
+    pub ends_at: DateTime<Utc>,
+    pub address: Option<String>,
+    pub country: Option<String>,
+    pub user_agent: Option<String>,
+}
+
+pub async fn open(connection: &mut PgConnection, new: &NewSession<'_>) -> StorageResult<SessionId> {
+    let id = sqlx::query_scalar!(
+        "INSERT INTO sessions (user_id, kind, token_hash, created_at, last_used_at, proved_at, expires_at, idle_ends_at, workspace_id,
+                               address, country, user_agent, by_passkey)
+         VALUES ($1, $2, $3, $4, $4, $4, $5, $6, $7, $8, $9, $10, $11)
+         RETURNING id",
+        new.user_id.get(),
+        new.kind.as_str(),
+        new.token_hash.as_bytes().as_slice(),
+        new.created_at,
+        new.expires_at,
+        new.created_at + new.kind.idle(),
+        new.kind.workspace_id(),
+        new.whereabouts.address(),
+        new.whereabouts.country(),
+        new.whereabouts.user_agent.as_deref(),
+        new.by_passkey,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(SessionId::new(id))
+}
+
+/// A session that is used now. `None` for a token of nobody, or of a session that has ended.
+pub async fn find_used(
+    connection: &mut PgConnection,
+    token_hash: TokenHash,
+    whereabouts: &Whereabouts,
+    now: DateTime<Utc>,
+) -> StorageResult<Option<Session>> {
+    let row = sqlx::query!(
+        r#"SELECT s.id, s.kind, s.workspace_id, s.user_id, u.kind AS user_kind, u.status = 'suspended' AS "suspended!",
+                  s.proved_at, s.last_used_at,
+                  NOT s.by_passkey AND NOT EXISTS (SELECT FROM second_factors f WHERE f.user_id = s.user_id AND f.enabled_at IS NOT NULL)
+                  AND EXISTS (SELECT FROM workspace_members m JOIN workspaces w ON w.id = m.workspace_id
+                              WHERE m.user_id = s.user_id AND w.second_factor_required) AS "lacks_second_factor!"
+           FROM sessions s JOIN users u ON u.id = s.user_id
+           WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND LEAST(s.expires_at, s.idle_ends_at) > $2"#,
+        token_hash.as_bytes().as_slice(),
+        now,
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let kind = SessionKind::parse(&row.kind, row.workspace_id)
+        .ok_or_else(|| StorageError::corrupt("sessions", "kind", row.id))?;
+    if row.last_used_at.is_none_or(|noted| noted + USE_IS_NOTED <= now) {
+        sqlx::query!(
+            "UPDATE sessions SET last_used_at = $2, idle_ends_at = $3, address = $4, country = $5, user_agent = $6
+             WHERE id = $1 AND last_used_at IS NOT DISTINCT FROM $7",
+            row.id,
+            now,
+            now + kind.idle(),
+            whereabouts.address(),
+            whereabouts.country(),
+            whereabouts.user_agent.as_deref(),
+            row.last_used_at,
+        )
+        .execute(connection)
+        .await?;
+    }
+    Ok(Some(Session {
+        session_id: SessionId::new(row.id),
+        kind,
+        user_id: UserId::new(row.user_id),
+        user_kind: UserKind::parse(&row.user_kind)
+            .ok_or_else(|| StorageError::corrupt("users", "kind", row.user_id))?,
+        suspended: row.suspended,
+        proved_at: row.proved_at,
+        lacks_second_factor: row.lacks_second_factor,
+    }))
+}
+
+/// Whether a session that was found is still good.
+pub async fn is_good(
+    connection: &mut PgConnection,
+    session_id: SessionId,
+    now: DateTime<Utc>,
+) -> StorageResult<bool> {
+    let is_good = sqlx::query_scalar!(
+        r#"SELECT EXISTS (
+               SELECT 1 FROM sessions s JOIN users u ON u.id = s.user_id
+               WHERE s.id = $1 AND s.revoked_at IS NULL AND LEAST(s.expires_at, s.idle_ends_at) > $2
+                 AND u.status = 'active') AS "is_good!""#,
+        session_id.get(),
+        now,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(is_good)
+}
+
+pub async fn revoke(
+    connection: &mut PgConnection,
+    session_id: SessionId,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE sessions SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
+        session_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Somebody's sessions that go on, the one used last first. Bounded.
+pub async fn of_user(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<ListedSession>> {
+    let rows = sqlx::query!(
+        r#"SELECT id, kind, workspace_id, created_at, last_used_at, LEAST(expires_at, idle_ends_at) AS "ends_at!",
+                  address, country, user_agent
+           FROM sessions WHERE user_id = $1 AND revoked_at IS NULL AND LEAST(expires_at, idle_ends_at) > $2
+           ORDER BY last_used_at DESC NULLS LAST, id DESC LIMIT 200"#,
+        user_id.get(),
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(ListedSession {
+                session_id: SessionId::new(row.id),
+                kind: SessionKind::parse(&row.kind, row.workspace_id)
+                    .ok_or_else(|| StorageError::corrupt("sessions", "kind", row.id))?,
+                created_at: row.created_at,
+                last_used_at: row.last_used_at,
+                ends_at: row.ends_at,
+                address: row.address,
+                country: row.country,
+                user_agent: row.user_agent,
+            })
+        })
+        .collect()
+}
+
+/// Ends one of somebody's own; whether it went on until now.
+pub async fn revoke_own(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    session_id: SessionId,
+    now: DateTime<Utc>,
+) -> StorageResult<bool> {
+    let ended = sqlx::query!(
+        "UPDATE sessions SET revoked_at = $3 WHERE id = $1 AND user_id = $2 AND revoked_at IS NULL",
+        session_id.get(),
+        user_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(ended.rows_affected() == 1)
+}
+
+/// Ends somebody's sessions but for this one.
+pub async fn revoke_others(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    kept: SessionId,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE sessions SET revoked_at = $3 WHERE user_id = $1 AND id <> $2 AND revoked_at IS NULL",
+        user_id.get(),
+        kept.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Its owner has given the password again.
+pub async fn prove(
+    connection: &mut PgConnection,
+    session_id: SessionId,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE sessions SET proved_at = $2 WHERE id = $1",
+        session_id.get(),
+        now
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Ends every session of somebody; returns how many.
+pub async fn revoke_all(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    now: DateTime<Utc>,
+) -> StorageResult<u64> {
+    let ended = sqlx::query!(
+        "UPDATE sessions SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL",
+        user_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(ended.rows_affected())
+}
+
+/// Forgets sessions that ended before `before`. Bounded.
+pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
+    let forgotten = sqlx::query!(
+        "DELETE FROM sessions WHERE id IN (
+             SELECT id FROM sessions WHERE LEAST(expires_at, idle_ends_at, revoked_at) < $1 ORDER BY id LIMIT $2)",
+        before,
+        limit,
+    )
+    .execute(pool)
+    .await?;
+    Ok(forgotten.rows_affected())
+}

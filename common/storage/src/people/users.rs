@@ -1,0 +1,188 @@
+//! `users`: people who sign in.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
+
+use crate::{StorageError, StorageResult};
+use domain::account::{EmailAddress, PasswordHash, UserKind};
+use domain::ids::UserId;
+
+/// The audit log says no more often than this that tries at an account fail.
+const FAILURES_ARE_NOTED: TimeDelta = TimeDelta::hours(1);
+
+#[derive(Debug, Clone)]
+pub struct User {
+    pub user_id: UserId,
+    pub kind: UserKind,
+    pub name: String,
+    pub email: String,
+    pub suspended: bool,
+    /// It was shown that the address is theirs.
+    pub verified: bool,
+    pub password_hash: PasswordHash,
+}
+
+#[derive(Debug)]
+pub struct NewUser<'a> {
+    pub kind: UserKind,
+    pub name: &'a str,
+    pub email: &'a EmailAddress,
+    pub password_hash: &'a PasswordHash,
+    /// `None`: nothing shows yet that the address is theirs.
+    pub verified_at: Option<DateTime<Utc>>,
+}
+
+/// `None` when the address has an account already, whatever the case of its letters.
+pub async fn create(connection: &mut PgConnection, new: &NewUser<'_>) -> StorageResult<Option<UserId>> {
+    let id = sqlx::query_scalar!(
+        "INSERT INTO users (kind, name, email, password_hash, verified_at) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (lower(email)) DO NOTHING
+         RETURNING id",
+        new.kind.as_str(),
+        new.name,
+        new.email.as_str(),
+        new.password_hash.as_str(),
+        new.verified_at,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id.map(UserId::new))
+}
+
+pub async fn find_by_email(
+    connection: &mut PgConnection,
+    email: &EmailAddress,
+) -> StorageResult<Option<User>> {
+    let row = sqlx::query_as!(
+        UserRow,
+        r#"SELECT id, kind, name, email, status, verified_at IS NOT NULL AS "verified!", password_hash
+           FROM users WHERE lower(email) = lower($1)"#,
+        email.as_str(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+pub async fn find(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<User>> {
+    let row = sqlx::query_as!(
+        UserRow,
+        r#"SELECT id, kind, name, email, status, verified_at IS NOT NULL AS "verified!", password_hash
+           FROM users WHERE id = $1"#,
+        user_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+pub async fn set_password(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    password_hash: &PasswordHash,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE users SET password_hash = $2 WHERE id = $1",
+        user_id.get(),
+        password_hash.as_str(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Counts a try at the account that failed; whether an hour has passed since the audit log last said so.
+pub async fn count_failed_sign_in(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    now: DateTime<Utc>,
+) -> StorageResult<bool> {
+    let began = sqlx::query!(
+        "INSERT INTO failed_sign_ins (user_id, failed, noted_at) VALUES ($1, 0, $2) ON CONFLICT DO NOTHING",
+        user_id.get(),
+        now,
+    )
+    .execute(&mut *connection)
+    .await?;
+    let to_note = sqlx::query_scalar!(
+        r#"WITH before AS (SELECT noted_at <= $3 AS long_ago FROM failed_sign_ins WHERE user_id = $1 FOR UPDATE)
+           UPDATE failed_sign_ins SET failed = failed + 1, noted_at = CASE WHEN long_ago THEN $2 ELSE noted_at END
+           FROM before WHERE user_id = $1 RETURNING long_ago AS "long_ago!""#,
+        user_id.get(),
+        now,
+        now - FAILURES_ARE_NOTED,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(to_note || began.rows_affected() == 1)
+}
+
+/// How many tries have failed since somebody last came in; they are counted anew from now on.
+pub async fn take_failed_sign_ins(connection: &mut PgConnection, user_id: UserId) -> StorageResult<i32> {
+    let failed = sqlx::query_scalar!(
+        "WITH before AS (SELECT failed FROM failed_sign_ins WHERE user_id = $1 FOR UPDATE)
+         UPDATE failed_sign_ins SET failed = 0 FROM before WHERE user_id = $1 RETURNING before.failed",
+        user_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(failed.unwrap_or(0))
+}
+
+/// Notes that the address is theirs; whether that was not known before.
+pub async fn verify(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    now: DateTime<Utc>,
+) -> StorageResult<bool> {
+    let verified = sqlx::query!(
+        "UPDATE users SET verified_at = $2 WHERE id = $1 AND verified_at IS NULL",
+        user_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(verified.rows_affected() == 1)
+}
+
+/// Suspends somebody, or lets them in again. Their sessions are [`revoked`](crate::sessions::revoke_all) by the caller.
+pub async fn set_suspended(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    suspended: bool,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE users SET status = CASE WHEN $2 THEN 'suspended' ELSE 'active' END WHERE id = $1",
+        user_id.get(),
+        suspended,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+struct UserRow {
+    id: i64,
+    kind: String,
+    name: String,
+    email: String,
+    status: String,
+    verified: bool,
+    password_hash: String,
+}
+
+impl TryFrom<UserRow> for User {
+    type Error = StorageError;
+
+    fn try_from(row: UserRow) -> StorageResult<Self> {
+        Ok(Self {
+            user_id: UserId::new(row.id),
+            kind: UserKind::parse(&row.kind).ok_or_else(|| StorageError::corrupt("users", "kind", row.id))?,
+            name: row.name,
+            email: row.email,
+            suspended: row.status == "suspended",
+            verified: row.verified,
+            password_hash: PasswordHash::stored(row.password_hash),
+        })
+    }
+}

@@ -1,0 +1,236 @@
+//! `workspaces`, their members and what those may do.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::window::Window;
+use crate::{StorageError, StorageResult};
+use domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
+use domain::money::Currency;
+use domain::name::Name;
+use domain::permission::{Permission, ProgramPermissions, ProgramScope, Role};
+use domain::program::ProgramStatus;
+
+pub type WorkspaceName = Name;
+
+/// Somebody's place in one workspace.
+#[derive(Debug, Clone)]
+pub struct Membership {
+    pub member_id: MemberId,
+    pub workspace_id: WorkspaceId,
+    pub workspace_name: String,
+    pub role: Role,
+    /// Members without a second factor can do nothing but set one up.
+    pub second_factor_required: bool,
+}
+
+pub async fn create(connection: &mut PgConnection, name: &str) -> StorageResult<WorkspaceId> {
+    let id = sqlx::query_scalar!("INSERT INTO workspaces (name) VALUES ($1) RETURNING id", name)
+        .fetch_one(connection)
+        .await?;
+    Ok(WorkspaceId::new(id))
+}
+
+/// Those called so, oldest first: names need not differ.
+pub async fn called(connection: &mut PgConnection, name: &str) -> StorageResult<Vec<WorkspaceId>> {
+    let ids = sqlx::query_scalar!("SELECT id FROM workspaces WHERE name = $1 ORDER BY id", name)
+        .fetch_all(connection)
+        .await?;
+    Ok(ids.into_iter().map(WorkspaceId::new).collect())
+}
+
+pub async fn exists(connection: &mut PgConnection, workspace_id: WorkspaceId) -> StorageResult<bool> {
+    let exists = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM workspaces WHERE id = $1) AS "exists!""#,
+        workspace_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(exists)
+}
+
+pub async fn rename(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    name: &WorkspaceName,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE workspaces SET name = $2 WHERE id = $1",
+        workspace_id.get(),
+        name.as_str(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn require_second_factor(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    required: bool,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE workspaces SET second_factor_required = $2 WHERE id = $1",
+        workspace_id.get(),
+        required,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Those of the programs that are the workspace's, archived ones among them.
+pub async fn programs_of(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    program_ids: &[i64],
+) -> StorageResult<Vec<i64>> {
+    let ids = sqlx::query_scalar!(
+        "SELECT id FROM programs WHERE workspace_id = $1 AND id = ANY($2)",
+        workspace_id.get(),
+        program_ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids)
+}
+
+/// The workspaces somebody works in, oldest first.
+pub async fn of_user(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<Membership>> {
+    let rows = sqlx::query!(
+        "SELECT m.id, m.workspace_id, w.name, m.role, w.second_factor_required
+         FROM workspace_members m JOIN workspaces w ON w.id = m.workspace_id
+         WHERE m.user_id = $1 ORDER BY m.workspace_id",
+        user_id.get(),
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(Membership {
+                member_id: MemberId::new(row.id),
+                workspace_id: WorkspaceId::new(row.workspace_id),
+                workspace_name: row.name,
+                role: Role::parse(&row.role)
+                    .ok_or_else(|| StorageError::corrupt("workspace_members", "role", row.id))?,
+                second_factor_required: row.second_factor_required,
+            })
+        })
+        .collect()
+}
+
+/// `None` when they are a member already.
+pub async fn add_member(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    user_id: UserId,
+    role: Role,
+) -> StorageResult<Option<MemberId>> {
+    let id = sqlx::query_scalar!(
+        "INSERT INTO workspace_members (workspace_id, user_id, role) VALUES ($1, $2, $3)
+         ON CONFLICT (user_id, workspace_id) DO NOTHING
+         RETURNING id",
+        workspace_id.get(),
+        user_id.get(),
+        role.as_str(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id.map(MemberId::new))
+}
+
+/// Whose a program is, and what a user may do with it.
+#[derive(Debug, Clone)]
+pub struct ProgramStanding {
+    pub workspace_id: WorkspaceId,
+    pub status: ProgramStatus,
+    /// What its totals are in.
+    pub currency: Currency,
+    pub created_at: DateTime<Utc>,
+    /// The user's role in the program's workspace; `None` for a stranger, and when nobody was asked about.
+    pub role: Option<Role>,
+    /// What they were given for this program.
+    pub permissions: ProgramPermissions,
+}
+
+/// `None` when there is no such program. `user_id: None` asks about the program alone.
+pub async fn program_standing(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    user_id: Option<UserId>,
+) -> StorageResult<Option<ProgramStanding>> {
+    let row = sqlx::query!(
+        r#"SELECT p.workspace_id, p.status, p.currency, p.created_at, m.role AS "role?", g.permissions AS "permissions?"
+           FROM programs p
+           LEFT JOIN workspace_members m ON m.workspace_id = p.workspace_id AND m.user_id = $2
+           LEFT JOIN member_permissions g ON g.member_id = m.id AND g.program_id = p.id
+           WHERE p.id = $1"#,
+        program_id.get(),
+        user_id.map(UserId::get),
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| {
+        let corrupt = |table, column| StorageError::corrupt(table, column, program_id.get());
+        let names = row.permissions.unwrap_or_default();
+        Ok(ProgramStanding {
+            workspace_id: WorkspaceId::new(row.workspace_id),
+            status: ProgramStatus::parse(&row.status).ok_or_else(|| corrupt("programs", "status"))?,
+            currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("programs", "currency"))?,
+            created_at: row.created_at,
+            role: row
+                .role
+                .map(|role| Role::parse(&role).ok_or_else(|| corrupt("workspace_members", "role")))
+                .transpose()?,
+            permissions: ProgramPermissions::parse(names.iter().map(String::as_str))
+                .map_err(|_| corrupt("member_permissions", "permissions"))?,
+        })
+    })
+    .transpose()
+}
+
+/// Whose programs are meant.
+#[derive(Debug, Clone)]
+pub enum Reach {
+    /// Those of the workspaces a user runs, and those they were given this permission for.
+    User { user_id: UserId, permission: Permission },
+    /// Those of a management key.
+    Key {
+        workspace_id: WorkspaceId,
+        program_scope: ProgramScope,
+    },
+}
+
+/// Programs within reach that are not archived, newest first: their ids, and how many there are in all.
+pub async fn programs_within(
+    connection: &mut PgConnection,
+    reach: &Reach,
+    window: Window,
+) -> StorageResult<(Vec<ProgramId>, i64)> {
+    let (user_id, permission, workspace_id, scope) = match reach {
+        Reach::User { user_id, permission } => (Some(user_id.get()), Some(permission.as_str()), None, None),
+        Reach::Key {
+            workspace_id,
+            program_scope,
+        } => (None, None, Some(workspace_id.get()), program_scope.ids()),
+    };
+    let ids = sqlx::query_scalar!(
+        r#"SELECT p.id FROM programs p
+           LEFT JOIN workspace_members m ON m.workspace_id = p.workspace_id AND m.user_id = $1
+           LEFT JOIN member_permissions g ON g.member_id = m.id AND g.program_id = p.id
+           WHERE p.status <> 'archived'
+             AND CASE WHEN $1::bigint IS NULL
+                      THEN p.workspace_id = $3 AND ($4::bigint[] IS NULL OR p.id = ANY($4))
+                      ELSE coalesce(m.role IN ('owner', 'admin') OR $2::text = ANY(g.permissions), false) END
+           ORDER BY p.id DESC"#,
+        user_id,
+        permission,
+        workspace_id,
+        scope.as_deref(),
+    )
+    .fetch_all(connection)
+    .await?;
+    let total = i64::try_from(ids.len()).unwrap_or(i64::MAX);
+    let ids = window.of(ids).into_iter().map(ProgramId::new).collect();
+    Ok((ids, total))
+}

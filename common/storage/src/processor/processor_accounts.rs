@@ -1,0 +1,112 @@
+//! Whose an account of the payment processor is: one workspace's, and confirmed by an operator.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use sha2::{Digest, Sha256};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::StorageResult;
+use domain::ids::{ProgramId, WorkspaceId};
+use domain::processor::ProcessorId;
+
+/// An account that a program of another workspace is connected to already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldElsewhere {
+    /// Whose claim is refused.
+    pub program_id: ProgramId,
+    pub held_by: ProgramId,
+    pub account_id: ProcessorId,
+}
+
+impl HeldElsewhere {
+    /// One a day: repeated claims do not fill the notifications of the account's program.
+    pub fn notice_id(&self, day: NaiveDate) -> Uuid {
+        let of_day = format!("{} {} {} {day}", self.program_id, self.held_by, self.account_id);
+        Uuid::from_bytes(Sha256::digest(of_day).first_chunk().copied().unwrap_or_default())
+    }
+}
+
+/// Whether the program may connect the account: `None`. Another claim of it waits until the transaction ends. Whatever the
+/// connection's status is, an account is its workspace's until it is disconnected.
+pub async fn claim(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    account_id: &ProcessorId,
+) -> StorageResult<Option<HeldElsewhere>> {
+    sqlx::query!(
+        "SELECT pg_advisory_xact_lock(hashtextextended('processor account ' || $1::text, 0))",
+        account_id.as_str(),
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let held_by = sqlx::query_scalar!(
+        "SELECT c.program_id FROM processor_connections c JOIN programs p ON p.id = c.program_id
+         WHERE c.account_id = $2 AND p.workspace_id <> (SELECT workspace_id FROM programs WHERE id = $1)
+         ORDER BY c.confirmed_at IS NULL, c.program_id LIMIT 1",
+        program_id.get(),
+        account_id.as_str(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(held_by.map(|held_by| HeldElsewhere {
+        program_id,
+        held_by: ProgramId::new(held_by),
+        account_id: account_id.clone(),
+    }))
+}
+
+/// Lets the platform's events of the account reach the program.
+pub async fn confirm(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE processor_connections SET confirmed_at = $2 WHERE program_id = $1",
+        program_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// A connection as an operator looks at it.
+#[derive(Debug)]
+pub struct ListedConnection {
+    pub program_id: ProgramId,
+    pub workspace_id: WorkspaceId,
+    pub account_id: String,
+    pub status: String,
+    pub confirmed_at: Option<DateTime<Utc>>,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// By account, so that claims of one stand together.
+pub async fn list(
+    connection: &mut PgConnection,
+    unconfirmed_only: bool,
+    limit: i64,
+) -> StorageResult<Vec<ListedConnection>> {
+    let rows = sqlx::query!(
+        "SELECT c.program_id, p.workspace_id, c.account_id, c.status, c.confirmed_at, c.updated_at
+         FROM processor_connections c JOIN programs p ON p.id = c.program_id
+         WHERE NOT ($1 AND c.confirmed_at IS NOT NULL)
+         ORDER BY c.account_id, c.program_id LIMIT $2",
+        unconfirmed_only,
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| ListedConnection {
+            program_id: ProgramId::new(row.program_id),
+            workspace_id: WorkspaceId::new(row.workspace_id),
+            account_id: row.account_id,
+            status: row.status,
+            confirmed_at: row.confirmed_at,
+            updated_at: row.updated_at,
+        })
+        .collect())
+}

@@ -1,0 +1,302 @@
+//! `processor_connections`: a program's account at its payment processor. Its secrets stand here sealed.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::{StorageError, StorageResult};
+use domain::ids::{EventId, ProgramId};
+use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use domain::sealed::{SealError, SealingKeys};
+
+/// A connection as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    pub account_id: ProcessorId,
+    pub webhook_endpoint_id: Option<ProcessorId>,
+    pub status: ConnectionStatus,
+    pub charges_enabled: bool,
+    pub payouts_enabled: bool,
+    pub connected_at: Option<DateTime<Utc>>,
+    /// When an operator confirmed that the account is the program's; until then the platform's events do not reach it.
+    pub confirmed_at: Option<DateTime<Utc>>,
+    pub secret: Option<SealedSecret>,
+    /// The secret before, and until when it is accepted.
+    pub previous: Option<(SealedSecret, DateTime<Utc>)>,
+}
+
+impl Connection {
+    /// What a webhook may be signed with at a moment: the secret, and the one before while that is accepted.
+    pub fn accepted_secrets(
+        &self,
+        keys: &SealingKeys,
+        program_id: ProgramId,
+        now: DateTime<Utc>,
+    ) -> StorageResult<Vec<WebhookSecret>> {
+        let previous = self
+            .previous
+            .as_ref()
+            .filter(|(_, until)| now < *until)
+            .map(|(secret, _)| secret);
+        self.secret
+            .iter()
+            .chain(previous)
+            .map(|secret| secret.open(keys, program_id))
+            .collect()
+    }
+}
+
+/// A webhook secret that only the installation's keys open, and only as its program's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedSecret(Vec<u8>);
+
+impl SealedSecret {
+    /// `nonce` is random.
+    pub fn seal(
+        keys: &SealingKeys,
+        program_id: ProgramId,
+        secret: &WebhookSecret,
+        nonce: [u8; 24],
+    ) -> Result<Self, SealError> {
+        let purpose = WebhookSecret::purpose(program_id);
+        keys.seal(secret.expose().as_bytes(), &purpose, nonce).map(Self)
+    }
+
+    /// The error is a secret sealed with a key that is not there any more, or one of another program's.
+    pub fn open(&self, keys: &SealingKeys, program_id: ProgramId) -> StorageResult<WebhookSecret> {
+        let unreadable =
+            || StorageError::corrupt("processor_connections", "webhook_secret_sealed", program_id.get());
+        let opened = keys
+            .open(&self.0, &WebhookSecret::purpose(program_id))
+            .map_err(|_| unreadable())?;
+        let text = String::from_utf8(opened).map_err(|_| unreadable())?;
+        WebhookSecret::parse(&text).map_err(|_| unreadable())
+    }
+}
+
+/// One row, as it stands there.
+struct Row {
+    program_id: i64,
+    account_id: String,
+    webhook_endpoint_id: Option<String>,
+    status: String,
+    charges_enabled: bool,
+    payouts_enabled: bool,
+    connected_at: Option<DateTime<Utc>>,
+    confirmed_at: Option<DateTime<Utc>>,
+    webhook_secret_sealed: Option<Vec<u8>>,
+    previous_webhook_secret_sealed: Option<Vec<u8>>,
+    previous_webhook_secret_until: Option<DateTime<Utc>>,
+}
+
+impl Row {
+    fn connection(self) -> StorageResult<Connection> {
+        let corrupt = |column| StorageError::corrupt("processor_connections", column, self.program_id);
+        Ok(Connection {
+            account_id: ProcessorId::parse(&self.account_id).map_err(|_| corrupt("account_id"))?,
+            webhook_endpoint_id: self
+                .webhook_endpoint_id
+                .map(|id| ProcessorId::parse(&id).map_err(|_| corrupt("webhook_endpoint_id")))
+                .transpose()?,
+            status: ConnectionStatus::parse(&self.status).ok_or_else(|| corrupt("status"))?,
+            charges_enabled: self.charges_enabled,
+            payouts_enabled: self.payouts_enabled,
+            connected_at: self.connected_at,
+            confirmed_at: self.confirmed_at,
+            secret: self.webhook_secret_sealed.map(SealedSecret),
+            previous: self
+                .previous_webhook_secret_sealed
+                .map(SealedSecret)
+                .zip(self.previous_webhook_secret_until),
+        })
+    }
+}
+
+pub async fn find(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<Option<Connection>> {
+    let mut found = find_all(connection, &[program_id]).await?;
+    found.pop().map(|(_, connection)| connection).transpose()
+}
+
+/// Those of these programs that have one. A row that cannot be read is an error of its own program alone.
+pub async fn find_all(
+    connection: &mut PgConnection,
+    program_ids: &[ProgramId],
+) -> StorageResult<Vec<(ProgramId, StorageResult<Connection>)>> {
+    let ids: Vec<i64> = program_ids.iter().map(|program_id| program_id.get()).collect();
+    let rows = sqlx::query_as!(
+        Row,
+        "SELECT program_id, account_id, webhook_endpoint_id, status, charges_enabled, payouts_enabled, connected_at,
+                confirmed_at, webhook_secret_sealed, previous_webhook_secret_sealed, previous_webhook_secret_until
+         FROM processor_connections WHERE program_id = ANY($1)",
+        &ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (ProgramId::new(row.program_id), row.connection()))
+        .collect())
+}
+
+/// Lets one change of a program's connection at a time through, whether there is a connection yet or not: of two that
+/// read, change and write, the second sees the first.
+pub async fn lock(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<()> {
+    sqlx::query!(
+        "SELECT id FROM programs WHERE id = $1 FOR NO KEY UPDATE",
+        program_id.get()
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn save(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    new: &Connection,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    let (previous, until) = new
+        .previous
+        .as_ref()
+        .map(|(secret, until)| (secret.0.as_slice(), *until))
+        .unzip();
+    sqlx::query!(
+        "INSERT INTO processor_connections (program_id, account_id, webhook_endpoint_id, status, charges_enabled,
+             payouts_enabled, connected_at, confirmed_at, webhook_secret_sealed, previous_webhook_secret_sealed,
+             previous_webhook_secret_until, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+         ON CONFLICT (program_id) DO UPDATE SET account_id = excluded.account_id,
+             webhook_endpoint_id = excluded.webhook_endpoint_id, status = excluded.status,
+             charges_enabled = excluded.charges_enabled, payouts_enabled = excluded.payouts_enabled,
+             connected_at = excluded.connected_at, confirmed_at = excluded.confirmed_at,
+             webhook_secret_sealed = excluded.webhook_secret_sealed,
+             previous_webhook_secret_sealed = excluded.previous_webhook_secret_sealed,
+             previous_webhook_secret_until = excluded.previous_webhook_secret_until,
+             updated_at = excluded.updated_at,
+             account_told_at = CASE WHEN processor_connections.account_id = excluded.account_id
+                                    THEN processor_connections.account_told_at END",
+        program_id.get(),
+        new.account_id.as_str(),
+        new.webhook_endpoint_id.as_ref().map(ProcessorId::as_str),
+        new.status.as_str(),
+        new.charges_enabled,
+        new.payouts_enabled,
+        new.connected_at,
+        new.confirmed_at,
+        new.secret.as_ref().map(|secret| secret.0.as_slice()),
+        previous,
+        until,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Forgets the account and its secrets. `false` when there was none.
+pub async fn remove(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<bool> {
+    let removed = sqlx::query!(
+        "DELETE FROM processor_connections WHERE program_id = $1",
+        program_id.get()
+    )
+    .execute(connection)
+    .await?;
+    Ok(removed.rows_affected() > 0)
+}
+
+/// What the processor tells of a program's account.
+#[derive(Debug, Clone)]
+pub struct AccountTold {
+    /// The event that tells it.
+    pub event_id: EventId,
+    pub program_id: ProgramId,
+    pub told_at: DateTime<Utc>,
+    pub status: ConnectionStatus,
+    pub charges_enabled: bool,
+    pub payouts_enabled: bool,
+    pub details_submitted: bool,
+}
+
+/// Takes it over, unless something newer was told, or the program has another account by now.
+pub async fn tell(connection: &mut PgConnection, told: &AccountTold) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE processor_connections c
+         SET status = $3, charges_enabled = $4, payouts_enabled = $5, details_submitted = $6, account_told_at = $7,
+             connected_at = CASE WHEN $8 THEN coalesce(c.connected_at, $7) END
+         WHERE c.program_id = $1 AND (c.account_told_at IS NULL OR c.account_told_at < $7)
+           AND NOT EXISTS (SELECT 1 FROM processor_events e WHERE e.event_id = $2 AND e.account_id <> c.account_id)",
+        told.program_id.get(),
+        told.event_id.get(),
+        told.status.as_str(),
+        told.charges_enabled,
+        told.payouts_enabled,
+        told.details_submitted,
+        told.told_at,
+        told.status == ConnectionStatus::Connected,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// What a webhook of a program may be signed with at a moment: its secret, and the one before while that is accepted.
+/// Empty when the program has no connection, or one without a secret.
+pub async fn secrets(
+    connection: &mut PgConnection,
+    keys: &SealingKeys,
+    program_id: ProgramId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<WebhookSecret>> {
+    match find(connection, program_id).await? {
+        Some(found) => found.accepted_secrets(keys, program_id, now),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The programs that the platform's events of an account are for, in ascending order: connected to it, and confirmed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BoundPrograms {
+    pub taking_sales: Vec<ProgramId>,
+    /// What they sold can still be refunded.
+    pub archived: Vec<ProgramId>,
+}
+
+pub async fn programs_of(
+    connection: &mut PgConnection,
+    account_id: &ProcessorId,
+) -> StorageResult<BoundPrograms> {
+    let programs = sqlx::query!(
+        r#"SELECT program_id AS "program_id!", archived AS "archived!"
+           FROM receiving_connections WHERE account_id = $1 ORDER BY program_id"#,
+        account_id.as_str(),
+    )
+    .fetch_all(connection)
+    .await?;
+    let mut bound = BoundPrograms::default();
+    for row in programs {
+        let among = if row.archived {
+            &mut bound.archived
+        } else {
+            &mut bound.taking_sales
+        };
+        among.push(ProgramId::new(row.program_id));
+    }
+    Ok(bound)
+}
+
+/// Those of these programs that the platform's events of their account are for.
+pub async fn receiving(
+    connection: &mut PgConnection,
+    program_ids: &[ProgramId],
+) -> StorageResult<HashSet<ProgramId>> {
+    let ids: Vec<i64> = program_ids.iter().map(|program_id| program_id.get()).collect();
+    let receiving = sqlx::query_scalar!(
+        r#"SELECT program_id AS "program_id!" FROM receiving_connections WHERE program_id = ANY($1)"#,
+        &ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(receiving.into_iter().map(ProgramId::new).collect())
+}

@@ -1,0 +1,285 @@
+//! `processor_customers`: whom a payment processor's customers are, by the names of this service.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::processor_events::{self, waits_for_processor_customer};
+use crate::{StorageError, StorageResult};
+use domain::click_id::ClickId;
+use domain::ids::{EventId, ProgramId};
+use domain::payer::{Addition, NamedCustomer, Payer};
+use domain::processor::ProcessorId;
+use domain::text::CustomerKey;
+
+pub type Key = (ProgramId, ProcessorId);
+
+/// A processor's customer, as it is bound.
+#[derive(Debug, Clone)]
+pub struct Binding {
+    pub processor_customer: ProcessorId,
+    pub payer: Payer,
+    pub bound_at: DateTime<Utc>,
+    /// When an event first named another customer.
+    pub contested_at: Option<DateTime<Utc>>,
+}
+
+/// Whom these are; those that are not bound are left out.
+pub async fn find(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<HashMap<Key, Payer>> {
+    if keys.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (programs, ids) = columns(keys);
+    let rows = sqlx::query_as!(
+        Row,
+        "SELECT c.* FROM processor_customers c
+         JOIN UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
+           ON c.program_id = n.program_id AND c.processor_customer_id = n.id",
+        &programs,
+        &ids as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| Ok((row.key()?, row.binding()?.payer)))
+        .collect()
+}
+
+/// Those of these programs that know the processor's customer, ascending.
+pub async fn programs_that_know(
+    connection: &mut PgConnection,
+    programs: &[ProgramId],
+    processor_customer: &ProcessorId,
+) -> StorageResult<Vec<ProgramId>> {
+    let programs: Vec<i64> = programs.iter().map(|program_id| program_id.get()).collect();
+    let knowing = sqlx::query_scalar!(
+        "SELECT program_id FROM processor_customers
+         WHERE program_id = ANY($1) AND processor_customer_id = $2 ORDER BY program_id",
+        &programs,
+        processor_customer.as_str(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(knowing.into_iter().map(ProgramId::new).collect())
+}
+
+/// An event that names a processor's customer.
+#[derive(Debug, Clone, Copy)]
+pub struct Naming<'a> {
+    pub event_id: EventId,
+    pub program_id: ProgramId,
+    pub customer: &'a NamedCustomer,
+}
+
+impl Naming<'_> {
+    fn key(&self) -> Key {
+        (self.program_id, self.customer.processor_customer.clone())
+    }
+}
+
+/// Binds those that are new, adds names that were missing, and wakes the payments that wait for them. Who is bound to another
+/// customer stays so, and is marked as contested; returns the events that name another one.
+pub async fn learn(connection: &mut PgConnection, namings: &[Naming<'_>]) -> StorageResult<HashSet<EventId>> {
+    if namings.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let mut first: BTreeMap<Key, &Payer> = BTreeMap::new();
+    for naming in namings {
+        first.entry(naming.key()).or_insert(&naming.customer.payer);
+    }
+    let keys: Vec<Key> = first.keys().cloned().collect();
+    let mut news = insert(connection, &first).await?;
+    let mut known = lock(connection, &keys).await?;
+    let (mut contested, mut conflicts) = (Vec::new(), HashSet::new());
+    for naming in namings {
+        let key = naming.key();
+        let Some(payer) = known.get_mut(&key) else {
+            continue;
+        };
+        match payer.add(&naming.customer.payer) {
+            Addition::Nothing => {}
+            Addition::Name => news.push(key),
+            Addition::Conflict => {
+                contested.push(key);
+                conflicts.insert(naming.event_id);
+            }
+        }
+    }
+    for key in &news {
+        if let Some(payer) = known.get(key) {
+            complete(connection, key, payer).await?;
+        }
+    }
+    contest(connection, &contested).await?;
+    wake(connection, &news).await?;
+    Ok(conflicts)
+}
+
+/// Binds one by hand, whatever it was bound to, and wakes the payments that wait for it.
+pub async fn bind(connection: &mut PgConnection, key: &Key, payer: &Payer) -> StorageResult<Binding> {
+    let row = sqlx::query_as!(
+        Row,
+        "INSERT INTO processor_customers (program_id, processor_customer_id, customer_key, click_id)
+         VALUES ($1, $2, $3, $4)
+         ON CONFLICT (program_id, processor_customer_id) DO UPDATE
+         SET customer_key = excluded.customer_key, click_id = excluded.click_id, bound_at = excluded.bound_at,
+             contested_at = NULL
+         RETURNING *",
+        key.0.get(),
+        key.1.as_str(),
+        payer.customer_key.as_ref().map(CustomerKey::as_str),
+        payer.click_id.as_ref().map(ClickId::as_str),
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    wake(connection, std::slice::from_ref(key)).await?;
+    row.binding()
+}
+
+/// A program's, those that are contested first; at most `limit`.
+pub async fn list(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    limit: i64,
+) -> StorageResult<Vec<Binding>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "SELECT * FROM processor_customers WHERE program_id = $1
+         ORDER BY contested_at DESC NULLS LAST, bound_at DESC, processor_customer_id LIMIT $2",
+        program_id.get(),
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(Row::binding).collect()
+}
+
+/// Those that were inserted.
+async fn insert(connection: &mut PgConnection, new: &BTreeMap<Key, &Payer>) -> StorageResult<Vec<Key>> {
+    let keys: Vec<Key> = new.keys().cloned().collect();
+    let (programs, ids) = columns(&keys);
+    let customer_keys: Vec<Option<&str>> = new
+        .values()
+        .map(|payer| payer.customer_key.as_ref().map(CustomerKey::as_str))
+        .collect();
+    let click_ids: Vec<Option<&str>> = new
+        .values()
+        .map(|payer| payer.click_id.as_ref().map(ClickId::as_str))
+        .collect();
+    let rows = sqlx::query_as!(
+        Row,
+        "INSERT INTO processor_customers (program_id, processor_customer_id, customer_key, click_id)
+         SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[])
+         ON CONFLICT (program_id, processor_customer_id) DO NOTHING
+         RETURNING *",
+        &programs,
+        &ids as &[&str],
+        &customer_keys as &[Option<&str>],
+        &click_ids as &[Option<&str>],
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(Row::key).collect()
+}
+
+async fn lock(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<HashMap<Key, Payer>> {
+    let (programs, ids) = columns(keys);
+    let rows = sqlx::query_as!(
+        Row,
+        "SELECT c.* FROM processor_customers c
+         JOIN UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
+           ON c.program_id = n.program_id AND c.processor_customer_id = n.id
+         ORDER BY c.program_id, c.processor_customer_id
+         FOR UPDATE OF c",
+        &programs,
+        &ids as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| Ok((row.key()?, row.binding()?.payer)))
+        .collect()
+}
+
+async fn complete(connection: &mut PgConnection, key: &Key, payer: &Payer) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE processor_customers SET customer_key = $3, click_id = $4
+         WHERE program_id = $1 AND processor_customer_id = $2",
+        key.0.get(),
+        key.1.as_str(),
+        payer.customer_key.as_ref().map(CustomerKey::as_str),
+        payer.click_id.as_ref().map(ClickId::as_str),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn contest(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<()> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let (programs, ids) = columns(keys);
+    sqlx::query!(
+        "UPDATE processor_customers c SET contested_at = now()
+         FROM UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
+         WHERE c.program_id = n.program_id AND c.processor_customer_id = n.id AND c.contested_at IS NULL",
+        &programs,
+        &ids as &[&str],
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn wake(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<()> {
+    let awaited: Vec<_> = keys
+        .iter()
+        .map(|(program_id, id)| (*program_id, waits_for_processor_customer(id)))
+        .collect();
+    processor_events::wake(connection, &awaited).await
+}
+
+fn columns(keys: &[Key]) -> (Vec<i64>, Vec<&str>) {
+    keys.iter()
+        .map(|(program_id, id)| (program_id.get(), id.as_str()))
+        .unzip()
+}
+
+struct Row {
+    program_id: i64,
+    processor_customer_id: String,
+    customer_key: Option<String>,
+    click_id: Option<String>,
+    bound_at: DateTime<Utc>,
+    contested_at: Option<DateTime<Utc>>,
+}
+
+impl Row {
+    fn key(&self) -> StorageResult<Key> {
+        Ok((ProgramId::new(self.program_id), self.id()?))
+    }
+
+    fn id(&self) -> StorageResult<ProcessorId> {
+        ProcessorId::parse(&self.processor_customer_id).map_err(|_| {
+            StorageError::corrupt("processor_customers", "processor_customer_id", self.program_id)
+        })
+    }
+
+    fn binding(self) -> StorageResult<Binding> {
+        let click_id = self.click_id.as_deref().and_then(ClickId::parse);
+        let customer_key = self
+            .customer_key
+            .as_deref()
+            .and_then(|key| CustomerKey::parse(key).ok());
+        Ok(Binding {
+            processor_customer: self.id()?,
+            payer: Payer::new(click_id, customer_key).ok_or_else(|| {
+                StorageError::corrupt("processor_customers", "customer_key", self.program_id)
+            })?,
+            bound_at: self.bound_at,
+            contested_at: self.contested_at,
+        })
+    }
+}

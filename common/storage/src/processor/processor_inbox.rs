@@ -1,0 +1,129 @@
+//! `processor_events` as an operator looks at it.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::StorageResult;
+
+/// An event as it is kept.
+#[derive(Debug, Clone)]
+pub struct KeptEvent {
+    pub event_id: Uuid,
+    pub processor_event_id: String,
+    pub kind: String,
+    /// `None`: no program is bound to its account.
+    pub program_id: Option<i64>,
+    pub account_id: Option<String>,
+    pub occurred_at: DateTime<Utc>,
+    pub received_at: DateTime<Utc>,
+    pub state: String,
+    pub reason: Option<String>,
+    pub waits_for: Option<String>,
+    pub sale_pending: bool,
+    pub payment_pending: bool,
+    pub relay_after: Option<DateTime<Utc>>,
+}
+
+/// What was known of an event when it was closed.
+#[derive(Debug, Clone)]
+pub struct ClosedEvent {
+    pub program_id: Option<i64>,
+    pub processor_event_id: String,
+    pub kind: String,
+    pub state: String,
+}
+
+/// The oldest events in one of these states, of one program or of all.
+pub async fn list(
+    connection: &mut PgConnection,
+    states: &[&str],
+    program_id: Option<i64>,
+    limit: i64,
+) -> StorageResult<Vec<KeptEvent>> {
+    Ok(sqlx::query_as!(
+        KeptEvent,
+        "SELECT event_id, processor_event_id, kind, program_id, account_id, occurred_at, received_at, state, reason,
+                waits_for, sale_pending, payment_pending, relay_after
+         FROM processor_events
+         WHERE state = ANY($1) AND ($2::bigint IS NULL OR program_id = $2)
+         ORDER BY received_at, event_id LIMIT $3",
+        states as &[&str],
+        program_id,
+        limit,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+pub async fn find(connection: &mut PgConnection, event_id: Uuid) -> StorageResult<Option<KeptEvent>> {
+    Ok(sqlx::query_as!(
+        KeptEvent,
+        "SELECT event_id, processor_event_id, kind, program_id, account_id, occurred_at, received_at, state, reason,
+                waits_for, sale_pending, payment_pending, relay_after
+         FROM processor_events WHERE event_id = $1",
+        event_id,
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+/// The event as it came; `None` once it is done or ignored.
+pub async fn payload(connection: &mut PgConnection, event_id: Uuid) -> StorageResult<Option<String>> {
+    Ok(sqlx::query_scalar!(
+        "SELECT payload FROM processor_events WHERE event_id = $1",
+        event_id
+    )
+    .fetch_optional(connection)
+    .await?
+    .flatten())
+}
+
+/// Lets the relay take up an unfinished event at once, with whatever of it is left to do. One of an account that no program
+/// was bound to becomes the program's that is bound to it now.
+///
+/// `false`: it is finished, or still no single program's, or came again as the program's in the meantime.
+pub async fn replay(connection: &mut PgConnection, event_id: Uuid) -> StorageResult<bool> {
+    let replayed = sqlx::query!(
+        "UPDATE processor_events e
+         SET program_id = n.program_id, state = 'open', reason = NULL, waits_for = NULL, relay_after = now(), relays = 0,
+             -- Neither half is pending of what could not be translated.
+             sale_pending = e.sale_pending OR NOT e.payment_pending,
+             payment_pending = e.payment_pending OR NOT e.sale_pending,
+             by_platform = e.by_platform OR e.program_id IS NULL
+         FROM (SELECT o.event_id,
+                      coalesce(o.program_id, (SELECT min(c.program_id) FROM receiving_connections c
+                                              WHERE c.account_id = o.account_id HAVING count(*) = 1)) AS program_id
+               FROM processor_events o WHERE o.event_id = $1 FOR UPDATE) n
+         WHERE e.event_id = n.event_id AND n.program_id IS NOT NULL AND e.state NOT IN ('done', 'ignored')
+           AND NOT EXISTS (SELECT 1 FROM processor_events t
+                           WHERE t.processor_event_id = e.processor_event_id AND t.program_id = n.program_id
+                             AND t.event_id <> e.event_id)",
+        event_id,
+    )
+    .execute(connection)
+    .await?;
+    Ok(replayed.rows_affected() > 0)
+}
+
+/// What a person settled, or gave up, outside the service: nothing more is done about it, and its payload goes.
+///
+/// `None`: it is not there, or in none of these states.
+pub async fn close(
+    connection: &mut PgConnection,
+    event_id: Uuid,
+    states: &[&str],
+) -> StorageResult<Option<ClosedEvent>> {
+    Ok(sqlx::query_as!(
+        ClosedEvent,
+        r#"UPDATE processor_events e
+           SET state = 'done', sale_pending = false, payment_pending = false, waits_for = NULL, relay_after = NULL, payload = NULL
+           FROM (SELECT event_id, state FROM processor_events WHERE event_id = $1 FOR UPDATE) was
+           WHERE e.event_id = was.event_id AND was.state = ANY($2)
+           RETURNING e.program_id, e.processor_event_id, e.kind, was.state AS "state!""#,
+        event_id,
+        states as &[&str],
+    )
+    .fetch_optional(connection)
+    .await?)
+}

@@ -1,0 +1,163 @@
+//! `processor_refs`: which ids of the processor are names of one payment.
+
+use std::collections::{BTreeMap, HashSet};
+
+use sqlx::PgConnection;
+
+use crate::StorageResult;
+use domain::ids::{ProgramId, SaleId};
+use domain::payment::Names;
+
+/// A session, payment intent, invoice or charge of a program; also a transaction_id that may be one of them.
+pub type Reference = (ProgramId, String);
+
+/// A payment that is known under the reference asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    pub reference: Reference,
+    /// The payment's name: the least of its references.
+    pub payment: Reference,
+    /// The first sale recorded under any of its names.
+    pub sale_id: Option<SaleId>,
+}
+
+/// The payments known under these references. Most sales of the API are none of them.
+pub async fn known(
+    connection: &mut PgConnection,
+    references: &[(ProgramId, &str)],
+) -> StorageResult<Vec<Known>> {
+    let (programs, names) = columns(references);
+    let rows = sqlx::query!(
+        r#"SELECT m.program_id AS "program_id!", m.reference AS "reference!", m.payment AS "payment!",
+                  min(c.sale_id) AS sale_id
+           FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, reference)
+           JOIN processor_refs m ON m.program_id = k.program_id AND m.reference = k.reference
+           JOIN processor_refs r ON r.program_id = m.program_id AND r.payment = m.payment
+           LEFT JOIN transaction_claims c
+                ON c.transaction_id = r.reference AND c.program_id = r.program_id AND c.state = 'recorded'
+           GROUP BY m.program_id, m.reference, m.payment"#,
+        &programs,
+        &names as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let program_id = ProgramId::new(row.program_id);
+            Known {
+                reference: (program_id, row.reference),
+                payment: (program_id, row.payment),
+                sale_id: row.sale_id.map(SaleId::new),
+            }
+        })
+        .collect())
+}
+
+/// Locks the names of these payments, ascending: of two batches that record sales of one payment under two of its names,
+/// the second sees what the first did.
+pub async fn lock(connection: &mut PgConnection, payments: &[Reference]) -> StorageResult<()> {
+    let (programs, names) = columns(&borrowed(payments));
+    sqlx::query!(
+        "SELECT r.reference FROM processor_refs r
+         JOIN UNNEST($1::bigint[], $2::text[]) AS p (program_id, payment)
+              ON r.program_id = p.program_id AND r.payment = p.payment
+         ORDER BY r.program_id, r.reference
+         FOR UPDATE OF r",
+        &programs,
+        &names as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(())
+}
+
+/// All names of the payments that have these references, with their payment's.
+pub async fn groups(
+    connection: &mut PgConnection,
+    references: &[Reference],
+) -> StorageResult<BTreeMap<Reference, Reference>> {
+    let (programs, names) = columns(&borrowed(references));
+    let rows = sqlx::query!(
+        r#"SELECT r.program_id AS "program_id!", r.reference AS "reference!", r.payment AS "payment!"
+           FROM (SELECT DISTINCT m.program_id, m.payment FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, reference)
+                 JOIN processor_refs m ON m.program_id = k.program_id AND m.reference = k.reference) p
+           JOIN processor_refs r ON r.program_id = p.program_id AND r.payment = p.payment"#,
+        &programs,
+        &names as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let program_id = ProgramId::new(row.program_id);
+            ((program_id, row.reference), (program_id, row.payment))
+        })
+        .collect())
+}
+
+/// Stores that the names of each telling are one payment's. One transaction of a program at a time does this: what one
+/// joins, the next one finds joined.
+pub async fn join(connection: &mut PgConnection, told: &[Vec<Reference>]) -> StorageResult<()> {
+    let all: Vec<Reference> = told.concat();
+    let mut programs: Vec<i64> = all.iter().map(|(program_id, _)| program_id.get()).collect();
+    programs.sort_unstable();
+    programs.dedup();
+    sqlx::query!(
+        "SELECT pg_advisory_xact_lock(hashtextextended('processor_refs', p)) FROM UNNEST($1::bigint[]) AS p",
+        &programs,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let stored = groups(connection, &all).await?;
+    let mut names = Names::new();
+    for (reference, payment) in &stored {
+        names.join([payment.clone(), reference.clone()]);
+    }
+    for telling in told {
+        names.join(telling.iter().cloned());
+    }
+    let changed: Vec<(Reference, Reference)> = names
+        .payments()
+        .into_iter()
+        .filter(|(reference, payment)| stored.get(reference) != Some(payment))
+        .collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let (programs, references): (Vec<i64>, Vec<&str>) = changed
+        .iter()
+        .map(|((program_id, reference), _)| (program_id.get(), reference.as_str()))
+        .unzip();
+    let payments: Vec<&str> = changed.iter().map(|(_, (_, payment))| payment.as_str()).collect();
+    sqlx::query!(
+        "INSERT INTO processor_refs (program_id, reference, payment)
+         SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::text[]) AS n (program_id, reference, payment)
+         ORDER BY program_id, reference
+         ON CONFLICT (program_id, reference) DO UPDATE SET payment = excluded.payment",
+        &programs,
+        &references as &[&str],
+        &payments as &[&str],
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+fn borrowed(references: &[Reference]) -> Vec<(ProgramId, &str)> {
+    references
+        .iter()
+        .map(|(program_id, reference)| (*program_id, reference.as_str()))
+        .collect()
+}
+
+/// Each pair once.
+fn columns<'a>(references: &[(ProgramId, &'a str)]) -> (Vec<i64>, Vec<&'a str>) {
+    references
+        .iter()
+        .collect::<HashSet<_>>()
+        .into_iter()
+        .map(|(program_id, reference)| (program_id.get(), *reference))
+        .unzip()
+}

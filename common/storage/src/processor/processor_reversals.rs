@@ -1,0 +1,153 @@
+//! `processor_reversals`: what the processor took back of payments, event by event, and on which sale it was counted.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::processor_refs::Reference;
+use crate::{StorageError, StorageResult};
+use domain::ids::{EventId, ProgramId, SaleId};
+use domain::money::{AmountCents, Currency};
+use domain::payment::ReversalKind;
+
+#[derive(Debug, Clone)]
+pub struct NewReversal<'a> {
+    pub event_id: EventId,
+    pub program_id: ProgramId,
+    /// Any of its payment's names.
+    pub reference: &'a str,
+    pub kind: ReversalKind,
+    /// The charge or the dispute.
+    pub source: &'a str,
+    pub amount: AmountCents,
+    pub currency: Currency,
+    pub occurred_at: DateTime<Utc>,
+}
+
+/// Stores reversals; one that is there already stays as it is.
+pub async fn insert(connection: &mut PgConnection, reversals: &[NewReversal<'_>]) -> StorageResult<()> {
+    if reversals.is_empty() {
+        return Ok(());
+    }
+    let events: Vec<Uuid> = reversals.iter().map(|new| new.event_id.get()).collect();
+    let programs: Vec<i64> = reversals.iter().map(|new| new.program_id.get()).collect();
+    let references: Vec<&str> = reversals.iter().map(|new| new.reference).collect();
+    let kinds: Vec<&str> = reversals.iter().map(|new| new.kind.as_str()).collect();
+    let sources: Vec<&str> = reversals.iter().map(|new| new.source).collect();
+    let amounts: Vec<i64> = reversals.iter().map(|new| new.amount.get()).collect();
+    let currencies: Vec<&str> = reversals.iter().map(|new| new.currency.as_str()).collect();
+    let times: Vec<DateTime<Utc>> = reversals.iter().map(|new| new.occurred_at).collect();
+    sqlx::query!(
+        "INSERT INTO processor_reversals (event_id, program_id, reference, kind, source, amount_cents, currency, occurred_at)
+         SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[],
+                              $8::timestamptz[])
+              AS r (event_id, program_id, reference, kind, source, amount_cents, currency, occurred_at)
+         ORDER BY event_id
+         ON CONFLICT (event_id) DO NOTHING",
+        &events,
+        &programs,
+        &references as &[&str],
+        &kinds as &[&str],
+        &sources as &[&str],
+        &amounts,
+        &currencies as &[&str],
+        &times,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// A reversal of a payment whose sale is known.
+#[derive(Debug, Clone)]
+pub struct Reversal {
+    pub event_id: EventId,
+    pub program_id: ProgramId,
+    pub kind: ReversalKind,
+    pub source: String,
+    pub amount: AmountCents,
+    pub currency: Currency,
+    pub occurred_at: DateTime<Utc>,
+    /// The payment's sale, on which it counts.
+    pub sale_id: SaleId,
+    /// Of the sale.
+    pub transaction_id: String,
+    pub sale_currency: Currency,
+    /// It was counted on that sale.
+    pub counted: bool,
+    /// It was counted on another sale, which was undone: its event has caused a refund already.
+    pub moved: bool,
+}
+
+/// Every reversal of these payments, counted or not, in the order they occurred. The caller holds the claims of the sales.
+pub async fn of_payments(
+    connection: &mut PgConnection,
+    payments: &[(Reference, SaleId)],
+) -> StorageResult<Vec<Reversal>> {
+    if payments.is_empty() {
+        return Ok(Vec::new());
+    }
+    let programs: Vec<i64> = payments
+        .iter()
+        .map(|((program_id, _), _)| program_id.get())
+        .collect();
+    let names: Vec<&str> = payments
+        .iter()
+        .map(|((_, payment), _)| payment.as_str())
+        .collect();
+    let sales: Vec<i64> = payments.iter().map(|(_, sale_id)| sale_id.get()).collect();
+    let rows = sqlx::query!(
+        r#"SELECT v.event_id, v.program_id, v.kind, v.source, v.amount_cents, v.currency, v.occurred_at,
+                  s.id AS sale_id, s.processor_event_id AS transaction_id, s.currency AS sale_currency,
+                  coalesce(v.sale_id = s.id, false) AS "counted!",
+                  EXISTS (SELECT 1 FROM refunds f WHERE f.event_id = v.event_id) AS "moved!"
+           FROM UNNEST($1::bigint[], $2::text[], $3::bigint[]) AS p (program_id, payment, sale_id)
+           JOIN processor_refs r ON r.program_id = p.program_id AND r.payment = p.payment
+           JOIN processor_reversals v ON v.program_id = r.program_id AND v.reference = r.reference
+           JOIN sale_events s ON s.id = p.sale_id
+           ORDER BY v.occurred_at, v.event_id"#,
+        &programs,
+        &names as &[&str],
+        &sales,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let corrupt = |column| StorageError::corrupt("processor_reversals", column, row.event_id);
+            Ok(Reversal {
+                event_id: EventId::new(row.event_id),
+                program_id: ProgramId::new(row.program_id),
+                kind: ReversalKind::parse(&row.kind).ok_or_else(|| corrupt("kind"))?,
+                amount: AmountCents::new(row.amount_cents).ok_or_else(|| corrupt("amount_cents"))?,
+                currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
+                sale_currency: Currency::parse(&row.sale_currency)
+                    .ok_or_else(|| StorageError::corrupt("sale_events", "currency", row.sale_id))?,
+                source: row.source,
+                occurred_at: row.occurred_at,
+                sale_id: SaleId::new(row.sale_id),
+                transaction_id: row.transaction_id,
+                counted: row.counted,
+                moved: row.moved,
+            })
+        })
+        .collect()
+}
+
+/// Says on which sales reversals were counted.
+pub async fn count(connection: &mut PgConnection, counted: &[(EventId, SaleId)]) -> StorageResult<()> {
+    if counted.is_empty() {
+        return Ok(());
+    }
+    let events: Vec<Uuid> = counted.iter().map(|(event_id, _)| event_id.get()).collect();
+    let sales: Vec<i64> = counted.iter().map(|(_, sale_id)| sale_id.get()).collect();
+    sqlx::query!(
+        "UPDATE processor_reversals v SET sale_id = n.sale_id
+         FROM UNNEST($1::uuid[], $2::bigint[]) AS n (event_id, sale_id) WHERE v.event_id = n.event_id",
+        &events,
+        &sales,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! Programs, their settings, partners, referral links and tracking tokens.
+
+pub mod directory;
+pub mod links;
+pub mod partners;
+pub mod policies;
+pub mod program_settings;
+pub mod programs;
+pub mod tracking_setup;
+pub mod tracking_tokens;

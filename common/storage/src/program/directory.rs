@@ -1,0 +1,151 @@
+//! What the edge must know to answer without asking: programs with their tokens, and referral links.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgPool;
+
+use crate::tracking_tokens::stored_scopes;
+use crate::{StorageError, StorageResult};
+use domain::ids::{PartnerId, ProgramId, ReferralLinkId};
+use domain::key_rotation::KeyRotation;
+use domain::token::TokenHash;
+use domain::tracking_token::TokenScopes;
+
+/// A program as the edge needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectoryProgram {
+    pub program_id: ProgramId,
+    /// All that open it.
+    pub tokens: Vec<DirectoryToken>,
+    pub cookie_window_days: u16,
+    /// Its tokens open refunds only.
+    pub archived: bool,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// A tracking token as the edge needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirectoryToken {
+    pub hash: TokenHash,
+    pub scopes: TokenScopes,
+    /// Set when it is marked for rotation.
+    pub rotation: Option<KeyRotation>,
+}
+
+/// A referral link as the edge needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectoryLink {
+    pub referral_link_id: ReferralLinkId,
+    pub short_code: String,
+    pub program_id: Option<ProgramId>,
+    pub partner_id: Option<PartnerId>,
+    /// It is turned on, its membership is approved (if it has one) and its program is not archived.
+    pub active: bool,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// Which programs or links to read.
+#[derive(Debug, Clone)]
+pub enum Selection {
+    /// Rows changed at or after this instant; `None` reads all.
+    ChangedSince(Option<DateTime<Utc>>),
+    Ids(Vec<i64>),
+}
+
+pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<DirectoryProgram>> {
+    let (since, ids) = selection.parameters();
+    let rows = sqlx::query!(
+        r#"SELECT p.id, p.cookie_window_days, p.status = 'archived' AS "archived!", p.updated_at,
+                  t.token_hash AS "token_hash!", t.scopes AS "scopes!", t.marked_at, t.rotate_by
+           FROM programs p JOIN accepted_tokens t ON t.program_id = p.id
+           WHERE ($1::timestamptz IS NULL OR p.updated_at >= $1) AND ($2::bigint[] IS NULL OR p.id = ANY($2))
+           ORDER BY p.id"#,
+        since,
+        ids as Option<&[i64]>,
+    )
+    .fetch_all(pool)
+    .await?;
+    let mut programs: Vec<DirectoryProgram> = Vec::new();
+    for row in rows {
+        let token = DirectoryToken {
+            hash: token_hash(&row.token_hash, row.id)?,
+            scopes: stored_scopes(&row.scopes, row.id)?,
+            rotation: KeyRotation::of(row.marked_at, row.rotate_by),
+        };
+        match programs.last_mut() {
+            Some(program) if program.program_id.get() == row.id => program.tokens.push(token),
+            _ => programs.push(DirectoryProgram {
+                program_id: ProgramId::new(row.id),
+                tokens: vec![token],
+                cookie_window_days: u16::try_from(row.cookie_window_days)
+                    .map_err(|_| StorageError::corrupt("programs", "cookie_window_days", row.id))?,
+                archived: row.archived,
+                updated_at: row.updated_at,
+            }),
+        }
+    }
+    Ok(programs)
+}
+
+pub async fn links(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<DirectoryLink>> {
+    let (since, ids) = selection.parameters();
+    let rows = sqlx::query!(
+        r#"SELECT l.id AS "id!", l.short_code AS "short_code!", l.program_id, l.partner_id,
+                  l.updated_at AS "updated_at!",
+                  l.status = 'active' AND coalesce(m.status, 'approved') = 'approved'
+                      AND coalesce(p.status, 'live') <> 'archived' AS "active!"
+           FROM referral_links l
+           LEFT JOIN partner_programs m ON m.id = l.partner_program_id
+           LEFT JOIN programs p ON p.id = l.program_id
+           WHERE ($1::timestamptz IS NULL OR l.updated_at >= $1) AND ($2::bigint[] IS NULL OR l.id = ANY($2))"#,
+        since,
+        ids as Option<&[i64]>,
+    )
+    .fetch_all(pool)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| DirectoryLink {
+            referral_link_id: ReferralLinkId::new(row.id),
+            short_code: row.short_code,
+            program_id: row.program_id.map(ProgramId::new),
+            partner_id: row.partner_id.map(PartnerId::new),
+            active: row.active,
+            updated_at: row.updated_at,
+        })
+        .collect())
+}
+
+/// Ids of the links with one of these short codes: for codes the directory has not heard of yet.
+pub async fn link_ids_by_code(pool: &PgPool, codes: &[String]) -> StorageResult<Vec<i64>> {
+    Ok(
+        sqlx::query_scalar!("SELECT id FROM referral_links WHERE short_code = ANY($1)", codes)
+            .fetch_all(pool)
+            .await?,
+    )
+}
+
+/// Ids of the programs with one of these tokens: for tokens the directory has not heard of yet.
+pub async fn program_ids_by_token(pool: &PgPool, hashes: &[TokenHash]) -> StorageResult<Vec<i64>> {
+    let hashes: Vec<&[u8]> = hashes.iter().map(|hash| hash.as_bytes().as_slice()).collect();
+    Ok(sqlx::query_scalar!(
+        r#"SELECT program_id AS "program_id!" FROM accepted_tokens WHERE token_hash = ANY($1)"#,
+        &hashes as &[&[u8]]
+    )
+    .fetch_all(pool)
+    .await?)
+}
+
+impl Selection {
+    fn parameters(&self) -> (Option<DateTime<Utc>>, Option<&[i64]>) {
+        match self {
+            Self::ChangedSince(since) => (*since, None),
+            Self::Ids(ids) => (None, Some(ids)),
+        }
+    }
+}
+
+fn token_hash(bytes: &[u8], program_id: i64) -> StorageResult<TokenHash> {
+    <[u8; 32]>::try_from(bytes)
+        .map(TokenHash::from_bytes)
+        .map_err(|_| StorageError::corrupt("tokens of programs", "token_hash", program_id))
+}

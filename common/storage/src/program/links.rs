@@ -1,0 +1,224 @@
+//! `referral_links`: made and changed by advertisers, and where they lead the money: program, membership, partner.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::window::Window;
+use crate::{StorageError, StorageResult};
+use domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
+use domain::partner::{LinkStatus, ShortCode};
+use domain::sale::{LinkOwner, Membership};
+use domain::signal::PartnerAddresses;
+
+#[derive(Debug, Default)]
+pub struct Owners {
+    pub links: HashMap<ReferralLinkId, LinkOwner>,
+    /// Of the partners who earn by these links.
+    pub addresses: PartnerAddresses,
+}
+
+/// Which memberships count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memberships {
+    /// One that is not approved, or no longer, earns nothing.
+    Approved,
+    /// For what was earned before.
+    All,
+}
+
+pub async fn owners(
+    connection: &mut PgConnection,
+    links: &[i64],
+    memberships: Memberships,
+) -> StorageResult<Owners> {
+    let rows = sqlx::query!(
+        r#"SELECT l.id AS "id!", l.program_id, p.id AS "partner_program_id?", p.partner_id AS "partner_id?",
+                  r.email AS "record_address?", u.email AS "account_address?"
+           FROM referral_links l
+           LEFT JOIN partner_programs p ON p.id = l.partner_program_id AND (p.status = 'approved' OR $2)
+           LEFT JOIN partners r ON r.id = p.partner_id
+           LEFT JOIN users u ON u.id = r.user_id
+           WHERE l.id = ANY($1)"#,
+        links,
+        memberships == Memberships::All,
+    )
+    .fetch_all(connection)
+    .await?;
+    let mut owners = Owners::default();
+    for row in rows {
+        let partner_id = row.partner_id.map(PartnerId::new);
+        let membership = row.partner_program_id.map(|id| Membership {
+            partner_program_id: PartnerProgramId::new(id),
+            partner_id,
+        });
+        let owner = LinkOwner {
+            program_id: row.program_id.map(ProgramId::new),
+            membership,
+        };
+        owners.links.insert(ReferralLinkId::new(row.id), owner);
+        if let Some(partner_id) = partner_id {
+            let addresses = row.record_address.into_iter().chain(row.account_address);
+            owners.addresses.insert(partner_id, addresses.collect());
+        }
+    }
+    Ok(owners)
+}
+
+/// Makes a link of a membership, turned on. `None` when another link has the code, of whichever program.
+pub async fn create(
+    connection: &mut PgConnection,
+    membership: PartnerProgramId,
+    short_code: &ShortCode,
+    created_at: DateTime<Utc>,
+) -> StorageResult<Option<ReferralLinkId>> {
+    let id = sqlx::query_scalar!(
+        // updated_at is the database's: the edges catch up by it.
+        "INSERT INTO referral_links (short_code, program_id, partner_id, partner_program_id, created_at)
+         SELECT $2, program_id, partner_id, id, $3 FROM partner_programs WHERE id = $1
+         ON CONFLICT (short_code) DO NOTHING
+         RETURNING id",
+        membership.get(),
+        short_code.as_str(),
+        created_at,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id.map(ReferralLinkId::new))
+}
+
+/// A link as it is shown.
+#[derive(Debug, Clone)]
+pub struct StoredLink {
+    pub referral_link_id: ReferralLinkId,
+    pub partner_program_id: Option<PartnerProgramId>,
+    pub partner_name: Option<String>,
+    /// As it was made: codes of earlier times may have another form than [`ShortCode`]'s.
+    pub short_code: String,
+    pub status: LinkStatus,
+    pub clicks: i64,
+    pub last_clicked: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// Which links to read, newest first.
+#[derive(Debug, Clone, Copy)]
+pub enum Selection {
+    One(ReferralLinkId),
+    Page(Window),
+}
+
+/// Links of a program.
+pub async fn of_program(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    selection: Selection,
+) -> StorageResult<Vec<StoredLink>> {
+    let (id, window) = match selection {
+        Selection::One(id) => (Some(id.get()), Window { offset: 0, limit: 1 }),
+        Selection::Page(window) => (None, window),
+    };
+    let rows = sqlx::query!(
+        r#"SELECT l.id AS "id!", l.partner_program_id, p.name AS "partner_name?", l.short_code AS "short_code!",
+                  l.status AS "status!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
+                  l.updated_at AS "updated_at!"
+           FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
+           WHERE l.program_id = $1 AND ($2::bigint IS NULL OR l.id = $2)
+           ORDER BY l.id DESC OFFSET $3 LIMIT $4"#,
+        program_id.get(),
+        id,
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(StoredLink {
+                referral_link_id: ReferralLinkId::new(row.id),
+                partner_program_id: row.partner_program_id.map(PartnerProgramId::new),
+                partner_name: row.partner_name,
+                short_code: row.short_code,
+                status: LinkStatus::parse(&row.status)
+                    .ok_or_else(|| StorageError::corrupt("referral_links", "status", row.id))?,
+                clicks: row.clicks,
+                last_clicked: row.last_clicked,
+                created_at: row.created_at,
+                updated_at: row.updated_at,
+            })
+        })
+        .collect()
+}
+
+pub async fn find(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    referral_link_id: ReferralLinkId,
+) -> StorageResult<Option<StoredLink>> {
+    let one = Selection::One(referral_link_id);
+    Ok(of_program(connection, program_id, one).await?.pop())
+}
+
+pub async fn count(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<i64> {
+    Ok(sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM referral_links WHERE program_id = $1"#,
+        program_id.get(),
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+/// Locks a link for a change.
+pub async fn lock(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    referral_link_id: ReferralLinkId,
+) -> StorageResult<Option<StoredLink>> {
+    sqlx::query!(
+        "SELECT id FROM referral_links WHERE id = $1 AND program_id = $2 FOR NO KEY UPDATE",
+        referral_link_id.get(),
+        program_id.get(),
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    find(connection, program_id, referral_link_id).await
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Updated {
+    Done,
+    /// Another link has the code; nothing was changed.
+    CodeTaken,
+}
+
+/// What is `None` stays as it is. What the advertiser turns off, the partner does not turn on again. A trigger notifies the
+/// edges.
+pub async fn update(
+    connection: &mut PgConnection,
+    referral_link_id: ReferralLinkId,
+    short_code: Option<&ShortCode>,
+    status: Option<LinkStatus>,
+) -> StorageResult<Updated> {
+    let updated = sqlx::query!(
+        "UPDATE referral_links SET short_code = coalesce($2, short_code), status = coalesce($3, status),
+             turned_off_by = CASE $3 WHEN 'active' THEN NULL WHEN 'inactive' THEN 'advertiser' ELSE turned_off_by END
+         WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM referral_links o WHERE o.short_code = $2 AND o.id <> $1)",
+        referral_link_id.get(),
+        short_code.map(ShortCode::as_str),
+        status.map(LinkStatus::as_str),
+    )
+    .execute(connection)
+    .await;
+    match updated {
+        Ok(updated) if updated.rows_affected() == 1 => Ok(Updated::Done),
+        Ok(_) => Ok(Updated::CodeTaken),
+        // Two at once: the index sees what the look did not.
+        Err(sqlx::Error::Database(error)) if error.constraint() == Some("referral_links_short_code_key") => {
+            Ok(Updated::CodeTaken)
+        }
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,350 @@
+//! `partners` and `partner_programs`: who promotes which program.
+//!
+//! A partner is one workspace's record of somebody, whatever other workspaces know of the same person.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::error::expect_rows;
+use crate::rollups::Deltas;
+use crate::window::Window;
+use crate::{StorageError, StorageResult};
+use domain::account::EmailAddress;
+use domain::ids::{PartnerId, PartnerProgramId, ProgramId, UserId};
+use domain::money::{Cents, Currency};
+use domain::partner::{MembershipStatus, PartnerName};
+
+#[derive(Debug)]
+pub struct NewPartner<'a> {
+    /// Theirs is the workspace of this program.
+    pub program_id: ProgramId,
+    pub name: &'a PartnerName,
+    pub email: Option<&'a EmailAddress>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// The workspace's partner with this address, whatever the case of its letters, or else a new one.
+pub async fn provide(connection: &mut PgConnection, new: &NewPartner<'_>) -> StorageResult<PartnerId> {
+    let email = new.email.map(EmailAddress::as_str);
+    let made = sqlx::query_scalar!(
+        "INSERT INTO partners (workspace_id, name, email, created_at)
+         SELECT workspace_id, $2, $3::text, $4 FROM programs WHERE id = $1
+         ON CONFLICT (workspace_id, lower(email)) WHERE email IS NOT NULL DO NOTHING
+         RETURNING id",
+        new.program_id.get(),
+        new.name.as_str(),
+        email,
+        new.created_at,
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    if let Some(id) = made {
+        return Ok(PartnerId::new(id));
+    }
+    let id = sqlx::query_scalar!(
+        "SELECT p.id FROM partners p JOIN programs g ON g.workspace_id = p.workspace_id
+         WHERE g.id = $1 AND lower(p.email) = lower($2)",
+        new.program_id.get(),
+        email,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(PartnerId::new(id))
+}
+
+/// The partners whom the workspace of a program knows by this name: names need not differ.
+pub async fn called(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    name: &PartnerName,
+) -> StorageResult<Vec<PartnerId>> {
+    let ids = sqlx::query_scalar!(
+        "SELECT p.id FROM partners p JOIN programs g ON g.workspace_id = p.workspace_id
+         WHERE g.id = $1 AND p.name = $2 ORDER BY p.id",
+        program_id.get(),
+        name.as_str(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids.into_iter().map(PartnerId::new).collect())
+}
+
+/// A partner's place in a program; `None` when they are not in it.
+pub async fn membership(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    partner_id: PartnerId,
+) -> StorageResult<Option<(PartnerProgramId, MembershipStatus)>> {
+    let row = sqlx::query!(
+        "SELECT id, status FROM partner_programs WHERE program_id = $1 AND partner_id = $2",
+        program_id.get(),
+        partner_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| {
+        let status = MembershipStatus::parse(&row.status)
+            .ok_or_else(|| StorageError::corrupt("partner_programs", "status", row.id))?;
+        Ok((PartnerProgramId::new(row.id), status))
+    })
+    .transpose()
+}
+
+#[derive(Debug)]
+pub struct NewMembership {
+    pub program_id: ProgramId,
+    pub partner_id: PartnerId,
+    pub status: MembershipStatus,
+    pub created_at: DateTime<Utc>,
+}
+
+/// `None` when the partner is in the program already. A new membership counts on the day it is made, approved or not.
+pub async fn join(
+    connection: &mut PgConnection,
+    new: &NewMembership,
+) -> StorageResult<Option<PartnerProgramId>> {
+    let id = sqlx::query_scalar!(
+        "INSERT INTO partner_programs (program_id, partner_id, status, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $4)
+         ON CONFLICT (program_id, partner_id) DO NOTHING
+         RETURNING id",
+        new.program_id.get(),
+        new.partner_id.get(),
+        new.status.as_str(),
+        new.created_at,
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    if id.is_some() {
+        Deltas::of_membership(new.program_id, new.created_at)
+            .append(connection)
+            .await?;
+    }
+    Ok(id.map(PartnerProgramId::new))
+}
+
+/// A membership with the partner behind it.
+#[derive(Debug, Clone)]
+pub struct ProgramPartner {
+    pub partner_program_id: PartnerProgramId,
+    /// `None` once the partner's record is gone.
+    pub partner: Option<Partner>,
+    pub status: MembershipStatus,
+    pub clicks: i64,
+    pub last_clicked: Option<DateTime<Utc>>,
+    /// What is owed, by currency.
+    pub balances: Vec<(Currency, Cents)>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Partner {
+    pub partner_id: PartnerId,
+    pub name: String,
+    pub email: Option<String>,
+    /// The account that holds this record.
+    pub user_id: Option<UserId>,
+}
+
+/// Which memberships to read, newest first.
+#[derive(Debug, Clone, Copy)]
+pub enum Selection {
+    One(PartnerProgramId),
+    Page {
+        status: Option<MembershipStatus>,
+        window: Window,
+    },
+}
+
+/// Memberships of a program.
+pub async fn of_program(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    selection: Selection,
+) -> StorageResult<Vec<ProgramPartner>> {
+    let (id, status, window) = match selection {
+        Selection::One(id) => (Some(id.get()), None, Window { offset: 0, limit: 1 }),
+        Selection::Page { status, window } => (None, status.map(MembershipStatus::as_str), window),
+    };
+    let rows = sqlx::query_as!(
+        MembershipRow,
+        r#"SELECT m.id AS "id!", m.partner_id, p.name AS "name?", p.email, p.user_id, m.status AS "status!",
+                  m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!"
+           FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
+           WHERE m.program_id = $1 AND ($2::bigint IS NULL OR m.id = $2) AND ($3::text IS NULL OR m.status = $3)
+           ORDER BY m.id DESC OFFSET $4 LIMIT $5"#,
+        program_id.get(),
+        id,
+        status,
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+    let mut balances = balances(connection, &ids).await?;
+    rows.into_iter()
+        .map(|row| {
+            let balances = balances.remove(&row.id).unwrap_or_default();
+            row.with(balances)
+        })
+        .collect()
+}
+
+pub async fn find(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    partner_program_id: PartnerProgramId,
+) -> StorageResult<Option<ProgramPartner>> {
+    let one = Selection::One(partner_program_id);
+    Ok(of_program(connection, program_id, one).await?.pop())
+}
+
+pub async fn count(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    status: Option<MembershipStatus>,
+) -> StorageResult<i64> {
+    Ok(sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM partner_programs
+           WHERE program_id = $1 AND ($2::text IS NULL OR status = $2)"#,
+        program_id.get(),
+        status.map(MembershipStatus::as_str),
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+/// Locks a membership for a change, with its links before it: in the order in which clicks are counted.
+pub async fn lock(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    partner_program_id: PartnerProgramId,
+) -> StorageResult<Option<ProgramPartner>> {
+    sqlx::query!(
+        "SELECT id FROM referral_links WHERE partner_program_id = $1 AND program_id = $2 ORDER BY id
+         FOR NO KEY UPDATE",
+        partner_program_id.get(),
+        program_id.get(),
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "SELECT id FROM partner_programs WHERE id = $1 AND program_id = $2 FOR NO KEY UPDATE",
+        partner_program_id.get(),
+        program_id.get(),
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    find(connection, program_id, partner_program_id).await
+}
+
+/// Its links follow: a trigger tells the edges.
+pub async fn set_status(
+    connection: &mut PgConnection,
+    partner_program_id: PartnerProgramId,
+    status: MembershipStatus,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    let updated = sqlx::query!(
+        "UPDATE partner_programs SET status = $2, updated_at = $3 WHERE id = $1",
+        partner_program_id.get(),
+        status.as_str(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("partner_programs", 1, updated.rows_affected())
+}
+
+/// In every program of the workspace.
+pub async fn rename(
+    connection: &mut PgConnection,
+    partner_id: PartnerId,
+    name: &PartnerName,
+) -> StorageResult<()> {
+    let updated = sqlx::query!(
+        "UPDATE partners SET name = $2 WHERE id = $1",
+        partner_id.get(),
+        name.as_str(),
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("partners", 1, updated.rows_affected())
+}
+
+/// Gives the record to an account. `false` when another account holds it.
+pub async fn give_to(
+    connection: &mut PgConnection,
+    partner_id: PartnerId,
+    user_id: UserId,
+) -> StorageResult<bool> {
+    let updated = sqlx::query!(
+        "UPDATE partners SET user_id = $2 WHERE id = $1 AND (user_id IS NULL OR user_id = $2)",
+        partner_id.get(),
+        user_id.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(updated.rows_affected() == 1)
+}
+
+async fn balances(
+    connection: &mut PgConnection,
+    memberships: &[i64],
+) -> StorageResult<HashMap<i64, Vec<(Currency, Cents)>>> {
+    let rows = sqlx::query!(
+        "SELECT partner_program_id, currency, balance_cents FROM partner_program_balances
+         WHERE partner_program_id = ANY($1) ORDER BY currency",
+        memberships,
+    )
+    .fetch_all(connection)
+    .await?;
+    let mut balances: HashMap<i64, Vec<(Currency, Cents)>> = HashMap::new();
+    for row in rows {
+        let id = row.partner_program_id;
+        let currency = Currency::parse(&row.currency)
+            .ok_or_else(|| StorageError::corrupt("partner_program_balances", "currency", id))?;
+        let balance = (currency, Cents::new(row.balance_cents));
+        balances.entry(id).or_default().push(balance);
+    }
+    Ok(balances)
+}
+
+struct MembershipRow {
+    id: i64,
+    partner_id: Option<i64>,
+    name: Option<String>,
+    email: Option<String>,
+    user_id: Option<i64>,
+    status: String,
+    clicks: i64,
+    last_clicked: Option<DateTime<Utc>>,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+}
+
+impl MembershipRow {
+    fn with(self, balances: Vec<(Currency, Cents)>) -> StorageResult<ProgramPartner> {
+        let (email, user_id) = (self.email, self.user_id);
+        Ok(ProgramPartner {
+            partner_program_id: PartnerProgramId::new(self.id),
+            partner: self.partner_id.zip(self.name).map(|(id, name)| Partner {
+                partner_id: PartnerId::new(id),
+                name,
+                email,
+                user_id: user_id.map(UserId::new),
+            }),
+            status: MembershipStatus::parse(&self.status)
+                .ok_or_else(|| StorageError::corrupt("partner_programs", "status", self.id))?,
+            clicks: self.clicks,
+            last_clicked: self.last_clicked,
+            balances,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}

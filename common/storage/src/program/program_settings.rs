@@ -1,0 +1,289 @@
+//! Programs as their advertisers set them up: settings, life, tracking token. What the worker's steps read of them is in
+//! [`programs`](crate::programs), what the edge knows by heart in [`directory`](crate::directory).
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::error::{StorageError, StorageResult};
+use domain::attribution::{AttributionModel, AttributionWindow};
+use domain::commission::{HoldPeriod, NeedsApproval, SelfReferrals};
+use domain::ids::{ProgramId, WorkspaceId};
+use domain::key_rotation::KeyRotation;
+use domain::lead::LeadAuth;
+use domain::money::Currency;
+use domain::name::Name;
+use domain::program::{CookieWindow, Domain, ProgramSettings, ProgramStatus, Slug};
+use domain::text::Text;
+use domain::token::ProgramToken;
+
+/// A program with its settings.
+#[derive(Debug, Clone)]
+pub struct StoredProgram {
+    pub program_id: ProgramId,
+    pub workspace_id: WorkspaceId,
+    pub settings: ProgramSettings,
+    pub status: ProgramStatus,
+    pub api_token_masked: String,
+    pub rotation: Option<KeyRotation>,
+    pub published_at: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+#[derive(Debug)]
+pub struct NewProgram<'a> {
+    pub workspace_id: WorkspaceId,
+    pub settings: &'a ProgramSettings,
+    pub status: ProgramStatus,
+    /// Only its hash and its masked form are stored.
+    pub token: &'a ProgramToken,
+    pub created_at: DateTime<Utc>,
+}
+
+/// `None` when another program has the slug.
+pub async fn create(connection: &mut PgConnection, new: &NewProgram<'_>) -> StorageResult<Option<ProgramId>> {
+    let settings = new.settings;
+    let hash = new.token.hash();
+    let id = sqlx::query_scalar!(
+        "INSERT INTO programs (workspace_id, name, slug, description, domain, currency, attribution_model,
+             attribution_window_days, cookie_window_days, lead_auth, hold_days, exclude_bots, status, published_at,
+             api_token_hash, api_token_masked, created_at, needs_approval, self_referrals)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, CASE WHEN $13 = 'live' THEN $16::timestamptz END,
+             $14, $15, $16, $17, $18)
+         ON CONFLICT (slug) DO NOTHING
+         RETURNING id",
+        new.workspace_id.get(),
+        settings.name.as_str(),
+        settings.slug.as_str(),
+        settings.description.as_ref().map(Text::as_str),
+        settings.domain.as_ref().map(Domain::as_str),
+        settings.currency.as_str(),
+        settings.attribution_model.as_str(),
+        small(settings.attribution_window.days()),
+        small(settings.cookie_window.days()),
+        settings.lead_auth.as_str(),
+        i16::from(settings.hold.days()),
+        settings.exclude_bots,
+        new.status.as_str(),
+        hash.as_bytes().as_slice(),
+        new.token.masked(),
+        new.created_at,
+        settings.needs_approval.as_str(),
+        settings.self_referrals.as_str(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id.map(ProgramId::new))
+}
+
+/// Which programs to read: those of the ids. Sorted by id.
+pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<StoredProgram>> {
+    let rows = sqlx::query_as!(
+        ProgramRow,
+        "SELECT id, workspace_id, name, slug, description, domain, currency, attribution_model,
+                attribution_window_days, cookie_window_days, lead_auth, hold_days, needs_approval, self_referrals, exclude_bots,
+                status, api_token_masked, key_rotation_marked_at, key_rotation_rotate_by, published_at, created_at, updated_at
+         FROM programs WHERE id = ANY($1) ORDER BY id",
+        ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+pub async fn find_one(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> StorageResult<Option<StoredProgram>> {
+    Ok(find(connection, &[program_id.get()]).await?.pop())
+}
+
+/// A program, locked for a change: of two that read, change and write, the second sees what the first wrote.
+pub async fn lock(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> StorageResult<Option<StoredProgram>> {
+    sqlx::query!(
+        "SELECT id FROM programs WHERE id = $1 FOR NO KEY UPDATE",
+        program_id.get()
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    find_one(connection, program_id).await
+}
+
+/// What became of an update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Updated {
+    Done,
+    /// Another program has the slug; nothing was changed.
+    SlugTaken,
+}
+
+pub async fn update(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    settings: &ProgramSettings,
+) -> StorageResult<Updated> {
+    let updated = sqlx::query!(
+        "UPDATE programs SET name = $2, slug = $3, description = $4, domain = $5, currency = $6,
+             attribution_model = $7, attribution_window_days = $8, cookie_window_days = $9, lead_auth = $10,
+             hold_days = $11, exclude_bots = $12, needs_approval = $13, self_referrals = $14,
+             -- Ownership was shown for the domain that was.
+             dns_verified = dns_verified AND domain IS NOT DISTINCT FROM $5
+         WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM programs o WHERE o.slug = $3 AND o.id <> $1)",
+        program_id.get(),
+        settings.name.as_str(),
+        settings.slug.as_str(),
+        settings.description.as_ref().map(Text::as_str),
+        settings.domain.as_ref().map(Domain::as_str),
+        settings.currency.as_str(),
+        settings.attribution_model.as_str(),
+        small(settings.attribution_window.days()),
+        small(settings.cookie_window.days()),
+        settings.lead_auth.as_str(),
+        i16::from(settings.hold.days()),
+        settings.exclude_bots,
+        settings.needs_approval.as_str(),
+        settings.self_referrals.as_str(),
+    )
+    .execute(connection)
+    .await;
+    match updated {
+        Ok(updated) if updated.rows_affected() == 1 => Ok(Updated::Done),
+        Ok(_) => Ok(Updated::SlugTaken),
+        // Two updates at once: the index sees what the look did not.
+        Err(sqlx::Error::Database(error)) if error.constraint() == Some("programs_slug") => {
+            Ok(Updated::SlugTaken)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes a draft live. A program that is live already keeps the time at which it went live.
+pub async fn publish(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE programs SET status = 'live', published_at = coalesce(published_at, $2) WHERE id = $1 AND status = 'draft'",
+        program_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Ends a program: its key and links stop working at once, its books stay.
+pub async fn archive(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE programs SET status = 'archived', archived_at = $2 WHERE id = $1 AND status <> 'archived'",
+        program_id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Marks the token for rotation, or with `None` takes the mark back.
+pub async fn mark_rotation(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    rotation: Option<KeyRotation>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE programs SET key_rotation_marked_at = $2, key_rotation_rotate_by = $3 WHERE id = $1",
+        program_id.get(),
+        rotation.map(|rotation| rotation.marked_at),
+        rotation.map(|rotation| rotation.rotate_by),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+fn small(days: u16) -> i16 {
+    i16::try_from(days).unwrap_or(i16::MAX)
+}
+
+struct ProgramRow {
+    id: i64,
+    workspace_id: i64,
+    name: String,
+    slug: String,
+    description: Option<String>,
+    domain: Option<String>,
+    currency: String,
+    attribution_model: String,
+    attribution_window_days: i16,
+    cookie_window_days: i16,
+    lead_auth: Option<String>,
+    hold_days: i16,
+    needs_approval: String,
+    self_referrals: String,
+    exclude_bots: bool,
+    status: String,
+    api_token_masked: String,
+    key_rotation_marked_at: Option<DateTime<Utc>>,
+    key_rotation_rotate_by: Option<DateTime<Utc>>,
+    published_at: Option<DateTime<Utc>>,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+}
+
+impl TryFrom<ProgramRow> for StoredProgram {
+    type Error = StorageError;
+
+    fn try_from(row: ProgramRow) -> StorageResult<Self> {
+        let corrupt = |column| StorageError::corrupt("programs", column, row.id);
+        let settings = ProgramSettings {
+            name: Name::stored(&row.name).map_err(|_| corrupt("name"))?,
+            slug: Slug::parse(&row.slug).map_err(|_| corrupt("slug"))?,
+            description: row
+                .description
+                .as_deref()
+                .map(|text| Text::parse(text).map_err(|_| corrupt("description")))
+                .transpose()?,
+            domain: row.domain.map(Domain::stored),
+            currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
+            attribution_model: AttributionModel::parse(&row.attribution_model)
+                .ok_or_else(|| corrupt("attribution_model"))?,
+            attribution_window: u16::try_from(row.attribution_window_days)
+                .ok()
+                .and_then(AttributionWindow::new)
+                .ok_or_else(|| corrupt("attribution_window_days"))?,
+            cookie_window: u16::try_from(row.cookie_window_days)
+                .ok()
+                .and_then(CookieWindow::new)
+                .ok_or_else(|| corrupt("cookie_window_days"))?,
+            lead_auth: LeadAuth::parse(row.lead_auth.as_deref()).ok_or_else(|| corrupt("lead_auth"))?,
+            hold: u8::try_from(row.hold_days)
+                .ok()
+                .and_then(HoldPeriod::new)
+                .ok_or_else(|| corrupt("hold_days"))?,
+            needs_approval: NeedsApproval::parse(&row.needs_approval)
+                .ok_or_else(|| corrupt("needs_approval"))?,
+            self_referrals: SelfReferrals::parse(&row.self_referrals)
+                .ok_or_else(|| corrupt("self_referrals"))?,
+            exclude_bots: row.exclude_bots,
+        };
+        Ok(Self {
+            program_id: ProgramId::new(row.id),
+            workspace_id: WorkspaceId::new(row.workspace_id),
+            settings,
+            status: ProgramStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
+            api_token_masked: row.api_token_masked,
+            rotation: KeyRotation::of(row.key_rotation_marked_at, row.key_rotation_rotate_by),
+            published_at: row.published_at,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        })
+    }
+}

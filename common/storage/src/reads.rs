@@ -1,0 +1,9 @@
+//! What the dashboard and reports read.
+
+pub mod commission_lists;
+pub mod dashboard;
+pub mod events;
+pub mod partner_view;
+pub mod program_health;
+pub mod program_overview;
+pub mod rollups;

@@ -1,0 +1,335 @@
+//! What a partner sees: rows of every `partners` record that is of their account, in whatever workspace, and of no other.
+//!
+//! Nothing here selects what is the advertiser's alone: customers, their keys and click_ids, transaction_ids.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::window::Window;
+use crate::{StorageError, StorageResult};
+use domain::ids::{ProgramId, ReferralLinkId, UserId, WorkspaceId};
+use domain::program::ProgramStatus;
+
+/// A partner's place in a program.
+#[derive(Debug)]
+pub struct PartnerMembership {
+    pub partner_program_id: i64,
+    pub program_id: i64,
+    pub program_name: String,
+    pub status: String,
+    pub cookie_window_days: i16,
+    pub created_at: DateTime<Utc>,
+}
+
+/// Newest first, and how many there are.
+pub async fn memberships(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    window: Window,
+) -> StorageResult<(Vec<PartnerMembership>, i64)> {
+    let rows = sqlx::query_as!(
+        PartnerMembership,
+        "SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, m.status, g.cookie_window_days,
+                m.created_at
+         FROM partners p JOIN partner_programs m ON m.partner_id = p.id JOIN programs g ON g.id = m.program_id
+         WHERE p.user_id = $1 ORDER BY m.id DESC OFFSET $2 LIMIT $3",
+        user_id.get(),
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let total = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM partners p JOIN partner_programs m ON m.partner_id = p.id
+           WHERE p.user_id = $1"#,
+        user_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok((rows, total))
+}
+
+/// By membership: currency and cents.
+pub async fn balances_of(
+    connection: &mut PgConnection,
+    memberships: &[i64],
+) -> StorageResult<BTreeMap<i64, Vec<(String, i64)>>> {
+    let rows = sqlx::query!(
+        "SELECT partner_program_id, currency, balance_cents FROM partner_program_balances
+         WHERE partner_program_id = ANY($1) ORDER BY partner_program_id, currency",
+        memberships,
+    )
+    .fetch_all(connection)
+    .await?;
+    let mut balances: BTreeMap<i64, Vec<(String, i64)>> = BTreeMap::new();
+    for row in rows {
+        balances
+            .entry(row.partner_program_id)
+            .or_default()
+            .push((row.currency, row.balance_cents));
+    }
+    Ok(balances)
+}
+
+#[derive(Debug)]
+pub struct PartnerLink {
+    pub id: i64,
+    pub program_id: i64,
+    pub program_name: String,
+    pub short_code: String,
+    pub status: String,
+    pub clicks: i64,
+    pub last_clicked: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// Newest first, and how many there are.
+pub async fn links(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    window: Window,
+) -> StorageResult<(Vec<PartnerLink>, i64)> {
+    let rows = sqlx::query_as!(
+        PartnerLink,
+        "SELECT l.id, g.id AS program_id, g.name AS program_name, l.short_code, l.status, l.clicks, l.last_clicked,
+                l.created_at, l.updated_at
+         FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
+         WHERE p.user_id = $1 ORDER BY l.id DESC OFFSET $2 LIMIT $3",
+        user_id.get(),
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let total = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM partners p JOIN referral_links l ON l.partner_id = p.id
+           JOIN programs g ON g.id = l.program_id WHERE p.user_id = $1"#,
+        user_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok((rows, total))
+}
+
+/// Whose program a link is of.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkStanding {
+    pub workspace_id: WorkspaceId,
+    pub program_id: ProgramId,
+    pub program_status: ProgramStatus,
+    /// Then only the advertiser turns it on again.
+    pub turned_off_by_advertiser: bool,
+}
+
+/// A partner's own link, locked; `None` when it is nobody's or somebody else's.
+pub async fn lock_link(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    link_id: ReferralLinkId,
+) -> StorageResult<Option<LinkStanding>> {
+    let row = sqlx::query!(
+        r#"SELECT g.workspace_id, g.id, g.status, l.turned_off_by = 'advertiser' AS "turned_off_by_advertiser?"
+         FROM referral_links l JOIN partners p ON p.id = l.partner_id JOIN programs g ON g.id = l.program_id
+         WHERE l.id = $1 AND p.user_id = $2 FOR UPDATE OF l"#,
+        link_id.get(),
+        user_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(|row| {
+        Ok(LinkStanding {
+            workspace_id: WorkspaceId::new(row.workspace_id),
+            program_id: ProgramId::new(row.id),
+            program_status: ProgramStatus::parse(&row.status)
+                .ok_or_else(|| StorageError::corrupt("programs", "status", row.id))?,
+            turned_off_by_advertiser: row.turned_off_by_advertiser.unwrap_or_default(),
+        })
+    })
+    .transpose()
+}
+
+/// Turns a link on or off.
+pub async fn set_link_active(
+    connection: &mut PgConnection,
+    link_id: ReferralLinkId,
+    active: bool,
+) -> StorageResult<PartnerLink> {
+    let link = sqlx::query_as!(
+        PartnerLink,
+        r#"UPDATE referral_links l SET status = CASE WHEN $2 THEN 'active' ELSE 'inactive' END,
+               turned_off_by = CASE WHEN NOT $2 THEN coalesce(l.turned_off_by, 'partner') END
+           FROM programs g WHERE l.id = $1 AND g.id = l.program_id
+           RETURNING l.id, g.id AS program_id, g.name AS program_name, l.short_code, l.status, l.clicks, l.last_clicked,
+               l.created_at, l.updated_at"#,
+        link_id.get(),
+        active,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(link)
+}
+
+/// A click as its partner may know it: nothing that tells who the visitor is.
+#[derive(Debug)]
+pub struct PartnerClick {
+    pub id: i64,
+    pub referral_link_id: i64,
+    pub short_code: String,
+    pub program_id: i64,
+    pub clicked_at: DateTime<Utc>,
+    pub country: Option<String>,
+    pub device_type: Option<String>,
+    pub converted: bool,
+}
+
+/// Real clicks that count, newest first. Each link gives its own newest from the index by link, as many as the page may
+/// need; deep pages cost what lies before them. How many there are, the links' counters know.
+pub async fn clicks(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    window: Window,
+) -> StorageResult<(Vec<PartnerClick>, i64)> {
+    let total = sqlx::query_scalar!(
+        r#"SELECT coalesce(sum(l.clicks), 0)::bigint AS "count!"
+           FROM partners p JOIN referral_links l ON l.partner_id = p.id WHERE p.user_id = $1"#,
+        user_id.get(),
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    if window.offset >= total {
+        return Ok((Vec::new(), total));
+    }
+    let rows = sqlx::query_as!(
+        PartnerClick,
+        r#"SELECT e.id AS "id!", l.id AS referral_link_id, l.short_code, e.program_id AS "program_id!",
+                  e.click_timestamp AS "clicked_at!", e.geo_country AS "country?", e.device_type AS "device_type?",
+                  coalesce(c.status = 'conversion', false) AS "converted!"
+           FROM partners p JOIN referral_links l ON l.partner_id = p.id
+           CROSS JOIN LATERAL (
+             SELECT id, program_id, customer_id, click_timestamp, geo_country, device_type FROM click_events
+             WHERE referral_link_id = l.id AND counted AND NOT is_test
+             ORDER BY click_timestamp DESC LIMIT $2::bigint + $3::bigint) e
+           LEFT JOIN customers c ON c.id = e.customer_id
+           WHERE p.user_id = $1
+           ORDER BY e.click_timestamp DESC, e.id DESC OFFSET $2 LIMIT $3"#,
+        user_id.get(),
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok((rows, total))
+}
+
+#[derive(Debug)]
+pub struct PartnerCommission {
+    pub id: i64,
+    pub program_id: i64,
+    pub program_name: String,
+    pub amount_cents: i64,
+    pub adjusted_cents: i64,
+    pub deducted_cents: i64,
+    pub currency: String,
+    pub status: String,
+    pub note: Option<String>,
+    pub hold_until: DateTime<Utc>,
+    pub approved_at: Option<DateTime<Utc>>,
+    pub paid_at: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// Newest first, and how many there are.
+pub async fn commissions(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    window: Window,
+) -> StorageResult<(Vec<PartnerCommission>, i64)> {
+    let rows = sqlx::query_as!(
+        PartnerCommission,
+        "SELECT c.id, c.program_id, g.name AS program_name, c.amount_cents, c.deducted_cents, c.adjusted_cents, c.currency,
+                c.status, c.note, c.hold_until, c.approved_at, c.paid_at, c.created_at
+         FROM commissions c JOIN programs g ON g.id = c.program_id
+         WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
+         ORDER BY c.id DESC OFFSET $2 LIMIT $3",
+        user_id.get(),
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let total = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM commissions c
+           WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))"#,
+        user_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok((rows, total))
+}
+
+/// Of one membership in one currency.
+#[derive(Debug)]
+pub struct PartnerBalance {
+    pub partner_program_id: i64,
+    pub program_id: i64,
+    pub program_name: String,
+    pub currency: String,
+    pub balance_cents: i64,
+    /// Earned, and held.
+    pub pending_cents: i64,
+    /// Earned, and can be paid.
+    pub approved_cents: i64,
+    /// Received.
+    pub paid_cents: i64,
+    /// Taken from commissions after they were paid, and not held back yet.
+    pub debt_cents: i64,
+}
+
+/// By membership and currency, and how many there are. What can be paid is judged at `now`.
+pub async fn balances(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    now: DateTime<Utc>,
+    window: Window,
+) -> StorageResult<(Vec<PartnerBalance>, i64)> {
+    let rows = sqlx::query_as!(
+        PartnerBalance,
+        r#"SELECT b.partner_program_id, g.id AS program_id, g.name AS program_name, b.currency, b.balance_cents,
+                  coalesce(u.unpaid - u.approved, 0)::bigint AS "pending_cents!",
+                  coalesce(u.approved, 0)::bigint AS "approved_cents!", coalesce(x.paid, 0)::bigint AS "paid_cents!",
+                  coalesce((SELECT d.debt_cents FROM partner_program_debts d
+                            WHERE d.partner_program_id = m.id AND d.currency = b.currency), 0) AS "debt_cents!"
+           FROM partners p JOIN partner_programs m ON m.partner_id = p.id JOIN programs g ON g.id = m.program_id
+           JOIN partner_program_balances b ON b.partner_program_id = m.id
+           CROSS JOIN LATERAL (
+             SELECT sum(c.amount_cents - c.deducted_cents) AS unpaid,
+                    coalesce(sum(c.amount_cents - c.deducted_cents) FILTER (WHERE can_be_paid(c, g.needs_approval, $2)), 0)
+                        AS approved
+             FROM commissions c
+             WHERE c.partner_program_id = m.id AND c.currency = b.currency AND c.paid_at IS NULL
+               AND c.status <> 'reversed') u
+           CROSS JOIN LATERAL (
+             SELECT -sum(l.amount_cents) AS paid FROM ledger_entries l
+             WHERE l.partner_program_id = m.id AND l.currency = b.currency AND l.kind = 'payout'
+               AND l.account = 'partner') x
+           WHERE p.user_id = $1
+           ORDER BY b.partner_program_id, b.currency OFFSET $3 LIMIT $4"#,
+        user_id.get(),
+        now,
+        window.offset,
+        window.limit,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let total = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "count!" FROM partners p JOIN partner_programs m ON m.partner_id = p.id
+           JOIN partner_program_balances b ON b.partner_program_id = m.id WHERE p.user_id = $1"#,
+        user_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok((rows, total))
+}

@@ -1,0 +1,80 @@
+//! A workspace's programs in a few words, as the command line lists them.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::{StorageError, StorageResult};
+use domain::commission::Rate;
+use domain::ids::{ProgramId, WorkspaceId};
+use domain::money::{BasisPoints, Cents, Currency};
+use domain::program::ProgramStatus;
+
+/// More than a person reads.
+const SHOWN: i64 = 1_000;
+
+#[derive(Debug, Clone)]
+pub struct ProgramOverview {
+    pub program_id: ProgramId,
+    pub name: String,
+    pub domain: Option<String>,
+    pub status: ProgramStatus,
+    /// Of the default policy in force.
+    pub commission: Option<Rate>,
+    /// Approved ones.
+    pub partners: i64,
+    pub created_at: DateTime<Utc>,
+}
+
+/// Programs that are not archived, newest first.
+pub async fn of_workspace(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<ProgramOverview>> {
+    let rows = sqlx::query!(
+        r#"SELECT p.id, p.name, p.domain, p.status, p.created_at, c.rate_bps AS "rate_bps?",
+                  c.fixed_cents AS "fixed_cents?", c.currency AS "currency?",
+                  (SELECT count(*) FROM partner_programs m WHERE m.program_id = p.id AND m.status = 'approved'
+                       AND m.partner_id IS NOT NULL) AS "partners!"
+           FROM programs p
+           LEFT JOIN LATERAL (
+               SELECT rate_bps, fixed_cents, currency FROM commission_policies c
+               WHERE c.program_id = p.id AND c.product_id IS NULL AND c.effective_from <= $2
+               ORDER BY c.effective_from DESC, c.id DESC LIMIT 1) c ON true
+           WHERE p.workspace_id = $1 AND p.status <> 'archived'
+           ORDER BY p.id DESC LIMIT $3"#,
+        workspace_id.get(),
+        now,
+        SHOWN,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let corrupt = |table, column| StorageError::corrupt(table, column, row.id);
+            let commission = match (row.rate_bps, row.fixed_cents, row.currency.as_deref()) {
+                (None, None, _) => None,
+                (Some(bps), None, _) => {
+                    let bps = u32::try_from(bps).ok().and_then(BasisPoints::new);
+                    let bps = bps.ok_or_else(|| corrupt("commission_policies", "rate_bps"))?;
+                    Some(Rate::Percentage(bps))
+                }
+                (None, Some(cents), Some(currency)) => Some(Rate::Fixed {
+                    amount: Cents::new(cents),
+                    currency: Currency::parse(currency)
+                        .ok_or_else(|| corrupt("commission_policies", "currency"))?,
+                }),
+                _ => return Err(corrupt("commission_policies", "rate_bps")),
+            };
+            Ok(ProgramOverview {
+                program_id: ProgramId::new(row.id),
+                name: row.name,
+                domain: row.domain,
+                status: ProgramStatus::parse(&row.status).ok_or_else(|| corrupt("programs", "status"))?,
+                commission,
+                partners: row.partners,
+                created_at: row.created_at,
+            })
+        })
+        .collect()
+}

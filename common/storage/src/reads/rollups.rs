@@ -1,0 +1,414 @@
+//! `rollup_deltas`, `program_days` and `link_days`: what events add up to, by UTC day.
+//!
+//! Whoever writes events appends their sums ([`Deltas`]), in the same transaction. [`fold`] moves deltas into the days they
+//! belong to. A reader ([`program_days`]) adds both in one statement, so that it sees each event once, folded or not.
+//! [`rebuild`] writes the days anew from the view `recomputed_sums`, with which `ctl verify` compares them.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use sqlx::{Connection, PgConnection, PgPool};
+
+use crate::commissions::{LockedCommission, NewCommission};
+use crate::customers::Milestone;
+use crate::duplicate_sales::{CountedCommission, Recorded};
+use crate::sales::NewSale;
+use crate::{StorageError, StorageResult};
+use domain::ids::{ProgramId, ReferralLinkId};
+use domain::money::Currency;
+
+/// What is added up together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct RollupKey {
+    program_id: ProgramId,
+    /// The link that is credited; `None` for what is no link's.
+    referral_link_id: Option<ReferralLinkId>,
+    /// UTC.
+    day: NaiveDate,
+    /// Of the amounts; `None` where there is none.
+    currency: Option<Currency>,
+}
+
+/// Sums of one key. Real events only, no test ever.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sums {
+    pub clicks: i64,
+    /// Customers who became leads.
+    pub leads: i64,
+    /// Customers who became conversions.
+    pub conversions: i64,
+    /// Memberships made.
+    pub partners: i64,
+    pub sales: i64,
+    /// Of sales, as paid: a refund takes nothing from the day of its sale.
+    pub revenue_cents: i64,
+    /// Of commissions, as created: neither does it take anything from theirs.
+    pub commission_cents: i64,
+}
+
+impl Sums {
+    pub const fn add(&mut self, other: &Self) {
+        self.clicks += other.clicks;
+        self.leads += other.leads;
+        self.conversions += other.conversions;
+        self.partners += other.partners;
+        self.sales += other.sales;
+        self.revenue_cents += other.revenue_cents;
+        self.commission_cents += other.commission_cents;
+    }
+}
+
+/// What a batch adds to the rollups. Only for rows the batch has inserted: a redelivered event counts nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Deltas(BTreeMap<RollupKey, Sums>);
+
+impl Deltas {
+    /// A membership, on the day it is made.
+    pub fn of_membership(program_id: ProgramId, created_at: DateTime<Utc>) -> Self {
+        let mut deltas = Self::default();
+        deltas
+            .on(program_id, None, created_at.date_naive(), None)
+            .partners += 1;
+        deltas
+    }
+
+    /// A click that counts.
+    pub fn click(&mut self, program_id: ProgramId, link: ReferralLinkId, clicked_at: DateTime<Utc>) {
+        self.on(program_id, Some(link), clicked_at.date_naive(), None)
+            .clicks += 1;
+    }
+
+    /// A customer who becomes a lead.
+    pub fn lead(&mut self, program_id: ProgramId, signup: Milestone) {
+        self.on(program_id, signup.referral_link_id, signup.at.date_naive(), None)
+            .leads += 1;
+    }
+
+    /// A customer whose first purchase this is, as far as is known.
+    pub fn conversion(&mut self, program_id: ProgramId, purchase: Milestone) {
+        self.on(
+            program_id,
+            purchase.referral_link_id,
+            purchase.at.date_naive(),
+            None,
+        )
+        .conversions += 1;
+    }
+
+    /// It was not the first purchase after all.
+    pub fn no_conversion(&mut self, program_id: ProgramId, purchase: Milestone) {
+        self.on(
+            program_id,
+            purchase.referral_link_id,
+            purchase.at.date_naive(),
+            None,
+        )
+        .conversions -= 1;
+    }
+
+    pub fn sale(&mut self, new: &NewSale<'_>) {
+        let (record, sale) = (new.record, &new.record.sale);
+        let sums = self.on(
+            record.program_id,
+            new.referral_link_id,
+            record.sold_at.date_naive(),
+            Some(sale.currency),
+        );
+        sums.sales += 1;
+        sums.revenue_cents += sale.amount.get();
+    }
+
+    pub fn commission(&mut self, new: &NewCommission<'_>) {
+        let link = Some(new.credit.referral_link_id);
+        self.on(
+            new.program_id,
+            link,
+            new.created_at.date_naive(),
+            Some(new.currency),
+        )
+        .commission_cents += new.credit.amount.get();
+    }
+
+    /// A sale that is undone: it counts no more.
+    pub fn no_sale(&mut self, undone: &Recorded) {
+        self.recorded_sale(undone, -1);
+    }
+
+    /// A sale that counts under another link than it did.
+    pub fn moved_sale(&mut self, sale: &Recorded, to: Option<ReferralLinkId>) {
+        self.recorded_sale(sale, -1);
+        let moved = Recorded {
+            referral_link_id: to,
+            ..sale.clone()
+        };
+        self.recorded_sale(&moved, 1);
+    }
+
+    fn recorded_sale(&mut self, sale: &Recorded, sign: i64) {
+        let sums = self.on(
+            sale.program_id,
+            sale.referral_link_id,
+            sale.sold_at.date_naive(),
+            Some(sale.currency),
+        );
+        sums.sales += sign;
+        sums.revenue_cents += sign * sale.amount.get();
+    }
+
+    pub fn no_commission(&mut self, undone: &CountedCommission) {
+        let link = Some(undone.referral_link_id);
+        self.on(undone.program_id, link, undone.day, Some(undone.currency))
+            .commission_cents -= undone.amount_cents;
+    }
+
+    /// A commission that is superseded: it counts no more.
+    pub fn superseded(&mut self, commission: &LockedCommission) {
+        self.locked_commission(commission, commission.referral_link_id, -1);
+    }
+
+    /// A commission that counts under another link than it did.
+    pub fn moved_commission(&mut self, commission: &LockedCommission, to: ReferralLinkId) {
+        self.locked_commission(commission, commission.referral_link_id, -1);
+        self.locked_commission(commission, to, 1);
+    }
+
+    fn locked_commission(&mut self, commission: &LockedCommission, link: ReferralLinkId, sign: i64) {
+        let day = commission.created_at.date_naive();
+        self.on(commission.program_id, Some(link), day, Some(commission.currency))
+            .commission_cents += sign * commission.earned().get();
+    }
+
+    pub fn extend(&mut self, other: Self) {
+        for (key, sums) in other.0 {
+            self.0.entry(key).or_default().add(&sums);
+        }
+    }
+
+    fn on(
+        &mut self,
+        program_id: ProgramId,
+        referral_link_id: Option<ReferralLinkId>,
+        day: NaiveDate,
+        currency: Option<Currency>,
+    ) -> &mut Sums {
+        let key = RollupKey {
+            program_id,
+            referral_link_id,
+            day,
+            currency,
+        };
+        self.0.entry(key).or_default()
+    }
+
+    /// Belongs into the transaction that writes what is counted.
+    pub async fn append(&self, connection: &mut PgConnection) -> StorageResult<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let column = |of: fn(&Sums) -> i64| self.0.values().map(of).collect::<Vec<i64>>();
+        let programs: Vec<i64> = self.0.keys().map(|key| key.program_id.get()).collect();
+        let links: Vec<i64> = self
+            .0
+            .keys()
+            .map(|key| key.referral_link_id.map_or(0, ReferralLinkId::get))
+            .collect();
+        let days: Vec<NaiveDate> = self.0.keys().map(|key| key.day).collect();
+        let currencies: Vec<&str> = self
+            .0
+            .keys()
+            .map(|key| key.currency.as_ref().map_or("", Currency::as_str))
+            .collect();
+        sqlx::query!(
+            "INSERT INTO rollup_deltas (program_id, referral_link_id, day, currency, clicks, leads, conversions, partners,
+                 sales, revenue_cents, commission_cents)
+             SELECT * FROM UNNEST($1::bigint[], $2::bigint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[],
+                 $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])",
+            &programs,
+            &links,
+            &days,
+            &currencies as &[&str],
+            &column(|sums| sums.clicks),
+            &column(|sums| sums.leads),
+            &column(|sums| sums.conversions),
+            &column(|sums| sums.partners),
+            &column(|sums| sums.sales),
+            &column(|sums| sums.revenue_cents),
+            &column(|sums| sums.commission_cents),
+        )
+        .execute(connection)
+        .await?;
+        Ok(())
+    }
+}
+
+/// Only one process folds or rebuilds at a time.
+const FOLDING: i64 = 0x726f_6c6c_7570;
+
+/// Moves up to `limit` deltas into their days; returns how many. Nothing is done while another process folds.
+///
+/// Amounts end at what a bigint holds: one program's absurd prices must not keep everybody's deltas from being folded.
+pub async fn fold(pool: &PgPool, limit: i64) -> StorageResult<u64> {
+    let mut transaction = pool.begin().await?;
+    let alone = sqlx::query_scalar!(r#"SELECT pg_try_advisory_xact_lock($1) AS "alone!""#, FOLDING)
+        .fetch_one(&mut *transaction)
+        .await?;
+    if !alone {
+        return Ok(0);
+    }
+    let folded = sqlx::query_scalar!(
+        r#"WITH taken AS (
+               -- By a bound, not by a list: a plan made while the table was empty stays linear when it is not.
+               DELETE FROM rollup_deltas
+               WHERE id <= (SELECT max(id) FROM (SELECT id FROM rollup_deltas ORDER BY id LIMIT $1) AS oldest)
+               RETURNING *
+           ), programs AS (
+               INSERT INTO program_days AS d
+               SELECT program_id, day, currency, sum(clicks), sum(leads), sum(conversions), sum(partners), sum(sales),
+                      least(sum(revenue_cents), 9223372036854775807), least(sum(commission_cents), 9223372036854775807)
+               FROM taken GROUP BY 1, 2, 3
+               ON CONFLICT (program_id, day, currency) DO UPDATE SET
+                   clicks = d.clicks + excluded.clicks, leads = d.leads + excluded.leads,
+                   conversions = d.conversions + excluded.conversions, partners = d.partners + excluded.partners,
+                   sales = d.sales + excluded.sales,
+                   revenue_cents = least(d.revenue_cents::numeric + excluded.revenue_cents, 9223372036854775807),
+                   commission_cents = least(d.commission_cents::numeric + excluded.commission_cents, 9223372036854775807)
+           ), links AS (
+               INSERT INTO link_days AS d
+               SELECT referral_link_id, day, currency, min(program_id), sum(clicks), sum(leads), sum(conversions),
+                      sum(sales), least(sum(revenue_cents), 9223372036854775807),
+                      least(sum(commission_cents), 9223372036854775807)
+               FROM taken WHERE referral_link_id <> 0 GROUP BY 1, 2, 3
+               ON CONFLICT (referral_link_id, day, currency) DO UPDATE SET
+                   clicks = d.clicks + excluded.clicks, leads = d.leads + excluded.leads,
+                   conversions = d.conversions + excluded.conversions, sales = d.sales + excluded.sales,
+                   revenue_cents = least(d.revenue_cents::numeric + excluded.revenue_cents, 9223372036854775807),
+                   commission_cents = least(d.commission_cents::numeric + excluded.commission_cents, 9223372036854775807)
+           )
+           SELECT count(*) AS "folded!" FROM taken"#,
+        limit,
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    Ok(u64::try_from(folded).unwrap_or_default())
+}
+
+/// Every program, for [`rebuild`].
+pub async fn programs(pool: &PgPool) -> StorageResult<Vec<ProgramId>> {
+    let ids = sqlx::query_scalar!("SELECT id FROM programs ORDER BY id")
+        .fetch_all(pool)
+        .await?;
+    Ok(ids.into_iter().map(ProgramId::new).collect())
+}
+
+/// Replaces a program's days by what its rows add up to, while traffic flows.
+///
+/// One snapshot decides everything: an event it sees is in the recomputation and its delta, if there still is one, is
+/// deleted; an event it does not see keeps its delta. Nobody folds meanwhile, for a fold would move deltas between the two.
+pub async fn rebuild(pool: &PgPool, program_id: ProgramId) -> StorageResult<()> {
+    // The lock must be there before the snapshot is taken, so it cannot be the transaction's. It ends with the connection,
+    // which is why that one never goes back to the pool.
+    let mut connection = pool.acquire().await?.detach();
+    sqlx::query("SET statement_timeout = 0")
+        .execute(&mut connection)
+        .await?;
+    sqlx::query("SELECT pg_advisory_lock($1)")
+        .bind(FOLDING)
+        .execute(&mut connection)
+        .await?;
+    let mut snapshot = connection
+        .begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        .await?;
+    sqlx::query!(
+        "DELETE FROM rollup_deltas WHERE program_id = $1",
+        program_id.get()
+    )
+    .execute(&mut *snapshot)
+    .await?;
+    sqlx::query!("DELETE FROM program_days WHERE program_id = $1", program_id.get())
+        .execute(&mut *snapshot)
+        .await?;
+    sqlx::query!("DELETE FROM link_days WHERE program_id = $1", program_id.get())
+        .execute(&mut *snapshot)
+        .await?;
+    sqlx::query!(
+        "WITH sums AS MATERIALIZED (SELECT * FROM recomputed_sums WHERE program_id = $1), programs AS (
+             INSERT INTO program_days
+             SELECT program_id, day, currency, sum(clicks), sum(leads), sum(conversions), sum(partners), sum(sales),
+                    least(sum(revenue_cents), 9223372036854775807), least(sum(commission_cents), 9223372036854775807)
+             FROM sums GROUP BY 1, 2, 3
+         )
+         INSERT INTO link_days
+         SELECT referral_link_id, day, currency, program_id, sum(clicks), sum(leads), sum(conversions), sum(sales),
+                least(sum(revenue_cents), 9223372036854775807), least(sum(commission_cents), 9223372036854775807)
+         FROM sums WHERE referral_link_id <> 0 GROUP BY 1, 2, 3, 4",
+        program_id.get(),
+    )
+    .execute(&mut *snapshot)
+    .await?;
+    snapshot.commit().await?;
+    connection.close().await?;
+    Ok(())
+}
+
+/// A program's day in one currency, or its counts (`currency: None`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProgramDay {
+    pub day: NaiveDate,
+    pub currency: Option<Currency>,
+    pub sums: Sums,
+}
+
+/// The days from `first` to `last`, both included, on which anything happened; sorted by day, then currency.
+pub async fn program_days(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    first: NaiveDate,
+    last: NaiveDate,
+) -> StorageResult<Vec<ProgramDay>> {
+    let rows = sqlx::query!(
+        r#"SELECT day AS "day!", currency AS "currency!",
+                  sum(clicks)::bigint AS "clicks!", sum(leads)::bigint AS "leads!",
+                  sum(conversions)::bigint AS "conversions!", sum(partners)::bigint AS "partners!",
+                  sum(sales)::bigint AS "sales!",
+                  least(sum(revenue_cents), 9223372036854775807)::bigint AS "revenue_cents!",
+                  least(sum(commission_cents), 9223372036854775807)::bigint AS "commission_cents!"
+           FROM (
+               SELECT day, currency, clicks, leads, conversions, partners, sales, revenue_cents, commission_cents
+               FROM program_days WHERE program_id = $1 AND day BETWEEN $2 AND $3
+               UNION ALL
+               SELECT day, currency, clicks, leads, conversions, partners, sales, revenue_cents, commission_cents
+               FROM rollup_deltas WHERE program_id = $1 AND day BETWEEN $2 AND $3
+           ) both_kinds
+           GROUP BY day, currency ORDER BY day, currency"#,
+        program_id.get(),
+        first,
+        last,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let currency = match row.currency.as_str() {
+                "" => None,
+                code => Some(
+                    Currency::parse(code)
+                        .ok_or_else(|| StorageError::corrupt("program_days", "currency", program_id.get()))?,
+                ),
+            };
+            Ok(ProgramDay {
+                day: row.day,
+                currency,
+                sums: Sums {
+                    clicks: row.clicks,
+                    leads: row.leads,
+                    conversions: row.conversions,
+                    partners: row.partners,
+                    sales: row.sales,
+                    revenue_cents: row.revenue_cents,
+                    commission_cents: row.commission_cents,
+                },
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,15 @@
+//! Clicks, leads and sales as they are recorded, and whom they are attributed to.
+
+pub mod claims;
+pub mod clicks;
+pub mod customer_ids;
+pub mod customers;
+pub mod leads;
+pub mod reassessments;
+pub mod refused_events;
+pub mod sales;
+pub mod subscription_periods;
+pub mod subscriptions;
+pub mod test_chains;
+pub mod test_events;
+pub mod window;

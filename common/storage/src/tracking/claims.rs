@@ -1,0 +1,291 @@
+//! `transaction_claims`: who was first with a transaction_id, and what still has to be done about it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgConnection, PgExecutor, PgPool};
+use uuid::Uuid;
+
+use crate::error::expect_rows;
+use crate::{StorageError, StorageResult};
+use domain::ids::{EventId, ProgramId, SaleId};
+
+/// A sale about to be claimed.
+#[derive(Debug, Clone)]
+pub struct NewClaim {
+    pub transaction_id: String,
+    pub program_id: ProgramId,
+    pub event_id: EventId,
+    /// Where the outcome is waited for, if it is.
+    pub reply_to: Option<String>,
+    /// JSON text of the record, as it will be published.
+    pub payload: String,
+}
+
+/// Claims a batch in one statement and tells, claim by claim, whether it was won. Of two claims of one
+/// transaction_id in the batch the first wins.
+///
+/// May be repeated when it is not known whether it committed: a row that this very event holds already counts as
+/// won. (The update that says so touches no row of anybody else, and does not happen the first time.)
+pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> StorageResult<Vec<bool>> {
+    let mut first_of_id: Vec<&NewClaim> = claims.iter().collect();
+    // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
+    first_of_id.sort_by(|a, b| a.transaction_id.cmp(&b.transaction_id));
+    first_of_id.dedup_by(|later, earlier| later.transaction_id == earlier.transaction_id);
+    let transaction_ids: Vec<&str> = first_of_id
+        .iter()
+        .map(|claim| claim.transaction_id.as_str())
+        .collect();
+    let programs: Vec<i64> = first_of_id.iter().map(|claim| claim.program_id.get()).collect();
+    let events: Vec<Uuid> = first_of_id.iter().map(|claim| claim.event_id.get()).collect();
+    let replies: Vec<Option<&str>> = first_of_id
+        .iter()
+        .map(|claim| claim.reply_to.as_deref())
+        .collect();
+    let payloads: Vec<&str> = first_of_id.iter().map(|claim| claim.payload.as_str()).collect();
+    let won = sqlx::query_scalar!(
+        "INSERT INTO transaction_claims (transaction_id, program_id, event_id, reply_to, payload)
+         SELECT * FROM UNNEST($1::text[], $2::bigint[], $3::uuid[], $4::text[], $5::text[])
+         ON CONFLICT (transaction_id) DO UPDATE SET reply_to = excluded.reply_to
+         WHERE transaction_claims.event_id = excluded.event_id
+         RETURNING event_id",
+        &transaction_ids as &[&str],
+        &programs,
+        &events,
+        &replies as &[Option<&str>],
+        &payloads as &[&str],
+    )
+    .fetch_all(executor)
+    .await?;
+    let won: std::collections::HashSet<Uuid> = won.into_iter().collect();
+    Ok(claims
+        .iter()
+        .map(|claim| won.contains(&claim.event_id.get()))
+        .collect())
+}
+
+/// Claims that were lost to another program's: an accident of ids, or somebody who takes another's transaction_ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Conflicts {
+    /// Whose claims were lost.
+    pub program_id: ProgramId,
+    /// Who holds their transaction_ids.
+    pub held_by: ProgramId,
+    pub claims: u64,
+}
+
+/// Which of these lost claims another program holds.
+pub async fn conflicts(executor: impl PgExecutor<'_>, lost: &[&NewClaim]) -> StorageResult<Vec<Conflicts>> {
+    if lost.is_empty() {
+        return Ok(Vec::new());
+    }
+    let transaction_ids: Vec<&str> = lost.iter().map(|claim| claim.transaction_id.as_str()).collect();
+    let programs: Vec<i64> = lost.iter().map(|claim| claim.program_id.get()).collect();
+    let rows = sqlx::query!(
+        r#"SELECT lost.program_id AS "program_id!", held.program_id AS held_by, count(*) AS "claims!"
+           FROM UNNEST($1::text[], $2::bigint[]) AS lost (transaction_id, program_id)
+           JOIN transaction_claims held USING (transaction_id)
+           WHERE held.program_id <> lost.program_id
+           GROUP BY 1, 2
+           ORDER BY 1, 2"#,
+        &transaction_ids as &[&str],
+        &programs,
+    )
+    .fetch_all(executor)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| Conflicts {
+            program_id: ProgramId::new(row.program_id),
+            held_by: ProgramId::new(row.held_by),
+            claims: row.claims.unsigned_abs(),
+        })
+        .collect())
+}
+
+/// Whether a transaction_id is taken, for a caller that lost the race to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pub transaction_id: String,
+    pub program_id: ProgramId,
+    pub event_id: EventId,
+    pub state: ClaimState,
+    /// Also when it was opened again.
+    pub claimed_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimState {
+    /// Waiting for a worker, or with one.
+    Open,
+    Recorded(SaleId),
+    /// Could not be processed; in `dead_letters`.
+    Dead,
+}
+
+/// Locks the claims that exist among `transaction_ids`, in ascending order.
+pub async fn lock(connection: &mut PgConnection, transaction_ids: &[&str]) -> StorageResult<Vec<Claim>> {
+    let rows = sqlx::query!(
+        "SELECT transaction_id, program_id, event_id, state, sale_id, claimed_at
+         FROM transaction_claims
+         WHERE transaction_id = ANY($1)
+         ORDER BY transaction_id
+         FOR UPDATE",
+        transaction_ids as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let state = match (row.state.as_str(), row.sale_id) {
+                ("open", None) => ClaimState::Open,
+                ("recorded", Some(sale_id)) => ClaimState::Recorded(SaleId::new(sale_id)),
+                ("dead", None) => ClaimState::Dead,
+                _ => {
+                    return Err(StorageError::corrupt(
+                        "transaction_claims",
+                        "state",
+                        row.transaction_id,
+                    ));
+                }
+            };
+            Ok(Claim {
+                transaction_id: row.transaction_id,
+                program_id: ProgramId::new(row.program_id),
+                event_id: EventId::new(row.event_id),
+                state,
+                claimed_at: row.claimed_at,
+            })
+        })
+        .collect()
+}
+
+/// What was told of payments before their sales are recorded. Hardly ever anything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Told {
+    /// Some of their names, by the processor.
+    pub names: bool,
+    /// Refunds, parked until there is a sale.
+    pub refunds: bool,
+}
+
+/// Whether anything was told of claims that are locked: names and refunds that come from now on wait for whoever holds the
+/// locks.
+pub async fn told(connection: &mut PgConnection, claims: &[(ProgramId, &str)]) -> StorageResult<Told> {
+    let (programs, transaction_ids): (Vec<i64>, Vec<&str>) = claims
+        .iter()
+        .map(|(program_id, transaction_id)| (program_id.get(), *transaction_id))
+        .unzip();
+    Ok(sqlx::query_as!(
+        Told,
+        r#"SELECT EXISTS (SELECT FROM UNNEST($1::bigint[], $2::text[]) AS c (program_id, transaction_id)
+                          JOIN processor_refs r ON r.program_id = c.program_id AND r.reference = c.transaction_id)
+                      AS "names!",
+                  EXISTS (SELECT FROM parked_refunds WHERE transaction_id = ANY($2)) AS "refunds!""#,
+        &programs,
+        &transaction_ids as &[&str],
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+/// Closes claims of payments that are a sale already, under another name. ([`crate::sales::insert`] closes those of new ones.)
+pub async fn record(connection: &mut PgConnection, sales: &[(&str, SaleId)]) -> StorageResult<()> {
+    if sales.is_empty() {
+        return Ok(());
+    }
+    let transaction_ids: Vec<&str> = sales.iter().map(|(transaction_id, _)| *transaction_id).collect();
+    let sale_ids: Vec<i64> = sales.iter().map(|(_, sale_id)| sale_id.get()).collect();
+    let updated = sqlx::query!(
+        "UPDATE transaction_claims c
+         SET state = 'recorded', sale_id = s.sale_id, payload = NULL, reply_to = NULL
+         FROM UNNEST($1::text[], $2::bigint[]) AS s (transaction_id, sale_id)
+         WHERE c.transaction_id = s.transaction_id AND c.state <> 'recorded'",
+        &transaction_ids as &[&str],
+        &sale_ids,
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("transaction_claims", sales.len(), updated.rows_affected())
+}
+
+/// Frees transaction_ids whose sale was refused, so that a corrected call can follow.
+pub async fn release(connection: &mut PgConnection, transaction_ids: &[&str]) -> StorageResult<()> {
+    if transaction_ids.is_empty() {
+        return Ok(());
+    }
+    let deleted = sqlx::query!(
+        "DELETE FROM transaction_claims WHERE transaction_id = ANY($1) AND state = 'open'",
+        transaction_ids as &[&str],
+    )
+    .execute(connection)
+    .await?;
+    expect_rows(
+        "transaction_claims",
+        transaction_ids.len(),
+        deleted.rows_affected(),
+    )
+}
+
+/// Takes a claim out of the relay's sight after its record was buried in `dead_letters`.
+pub async fn mark_dead(connection: &mut PgConnection, event_id: EventId) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE transaction_claims SET state = 'dead' WHERE event_id = $1 AND state = 'open'",
+        event_id.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Gives the claim of a record that was buried another chance: the relay publishes it at once. Nobody waits for its
+/// outcome any more. `false` when no dead claim is this event's.
+pub async fn reopen(connection: &mut PgConnection, event_id: EventId) -> StorageResult<bool> {
+    let reopened = sqlx::query!(
+        "UPDATE transaction_claims
+         SET state = 'open', reply_to = NULL, relays = 0, relay_after = now(), claimed_at = now()
+         WHERE event_id = $1 AND state = 'dead'",
+        event_id.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(reopened.rows_affected() > 0)
+}
+
+/// An open claim due for the relay.
+#[derive(Debug)]
+pub struct OpenClaim {
+    pub reply_to: Option<String>,
+    pub payload: String,
+}
+
+/// Takes open claims that nobody has finished for a while, oldest first, and pushes their next turn back
+/// (doubling up to a minute). Claims another relay holds are skipped. By state, never by position: a claim
+/// that committed late is not missed.
+pub async fn take_open(pool: &PgPool, limit: i64, pause: Duration) -> StorageResult<Vec<OpenClaim>> {
+    let rows = sqlx::query!(
+        r#"WITH due AS (
+             SELECT transaction_id FROM transaction_claims
+             WHERE state = 'open' AND relay_after < now()
+             ORDER BY relay_after
+             LIMIT $1
+             FOR UPDATE SKIP LOCKED
+           )
+           UPDATE transaction_claims c
+           SET relays = least(c.relays + 1, 100),
+               relay_after = now() + least(interval '1 minute', make_interval(secs => $2 * 2 ^ least(c.relays, 10)))
+           FROM due WHERE c.transaction_id = due.transaction_id
+           RETURNING c.reply_to, c.payload AS "payload!""#,
+        limit,
+        pause.as_secs_f64(),
+    )
+    .fetch_all(pool)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| OpenClaim {
+            reply_to: row.reply_to,
+            payload: row.payload,
+        })
+        .collect())
+}

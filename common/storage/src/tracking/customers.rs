@@ -1,0 +1,458 @@
+//! `customers`: finding them by key, by click_id or by a proposed key, locking them, moving them on.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgConnection, PgPool};
+
+use crate::error::expect_rows;
+use crate::{StorageError, StorageResult, array_literal};
+use domain::attribution::{Journey, Touch};
+use domain::customer::CustomerStatus;
+use domain::ids::{CustomerId, ProgramId, ReferralLinkId};
+
+/// A locked customer, with everything a step may decide on or change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Customer {
+    pub customer_id: CustomerId,
+    pub program_id: ProgramId,
+    pub click_id: String,
+    pub customer_key: Option<String>,
+    /// No authenticated call has named this click with the key yet.
+    pub key_from_browser: bool,
+    /// The key was taken from a browser's click, or from this customer.
+    pub key_contested: bool,
+    /// Their lead was one of many within an hour.
+    pub many_leads: bool,
+    pub proposed_customer_key: Option<String>,
+    pub email_hash: Option<String>,
+    pub status: CustomerStatus,
+    pub journey: Journey,
+    pub signup: Option<Milestone>,
+    pub first_purchase: Option<Milestone>,
+    /// The latest sale, by its own time. `None`: without a sale, or with sales of before this was kept.
+    pub last_purchase_at: Option<DateTime<Utc>>,
+}
+
+/// When a customer got there, and the link it was counted under. A later click does not change that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Milestone {
+    pub at: DateTime<Utc>,
+    pub referral_link_id: Option<ReferralLinkId>,
+}
+
+/// Enough of a customer to tell whether a click_id is its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CustomerIdentity {
+    pub customer_id: CustomerId,
+    pub program_id: ProgramId,
+    pub click_id: String,
+}
+
+/// Customers by id, for matching click_ids as whole strings.
+pub async fn identities(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<CustomerIdentity>> {
+    let rows = sqlx::query!(
+        "SELECT id, program_id, click_id FROM customers WHERE id = ANY($1)",
+        ids
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| CustomerIdentity {
+            customer_id: CustomerId::new(row.id),
+            program_id: ProgramId::new(row.program_id),
+            click_id: row.click_id,
+        })
+        .collect())
+}
+
+/// [`identities`] for the edge, which has no transaction.
+pub async fn identities_from_pool(pool: &PgPool, ids: &[i64]) -> StorageResult<Vec<CustomerIdentity>> {
+    let mut connection = pool.acquire().await?;
+    identities(&mut connection, ids).await
+}
+
+/// A customer_key looked up in one program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyInProgram<'a> {
+    pub program_id: ProgramId,
+    pub customer_key: &'a str,
+}
+
+/// Customers for whom a browser proposed these keys; keys proposed for several customers resolve to none.
+pub async fn by_proposed_key(
+    connection: &mut PgConnection,
+    keys: &[KeyInProgram<'_>],
+) -> StorageResult<Vec<(usize, CustomerId)>> {
+    let (texts, programs) = unzip(keys);
+    // Two rows are enough to see that a key is ambiguous.
+    let rows = sqlx::query!(
+        r#"SELECT k.position AS "position!", min(c.id) AS "id!"
+           FROM UNNEST($1::text[], $2::bigint[]) WITH ORDINALITY AS k (customer_key, program_id, position)
+           CROSS JOIN LATERAL (
+               SELECT id FROM customers
+               WHERE proposed_customer_key = k.customer_key AND program_id = k.program_id
+               LIMIT 2) c
+           GROUP BY k.position HAVING count(*) = 1"#,
+        &texts as &[&str],
+        &programs,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (index(row.position), CustomerId::new(row.id)))
+        .collect())
+}
+
+/// Customers of any program to which these keys are bound, where exactly one has the key.
+pub async fn by_key_in_any_program(
+    connection: &mut PgConnection,
+    keys: &[&str],
+) -> StorageResult<Vec<(usize, CustomerId)>> {
+    let rows = sqlx::query!(
+        r#"SELECT k.position AS "position!", min(c.id) AS "id!"
+           FROM UNNEST($1::text[]) WITH ORDINALITY AS k (customer_key, position)
+           CROSS JOIN LATERAL (SELECT id FROM customers WHERE customer_key = k.customer_key LIMIT 2) c
+           GROUP BY k.position HAVING count(*) = 1"#,
+        keys as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (index(row.position), CustomerId::new(row.id)))
+        .collect())
+}
+
+/// Locks customers in ascending order of id and reads them.
+pub async fn lock(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<Customer>> {
+    lock_named(connection, ids, &[]).await
+}
+
+/// Locks the customers with these ids and those to whom these keys are bound, in ascending order of id, and reads them.
+pub async fn lock_named(
+    connection: &mut PgConnection,
+    ids: &[i64],
+    keys: &[KeyInProgram<'_>],
+) -> StorageResult<Vec<Customer>> {
+    if ids.is_empty() && keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (texts, programs) = unzip(keys);
+    let rows = sqlx::query_as!(
+        CustomerRow,
+        "SELECT id, program_id, click_id, customer_key, key_from_browser, key_contested, many_leads, proposed_customer_key,
+                email_hash, status, first_click_at, first_referral_link_id, touched_link_ids, touched_at, earlier_link_ids,
+                earlier_at, signup_date, signup_link_id, first_purchase_date, first_purchase_link_id, last_purchase_date
+         FROM customers
+         WHERE id IN (SELECT UNNEST($1::bigint[])
+                      UNION
+                      SELECT c.id FROM UNNEST($2::text[], $3::bigint[]) AS k (customer_key, program_id)
+                      JOIN customers c ON c.customer_key = k.customer_key AND c.program_id = k.program_id)
+         ORDER BY id
+         FOR UPDATE",
+        ids,
+        &texts as &[&str],
+        &programs,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(Customer::try_from).collect()
+}
+
+/// A customer that a click creates.
+#[derive(Debug)]
+pub struct NewCustomer<'a> {
+    pub customer_id: CustomerId,
+    pub program_id: ProgramId,
+    pub click_id: &'a str,
+    pub first_touch: Touch,
+}
+
+/// Inserts customers; one that exists (its click was delivered before) is left alone.
+pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]) -> StorageResult<()> {
+    if customers.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = customers.iter().map(|new| new.customer_id.get()).collect();
+    let programs: Vec<i64> = customers.iter().map(|new| new.program_id.get()).collect();
+    let click_ids: Vec<&str> = customers.iter().map(|new| new.click_id).collect();
+    let clicked_at: Vec<DateTime<Utc>> = customers.iter().map(|new| new.first_touch.clicked_at).collect();
+    let links: Vec<i64> = customers
+        .iter()
+        .map(|new| new.first_touch.referral_link_id.get())
+        .collect();
+    sqlx::query!(
+        "INSERT INTO customers (id, program_id, click_id, first_click_at, first_referral_link_id,
+                                touched_link_ids, touched_at)
+         SELECT id, program_id, click_id, clicked_at, link_id, ARRAY[link_id], ARRAY[clicked_at]
+         FROM UNNEST($1::bigint[], $2::bigint[], $3::text[], $4::timestamptz[], $5::bigint[])
+              AS c (id, program_id, click_id, clicked_at, link_id)
+         ORDER BY id
+         ON CONFLICT (id) DO NOTHING",
+        &ids,
+        &programs,
+        &click_ids as &[&str],
+        &clicked_at,
+        &links,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Takes their keys from customers, so that [`save`] can give them to others: one statement cannot do both.
+pub async fn unbind(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    sqlx::query!("UPDATE customers SET customer_key = NULL WHERE id = ANY($1)", ids)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Writes what leads and sales change: key, proposed key, e-mail, status and milestones.
+pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> StorageResult<()> {
+    if customers.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = customers
+        .iter()
+        .map(|customer| customer.customer_id.get())
+        .collect();
+    let keys: Vec<Option<&str>> = customers
+        .iter()
+        .map(|customer| customer.customer_key.as_deref())
+        .collect();
+    let from_browsers: Vec<bool> = customers
+        .iter()
+        .map(|customer| customer.key_from_browser)
+        .collect();
+    let contested: Vec<bool> = customers.iter().map(|customer| customer.key_contested).collect();
+    let many_leads: Vec<bool> = customers.iter().map(|customer| customer.many_leads).collect();
+    let proposed: Vec<Option<&str>> = customers
+        .iter()
+        .map(|customer| customer.proposed_customer_key.as_deref())
+        .collect();
+    let emails: Vec<Option<&str>> = customers
+        .iter()
+        .map(|customer| customer.email_hash.as_deref())
+        .collect();
+    let statuses: Vec<&str> = customers
+        .iter()
+        .map(|customer| customer.status.as_str())
+        .collect();
+    let (signups, signup_links) = milestones(customers, |customer| customer.signup);
+    let (purchases, purchase_links) = milestones(customers, |customer| customer.first_purchase);
+    let last_purchases: Vec<Option<DateTime<Utc>>> = customers
+        .iter()
+        .map(|customer| customer.last_purchase_at)
+        .collect();
+    let updated = sqlx::query!(
+        "UPDATE customers c
+         SET customer_key = n.customer_key, proposed_customer_key = n.proposed_customer_key,
+             email_hash = n.email_hash, status = n.status, signup_date = n.signup_date,
+             signup_link_id = n.signup_link, first_purchase_date = n.first_purchase_date,
+             first_purchase_link_id = n.first_purchase_link, key_from_browser = n.key_from_browser,
+             key_contested = n.key_contested, last_purchase_date = n.last_purchase_date, many_leads = n.many_leads
+         FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::bigint[],
+                     $8::timestamptz[], $9::bigint[], $10::boolean[], $11::boolean[], $12::timestamptz[],
+                     $13::boolean[])
+              AS n (id, customer_key, proposed_customer_key, email_hash, status, signup_date, signup_link,
+                    first_purchase_date, first_purchase_link, key_from_browser, key_contested, last_purchase_date,
+                    many_leads)
+         WHERE c.id = n.id",
+        &ids,
+        &keys as &[Option<&str>],
+        &proposed as &[Option<&str>],
+        &emails as &[Option<&str>],
+        &statuses as &[&str],
+        &signups as &[Option<DateTime<Utc>>],
+        &signup_links as &[Option<i64>],
+        &purchases as &[Option<DateTime<Utc>>],
+        &purchase_links as &[Option<i64>],
+        &from_browsers,
+        &contested,
+        &last_purchases as &[Option<DateTime<Utc>>],
+        &many_leads,
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("customers", customers.len(), updated.rows_affected())
+}
+
+fn milestones(
+    customers: &[&Customer],
+    of: fn(&Customer) -> Option<Milestone>,
+) -> (Vec<Option<DateTime<Utc>>>, Vec<Option<i64>>) {
+    customers
+        .iter()
+        .map(|customer| of(customer))
+        .map(|reached| {
+            let link = reached.and_then(|reached| reached.referral_link_id);
+            (reached.map(|reached| reached.at), link.map(ReferralLinkId::get))
+        })
+        .unzip()
+}
+
+/// Writes the journeys of customers who clicked again.
+pub async fn save_journeys(connection: &mut PgConnection, customers: &[&Customer]) -> StorageResult<()> {
+    if customers.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = customers
+        .iter()
+        .map(|customer| customer.customer_id.get())
+        .collect();
+    let first_at: Vec<DateTime<Utc>> = customers
+        .iter()
+        .map(|customer| customer.journey.first().clicked_at)
+        .collect();
+    let first_links: Vec<i64> = customers
+        .iter()
+        .map(|customer| customer.journey.first().referral_link_id.get())
+        .collect();
+    let touches: Vec<(TouchColumns, TouchColumns)> = customers
+        .iter()
+        .map(|customer| {
+            let (latest, earlier) = by_age(&customer.journey);
+            (TouchColumns::of(&latest), TouchColumns::of(&earlier))
+        })
+        .collect();
+    let column = |of: fn(&(TouchColumns, TouchColumns)) -> &String| {
+        touches.iter().map(of).cloned().collect::<Vec<String>>()
+    };
+    let updated = sqlx::query!(
+        "UPDATE customers c
+         SET first_click_at = n.first_at, first_referral_link_id = n.first_link,
+             touched_link_ids = n.links::bigint[], touched_at = n.times::timestamptz[],
+             earlier_link_ids = nullif(n.earlier_links, '{}')::bigint[], earlier_at = nullif(n.earlier_times, '{}')::timestamptz[]
+         FROM UNNEST($1::bigint[], $2::timestamptz[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[])
+              AS n (id, first_at, first_link, links, times, earlier_links, earlier_times)
+         WHERE c.id = n.id",
+        &ids,
+        &first_at,
+        &first_links,
+        &column(|(latest, _)| &latest.links),
+        &column(|(latest, _)| &latest.times),
+        &column(|(_, earlier)| &earlier.links),
+        &column(|(_, earlier)| &earlier.times),
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("customers", customers.len(), updated.rows_affected())
+}
+
+/// Each link's latest click, and the other clicks that are kept: two pairs of columns, because the first pair is read by the
+/// release before this one, which knows no others.
+fn by_age(journey: &Journey) -> (Vec<Touch>, Vec<Touch>) {
+    let mut seen = HashSet::new();
+    let (mut latest, mut earlier): (Vec<Touch>, Vec<Touch>) = journey
+        .touches()
+        .iter()
+        .rev()
+        .partition(|touch| seen.insert(touch.referral_link_id));
+    latest.reverse();
+    earlier.reverse();
+    (latest, earlier)
+}
+
+/// Array literals.
+struct TouchColumns {
+    links: String,
+    times: String,
+}
+
+impl TouchColumns {
+    fn of(touches: &[Touch]) -> Self {
+        Self {
+            links: array_literal(touches.iter().map(|touch| touch.referral_link_id)),
+            times: array_literal(touches.iter().map(|touch| touch.clicked_at.to_rfc3339())),
+        }
+    }
+}
+
+struct CustomerRow {
+    id: i64,
+    program_id: i64,
+    click_id: String,
+    customer_key: Option<String>,
+    key_from_browser: bool,
+    key_contested: bool,
+    many_leads: bool,
+    proposed_customer_key: Option<String>,
+    email_hash: Option<String>,
+    status: String,
+    first_click_at: DateTime<Utc>,
+    first_referral_link_id: i64,
+    touched_link_ids: Vec<i64>,
+    touched_at: Vec<DateTime<Utc>>,
+    earlier_link_ids: Option<Vec<i64>>,
+    earlier_at: Option<Vec<DateTime<Utc>>>,
+    signup_date: Option<DateTime<Utc>>,
+    signup_link_id: Option<i64>,
+    first_purchase_date: Option<DateTime<Utc>>,
+    first_purchase_link_id: Option<i64>,
+    last_purchase_date: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<CustomerRow> for Customer {
+    type Error = StorageError;
+
+    fn try_from(row: CustomerRow) -> StorageResult<Self> {
+        let corrupt = |column| StorageError::corrupt("customers", column, row.id);
+        let touch = |link: i64, clicked_at| Touch {
+            referral_link_id: ReferralLinkId::new(link),
+            clicked_at,
+        };
+        let touches = row
+            .touched_link_ids
+            .iter()
+            .zip(&row.touched_at)
+            .chain(
+                row.earlier_link_ids
+                    .iter()
+                    .flatten()
+                    .zip(row.earlier_at.iter().flatten()),
+            )
+            .map(|(link, at)| touch(*link, *at))
+            .collect();
+        let first = touch(row.first_referral_link_id, row.first_click_at);
+        let milestone = |at: Option<DateTime<Utc>>, link: Option<i64>| {
+            at.map(|at| Milestone {
+                at,
+                referral_link_id: link.map(ReferralLinkId::new),
+            })
+        };
+        Ok(Self {
+            customer_id: CustomerId::new(row.id),
+            program_id: ProgramId::new(row.program_id),
+            status: CustomerStatus::parse(&row.status).ok_or_else(|| corrupt("status"))?,
+            journey: Journey::from_parts(first, touches).ok_or_else(|| corrupt("touched_link_ids"))?,
+            click_id: row.click_id,
+            customer_key: row.customer_key,
+            key_from_browser: row.key_from_browser,
+            key_contested: row.key_contested,
+            many_leads: row.many_leads,
+            proposed_customer_key: row.proposed_customer_key,
+            email_hash: row.email_hash,
+            signup: milestone(row.signup_date, row.signup_link_id),
+            first_purchase: milestone(row.first_purchase_date, row.first_purchase_link_id),
+            last_purchase_at: row.last_purchase_date,
+        })
+    }
+}
+
+fn unzip<'a>(keys: &[KeyInProgram<'a>]) -> (Vec<&'a str>, Vec<i64>) {
+    keys.iter()
+        .map(|key| (key.customer_key, key.program_id.get()))
+        .unzip()
+}
+
+/// SQL ordinality counts from one.
+fn index(position: i64) -> usize {
+    usize::try_from(position - 1).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,75 @@
+//! `lead_events`.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::StorageResult;
+use domain::ids::{CustomerId, EventId, ProgramId};
+
+#[derive(Debug)]
+pub struct NewLead<'a> {
+    pub event_id: EventId,
+    pub program_id: ProgramId,
+    pub customer_id: CustomerId,
+    pub led_at: DateTime<Utc>,
+    pub click_id: String,
+    pub customer_key: Option<&'a str>,
+    pub event_name: Option<&'a str>,
+    pub provisional: bool,
+}
+
+/// Which of these leads are stored already, and whether they were provisional.
+pub async fn stored(
+    connection: &mut PgConnection,
+    events: &[Uuid],
+    times: &[DateTime<Utc>],
+) -> StorageResult<HashMap<EventId, bool>> {
+    // The time is part of the key of the partitioned table; without it every partition would be searched.
+    let rows = sqlx::query!(
+        "SELECT l.event_id, l.provisional
+         FROM UNNEST($1::uuid[], $2::timestamptz[]) AS n (event_id, lead_timestamp)
+         JOIN lead_events l ON l.event_id = n.event_id AND l.lead_timestamp = n.lead_timestamp",
+        events,
+        times,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), row.provisional))
+        .collect())
+}
+
+pub async fn insert(connection: &mut PgConnection, leads: &[NewLead<'_>]) -> StorageResult<()> {
+    if leads.is_empty() {
+        return Ok(());
+    }
+    let events: Vec<Uuid> = leads.iter().map(|lead| lead.event_id.get()).collect();
+    let programs: Vec<i64> = leads.iter().map(|lead| lead.program_id.get()).collect();
+    let customers: Vec<i64> = leads.iter().map(|lead| lead.customer_id.get()).collect();
+    let times: Vec<DateTime<Utc>> = leads.iter().map(|lead| lead.led_at).collect();
+    let click_ids: Vec<&str> = leads.iter().map(|lead| lead.click_id.as_str()).collect();
+    let keys: Vec<Option<&str>> = leads.iter().map(|lead| lead.customer_key).collect();
+    let names: Vec<Option<&str>> = leads.iter().map(|lead| lead.event_name).collect();
+    let provisional: Vec<bool> = leads.iter().map(|lead| lead.provisional).collect();
+    sqlx::query!(
+        "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id, customer_key,
+             event_name, provisional)
+         SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::text[],
+             $7::text[], $8::bool[])",
+        &events,
+        &programs,
+        &customers,
+        &times,
+        &click_ids as &[&str],
+        &keys as &[Option<&str>],
+        &names as &[Option<&str>],
+        &provisional,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

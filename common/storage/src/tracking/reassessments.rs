@@ -1,0 +1,189 @@
+//! Recorded sales that are judged again, and what changes of them.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::error::expect_rows;
+use crate::{StorageError, StorageResult};
+use domain::attribution::AttributionModel;
+use domain::commission::SelfReferrals;
+use domain::ids::{CommissionId, CustomerId, ProgramId, ReferralLinkId, SaleId};
+use domain::money::{AmountCents, Cents, CommissionableCents, Currency};
+use domain::reassessment::RecordedSale;
+use domain::sale::{Sale, SaleType};
+use domain::text::{ProductId, SubscriptionId, TransactionId};
+
+/// A recorded sale with what the books say of it.
+#[derive(Debug, Clone)]
+pub struct StoredSale {
+    pub recorded: RecordedSale,
+    pub referral_link_id: Option<ReferralLinkId>,
+    pub no_commission_reason: Option<String>,
+    /// What of it counts as refunded.
+    pub refunded: Cents,
+}
+
+/// Locks a customer's sales since a moment, in ascending order of id. Without those that were recorded before the model was
+/// stored with them: what they were judged by is not known. The caller holds the customer.
+pub async fn lock_sales_since(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    customer_id: CustomerId,
+    since: DateTime<Utc>,
+) -> StorageResult<Vec<StoredSale>> {
+    let rows = sqlx::query!(
+        r#"SELECT id, processor_event_id, amount_cents, commissionable_cents, currency, sale_type, is_recurring, subscription_id, product_id, sale_date,
+                  no_commission_reason, referral_link_id, attribution_model AS "attribution_model!", self_referrals,
+                  least(amount_cents, greatest(api_refunded_cents, processor_refunded_cents)) AS "refunded!"
+           FROM sale_events
+           WHERE program_id = $1 AND sale_date >= $3 AND customer_id = $2 AND NOT is_test AND duplicate_of IS NULL
+             AND attribution_model IS NOT NULL
+           ORDER BY id FOR UPDATE"#,
+        program_id.get(),
+        customer_id.get(),
+        since,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let corrupt = |column| StorageError::corrupt("sale_events", column, row.id);
+            let amount = AmountCents::new(row.amount_cents).ok_or_else(|| corrupt("amount_cents"))?;
+            let sale = Sale {
+                transaction_id: TransactionId::parse(&row.processor_event_id)
+                    .map_err(|_| corrupt("processor_event_id"))?,
+                amount,
+                commissionable: row
+                    .commissionable_cents
+                    .map(|cents| {
+                        CommissionableCents::of(amount, cents).ok_or_else(|| corrupt("commissionable_cents"))
+                    })
+                    .transpose()?,
+                currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?,
+                customer_key: None,
+                click_id: None,
+                processor_customer: None,
+                sale_type: SaleType::parse(&row.sale_type).ok_or_else(|| corrupt("sale_type"))?,
+                is_recurring: row.is_recurring,
+                subscription_id: row
+                    .subscription_id
+                    .map(|id| SubscriptionId::parse(&id).map_err(|_| corrupt("subscription_id")))
+                    .transpose()?,
+                subscription_interval: None,
+                product_id: row
+                    .product_id
+                    .map(|id| ProductId::parse(&id).map_err(|_| corrupt("product_id")))
+                    .transpose()?,
+                line_items: None,
+            };
+            Ok(StoredSale {
+                recorded: RecordedSale {
+                    sale_id: SaleId::new(row.id),
+                    sale,
+                    at: row.sale_date,
+                    model: AttributionModel::parse(&row.attribution_model)
+                        .ok_or_else(|| corrupt("attribution_model"))?,
+                    self_referrals: SelfReferrals::parse(&row.self_referrals)
+                        .ok_or_else(|| corrupt("self_referrals"))?,
+                },
+                referral_link_id: row.referral_link_id.map(ReferralLinkId::new),
+                no_commission_reason: row.no_commission_reason,
+                refunded: Cents::new(row.refunded),
+            })
+        })
+        .collect()
+}
+
+/// Whether a commission of the customer that was changed by hand is not due any more.
+pub async fn superseded_changed(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    customer_id: CustomerId,
+) -> StorageResult<bool> {
+    Ok(sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT 1 FROM sale_events s JOIN commissions c ON c.sale_id = s.id
+                          WHERE s.program_id = $1 AND s.customer_id = $2
+                            AND c.superseded_at IS NOT NULL AND c.adjusted_cents <> 0) AS "changed!""#,
+        program_id.get(),
+        customer_id.get(),
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+/// Takes commissions that are locked out of force, wholly deducted.
+pub async fn supersede(
+    connection: &mut PgConnection,
+    commissions: &[CommissionId],
+    reason: &str,
+) -> StorageResult<()> {
+    if commissions.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = commissions.iter().map(|commission| commission.get()).collect();
+    let updated = sqlx::query!(
+        // The database's clock, because it tells two times of one sale and membership apart: they are unique.
+        "UPDATE commissions
+         SET deducted_cents = amount_cents, status = 'reversed', superseded_at = clock_timestamp(), refund_reason = $2
+         WHERE id = ANY($1)",
+        &ids,
+        reason,
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("commissions", ids.len(), updated.rows_affected())
+}
+
+/// Puts commissions that are locked under other links of their partners.
+pub async fn relink(
+    connection: &mut PgConnection,
+    commissions: &[(CommissionId, ReferralLinkId)],
+) -> StorageResult<()> {
+    if commissions.is_empty() {
+        return Ok(());
+    }
+    let (ids, links): (Vec<i64>, Vec<i64>) = commissions
+        .iter()
+        .map(|(id, link)| (id.get(), link.get()))
+        .unzip();
+    let updated = sqlx::query!(
+        "UPDATE commissions c SET referral_link_id = n.link_id
+         FROM UNNEST($1::bigint[], $2::bigint[]) AS n (id, link_id) WHERE c.id = n.id",
+        &ids,
+        &links,
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("commissions", ids.len(), updated.rows_affected())
+}
+
+/// A sale that is credited anew.
+#[derive(Debug, Clone)]
+pub struct Credited<'a> {
+    pub sale_id: SaleId,
+    pub referral_link_id: Option<ReferralLinkId>,
+    pub no_commission_reason: Option<&'a str>,
+}
+
+/// Writes whom sales that are locked credit now.
+pub async fn save_credits(connection: &mut PgConnection, sales: &[Credited<'_>]) -> StorageResult<()> {
+    if sales.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = sales.iter().map(|sale| sale.sale_id.get()).collect();
+    let links: Vec<Option<i64>> = sales
+        .iter()
+        .map(|sale| sale.referral_link_id.map(ReferralLinkId::get))
+        .collect();
+    let reasons: Vec<Option<&str>> = sales.iter().map(|sale| sale.no_commission_reason).collect();
+    let updated = sqlx::query!(
+        "UPDATE sale_events s SET referral_link_id = n.link_id, no_commission_reason = n.reason
+         FROM UNNEST($1::bigint[], $2::bigint[], $3::text[]) AS n (id, link_id, reason) WHERE s.id = n.id",
+        &ids,
+        &links as &[Option<i64>],
+        &reasons as &[Option<&str>],
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("sale_events", ids.len(), updated.rows_affected())
+}

@@ -1,0 +1,55 @@
+//! Refusals already told to a caller: redelivery must not turn them into something else.
+
+use std::collections::HashMap;
+
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::StorageResult;
+use domain::ids::EventId;
+
+/// Outcomes (JSON text) remembered for these events.
+pub async fn find(connection: &mut PgConnection, events: &[Uuid]) -> StorageResult<HashMap<EventId, String>> {
+    let rows = sqlx::query!(
+        "SELECT event_id, outcome FROM refused_events WHERE event_id = ANY($1)",
+        events
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), row.outcome))
+        .collect())
+}
+
+pub async fn remember(connection: &mut PgConnection, refusals: &[(EventId, String)]) -> StorageResult<()> {
+    if refusals.is_empty() {
+        return Ok(());
+    }
+    let events: Vec<Uuid> = refusals.iter().map(|(event_id, _)| event_id.get()).collect();
+    let outcomes: Vec<&str> = refusals.iter().map(|(_, outcome)| outcome.as_str()).collect();
+    sqlx::query!(
+        "INSERT INTO refused_events (event_id, outcome)
+         SELECT * FROM UNNEST($1::uuid[], $2::text[]) AS r (event_id, outcome) ORDER BY 1
+         ON CONFLICT (event_id) DO NOTHING",
+        &events,
+        &outcomes as &[&str],
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Forgets refusals older than the stream keeps messages that could repeat them. Bounded per call.
+pub async fn forget_old(pool: &PgPool, limit: i64) -> StorageResult<u64> {
+    let deleted = sqlx::query!(
+        "DELETE FROM refused_events WHERE event_id IN (
+             SELECT event_id FROM refused_events
+             WHERE refused_at < now() - interval '8 days' ORDER BY refused_at LIMIT $1
+             FOR UPDATE SKIP LOCKED)",
+        limit,
+    )
+    .execute(pool)
+    .await?;
+    Ok(deleted.rows_affected())
+}

@@ -1,0 +1,216 @@
+//! `sale_events`.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::error::expect_rows;
+use crate::{StorageError, StorageResult};
+use domain::attribution::AttributionModel;
+use domain::commission::SelfReferrals;
+use domain::ids::{CommissionId, CustomerId, EventId, ProgramId, ReferralLinkId, SaleId};
+use domain::money::CommissionableCents;
+use domain::sale::SubscriptionInterval;
+use domain::text::{ProductId, SubscriptionId};
+use messages::sale::{NoCommission, SaleRecord};
+
+#[derive(Debug)]
+pub struct NewSale<'a> {
+    pub record: &'a SaleRecord,
+    pub customer_id: CustomerId,
+    /// The last link credited; the sale counts under it.
+    pub referral_link_id: Option<ReferralLinkId>,
+    pub no_commission: Option<NoCommission>,
+    /// The program's at this time.
+    pub model: AttributionModel,
+    /// The program's at this time.
+    pub self_referrals: SelfReferrals,
+}
+
+/// Inserts sales, closes the claims they were made of, and returns their ids by event. The claim each of them holds makes a
+/// conflict impossible; its payload has done its work and is dropped.
+pub async fn insert(
+    connection: &mut PgConnection,
+    sales: &[NewSale<'_>],
+) -> StorageResult<HashMap<EventId, SaleId>> {
+    if sales.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let events: Vec<Uuid> = sales.iter().map(|new| new.record.event_id.get()).collect();
+    let programs: Vec<i64> = sales.iter().map(|new| new.record.program_id.get()).collect();
+    let customers: Vec<i64> = sales.iter().map(|new| new.customer_id.get()).collect();
+    let told = || sales.iter().map(|new| &new.record.sale);
+    let transaction_ids: Vec<&str> = told().map(|sale| sale.transaction_id.as_str()).collect();
+    let amounts: Vec<i64> = told().map(|sale| sale.amount.get()).collect();
+    let commissionable: Vec<Option<i64>> = told()
+        .map(|sale| sale.commissionable.map(CommissionableCents::get))
+        .collect();
+    let currencies: Vec<&str> = told().map(|sale| sale.currency.as_str()).collect();
+    let types: Vec<&str> = told().map(|sale| sale.sale_type.as_str()).collect();
+    let recurring: Vec<bool> = told().map(|sale| sale.is_recurring).collect();
+    let subscriptions: Vec<Option<&str>> = told()
+        .map(|sale| sale.subscription_id.as_ref().map(SubscriptionId::as_str))
+        .collect();
+    let intervals: Vec<Option<&str>> = told()
+        .map(|sale| sale.subscription_interval.map(SubscriptionInterval::as_str))
+        .collect();
+    let products: Vec<Option<&str>> = told()
+        .map(|sale| sale.product_id.as_ref().map(ProductId::as_str))
+        .collect();
+    let line_items: Vec<Option<&str>> = told()
+        .map(|sale| sale.line_items.as_ref().map(|items| items.get()))
+        .collect();
+    let dates: Vec<DateTime<Utc>> = sales.iter().map(|new| new.record.sold_at).collect();
+    let reasons: Vec<Option<&str>> = sales
+        .iter()
+        .map(|new| new.no_commission.map(NoCommission::as_str))
+        .collect();
+    let links: Vec<Option<i64>> = sales
+        .iter()
+        .map(|new| new.referral_link_id.map(ReferralLinkId::get))
+        .collect();
+    let models: Vec<&str> = sales.iter().map(|new| new.model.as_str()).collect();
+    let self_referrals: Vec<&str> = sales.iter().map(|new| new.self_referrals.as_str()).collect();
+    let rows = sqlx::query!(
+        r#"WITH sales AS (
+               INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency,
+                   sale_type, is_recurring, subscription_id, subscription_interval, product_id, line_items, sale_date,
+                   no_commission_reason, referral_link_id, attribution_model, commissionable_cents,
+                   self_referrals)
+               SELECT event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
+                      subscription_id, subscription_interval, product_id, line_items::jsonb, sale_date, reason, link_id, model,
+                      commissionable, self_referrals
+               FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[],
+                           $8::bool[], $9::text[], $10::text[], $11::text[], $12::text[], $13::timestamptz[],
+                           $14::text[], $15::bigint[], $16::text[], $17::bigint[], $18::text[])
+                    AS s (event_id, program_id, customer_id, transaction_id, amount, currency, sale_type, is_recurring,
+                          subscription_id, subscription_interval, product_id, line_items, sale_date, reason, link_id, model,
+                          commissionable, self_referrals)
+               RETURNING id, event_id, processor_event_id
+           ), closed AS (
+               UPDATE transaction_claims c
+               SET state = 'recorded', sale_id = sales.id, payload = NULL, reply_to = NULL
+               FROM sales WHERE c.transaction_id = sales.processor_event_id AND c.state <> 'recorded'
+               RETURNING 1
+           )
+           SELECT id, event_id, (SELECT count(*) FROM closed) AS "closed!" FROM sales"#,
+        &events,
+        &programs,
+        &customers,
+        &transaction_ids as &[&str],
+        &amounts,
+        &currencies as &[&str],
+        &types as &[&str],
+        &recurring,
+        &subscriptions as &[Option<&str>],
+        &intervals as &[Option<&str>],
+        &products as &[Option<&str>],
+        &line_items as &[Option<&str>],
+        &dates,
+        &reasons as &[Option<&str>],
+        &links as &[Option<i64>],
+        &models as &[&str],
+        &commissionable as &[Option<i64>],
+        &self_referrals as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    let closed = rows.first().map_or(0, |row| row.closed);
+    expect_rows("transaction_claims", sales.len(), closed.unsigned_abs())?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), SaleId::new(row.id)))
+        .collect())
+}
+
+/// What an already recorded sale was answered with.
+#[derive(Debug)]
+pub struct RecordedSale {
+    /// The record it was made of.
+    pub event_id: EventId,
+    pub program_id: ProgramId,
+    pub no_commission: Option<NoCommission>,
+    /// In the order they were created, which is the attribution model's.
+    pub commission_ids: Vec<CommissionId>,
+}
+
+pub async fn recorded(
+    connection: &mut PgConnection,
+    sales: &[i64],
+) -> StorageResult<HashMap<SaleId, RecordedSale>> {
+    let rows = sqlx::query!(
+        r#"SELECT s.id, s.event_id, s.program_id, s.no_commission_reason,
+                  ARRAY(SELECT c.id FROM commissions c WHERE c.sale_id = s.id AND c.superseded_at IS NULL ORDER BY c.id) AS "commission_ids!"
+           FROM sale_events s WHERE s.id = ANY($1)"#,
+        sales,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let no_commission = row
+                .no_commission_reason
+                .map(|code| {
+                    NoCommission::parse(&code)
+                        .ok_or_else(|| StorageError::corrupt("sale_events", "no_commission_reason", row.id))
+                })
+                .transpose()?;
+            let recorded = RecordedSale {
+                event_id: EventId::new(row.event_id),
+                program_id: ProgramId::new(row.program_id),
+                no_commission,
+                commission_ids: row.commission_ids.into_iter().map(CommissionId::new).collect(),
+            };
+            Ok((SaleId::new(row.id), recorded))
+        })
+        .collect()
+}
+
+/// The refund side of a sale, locked.
+#[derive(Debug)]
+pub struct LockedSale {
+    pub sale_id: SaleId,
+    pub amount_cents: i64,
+    pub api_refunded_cents: i64,
+    pub processor_refunded_cents: i64,
+}
+
+/// Locks sales in ascending order: two refunds of one sale follow each other.
+pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<LockedSale>> {
+    let rows = sqlx::query!(
+        "SELECT id, amount_cents, api_refunded_cents, processor_refunded_cents
+         FROM sale_events WHERE id = ANY($1) ORDER BY id FOR UPDATE",
+        sales,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| LockedSale {
+            sale_id: SaleId::new(row.id),
+            amount_cents: row.amount_cents,
+            api_refunded_cents: row.api_refunded_cents,
+            processor_refunded_cents: row.processor_refunded_cents,
+        })
+        .collect())
+}
+
+/// Writes the refund totals of sales that are locked.
+pub async fn save_refunded(connection: &mut PgConnection, sales: &[LockedSale]) -> StorageResult<()> {
+    let ids: Vec<i64> = sales.iter().map(|sale| sale.sale_id.get()).collect();
+    let api: Vec<i64> = sales.iter().map(|sale| sale.api_refunded_cents).collect();
+    let processor: Vec<i64> = sales.iter().map(|sale| sale.processor_refunded_cents).collect();
+    let updated = sqlx::query!(
+        "UPDATE sale_events s SET api_refunded_cents = n.api, processor_refunded_cents = n.processor
+         FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[]) AS n (id, api, processor)
+         WHERE s.id = n.id",
+        &ids,
+        &api,
+        &processor,
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("sale_events", sales.len(), updated.rows_affected())
+}

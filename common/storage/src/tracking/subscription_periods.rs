@@ -1,0 +1,64 @@
+//! `subscription_starts` and `subscription_ends`: when a subscription began without a payment, and when it was ended, by the
+//! processor's clock.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::StorageResult;
+use crate::subscriptions::SubscriptionKey;
+
+/// Stores starts; the earliest one reported counts.
+pub async fn record_starts(
+    connection: &mut PgConnection,
+    starts: &BTreeMap<SubscriptionKey, DateTime<Utc>>,
+) -> StorageResult<()> {
+    if starts.is_empty() {
+        return Ok(());
+    }
+    let (programs, ids, times) = columns(starts);
+    sqlx::query!(
+        "INSERT INTO subscription_starts AS s (program_id, subscription_id, started_at)
+         SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::timestamptz[]) AS n (program_id, subscription_id, started_at)
+         ORDER BY program_id, subscription_id
+         ON CONFLICT (program_id, subscription_id) DO UPDATE SET started_at = least(s.started_at, excluded.started_at)",
+        &programs,
+        &ids as &[&str],
+        &times,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Stores ends; the latest one reported counts.
+pub async fn record_ends(
+    connection: &mut PgConnection,
+    ends: &BTreeMap<SubscriptionKey, DateTime<Utc>>,
+) -> StorageResult<()> {
+    if ends.is_empty() {
+        return Ok(());
+    }
+    let (programs, ids, times) = columns(ends);
+    sqlx::query!(
+        "INSERT INTO subscription_ends AS e (program_id, subscription_id, ended_at)
+         SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::timestamptz[]) AS n (program_id, subscription_id, ended_at)
+         ORDER BY program_id, subscription_id
+         ON CONFLICT (program_id, subscription_id) DO UPDATE SET ended_at = greatest(e.ended_at, excluded.ended_at)",
+        &programs,
+        &ids as &[&str],
+        &times,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+fn columns(times: &BTreeMap<SubscriptionKey, DateTime<Utc>>) -> (Vec<i64>, Vec<&str>, Vec<DateTime<Utc>>) {
+    let (programs, ids) = times
+        .keys()
+        .map(|(program_id, subscription_id)| (program_id.get(), subscription_id.as_str()))
+        .unzip();
+    (programs, ids, times.values().copied().collect())
+}

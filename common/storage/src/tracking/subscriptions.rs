@@ -1,0 +1,189 @@
+//! `subscriptions`: what the first payment of a subscription fixed for its renewals.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::{StorageResult, array_literal};
+use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
+use domain::sale::{FirstPayment, Subscription};
+
+/// A subscription's identity: ids are the processor's, and unique within a program only.
+pub type SubscriptionKey = (ProgramId, String);
+
+pub async fn find(
+    connection: &mut PgConnection,
+    keys: &[SubscriptionKey],
+) -> StorageResult<HashMap<SubscriptionKey, Subscription>> {
+    if keys.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let programs: Vec<i64> = keys.iter().map(|(program_id, _)| program_id.get()).collect();
+    let ids: Vec<&str> = keys
+        .iter()
+        .map(|(_, subscription_id)| subscription_id.as_str())
+        .collect();
+    let rows = sqlx::query!(
+        r#"SELECT k.program_id AS "program_id!", k.subscription_id AS "subscription_id!", s.first_payment_at AS "first_payment_at?",
+                  s.first_click_at AS "first_click_at?", s.credited_link_ids AS "credited_link_ids?",
+                  b.started_at AS "started_at?", e.ended_at AS "ended_at?"
+           FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, subscription_id)
+           LEFT JOIN subscriptions s ON s.program_id = k.program_id AND s.subscription_id = k.subscription_id
+           LEFT JOIN subscription_starts b ON b.program_id = k.program_id AND b.subscription_id = k.subscription_id
+           LEFT JOIN subscription_ends e ON e.program_id = k.program_id AND e.subscription_id = k.subscription_id"#,
+        &programs,
+        &ids as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let first = match (row.first_payment_at, row.first_click_at, row.credited_link_ids) {
+                (Some(at), Some(first_click_at), Some(links)) => Some(FirstPayment {
+                    at,
+                    first_click_at,
+                    credited_links: links.into_iter().map(ReferralLinkId::new).collect(),
+                }),
+                _ => None,
+            };
+            let subscription = Subscription {
+                first,
+                started_at: row.started_at,
+                ended_at: row.ended_at,
+            };
+            (
+                (ProgramId::new(row.program_id), row.subscription_id),
+                subscription,
+            )
+        })
+        .collect())
+}
+
+/// A subscription and its first payment, as far as is known.
+#[derive(Debug)]
+pub struct NewSubscription {
+    pub key: SubscriptionKey,
+    pub customer_id: CustomerId,
+    pub first_sale_id: SaleId,
+    pub first: FirstPayment,
+}
+
+/// Stores first payments. One that is stored already gives way to an earlier one, and to itself judged again.
+pub async fn save(connection: &mut PgConnection, subscriptions: &[NewSubscription]) -> StorageResult<()> {
+    if subscriptions.is_empty() {
+        return Ok(());
+    }
+    let programs: Vec<i64> = subscriptions.iter().map(|new| new.key.0.get()).collect();
+    let ids: Vec<&str> = subscriptions.iter().map(|new| new.key.1.as_str()).collect();
+    let customers: Vec<i64> = subscriptions.iter().map(|new| new.customer_id.get()).collect();
+    let sales: Vec<i64> = subscriptions.iter().map(|new| new.first_sale_id.get()).collect();
+    let payments: Vec<DateTime<Utc>> = subscriptions.iter().map(|new| new.first.at).collect();
+    let clicks: Vec<DateTime<Utc>> = subscriptions.iter().map(|new| new.first.first_click_at).collect();
+    let links: Vec<String> = subscriptions
+        .iter()
+        .map(|new| array_literal(&new.first.credited_links))
+        .collect();
+    sqlx::query!(
+        "INSERT INTO subscriptions AS u (program_id, subscription_id, customer_id, first_sale_id, first_payment_at,
+             first_click_at, credited_link_ids)
+         SELECT program_id, subscription_id, customer_id, sale_id, paid_at, clicked_at, link_ids::bigint[]
+         FROM UNNEST($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::timestamptz[],
+                     $7::text[])
+              AS s (program_id, subscription_id, customer_id, sale_id, paid_at, clicked_at, link_ids)
+         ORDER BY program_id, subscription_id
+         ON CONFLICT (program_id, subscription_id) DO UPDATE
+         SET first_sale_id = excluded.first_sale_id, first_payment_at = excluded.first_payment_at,
+             first_click_at = excluded.first_click_at, credited_link_ids = excluded.credited_link_ids
+         WHERE excluded.customer_id = u.customer_id AND excluded.first_payment_at <= u.first_payment_at",
+        &programs,
+        &ids as &[&str],
+        &customers,
+        &sales,
+        &payments,
+        &clicks,
+        &links,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The customers of these subscriptions, as far as a payment of them is known.
+pub async fn customers(
+    connection: &mut PgConnection,
+    keys: &[SubscriptionKey],
+) -> StorageResult<HashMap<SubscriptionKey, CustomerId>> {
+    let (programs, ids): (Vec<i64>, Vec<&str>) = keys
+        .iter()
+        .map(|(program_id, subscription_id)| (program_id.get(), subscription_id.as_str()))
+        .unzip();
+    let rows = sqlx::query!(
+        "SELECT s.program_id, s.subscription_id, s.customer_id
+         FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, subscription_id)
+         JOIN subscriptions s ON s.program_id = k.program_id AND s.subscription_id = k.subscription_id",
+        &programs,
+        &ids as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let key = (ProgramId::new(row.program_id), row.subscription_id);
+            (key, CustomerId::new(row.customer_id))
+        })
+        .collect())
+}
+
+/// Makes sales that were reported without naming a subscription the payments of one: the same payment was reported again, and
+/// names it. Returns whose sales changed, and when they were made.
+pub async fn adopt(
+    connection: &mut PgConnection,
+    subscriptions: &[(SubscriptionKey, SaleId)],
+) -> StorageResult<Vec<(CustomerId, DateTime<Utc>)>> {
+    if subscriptions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let programs: Vec<i64> = subscriptions
+        .iter()
+        .map(|((program_id, _), _)| program_id.get())
+        .collect();
+    let ids: Vec<&str> = subscriptions.iter().map(|((_, id), _)| id.as_str()).collect();
+    let sales: Vec<i64> = subscriptions.iter().map(|(_, sale_id)| sale_id.get()).collect();
+    let adopted = sqlx::query!(
+        r#"UPDATE sale_events s SET subscription_id = n.subscription_id
+         FROM UNNEST($1::text[], $2::bigint[]) AS n (subscription_id, sale_id)
+         WHERE s.id = n.sale_id AND s.subscription_id IS NULL
+         RETURNING s.customer_id AS "customer_id!", s.sale_date"#,
+        &ids as &[&str],
+        &sales,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "INSERT INTO subscriptions AS u (program_id, subscription_id, customer_id, first_sale_id, first_payment_at,
+             first_click_at, credited_link_ids)
+         SELECT n.program_id, n.subscription_id, s.customer_id, s.id, s.sale_date, c.first_click_at,
+                coalesce((SELECT array_agg(m.referral_link_id ORDER BY m.id) FROM commissions m
+                           WHERE m.sale_id = s.id AND m.superseded_at IS NULL),
+                         array_remove(ARRAY[s.referral_link_id], NULL))
+         FROM UNNEST($1::bigint[], $2::text[], $3::bigint[]) AS n (program_id, subscription_id, sale_id)
+         JOIN sale_events s ON s.id = n.sale_id JOIN customers c ON c.id = s.customer_id
+         ORDER BY n.program_id, n.subscription_id
+         ON CONFLICT (program_id, subscription_id) DO UPDATE
+         SET first_sale_id = excluded.first_sale_id, first_payment_at = excluded.first_payment_at,
+             first_click_at = excluded.first_click_at, credited_link_ids = excluded.credited_link_ids
+         WHERE excluded.customer_id = u.customer_id AND excluded.first_payment_at < u.first_payment_at",
+        &programs,
+        &ids as &[&str],
+        &sales,
+    )
+    .execute(connection)
+    .await?;
+    Ok(adopted
+        .into_iter()
+        .map(|row| (CustomerId::new(row.customer_id), row.sale_date))
+        .collect())
+}

@@ -1,0 +1,133 @@
+//! Test chains: the link they run over, and the rows that are left of them. Every row written here is a test row.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::StorageResult;
+use domain::ids::{PartnerId, ProgramId, ReferralLinkId, SaleId};
+use messages::test_chain::TestChainRecord;
+
+/// A link over which a chain can run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainLink {
+    pub referral_link_id: ReferralLinkId,
+    pub short_code: String,
+    /// Whom the link says it belongs to; attribution decides by its membership.
+    pub partner_id: PartnerId,
+}
+
+/// The oldest active link of an approved partner of the program.
+pub async fn link(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<Option<ChainLink>> {
+    let row = sqlx::query!(
+        r#"SELECT l.id, l.short_code, l.partner_id AS "partner_id!"
+           FROM partner_programs p JOIN referral_links l ON l.partner_program_id = p.id
+           WHERE p.program_id = $1 AND p.status = 'approved'
+             AND l.program_id = $1 AND l.status = 'active' AND l.partner_id IS NOT NULL
+           ORDER BY l.id LIMIT 1"#,
+        program_id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| ChainLink {
+        referral_link_id: ReferralLinkId::new(row.id),
+        short_code: row.short_code,
+        partner_id: PartnerId::new(row.partner_id),
+    }))
+}
+
+/// Who was given a commission for this sale.
+pub async fn commission_partners(
+    connection: &mut PgConnection,
+    sale_id: SaleId,
+) -> StorageResult<Vec<PartnerId>> {
+    let partners = sqlx::query_scalar!(
+        "SELECT partner_id FROM commissions WHERE sale_id = $1 ORDER BY id",
+        sale_id.get()
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(partners.into_iter().map(PartnerId::new).collect())
+}
+
+/// Stores the chain's click; a second delivery stores nothing.
+pub async fn insert_click(
+    connection: &mut PgConnection,
+    chain: &TestChainRecord,
+    link: ReferralLinkId,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id,
+             is_test)
+         VALUES ($1, $2, $3, $4, $5, $6, true)
+         ON CONFLICT (event_id, click_timestamp) DO NOTHING",
+        chain.event_id.get(),
+        chain.program_id.get(),
+        link.get(),
+        chain.customer_id.get(),
+        chain.started_at,
+        chain.click_id.as_str(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Stores the chain's lead; a second delivery stores nothing.
+pub async fn insert_lead(connection: &mut PgConnection, chain: &TestChainRecord) -> StorageResult<()> {
+    sqlx::query!(
+        "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id, customer_key, is_test)
+         VALUES ($1, $2, $3, $4, $5, $6, true)
+         ON CONFLICT (event_id, lead_timestamp) DO NOTHING",
+        chain.event_id.get(),
+        chain.program_id.get(),
+        chain.customer_id.get(),
+        chain.started_at,
+        chain.click_id.as_str(),
+        chain.customer_key.as_str(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Stores the chain's sale; a second delivery stores nothing. Its id is another than the one the sale was tried
+/// under, so that a second delivery can be tried again.
+pub async fn insert_sale(
+    connection: &mut PgConnection,
+    chain: &TestChainRecord,
+    amount_cents: i64,
+) -> StorageResult<()> {
+    let stored_as = format!("test_txn_{}", chain.event_id.get().simple());
+    sqlx::query!(
+        "INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency,
+             sale_type, is_recurring, sale_date, no_commission_reason, is_test)
+         VALUES ($1, $2, $3, $4, $5, 'USD', 'payment', false, $6, 'test', true)
+         ON CONFLICT DO NOTHING",
+        chain.event_id.get(),
+        chain.program_id.get(),
+        chain.customer_id.get(),
+        stored_as,
+        amount_cents,
+        chain.started_at,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Remembers that a chain of this program reached its partner; the first time stays.
+pub async fn verified(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    at: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "INSERT INTO integration_verifications (program_id, verified_at) VALUES ($1, $2)
+         ON CONFLICT (program_id) DO NOTHING",
+        program_id.get(),
+        at,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,308 @@
+//! Test rows of `click_events`, `lead_events` and `sale_events`, and the look at them that checks an installation.
+//!
+//! Every statement here writes or reads rows with `is_test` only.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::StorageResult;
+use domain::ids::{EventId, ProgramId, ReferralLinkId};
+use domain::money::AmountCents;
+use domain::sale::SubscriptionInterval;
+use domain::text::Text;
+use domain::visitor::{CountryCode, DeviceType, Visitor};
+use messages::test_event::{TestClick, TestEventRecord, TestLead, TestSale};
+
+/// A test event with what is particular to its type.
+pub type Test<'a, T> = (&'a TestEventRecord, &'a T);
+
+/// What all types have: event, program, time.
+fn common<T>(tests: &[Test<'_, T>]) -> (Vec<Uuid>, Vec<i64>, Vec<DateTime<Utc>>) {
+    let events = tests.iter().map(|(record, _)| record.event_id.get()).collect();
+    let programs = tests.iter().map(|(record, _)| record.program_id.get()).collect();
+    let times = tests.iter().map(|(record, _)| record.happened_at).collect();
+    (events, programs, times)
+}
+
+fn texts<'a, T, const MAX: usize>(
+    tests: &[Test<'a, T>],
+    field: fn(&'a T) -> &'a Option<Text<MAX>>,
+) -> Vec<Option<&'a str>> {
+    tests
+        .iter()
+        .map(|(_, test)| field(test).as_ref().map(Text::as_str))
+        .collect()
+}
+
+/// A test click to be stored.
+#[derive(Debug, Clone, Copy)]
+pub struct NewTestClick<'a> {
+    pub record: &'a TestEventRecord,
+    pub click: &'a TestClick,
+    pub visitor: &'a Visitor,
+}
+
+/// Stores test clicks, each once, and returns the ids of all of them by event.
+pub async fn insert_clicks(
+    connection: &mut PgConnection,
+    new: &[NewTestClick<'_>],
+) -> StorageResult<HashMap<EventId, i64>> {
+    if new.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let tests: &[Test<'_, TestClick>] = &new
+        .iter()
+        .map(|test| (test.record, test.click))
+        .collect::<Vec<_>>();
+    let visitors = || new.iter().map(|test| test.visitor);
+    let countries: Vec<Option<&str>> = visitors()
+        .map(|visitor| visitor.place.country.as_ref().map(CountryCode::as_str))
+        .collect();
+    let regions: Vec<Option<&str>> = visitors()
+        .map(|visitor| visitor.place.region.as_ref().map(Text::as_str))
+        .collect();
+    let cities: Vec<Option<&str>> = visitors()
+        .map(|visitor| visitor.place.city.as_ref().map(Text::as_str))
+        .collect();
+    let device_types: Vec<Option<&str>> = visitors()
+        .map(|visitor| visitor.software.device_type.map(DeviceType::as_str))
+        .collect();
+    let systems: Vec<Option<&str>> = visitors()
+        .map(|visitor| visitor.software.device_os.as_ref().map(Text::as_str))
+        .collect();
+    let browsers: Vec<Option<&str>> = visitors()
+        .map(|visitor| visitor.software.browser_name.as_ref().map(Text::as_str))
+        .collect();
+    let bots: Vec<bool> = visitors().map(Visitor::is_bot).collect();
+    let (events, programs, times) = common(tests);
+    let links: Vec<Option<i64>> = tests
+        .iter()
+        .map(|(_, click)| click.referral_link_id.map(ReferralLinkId::get))
+        .collect();
+    sqlx::query!(
+        "INSERT INTO click_events (event_id, program_id, click_timestamp, referral_link_id, session_id, page_url,
+             page_title, referrer_url, user_agent, screen_resolution, viewport_size, language, timezone, geo_country,
+             geo_region, geo_city, device_type, device_os, browser_name, is_bot, is_test)
+         SELECT *, true FROM UNNEST($1::uuid[], $2::bigint[], $3::timestamptz[], $4::bigint[], $5::text[], $6::text[],
+             $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
+             $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::bool[])
+         ON CONFLICT (event_id, click_timestamp) DO NOTHING",
+        &events,
+        &programs,
+        &times,
+        &links as &[Option<i64>],
+        &texts(tests, |click| &click.visit.session_id) as &[Option<&str>],
+        &texts(tests, |click| &click.visit.page_url) as &[Option<&str>],
+        &texts(tests, |click| &click.visit.page_title) as &[Option<&str>],
+        &texts(tests, |click| &click.visit.referrer_url) as &[Option<&str>],
+        &texts(tests, |click| &click.visit.user_agent) as &[Option<&str>],
+        &texts(tests, |click| &click.visit.screen_resolution) as &[Option<&str>],
+        &texts(tests, |click| &click.visit.viewport_size) as &[Option<&str>],
+        &texts(tests, |click| &click.visit.language) as &[Option<&str>],
+        &texts(tests, |click| &click.visit.timezone) as &[Option<&str>],
+        &countries as &[Option<&str>],
+        &regions as &[Option<&str>],
+        &cities as &[Option<&str>],
+        &device_types as &[Option<&str>],
+        &systems as &[Option<&str>],
+        &browsers as &[Option<&str>],
+        &bots,
+    )
+    .execute(&mut *connection)
+    .await?;
+    let rows = sqlx::query!(
+        "SELECT c.event_id, c.id
+         FROM UNNEST($1::uuid[], $2::timestamptz[]) AS n (event_id, click_timestamp)
+         JOIN click_events c ON c.event_id = n.event_id AND c.click_timestamp = n.click_timestamp
+         WHERE c.is_test",
+        &events,
+        &times,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), row.id))
+        .collect())
+}
+
+/// Stores test leads, each once, and returns the ids of all of them by event.
+pub async fn insert_leads(
+    connection: &mut PgConnection,
+    tests: &[Test<'_, TestLead>],
+) -> StorageResult<HashMap<EventId, i64>> {
+    if tests.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (events, programs, times) = common(tests);
+    sqlx::query!(
+        "INSERT INTO lead_events (event_id, program_id, lead_timestamp, click_id, customer_key, event_name, is_test)
+         SELECT *, true FROM UNNEST($1::uuid[], $2::bigint[], $3::timestamptz[], $4::text[], $5::text[], $6::text[])
+         ON CONFLICT (event_id, lead_timestamp) DO NOTHING",
+        &events,
+        &programs,
+        &times,
+        &texts(tests, |lead| &lead.click_id) as &[Option<&str>],
+        &texts(tests, |lead| &lead.customer_key) as &[Option<&str>],
+        &texts(tests, |lead| &lead.event_name) as &[Option<&str>],
+    )
+    .execute(&mut *connection)
+    .await?;
+    let rows = sqlx::query!(
+        "SELECT l.event_id, l.id
+         FROM UNNEST($1::uuid[], $2::timestamptz[]) AS n (event_id, lead_timestamp)
+         JOIN lead_events l ON l.event_id = n.event_id AND l.lead_timestamp = n.lead_timestamp
+         WHERE l.is_test",
+        &events,
+        &times,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), row.id))
+        .collect())
+}
+
+/// Stores test sales, each once, and returns the ids of all of them by event. No transaction_id is claimed.
+pub async fn insert_sales(
+    connection: &mut PgConnection,
+    tests: &[Test<'_, TestSale>],
+) -> StorageResult<HashMap<EventId, i64>> {
+    if tests.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (events, programs, times) = common(tests);
+    let sales = || tests.iter().map(|(_, sale)| sale);
+    let transaction_ids: Vec<&str> = sales().map(|sale| sale.transaction_id.as_str()).collect();
+    let amounts: Vec<i64> = sales()
+        .map(|sale| sale.amount.map_or(0, AmountCents::get))
+        .collect();
+    let currencies: Vec<&str> = sales().map(|sale| sale.currency.as_str()).collect();
+    let types: Vec<&str> = sales().map(|sale| sale.sale_type.as_str()).collect();
+    let recurring: Vec<bool> = sales().map(|sale| sale.is_recurring).collect();
+    let intervals: Vec<Option<&str>> = sales()
+        .map(|sale| sale.subscription_interval.map(SubscriptionInterval::as_str))
+        .collect();
+    let line_items: Vec<Option<&str>> = sales()
+        .map(|sale| sale.line_items.as_ref().map(|items| items.get()))
+        .collect();
+    sqlx::query!(
+        "INSERT INTO sale_events (event_id, program_id, sale_date, processor_event_id, amount_cents, currency,
+             sale_type, is_recurring, subscription_id, subscription_interval, product_id, line_items, is_test)
+         SELECT event_id, program_id, sale_date, transaction_id, amount, currency, sale_type, is_recurring,
+                subscription_id, subscription_interval, product_id, line_items::jsonb, true
+         FROM UNNEST($1::uuid[], $2::bigint[], $3::timestamptz[], $4::text[], $5::bigint[], $6::text[], $7::text[],
+                     $8::bool[], $9::text[], $10::text[], $11::text[], $12::text[])
+              AS s (event_id, program_id, sale_date, transaction_id, amount, currency, sale_type, is_recurring,
+                    subscription_id, subscription_interval, product_id, line_items)
+         ON CONFLICT (event_id) DO NOTHING",
+        &events,
+        &programs,
+        &times,
+        &transaction_ids as &[&str],
+        &amounts,
+        &currencies as &[&str],
+        &types as &[&str],
+        &recurring,
+        &texts(tests, |sale| &sale.subscription_id) as &[Option<&str>],
+        &intervals as &[Option<&str>],
+        &texts(tests, |sale| &sale.product_id) as &[Option<&str>],
+        &line_items as &[Option<&str>],
+    )
+    .execute(&mut *connection)
+    .await?;
+    let rows = sqlx::query!(
+        "SELECT event_id, id FROM sale_events WHERE event_id = ANY($1) AND is_test",
+        &events
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (EventId::new(row.event_id), row.id))
+        .collect())
+}
+
+/// The latest test events of one type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TestEvents {
+    /// At most [`COUNTED`].
+    pub count: i64,
+    pub latest: Option<LatestTestEvent>,
+}
+
+impl TestEvents {
+    pub const NONE: Self = Self {
+        count: 0,
+        latest: None,
+    };
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LatestTestEvent {
+    pub row_id: i64,
+    pub timestamp: DateTime<Utc>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// What a program has tried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TestedProgram {
+    pub workspace_id: i64,
+    pub clicks: TestEvents,
+    pub leads: TestEvents,
+    pub sales: TestEvents,
+}
+
+/// Test events are counted up to this many of a type, so that a look at them costs the same however many there are.
+pub const COUNTED: i64 = 10;
+
+/// The test events of a program; `None` when there is no such program.
+pub async fn of_program(pool: &PgPool, program_id: ProgramId) -> StorageResult<Option<TestedProgram>> {
+    let workspace_id = sqlx::query_scalar!(
+        "SELECT workspace_id FROM programs WHERE id = $1",
+        program_id.get()
+    )
+    .fetch_optional(pool)
+    .await?;
+    let Some(workspace_id) = workspace_id else {
+        return Ok(None);
+    };
+    let rows = sqlx::query!(
+        r#"(SELECT 'click' AS "kind!", id AS "id!", click_timestamp AS "timestamp!", created_at AS "created_at!"
+            FROM click_events WHERE program_id = $1 AND is_test ORDER BY click_timestamp DESC LIMIT $2)
+           UNION ALL
+           (SELECT 'lead', id, lead_timestamp, created_at
+            FROM lead_events WHERE program_id = $1 AND is_test ORDER BY lead_timestamp DESC LIMIT $2)
+           UNION ALL
+           (SELECT 'sale', id, sale_date, created_at
+            FROM sale_events WHERE program_id = $1 AND is_test ORDER BY sale_date DESC LIMIT $2)"#,
+        program_id.get(),
+        COUNTED,
+    )
+    .fetch_all(pool)
+    .await?;
+    let of_kind = |kind: &str| {
+        let events = || rows.iter().filter(|row| row.kind == kind);
+        TestEvents {
+            count: i64::try_from(events().count()).unwrap_or(COUNTED),
+            latest: events()
+                .max_by_key(|row| (row.timestamp, row.id))
+                .map(|row| LatestTestEvent {
+                    row_id: row.id,
+                    timestamp: row.timestamp,
+                    created_at: row.created_at,
+                }),
+        }
+    };
+    Ok(Some(TestedProgram {
+        workspace_id,
+        clicks: of_kind("click"),
+        leads: of_kind("lead"),
+        sales: of_kind("sale"),
+    }))
+}
