@@ -12,18 +12,19 @@ use std::process::Command;
 use std::thread;
 
 use anyhow::{Context, Result, bail};
+use harness::area::{Area, Checkout, remove};
+use harness::cargo::cargo;
+use harness::env_file::EnvFile;
+use harness::interrupt::{Interrupt, PAUSE};
+use harness::keys;
+use harness::pids::Pids;
+use harness::process::{self, Running};
+use harness::progress::{Step, note};
+use harness::servers::{External, Servers, postgres, provide};
+use harness::services::{self, INGEST, SERVICES, Service, WEBHOOK_CONSUMER};
+use harness::stop::stop_area;
 
-use crate::area::{Area, Checkout, remove};
-use crate::cargo::cargo;
-use crate::env_file::EnvFile;
-use crate::interrupt::{Interrupt, PAUSE};
-use crate::pids::Pids;
-use crate::process::{self, Running};
-use crate::progress::{Step, note};
-use crate::servers::{External, Servers, postgres, provide};
-use crate::services::{self, INGEST, SERVICES, Service, WEBHOOK_CONSUMER};
-use crate::stop::stop_area;
-use crate::{demo, keys, walk};
+use crate::{demo, walk};
 
 /// What the operator's command line prints for the shell starts with this.
 const DEMO_PREFIX: &str = "DEMO_";

@@ -18,21 +18,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use harness::area::Checkout;
+use harness::cargo::cargo;
+use harness::env_file::EnvFile;
+use harness::interrupt::Interrupt;
+use harness::keys;
+use harness::ports::Ports;
+use harness::process::{self, Running};
+use harness::progress::{Step, note};
+use harness::servers::postgres::Postgres;
+use harness::servers::provide;
+use harness::services;
+use harness::stop::start_empty;
 
 use self::balancer::balance;
 use self::share::Share;
-use crate::area::Checkout;
-use crate::cargo::cargo;
-use crate::env_file::EnvFile;
-use crate::interrupt::Interrupt;
-use crate::keys;
-use crate::ports::Ports;
-use crate::process::{self, Running};
-use crate::progress::{Step, note};
-use crate::servers::postgres::Postgres;
-use crate::servers::provide;
-use crate::services;
-use crate::test::start_empty;
 
 const INGESTS: [&str; 2] = ["ingest", "ingest-2"];
 /// Who comes before each measurement.

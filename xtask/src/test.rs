@@ -4,18 +4,18 @@ use std::fs::File;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
+use harness::area::{Area, Checkout};
+use harness::cargo::cargo;
+use harness::interrupt::Interrupt;
+use harness::process::{self, Running};
+use harness::progress::{Step, note};
+use harness::servers::{Servers, provide};
+use harness::stop::start_empty;
 
-use crate::area::{Area, Checkout, remove};
-use crate::cargo::cargo;
 use crate::conformance;
 use crate::dashboard::Dashboard;
-use crate::interrupt::Interrupt;
 use crate::oracles;
-use crate::process::{self, Running};
-use crate::progress::{Step, note};
-use crate::servers::{Servers, postgres, provide};
 use crate::snippets;
-use crate::stop::stop_area;
 use crate::tracker::Tracker;
 use crate::whole_service::{WholeService, with_whole_service};
 
@@ -141,15 +141,6 @@ fn few_rounds_of_chaos(checkout: &Checkout, interrupt: &Interrupt) -> Result<Exi
     let status = process::status(cargo(checkout).args(["xtask", "chaos", "--few"]), interrupt)?;
     step.done(if status.success() { "passed" } else { "failed" });
     Ok(exit_code(status))
-}
-
-/// Ends what a killed run left, and deletes its data.
-pub(crate) fn start_empty(area: &Area) -> Result<()> {
-    stop_area(area)?;
-    postgres::delete(area)?;
-    ["nats", "redis"]
-        .iter()
-        .try_for_each(|name| remove(&area.dir.join(name)))
 }
 
 fn runners(checkout: &Checkout, args: &[String]) -> Vec<Command> {

@@ -3,17 +3,16 @@
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use harness::area::{Area, Checkout};
+use harness::env_file::EnvFile;
+use harness::interrupt::Interrupt;
+use harness::keys::{self, random_hex};
+use harness::process::{self, Running};
+use harness::servers::Servers;
+use harness::servers::postgres::{Postgres, with_database};
+use harness::services::{self, INGEST, Service};
 
-use crate::area::{Area, Checkout};
 use crate::demo;
-use crate::env_file::EnvFile;
-use crate::interrupt::Interrupt;
-use crate::keys::{self, random_hex};
-use crate::process::{self, Running};
-use crate::servers::Servers;
-use crate::servers::postgres::Postgres;
-use crate::services::{self, INGEST, Service};
-use crate::sqlx::with_database;
 
 pub(crate) struct WholeService<'a> {
     pub(crate) ingest: Service,

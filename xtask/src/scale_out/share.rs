@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use crate::progress::note;
+use harness::progress::note;
 
 /// Microseconds. The kernel gives no less than a millisecond of it, which is one percent.
 const PERIOD: u32 = 100_000;
