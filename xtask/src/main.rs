@@ -22,7 +22,6 @@ mod node;
 mod oracles;
 mod pinned;
 mod python;
-mod scale_out;
 mod snippets;
 mod sqlx;
 mod stop;
@@ -70,8 +69,6 @@ enum Command {
     Fuzz(fuzz::Options),
     /// Measure the release build on this machine.
     Bench(tool::Options),
-    /// Show that four workers settle more than one, and that nothing is lost while they come and go.
-    ScaleOut(scale_out::Options),
     /// Break servers, services and the network under load, and check that nothing is lost and nothing counted twice.
     Chaos(tool::Options),
 }
@@ -93,7 +90,6 @@ fn run(command: Command, checkout: &Checkout, interrupt: &Interrupt) -> Result<E
         Command::Sqlx { check } => sqlx::sqlx(checkout, check, interrupt),
         Command::DeployCheck => deploy_check::check(checkout, interrupt),
         Command::Fuzz(options) => fuzz::fuzz(checkout, &options, interrupt),
-        Command::ScaleOut(options) => scale_out::scale_out(checkout, &options, interrupt),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -29,9 +29,7 @@ type Described = BTreeMap<OsString, Vec<u8>>;
 
 pub(crate) fn sqlx(checkout: &Checkout, check: bool, interrupt: &Interrupt) -> Result<()> {
     let area = checkout.test_area();
-    let _lock = area
-        .try_lock()?
-        .context("another `cargo xtask test` or `sqlx` is at work in this checkout")?;
+    let _lock = area.lock()?;
     start_empty(&area)?;
     let mut running = Running::none(&area)?;
     let (postgres, url) = provide_postgres(checkout, &area, &mut running, interrupt)?;

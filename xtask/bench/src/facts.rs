@@ -7,24 +7,24 @@ use std::process::Command;
 use anyhow::Result;
 use harness::process;
 
-use super::place::Place;
+use super::environment::BenchEnvironment;
 
 /// A name and what is so called, each.
 pub(super) type Facts = Vec<(&'static str, String)>;
 
-pub(super) fn of(place: &Place<'_>) -> Result<Facts> {
+pub(super) fn of(bench: &BenchEnvironment<'_>) -> Result<Facts> {
     let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let (date, postgres): (String, String) = place.runtime.block_on(
+    let (date, postgres): (String, String) = bench.runtime.block_on(
         sqlx::query_as("SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI UTC'), current_setting('server_version')")
-            .fetch_one(&place.pool),
+            .fetch_one(&bench.pool),
     )?;
-    let nats = place
+    let nats = bench
         .runtime
-        .block_on(async_nats::connect(&place.servers.nats_url))?
+        .block_on(async_nats::connect(&bench.servers.nats_url))?
         .server_info()
         .version;
-    let redis = place.servers.redis.as_ref().map_or_else(String::new, |redis| {
-        first_line(place, &redis.to_string_lossy(), &["--version"])
+    let redis = bench.servers.redis.as_ref().map_or_else(String::new, |redis| {
+        first_line(bench, &redis.to_string_lossy(), &["--version"])
             .split_whitespace()
             .find_map(|word| word.strip_prefix("v=").map(str::to_owned))
             .unwrap_or_default()
@@ -33,7 +33,7 @@ pub(super) fn of(place: &Place<'_>) -> Result<Facts> {
         ("date", date),
         (
             "commit",
-            first_line(place, "git", &["describe", "--always", "--dirty", "--abbrev=10"]),
+            first_line(bench, "git", &["describe", "--always", "--dirty", "--abbrev=10"]),
         ),
         (
             "processors",
@@ -45,7 +45,7 @@ pub(super) fn of(place: &Place<'_>) -> Result<Facts> {
             "servers",
             format!("PostgreSQL {postgres}, NATS {nats}, Redis {redis}"),
         ),
-        ("compiler", first_line(place, "rustc", &["--version"])),
+        ("compiler", first_line(bench, "rustc", &["--version"])),
     ])
 }
 
@@ -62,8 +62,8 @@ fn after(text: &str, name: &str) -> String {
 }
 
 /// Empty where the program cannot be asked.
-fn first_line(place: &Place<'_>, program: &str, args: &[&str]) -> String {
-    let said = process::output(Command::new(program).current_dir(&place.checkout.root).args(args));
+fn first_line(bench: &BenchEnvironment<'_>, program: &str, args: &[&str]) -> String {
+    let said = process::output(Command::new(program).current_dir(&bench.checkout.root).args(args));
     said.ok()
         .and_then(|said| said.lines().next().map(str::to_owned))
         .unwrap_or_default()

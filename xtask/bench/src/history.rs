@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 use harness::progress::Step;
 use sqlx::{AssertSqlSafe, PgPool};
 
+use super::environment::BenchEnvironment;
 use super::market::{CUSTOMERS_FROM, LINKS, PROGRAMS, code};
-use super::place::Place;
 
 /// Ids beyond those of the market's customers.
 const FROM: i64 = 1 << 42;
@@ -21,19 +21,19 @@ const DAYS: i64 = 59;
 const CHUNK: u64 = 500_000;
 
 /// Adds what the program's past lacks of so many clicks.
-pub(super) fn grow(place: &mut Place<'_>, had: u64, wanted: u64) -> Result<Duration> {
+pub(super) fn grow(bench: &mut BenchEnvironment<'_>, had: u64, wanted: u64) -> Result<Duration> {
     let started = std::time::Instant::now();
     // What is under way would be written beside what is computed here.
-    place.settle()?;
+    bench.settle()?;
     let step = Step::start(format_args!("Loading a past of {wanted} clicks"));
-    let program_id = place.market.hot_program();
-    place.runtime.block_on(
+    let program_id = bench.market.hot_program();
+    bench.runtime.block_on(
         sqlx::query("SELECT ensure_event_partitions((now() - make_interval(days => 60))::date, 6)")
-            .execute(&place.pool),
+            .execute(&bench.pool),
     )?;
     let mut from = had;
     while from < wanted {
-        place.interrupt.check()?;
+        bench.interrupt.check()?;
         let to = wanted.min(from + CHUNK);
         let chunk = Chunk {
             had,
@@ -42,24 +42,24 @@ pub(super) fn grow(place: &mut Place<'_>, had: u64, wanted: u64) -> Result<Durat
             to,
         };
         // Two tables at once: this machine has two processors or more.
-        place.runtime.block_on(async {
-            tokio::try_join!(chunk.run(&place.pool, CUSTOMERS), chunk.run(&place.pool, CLICKS),)
+        bench.runtime.block_on(async {
+            tokio::try_join!(chunk.run(&bench.pool, CUSTOMERS), chunk.run(&bench.pool, CLICKS),)
         })?;
         let sales = SALES.replace(":sales", FIRST_SALES);
-        place.runtime.block_on(async {
-            tokio::try_join!(chunk.run(&place.pool, LEADS), chunk.run(&place.pool, &sales))
+        bench.runtime.block_on(async {
+            tokio::try_join!(chunk.run(&bench.pool, LEADS), chunk.run(&bench.pool, &sales))
         })?;
         from = to;
     }
-    place.runtime.block_on(count(&place.pool, wanted - had))?;
+    bench.runtime.block_on(count(&bench.pool, wanted - had))?;
     finish(
-        place,
+        bench,
         &["rollups", "rebuild", "--program-id", &program_id.to_string()],
     )?;
     step.done("loaded, vacuumed and analysed");
     if had == 0 {
         // The first part is small: what holds for it holds for those after it, which are made the same way.
-        place
+        bench
             .ctl(&["verify"])
             .context("the past does not agree with itself")?;
     }
@@ -67,16 +67,16 @@ pub(super) fn grow(place: &mut Place<'_>, had: u64, wanted: u64) -> Result<Durat
 }
 
 /// Adds what the market's past lacks of so many sales.
-pub(super) fn grow_sales(place: &mut Place<'_>, had: u64, wanted: u64) -> Result<()> {
-    place.settle()?;
+pub(super) fn grow_sales(bench: &mut BenchEnvironment<'_>, had: u64, wanted: u64) -> Result<()> {
+    bench.settle()?;
     let step = Step::start(format_args!("Loading a past of {wanted} sales"));
     let sales = SALES
         .replace(":sales", MORE_SALES)
         .replace(":market", &CUSTOMERS_FROM.to_string())
-        .replace(":customers", &place.market.size.customers.to_string());
+        .replace(":customers", &bench.market.size.customers.to_string());
     let mut from = had;
     while from < wanted {
-        place.interrupt.check()?;
+        bench.interrupt.check()?;
         let (middle, to) = (wanted.min(from + CHUNK / 4), wanted.min(from + CHUNK / 2));
         let chunk = |from, to| Chunk {
             had,
@@ -85,18 +85,18 @@ pub(super) fn grow_sales(place: &mut Place<'_>, had: u64, wanted: u64) -> Result
             to,
         };
         let (one, other) = (chunk(from, middle), chunk(middle, to));
-        place.runtime.block_on(async {
-            tokio::try_join!(one.run(&place.pool, &sales), other.run(&place.pool, &sales))
+        bench.runtime.block_on(async {
+            tokio::try_join!(one.run(&bench.pool, &sales), other.run(&bench.pool, &sales))
         })?;
         from = to;
     }
-    place
+    bench
         .runtime
-        .block_on(sqlx::raw_sql(FIRST_PURCHASES).execute(&place.pool))?;
-    finish(place, &["rollups", "rebuild"])?;
+        .block_on(sqlx::raw_sql(FIRST_PURCHASES).execute(&bench.pool))?;
+    finish(bench, &["rollups", "rebuild"])?;
     step.done("loaded, vacuumed and analysed");
     if had == 0 {
-        place
+        bench
             .ctl(&["verify"])
             .context("the past does not agree with itself")?;
     }
@@ -104,15 +104,15 @@ pub(super) fn grow_sales(place: &mut Place<'_>, had: u64, wanted: u64) -> Result
 }
 
 /// What follows from the rows, and the state tables are in after months rather than after a load.
-fn finish(place: &mut Place<'_>, rebuild: &[&str]) -> Result<()> {
-    place
+fn finish(bench: &mut BenchEnvironment<'_>, rebuild: &[&str]) -> Result<()> {
+    bench
         .runtime
-        .block_on(sqlx::raw_sql(BALANCES).execute(&place.pool))?;
-    place.ctl(rebuild)?;
-    place
+        .block_on(sqlx::raw_sql(BALANCES).execute(&bench.pool))?;
+    bench.ctl(rebuild)?;
+    bench
         .runtime
-        .block_on(sqlx::raw_sql("VACUUM (ANALYZE)").execute(&place.pool))?;
-    place.checkpoint()
+        .block_on(sqlx::raw_sql("VACUUM (ANALYZE)").execute(&bench.pool))?;
+    bench.checkpoint()
 }
 
 /// Customers and clicks, or sales, `from..to` of those `had..wanted` that lie evenly over the past.

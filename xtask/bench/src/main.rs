@@ -3,7 +3,7 @@
 //! Parts: the load ([`load`], with requests made ahead by [`template`], [`requests`] and
 //! [`payments`]), what it measured ([`outcome`], [`usage`]), the
 //! place it goes to ([`place`], with programs and customers from [`market`]), what it is compared with ([`ceilings`],
-//! [`rival`]), what is told of it ([`report`], [`page`]), and one module a scenario. Load, service and servers share this
+//! [`baseline`]), what is told of it ([`report`], [`page`]), and one module a scenario. Load, service and servers share this
 //! machine, so figures compare with each other, not with those of another machine.
 
 #![expect(
@@ -12,7 +12,10 @@
 )]
 
 mod answer;
+mod baseline;
 mod ceilings;
+mod effort;
+mod environment;
 mod facts;
 mod freshness;
 mod history;
@@ -21,11 +24,9 @@ mod market;
 mod outcome;
 mod page;
 mod payments;
-mod place;
 mod plot;
 mod report;
 mod requests;
-mod rival;
 mod scenarios;
 mod serve;
 mod streams;

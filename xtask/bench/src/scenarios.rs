@@ -1,11 +1,12 @@
 //! What can be measured, one module a scenario.
 
 mod clicks;
-mod contest;
+mod comparison;
 mod leads;
 mod limiter;
 mod reads;
 mod sales;
+mod scale_out;
 mod stored;
 mod webhooks;
 
@@ -13,11 +14,11 @@ use anyhow::Result;
 use harness::area::Checkout;
 use harness::interrupt::Interrupt;
 
-use self::contest::Contest;
+use self::comparison::Comparison;
+use super::effort::Effort;
+use super::environment::BenchEnvironment;
 use super::facts;
-use super::market::Size;
 use super::page;
-use super::place::Place;
 use super::report::Report;
 use super::serve::{What, serve};
 
@@ -48,7 +49,9 @@ enum Scenario {
     },
     /// What a sale costs with 10^4, 10^6 and 10^7 of them stored.
     Stored(stored::Options),
-    /// One of those the service is held against, by itself.
+    /// One, two and four workers: how throughput rises, and that each click is counted once while workers are replaced.
+    ScaleOut(scale_out::Options),
+    /// Serve what the service is compared with.
     #[command(hide = true)]
     Serve { what: What },
 }
@@ -61,31 +64,9 @@ enum Noun {
     Webhooks,
 }
 
-/// How long and how often.
-#[derive(Debug, Clone, Copy)]
-struct Effort {
-    quick: bool,
-}
-
-impl Effort {
-    /// Of each figure, of which the median counts.
-    const fn rounds(self) -> usize {
-        if self.quick { 1 } else { 3 }
-    }
-
-    const fn size(self) -> Size {
-        Size {
-            customers: 100_000,
-            hot_customers: 20_000,
-            // A lead needs a visitor who was none before.
-            visitors: if self.quick { 100_000 } else { 500_000 },
-        }
-    }
-}
-
 pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
     let effort = Effort { quick: options.quick };
-    let open = || Place::open(checkout, &effort.size(), interrupt);
+    let open = || BenchEnvironment::open(checkout, &effort.size(), interrupt);
     // Quick figures are not kept among those of whole runs.
     let path = checkout.target_dir().join(if options.quick {
         "bench/quick.json"
@@ -95,21 +76,25 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
     let mut report = Report::default();
     let facts = match &options.scenario {
         Some(Scenario::Serve { what }) => return serve(*what, interrupt),
+        Some(Scenario::ScaleOut(options)) => {
+            let mut bench = BenchEnvironment::open(checkout, &scale_out::EMPTY, interrupt)?;
+            return scale_out::measure(&mut bench, options);
+        }
         Some(Scenario::Limiter(limiter)) => return limiter::measure(&mut open()?, limiter),
         Some(Scenario::Reads(reads)) => {
-            let mut place = open()?;
-            reads::measure(&mut place, reads, effort, &mut report)?;
-            facts::of(&place)?
+            let mut bench = open()?;
+            reads::measure(&mut bench, reads, effort, &mut report)?;
+            facts::of(&bench)?
         }
         Some(Scenario::Stored(stored)) => {
-            let mut place = open()?;
-            stored::measure(&mut place, stored, effort, &mut report)?;
-            facts::of(&place)?
+            let mut bench = open()?;
+            stored::measure(&mut bench, stored, effort, &mut report)?;
+            facts::of(&bench)?
         }
         Some(Scenario::Goals { only }) => {
-            let mut place = open()?;
-            goals(&mut place, only, effort, &mut report)?;
-            facts::of(&place)?
+            let mut bench = open()?;
+            goals(&mut bench, only, effort, &mut report)?;
+            facts::of(&bench)?
         }
         None => {
             goals(&mut open()?, &[], effort, &mut report)?;
@@ -117,9 +102,9 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
             if !effort.quick {
                 stored::measure(&mut open()?, &stored::Options::default(), effort, &mut report)?;
             }
-            let mut place = open()?;
-            reads::measure(&mut place, &reads::Options::default(), effort, &mut report)?;
-            facts::of(&place)?
+            let mut bench = open()?;
+            reads::measure(&mut bench, &reads::Options::default(), effort, &mut report)?;
+            facts::of(&bench)?
         }
     };
     println!("\n{}", report.table());
@@ -136,27 +121,27 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
     Ok(())
 }
 
-fn goals(place: &mut Place<'_>, only: &[Noun], effort: Effort, report: &mut Report) -> Result<()> {
+fn goals(bench: &mut BenchEnvironment<'_>, only: &[Noun], effort: Effort, report: &mut Report) -> Result<()> {
     let wanted = |noun| only.is_empty() || only.contains(&noun);
-    let mut contest = Contest::open(place, effort)?;
+    let mut comparison = Comparison::open(bench, effort)?;
     if wanted(Noun::Clicks) {
-        contest.stages(place, report)?;
-        let settled = clicks::measure(place, &mut contest, report)?;
-        clicks::memory(place, &contest, report, settled)?;
+        comparison.stages(bench, report)?;
+        let settled = clicks::measure(bench, &mut comparison, report)?;
+        clicks::memory(bench, &comparison, report, settled)?;
     }
     let mut highest = None;
     if wanted(Noun::Sales) {
-        highest = Some(sales::measure(place, &mut contest, report)?);
+        highest = Some(sales::measure(bench, &mut comparison, report)?);
     }
     if wanted(Noun::Leads) {
-        leads::measure(place, &mut contest, report)?;
+        leads::measure(bench, &mut comparison, report)?;
     }
     if wanted(Noun::Webhooks) {
-        webhooks::measure(place, &mut contest, report)?;
+        webhooks::measure(bench, &mut comparison, report)?;
     }
     // What it leaves behind would be measured with what follows.
     if let Some(highest) = highest {
-        sales::overload(place, &mut contest, report, highest)?;
+        sales::overload(bench, &mut comparison, report, highest)?;
     }
     Ok(())
 }

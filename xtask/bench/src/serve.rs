@@ -1,4 +1,4 @@
-//! What the service is held against, as processes of their own: (H) a handler that only parses, and the rival (R).
+//! What the service is held against, as processes of their own: (H) a handler that only parses, and the baseline (R).
 
 use std::convert::Infallible;
 use std::env;
@@ -7,23 +7,21 @@ use anyhow::{Context, Result};
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use harness::interrupt::{Interrupt, PAUSE};
-use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use super::rival;
+use super::baseline::{self, Click, json};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum What {
     /// Parses a click, and answers a constant.
     Constant,
     /// The ordinary design.
-    Rival,
+    Baseline,
 }
 
 impl What {
@@ -31,23 +29,9 @@ impl What {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Constant => "constant",
-            Self::Rival => "rival",
+            Self::Baseline => "baseline",
         }
     }
-}
-
-/// Fields of a click that the ordinary handler reads; the body's others are skipped.
-#[derive(Debug, Deserialize)]
-pub(super) struct Click {
-    pub(super) affiliate_url: String,
-    pub(super) page_url: Option<String>,
-    pub(super) page_title: Option<String>,
-    pub(super) referrer_url: Option<String>,
-    pub(super) session_id: Option<String>,
-    pub(super) screen_resolution: Option<String>,
-    pub(super) viewport_size: Option<String>,
-    pub(super) language: Option<String>,
-    pub(super) timezone: Option<String>,
 }
 
 /// Serves on `LISTEN` until it is told to end.
@@ -55,7 +39,7 @@ pub(super) fn serve(what: What, interrupt: &Interrupt) -> Result<()> {
     Runtime::new()?.block_on(async {
         let routes = match what {
             What::Constant => Router::new().route("/api/v1/track/click", post(constant)),
-            What::Rival => rival::routes().await?,
+            What::Baseline => baseline::routes().await?,
         };
         let routes = routes.route("/readyz", get(|| async { "ready" }));
         let listener = TcpListener::bind(env::var("LISTEN").context("LISTEN is not set")?)
@@ -84,8 +68,4 @@ async fn constant(body: Bytes) -> Result<Response, Infallible> {
         ),
         _ => StatusCode::BAD_REQUEST.into_response(),
     })
-}
-
-pub(super) fn json(body: impl IntoResponse) -> Response {
-    ([(CONTENT_TYPE, "application/json")], body).into_response()
 }

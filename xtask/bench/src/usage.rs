@@ -17,8 +17,8 @@ const MEASURED: [&str; 9] = [
     "nats",
     "redis",
     "constant",
-    "rival",
-    "rival-hot",
+    "baseline",
+    "baseline-hot",
 ];
 /// What the kernel counts CPU time in, on every Linux there is.
 const TICK: Duration = Duration::from_millis(10);

@@ -16,7 +16,7 @@ use harness::process::in_own_session;
 use harness::servers::nats;
 use messages::subject::Subject;
 
-use super::dice::Dice;
+use super::rng::Rng;
 use super::round::Course;
 use super::schedule::Service;
 use super::stack::Stack;
@@ -158,7 +158,7 @@ impl Stack<'_> {
 impl Course<'_, '_> {
     pub(super) fn cluster(&mut self) -> Result<()> {
         self.watch_for(BEFORE)?;
-        let subject = Dice::of(self.round.seed, u64::MAX - 1).pick(&NOUNS);
+        let subject = Rng::of(self.round.seed, u64::MAX - 1).pick(&NOUNS);
         let leader = self.stack.runtime.block_on(self.stack.leader(subject))?;
         self.notes.push(format!("{leader} led {subject}"));
         self.stack.running.kill(leader)?;

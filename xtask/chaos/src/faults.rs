@@ -16,7 +16,7 @@ use harness::progress::note;
 use messages::subject::Subject;
 
 use super::disk::Disk;
-use super::proxy::Weather;
+use super::proxy::NetworkFault;
 use super::schedule::{Fault, Server, Service, Trouble};
 use super::stack::{STREAM_MAX_BYTES, Stack, address_of};
 use super::wire::Cut;
@@ -49,7 +49,7 @@ impl Stack<'_> {
                     _ => Cut::Commit,
                 };
                 for proxy in self.proxies(Server::Postgres, Some(service)) {
-                    proxy.cut_next(Weather::CutAt(cut), times);
+                    proxy.cut_next(NetworkFault::CutAt(cut), times);
                 }
                 Ok(())
             }
@@ -89,7 +89,7 @@ impl Stack<'_> {
             }
             Fault::Network { server, of, trouble } => {
                 for proxy in self.proxies(server, of) {
-                    proxy.set(Weather::Fair);
+                    proxy.set(NetworkFault::None);
                     if trouble == (Trouble::Silent { breaks: true }) {
                         proxy.reset();
                     }
@@ -98,7 +98,7 @@ impl Stack<'_> {
             }
             Fault::CommitUnheard { service, .. } => {
                 for proxy in self.proxies(Server::Postgres, Some(service)) {
-                    proxy.set(Weather::Fair);
+                    proxy.set(NetworkFault::None);
                 }
                 Ok(())
             }
@@ -141,10 +141,10 @@ impl Stack<'_> {
     fn trouble(&self, server: Server, of: Option<Service>, trouble: Trouble) {
         for proxy in self.proxies(server, of) {
             match trouble {
-                Trouble::Slow(by) => proxy.set(Weather::Slow(by)),
-                Trouble::Silent { .. } => proxy.set(Weather::Silent),
+                Trouble::Slow(by) => proxy.set(NetworkFault::Slow(by)),
+                Trouble::Silent { .. } => proxy.set(NetworkFault::Silent),
                 Trouble::Reset => proxy.reset(),
-                Trouble::CutAfter(bytes) => proxy.cut_next(Weather::CutAfter(bytes), 3),
+                Trouble::CutAfter(bytes) => proxy.cut_next(NetworkFault::CutAfter(bytes), 3),
             }
         }
     }

@@ -10,11 +10,11 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::dice::Dice;
 use super::http::{self, Request};
 use super::journal::{Answer, Asked, Event, Journal};
 use super::market::Market;
 use super::processor;
+use super::rng::Rng;
 
 mod payments;
 
@@ -27,7 +27,7 @@ const TRIES: u64 = 5;
 
 /// How visitors take an answer that leaves everything open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum RetryBehaviour {
     /// They ask again after a while, some of them.
     Patient,
     /// They ask the other ingest at once, and then no more.
@@ -61,14 +61,14 @@ pub(super) enum Phase {
 
 /// Where a round's visitors are.
 #[derive(Debug)]
-pub(super) struct Town {
+pub(super) struct Simulation {
     pub(super) journal: Journal,
     pub(super) ingests: [SocketAddr; 2],
     pub(super) webhook_consumer: SocketAddr,
     pub(super) market: Market,
     pub(super) seed: u64,
     pub(super) hang_ups: u64,
-    pub(super) manner: Manner,
+    pub(super) retries: RetryBehaviour,
     pub(super) load: Load,
     pub(super) phase: watch::Receiver<Phase>,
     /// Of those who asked once more, and in vain.
@@ -76,12 +76,12 @@ pub(super) struct Town {
 }
 
 /// One visitor, until the load is over.
-pub(super) async fn visit(town: Arc<Town>, number: u64) -> Result<()> {
+pub(super) async fn visit(simulation: Arc<Simulation>, number: u64) -> Result<()> {
     let mut visitor = Visitor {
-        dice: Dice::of(town.seed, number + 1),
-        name: format!("{}-{number}", town.market.program_id),
+        rng: Rng::of(simulation.seed, number + 1),
+        name: format!("{}-{number}", simulation.market.program_id),
         things: 0,
-        town,
+        simulation,
     };
     while visitor.goes_on() {
         visitor.be_a_customer().await?;
@@ -90,14 +90,14 @@ pub(super) async fn visit(town: Arc<Town>, number: u64) -> Result<()> {
 }
 
 /// Makes one customer through each ingest, so that both know the program; returns a customer's key.
-pub(super) async fn warm_up(town: Arc<Town>) -> Result<Option<String>> {
+pub(super) async fn warm_up(simulation: Arc<Simulation>) -> Result<Option<String>> {
     let mut known = None;
-    for (number, ingest) in town.ingests.into_iter().enumerate() {
+    for (number, ingest) in simulation.ingests.into_iter().enumerate() {
         let mut visitor = Visitor {
-            dice: Dice::of(town.seed, 1_000 + number as u64),
-            name: format!("{}-w{number}", town.market.program_id),
+            rng: Rng::of(simulation.seed, 1_000 + number as u64),
+            name: format!("{}-w{number}", simulation.market.program_id),
             things: 0,
-            town: Arc::clone(&town),
+            simulation: Arc::clone(&simulation),
         };
         known = visitor.sign_up(Some(ingest)).await?;
     }
@@ -106,7 +106,7 @@ pub(super) async fn warm_up(town: Arc<Town>) -> Result<Option<String>> {
 
 /// Sells to a known customer until it is answered 200, and tells how long that took.
 pub(super) async fn probe(
-    town: Arc<Town>,
+    simulation: Arc<Simulation>,
     customer_key: String,
     limit: Duration,
 ) -> Result<Option<Duration>> {
@@ -114,12 +114,16 @@ pub(super) async fn probe(
     let mut number: usize = 0;
     while begun.elapsed() < limit {
         let sale = Asked::Sale {
-            transaction_id: format!("{}-probe-{number}", town.market.program_id),
+            transaction_id: format!("{}-probe-{number}", simulation.market.program_id),
             customer_key: customer_key.clone(),
             amount_cents: 1_000,
         };
-        let ingest = town.ingests.get(number % 2).copied().unwrap_or(town.ingests[0]);
-        if town.ask(&sale, ingest, None).await?.is_ok() {
+        let ingest = simulation
+            .ingests
+            .get(number % 2)
+            .copied()
+            .unwrap_or(simulation.ingests[0]);
+        if simulation.ask(&sale, ingest, None).await?.is_ok() {
             return Ok(Some(begun.elapsed()));
         }
         number += 1;
@@ -128,7 +132,7 @@ pub(super) async fn probe(
     Ok(None)
 }
 
-impl Town {
+impl Simulation {
     /// Asks once, and writes down both sides of it.
     async fn ask(&self, asked: &Asked, to: SocketAddr, hangs_up_at: Option<u64>) -> Result<Answer> {
         let request = self.request(asked, hangs_up_at);
@@ -201,15 +205,15 @@ impl Town {
 }
 
 struct Visitor {
-    town: Arc<Town>,
-    dice: Dice,
+    simulation: Arc<Simulation>,
+    rng: Rng,
     name: String,
     things: u64,
 }
 
 impl Visitor {
     fn goes_on(&self) -> bool {
-        *self.town.phase.borrow() == Phase::Load
+        *self.simulation.phase.borrow() == Phase::Load
     }
 
     /// A name nobody else gives.
@@ -220,38 +224,38 @@ impl Visitor {
 
     /// Between two things that are asked.
     async fn pause(&mut self, low: u64, high: u64) {
-        if self.town.load == Load::Leisurely {
+        if self.simulation.load == Load::Leisurely {
             self.rest(low, high).await;
         }
     }
 
     /// Before the same is asked again.
     async fn rest(&mut self, low: u64, high: u64) {
-        sleep(self.dice.millis(low, high)).await;
+        sleep(self.rng.millis(low, high)).await;
     }
 
     async fn ask(&mut self, asked: &Asked, ingest: Option<SocketAddr>) -> Result<Answer> {
         let to = match (asked, ingest) {
-            (Asked::Event(_), _) => self.town.webhook_consumer,
+            (Asked::Event(_), _) => self.simulation.webhook_consumer,
             (_, Some(ingest)) => ingest,
-            (_, None) => self.dice.pick(&self.town.ingests),
+            (_, None) => self.rng.pick(&self.simulation.ingests),
         };
         let hangs_up_at = self
-            .dice
-            .chance(self.town.hang_ups)
-            .then(|| self.dice.between(0, 100));
-        self.town.ask(asked, to, hangs_up_at).await
+            .rng
+            .chance(self.simulation.hang_ups)
+            .then(|| self.rng.between(0, 100));
+        self.simulation.ask(asked, to, hangs_up_at).await
     }
 
     /// Asks until the answer leaves nothing open, or patience ends.
     async fn insist(&mut self, asked: &Asked, ingest: Option<SocketAddr>) -> Result<Answer> {
-        if self.town.manner == Manner::OnceMore {
+        if self.simulation.retries == RetryBehaviour::OnceMore {
             return self.ask_once_more(asked).await;
         }
         let mut answer = self.ask(asked, ingest).await?;
         for _ in 1..TRIES {
             let is_settled = !answer.is_unknown() && answer != Answer::Refused;
-            if is_settled || (ingest.is_none() && self.dice.chance(15)) {
+            if is_settled || (ingest.is_none() && self.rng.chance(15)) {
                 break;
             }
             self.rest(30, 300).await;
@@ -261,8 +265,8 @@ impl Visitor {
     }
 
     async fn ask_once_more(&mut self, asked: &Asked) -> Result<Answer> {
-        let [one, other] = self.town.ingests;
-        let (first, second) = if self.dice.chance(50) {
+        let [one, other] = self.simulation.ingests;
+        let (first, second) = if self.rng.chance(50) {
             (one, other)
         } else {
             (other, one)
@@ -273,7 +277,7 @@ impl Visitor {
             if again.is_unknown() || again == Answer::Refused {
                 let complaint = format!("asked twice in vain: {asked:?}: {answer:?}, then {again:?}");
                 let mut complaints = self
-                    .town
+                    .simulation
                     .complaints
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner);
@@ -285,21 +289,21 @@ impl Visitor {
     }
 
     async fn be_a_customer(&mut self) -> Result<()> {
-        for _ in 0..self.dice.between(0, 3) {
+        for _ in 0..self.rng.between(0, 3) {
             self.click(None).await?;
             self.pause(2, 15).await;
         }
         let Some(customer_key) = self.sign_up(None).await? else {
             return Ok(());
         };
-        if self.dice.chance(15) {
+        if self.rng.chance(15) {
             return self.pay_invoices(&customer_key).await;
         }
-        for _ in 0..self.dice.between(1, 4) {
+        for _ in 0..self.rng.between(1, 4) {
             if !self.goes_on() {
                 break;
             }
-            match self.dice.below(100) {
+            match self.rng.below(100) {
                 0..17 => self.pay(&customer_key).await?,
                 17..25 => self.pay_as_processor_customer(&customer_key).await?,
                 25..35 => self.buy_twice_at_once(&customer_key).await?,
@@ -311,9 +315,9 @@ impl Visitor {
     }
 
     async fn click(&mut self, ingest: Option<SocketAddr>) -> Result<Option<String>> {
-        let codes = self.town.market.codes.each_ref().map(String::as_str);
+        let codes = self.simulation.market.codes.each_ref().map(String::as_str);
         let click = Asked::Click {
-            code: self.dice.pick(&codes).to_owned(),
+            code: self.rng.pick(&codes).to_owned(),
         };
         let answer = self.insist(&click, ingest).await?;
         Ok(answer.text("click_id").map(str::to_owned))
@@ -345,7 +349,7 @@ impl Visitor {
         Asked::Sale {
             transaction_id: format!("order-{}", self.name()),
             customer_key: customer_key.to_owned(),
-            amount_cents: i64::try_from(self.dice.between(100, 30_000)).unwrap_or(100),
+            amount_cents: i64::try_from(self.rng.between(100, 30_000)).unwrap_or(100),
         }
     }
 
@@ -355,10 +359,10 @@ impl Visitor {
         if !matches!(answer.status(), Some(200 | 409)) {
             return Ok(());
         }
-        if self.dice.chance(15) {
+        if self.rng.chance(15) {
             self.ask(&sale, None).await?;
         }
-        if self.dice.chance(45) {
+        if self.rng.chance(45) {
             self.pause(0, 60).await;
             self.take_back(&sale).await?;
         }
@@ -372,10 +376,10 @@ impl Visitor {
         if let Asked::Sale { amount_cents, .. } = &mut other {
             *amount_cents += 1;
         }
-        let [first, second] = self.town.ingests;
+        let [first, second] = self.simulation.ingests;
         let (one, other) = tokio::join!(
-            self.town.ask(&sale, first, None),
-            self.town.ask(&other, second, None)
+            self.simulation.ask(&sale, first, None),
+            self.simulation.ask(&other, second, None)
         );
         one?;
         other?;
@@ -391,15 +395,15 @@ impl Visitor {
         else {
             return Ok(());
         };
-        for _ in 0..self.dice.between(1, 3) {
-            let part = i64::try_from(self.dice.between(1, 15_000)).unwrap_or(1);
+        for _ in 0..self.rng.between(1, 3) {
+            let part = i64::try_from(self.rng.between(1, 15_000)).unwrap_or(1);
             let refund = Asked::Refund {
                 transaction_id: transaction_id.clone(),
                 refund_id: format!("refund-{}", self.name()),
-                amount_cents: (part < *amount_cents && self.dice.chance(80)).then_some(part),
+                amount_cents: (part < *amount_cents && self.rng.chance(80)).then_some(part),
             };
             let answer = self.insist(&refund, None).await?;
-            if answer.is_ok() && self.dice.chance(25) {
+            if answer.is_ok() && self.rng.chance(25) {
                 self.ask(&refund, None).await?;
             }
         }

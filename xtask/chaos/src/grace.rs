@@ -25,7 +25,7 @@ impl Course<'_, '_> {
         } else {
             self.leave(&edges)?;
             // With the workers still there, whoever was taken in was answered.
-            let calls = self.town.journal.calls()?;
+            let calls = self.simulation.journal.calls()?;
             self.violations.extend(felt(&calls, Answer::is_unknown));
             self.leave(&Service::WORKERS)?;
         }

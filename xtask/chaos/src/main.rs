@@ -11,7 +11,6 @@
 )]
 
 mod cluster;
-mod dice;
 mod disk;
 mod drain;
 mod faults;
@@ -24,6 +23,7 @@ mod processor;
 mod proxy;
 mod reconcile;
 mod report;
+mod rng;
 mod round;
 mod rows;
 mod schedule;

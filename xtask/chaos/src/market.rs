@@ -12,8 +12,8 @@ use runtime::config::SecretKey;
 use sqlx::PgPool;
 use storage::processor_connections::{self, Connection, SealedSecret};
 
-use super::dice::Dice;
 use super::reconcile::RATE_BPS;
+use super::rng::Rng;
 
 /// The product of which the customer's first payment alone earns a commission.
 pub(super) const ONCE: &str = "prod_once";
@@ -33,7 +33,7 @@ impl Market {
         pool: &PgPool,
         demo: &EnvFile,
         sealing_key: &str,
-        dice: &mut Dice,
+        rng: &mut Rng,
     ) -> Result<Self> {
         let told = |name| {
             let value = demo.get(name).with_context(|| format!("no {name}"))?;
@@ -58,7 +58,7 @@ impl Market {
         .execute(&mut *transaction)
         .await?;
         let secret = format!("whsec_of_program_{program_id}_chaos");
-        let connection = connection(program_id, &secret, sealing_key, dice)?;
+        let connection = connection(program_id, &secret, sealing_key, rng)?;
         processor_connections::save(&mut transaction, program_id, &connection, Clock::system().now()).await?;
         transaction.commit().await?;
         Ok(Self {
@@ -70,7 +70,7 @@ impl Market {
     }
 }
 
-fn connection(program_id: ProgramId, secret: &str, sealing_key: &str, dice: &mut Dice) -> Result<Connection> {
+fn connection(program_id: ProgramId, secret: &str, sealing_key: &str, rng: &mut Rng) -> Result<Connection> {
     let key = SecretKey::from_str(sealing_key)?;
     let keys = SealingKeys::new(key.expose(), &[]);
     let secret = WebhookSecret::parse(secret)?;
@@ -82,11 +82,11 @@ fn connection(program_id: ProgramId, secret: &str, sealing_key: &str, dice: &mut
         payouts_enabled: true,
         connected_at: Some(Clock::system().now()),
         confirmed_at: Some(Clock::system().now()),
-        secret: Some(SealedSecret::seal(&keys, program_id, &secret, random(dice))?),
+        secret: Some(SealedSecret::seal(&keys, program_id, &secret, random(rng))?),
         previous: None,
     })
 }
 
-fn random<const N: usize>(dice: &mut Dice) -> [u8; N] {
-    std::array::from_fn(|_| u8::try_from(dice.below(256)).unwrap_or(0))
+fn random<const N: usize>(rng: &mut Rng) -> [u8; N] {
+    std::array::from_fn(|_| u8::try_from(rng.below(256)).unwrap_or(0))
 }

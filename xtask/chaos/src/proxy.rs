@@ -21,9 +21,9 @@ const PIECE: usize = 16 * 1024;
 
 /// What the network does at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Weather {
+pub(super) enum NetworkFault {
     #[default]
-    Fair,
+    None,
     /// Each piece takes so much longer.
     Slow(Duration),
     /// Nothing passes, and nobody is told.
@@ -36,7 +36,7 @@ pub(super) enum Weather {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
-    weather: Weather,
+    network: NetworkFault,
     /// Connections of an earlier age are broken.
     age: u64,
 }
@@ -85,14 +85,14 @@ impl Proxy {
         Ok(Self { address, state, cuts })
     }
 
-    pub(super) fn set(&self, weather: Weather) {
-        self.state.send_modify(|state| state.weather = weather);
+    pub(super) fn set(&self, network: NetworkFault) {
+        self.state.send_modify(|state| state.network = network);
     }
 
     /// Cuts the next few connections that meet the place, and no more.
-    pub(super) fn cut_next(&self, weather: Weather, times: u32) {
+    pub(super) fn cut_next(&self, network: NetworkFault, times: u32) {
         self.cuts.left.store(times, Ordering::SeqCst);
-        self.set(weather);
+        self.set(network);
     }
 
     /// Cuts made since this was asked last.
@@ -166,9 +166,9 @@ impl Link {
             let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {
                 return Ok(());
             };
-            let weather = calm(&mut self.state).await?;
-            let cut = match weather {
-                Weather::CutAt(cut) if self.cuts.are_left() => Some(cut),
+            let network = calm(&mut self.state).await?;
+            let cut = match network {
+                NetworkFault::CutAt(cut) if self.cuts.are_left() => Some(cut),
                 _ => None,
             };
             out.clear();
@@ -179,8 +179,8 @@ impl Link {
                 to.write_all(&out).await.map_err(|_| Broken)?;
                 return Err(Broken);
             }
-            passed = match (weather, passed) {
-                (Weather::CutAfter(limit), passed) => {
+            passed = match (network, passed) {
+                (NetworkFault::CutAfter(limit), passed) => {
                     let sum = passed.unwrap_or(0) + out.len() as u64;
                     if sum > limit && self.cuts.are_left() {
                         self.cuts.take();
@@ -215,16 +215,16 @@ async fn asks(
 }
 
 /// Waits until something may pass again, and as long as that takes.
-async fn calm(state: &mut watch::Receiver<State>) -> Result<Weather, Broken> {
-    let weather = state
-        .wait_for(|state| state.weather != Weather::Silent)
+async fn calm(state: &mut watch::Receiver<State>) -> Result<NetworkFault, Broken> {
+    let network = state
+        .wait_for(|state| state.network != NetworkFault::Silent)
         .await
         .map_err(|_| Broken)?
-        .weather;
-    if let Weather::Slow(by) = weather {
+        .network;
+    if let NetworkFault::Slow(by) = network {
         tokio::time::sleep(by).await;
     }
-    Ok(weather)
+    Ok(network)
 }
 
 #[cfg(test)]
@@ -273,12 +273,12 @@ mod tests {
         let proxy = echo(&runtime);
         let mut client = Client::connect(proxy.address).unwrap();
         said(&mut client, "hello").unwrap();
-        proxy.set(Weather::Silent);
+        proxy.set(NetworkFault::Silent);
         client.write_all(b"later").unwrap();
         client.set_nonblocking(true).unwrap();
         assert!(client.read(&mut [0; 8]).is_err());
         client.set_nonblocking(false).unwrap();
-        proxy.set(Weather::Fair);
+        proxy.set(NetworkFault::None);
         let mut heard = [0; 5];
         client.read_exact(&mut heard).unwrap();
         assert_eq!(&heard, b"later");
@@ -288,7 +288,7 @@ mod tests {
     fn a_cut_lets_so_many_bytes_pass() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let proxy = echo(&runtime);
-        proxy.cut_next(Weather::CutAfter(3), 1);
+        proxy.cut_next(NetworkFault::CutAfter(3), 1);
         let mut client = Client::connect(proxy.address).unwrap();
         client.write_all(b"abcdef").unwrap();
         let mut heard = Vec::new();

@@ -10,14 +10,14 @@ use anyhow::{Context, Result};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::dice::Dice;
 use super::drain;
 use super::faults::is_possible;
-use super::funnel::{Load, Manner, Phase, Town, probe, visit, warm_up};
+use super::funnel::{Load, Phase, RetryBehaviour, Simulation, probe, visit, warm_up};
 use super::journal::{Answer, Call, Journal};
 use super::market::Market;
-use super::proxy::{Proxy, Weather};
+use super::proxy::{NetworkFault, Proxy};
 use super::reconcile::{Allowed, violations};
+use super::rng::Rng;
 use super::rows;
 use super::schedule::{AFTERWARDS, Fault, HEALED, Plan, Round, Scheduled, Service};
 use super::stack::{Stack, Usage};
@@ -56,7 +56,7 @@ pub(super) struct Outcome {
 pub(super) struct Course<'a, 'b> {
     pub(super) stack: &'a mut Stack<'b>,
     pub(super) round: &'a Round,
-    pub(super) town: Arc<Town>,
+    pub(super) simulation: Arc<Simulation>,
     /// A customer who can be sold to.
     pub(super) customer_key: String,
     pub(super) notes: Vec<String>,
@@ -83,22 +83,22 @@ fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Out
         .get("SECRETS_KEYS")
         .context("no sealing key")?
         .to_owned();
-    let mut dice = Dice::of(round.seed, u64::MAX);
+    let mut rng = Rng::of(round.seed, u64::MAX);
     let demo = stack.seed_demo()?;
     let market = stack
         .runtime
-        .block_on(Market::found(&stack.pool, &demo, &sealing_key, &mut dice))?;
+        .block_on(Market::found(&stack.pool, &demo, &sealing_key, &mut rng))?;
     let (phase, seen) = watch::channel(Phase::Load);
-    let town = Arc::new(Town {
+    let simulation = Arc::new(Simulation {
         journal: Journal::create(journals.join(format!("round-{}.jsonl", round.number)))?,
         ingests: Service::INGESTS.map(|service| stack.address(service)),
         webhook_consumer: stack.address(Service::WebhookConsumer),
         market,
         seed: round.seed,
         hang_ups: round.plan.hang_ups(),
-        manner: match round.plan {
-            Plan::Rolling => Manner::OnceMore,
-            _ => Manner::Patient,
+        retries: match round.plan {
+            Plan::Rolling => RetryBehaviour::OnceMore,
+            _ => RetryBehaviour::Patient,
         },
         load: if round.plan.is_full_load() {
             Load::Full
@@ -108,15 +108,15 @@ fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Out
         phase: seen,
         complaints: Mutex::default(),
     });
-    let known = stack.runtime.block_on(warm_up(Arc::clone(&town)))?;
+    let known = stack.runtime.block_on(warm_up(Arc::clone(&simulation)))?;
     let customer_key = known.context("the service did not take in a customer before any fault")?;
-    let visitors: Vec<_> = (0..town.load.visitors())
-        .map(|number| stack.runtime.spawn(visit(Arc::clone(&town), number)))
+    let visitors: Vec<_> = (0..simulation.load.visitors())
+        .map(|number| stack.runtime.spawn(visit(Arc::clone(&simulation), number)))
         .collect();
     let mut course = Course {
         stack,
         round,
-        town,
+        simulation,
         customer_key,
         notes: Vec::new(),
         violations: Vec::new(),
@@ -165,7 +165,7 @@ impl Course<'_, '_> {
         self.watch_for(HEALED.saturating_sub(begun.elapsed()))?;
         self.note_what_befell(faults);
         for proxy in self.stack.all_proxies() {
-            proxy.set(Weather::Fair);
+            proxy.set(NetworkFault::None);
         }
         Ok(())
     }
@@ -198,8 +198,8 @@ impl Course<'_, '_> {
     }
 
     pub(super) fn probe(&mut self) -> Result<Option<Duration>> {
-        let town = Arc::clone(&self.town);
-        let probing = probe(town, self.customer_key.clone(), RECOVERY_LIMIT);
+        let simulation = Arc::clone(&self.simulation);
+        let probing = probe(simulation, self.customer_key.clone(), RECOVERY_LIMIT);
         let probing = self.stack.runtime.spawn(probing);
         while !probing.is_finished() {
             self.watch_for(TICK)?;
@@ -254,21 +254,21 @@ impl Course<'_, '_> {
     }
 
     fn finish(mut self, begun: Instant, recovered: Option<Duration>, drained: Duration) -> Result<Outcome> {
-        let calls = self.town.journal.calls()?;
+        let calls = self.simulation.journal.calls()?;
         let plan = &self.round.plan;
         let allowed = Allowed {
             lost_clicks: plan.may_lose_clicks(),
             refused_events: plan.shifts_clock_of(Service::WebhookConsumer),
         };
         let (rows, dead_letters) = self.stack.runtime.block_on(async {
-            let rows = rows::read(&self.stack.pool, self.town.market.program_id).await?;
+            let rows = rows::read(&self.stack.pool, self.simulation.market.program_id).await?;
             anyhow::Ok((rows, drain::dead_letters(&self.stack.pool).await?))
         })?;
         self.violations.extend(violations(&calls, &rows, allowed));
         self.violations.extend(dead_letters);
         self.violations.append(&mut self.stack.surprises);
         let mut complaints = self
-            .town
+            .simulation
             .complaints
             .lock()
             .unwrap_or_else(PoisonError::into_inner);

@@ -14,7 +14,7 @@ use anyhow::{Result, ensure};
 
 pub(super) use self::fault::{Fault, Server, Service, Trouble};
 use self::kind::Kind;
-use super::dice::Dice;
+use super::rng::Rng;
 
 const FIRST: Duration = Duration::from_millis(400);
 const LAST: Duration = Duration::from_millis(1_600);
@@ -96,11 +96,11 @@ pub(super) struct Round {
 impl Round {
     /// `only`: rounds of one kind, by a part of its name.
     pub(super) fn draw(seed: u64, number: u64, only: Option<&str>) -> Result<Self> {
-        let mut dice = Dice::of(seed, number);
-        let round_seed = dice.roll();
+        let mut rng = Rng::of(seed, number);
+        let round_seed = rng.next();
         let plan = match only {
-            Some(only) => Turn::named(only, seed.wrapping_add(number))?.alone(&mut dice),
-            None => Turn::of(number).led(&mut dice),
+            Some(only) => Turn::named(only, seed.wrapping_add(number))?.alone(&mut rng),
+            None => Turn::of(number).led(&mut rng),
         };
         Ok(Self {
             number,
@@ -160,11 +160,11 @@ impl Turn {
         }
     }
 
-    fn alone(self, dice: &mut Dice) -> Plan {
+    fn alone(self, rng: &mut Rng) -> Plan {
         match self {
             Self::Fault(kind) => {
-                let faults = kind.faults(dice).into_iter();
-                Plan::Faults(faults.map(|fault| scheduled(fault, dice)).collect())
+                let faults = kind.faults(rng).into_iter();
+                Plan::Faults(faults.map(|fault| scheduled(fault, rng)).collect())
             }
             Self::Grace { at_once } => Plan::Grace { at_once },
             Self::Rolling => Plan::Rolling,
@@ -173,20 +173,20 @@ impl Turn {
     }
 
     /// With up to two others, if it is a fault. What nobody may feel is shown by itself.
-    fn led(self, dice: &mut Dice) -> Plan {
-        let mut plan = self.alone(dice);
+    fn led(self, rng: &mut Rng) -> Plan {
+        let mut plan = self.alone(rng);
         let is_unfelt = plan.is_unfelt();
         if let Plan::Faults(faults) = &mut plan
             && !is_unfelt
         {
-            for _ in 0..dice.below(3) {
+            for _ in 0..rng.below(3) {
                 let kinds = Kind::all();
-                let Some(kind) = pick(&kinds, dice.roll()) else {
+                let Some(kind) = pick(&kinds, rng.next()) else {
                     continue;
                 };
-                let fault = kind.draw(dice);
+                let fault = kind.draw(rng);
                 if faults.iter().all(|other| other.fault.target() != fault.target()) {
-                    faults.push(scheduled(fault, dice));
+                    faults.push(scheduled(fault, rng));
                 }
             }
         }
@@ -200,20 +200,20 @@ fn pick<T: Copy>(of: &[T], number: u64) -> Option<T> {
     of.get(usize::try_from(place).ok()?).copied()
 }
 
-fn scheduled(fault: Fault, dice: &mut Dice) -> Scheduled {
+fn scheduled(fault: Fault, rng: &mut Rng) -> Scheduled {
     let first = u64::try_from(FIRST.as_millis()).unwrap_or(0);
     let last = u64::try_from(LAST.as_millis()).unwrap_or(0);
-    let begins = dice.millis(first, last);
+    let begins = rng.millis(first, last);
     let lasts = match fault {
         // Longer than `ACK_WAIT_MS` of the services; and filling a disk takes a while.
-        Fault::Freeze(_) | Fault::PostgresDiskFull | Fault::NatsDiskFull => dice.millis(1_800, 2_600),
+        Fault::Freeze(_) | Fault::PostgresDiskFull | Fault::NatsDiskFull => rng.millis(1_800, 2_600),
         // Longer than a publisher has patience, and than a claim waits for the relay.
         Fault::Network {
             trouble: Trouble::Silent { .. },
             ..
-        } => dice.millis(1_800, 2_900),
+        } => rng.millis(1_800, 2_900),
         Fault::Crash { .. } | Fault::Clock(..) => HEALED.saturating_sub(begins),
-        _ => dice.millis(200, 2_200),
+        _ => rng.millis(200, 2_200),
     };
     Scheduled {
         fault,
@@ -283,7 +283,7 @@ mod tests {
     fn every_kind_leads_a_round_of_every_cycle() {
         let mut kinds: Vec<String> = Turn::all()
             .into_iter()
-            .map(|turn| turn.alone(&mut Dice::of(1, 1)).kinds().remove(0))
+            .map(|turn| turn.alone(&mut Rng::of(1, 1)).kinds().remove(0))
             .collect();
         kinds.sort();
         for (seed, first) in [(3, 0), (4, 17), (5, 3 * cycle())] {

@@ -5,10 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -22,6 +21,7 @@ use harness::ports::Ports;
 use harness::process::{self, Running, in_own_session, tail};
 use harness::progress::{Step, note};
 use harness::servers::{self, Servers, nats, postgres, provide};
+use harness::services::{ctl, readiness};
 use harness::stop::start_empty;
 use harness::stop::stop_area;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -86,9 +86,7 @@ impl<'a> Stack<'a> {
         interrupt: &'a Interrupt,
     ) -> Result<Self> {
         let area = checkout.chaos_area();
-        let lock = area
-            .try_lock()?
-            .context("another `cargo xtask chaos` is at work in this checkout")?;
+        let lock = area.lock()?;
         let services_area = Area {
             dir: area.dir.join("services"),
         };
@@ -108,7 +106,7 @@ impl<'a> Stack<'a> {
         env.set("DATABASE_URL", &servers.database_url);
         env.set("NATS_URL", &servers.nats_url);
         env.set("REDIS_URL", &servers.redis_url);
-        ctl(checkout, &env, "migrate")?;
+        process::output(ctl(checkout, &env).arg("migrate"))?;
         let runtime = Runtime::new()?;
         let pool = runtime.block_on(connect(&servers.database_url))?;
         for (setting, value) in settings() {
@@ -172,9 +170,10 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// A program of its own, as `ctl` tells of it.
+    /// Makes a program for one round; returns what `ctl` prints of it.
     pub(super) fn seed_demo(&self) -> Result<EnvFile> {
-        ctl(self.checkout, &self.env, "seed-demo").map(|told| EnvFile::parse(&told))
+        let printed = process::output(ctl(self.checkout, &self.env).arg("seed-demo"))?;
+        Ok(EnvFile::parse(&printed))
     }
 
     /// Those between a server and one service, or all of them.
@@ -307,7 +306,7 @@ impl<'a> Stack<'a> {
         let ready = interrupt.wait_until(READY_LIMIT, || {
             self.supervise()?;
             let unready = Service::ALL.into_iter().find(|service| {
-                let answer = readiness(self.address(*service)).unwrap_or_else(|error| error.to_string());
+                let answer = readiness(self.address(*service).port());
                 let is_ready = answer.starts_with("HTTP/1.1 200");
                 if !is_ready {
                     last = format!(
@@ -442,16 +441,6 @@ fn settings() -> Vec<(&'static str, String)> {
     ]
 }
 
-fn ctl(checkout: &Checkout, env: &EnvFile, command: &str) -> Result<String> {
-    let mut ctl = Command::new(checkout.bin_dir.join("ctl"));
-    ctl.current_dir(&checkout.root)
-        // Every round has a program of its own, whatever the shell knows of another.
-        .env_remove("DEMO_API_KEY")
-        .envs(env.iter())
-        .arg(command);
-    process::output(&mut ctl)
-}
-
 async fn connect(url: &str) -> Result<PgPool> {
     let session = url.parse::<PgConnectOptions>()?.application_name("chaos");
     let pool = PgPoolOptions::new()
@@ -476,15 +465,6 @@ pub(super) fn address_of(url: &str) -> Result<SocketAddr> {
     place
         .parse()
         .context("a server's address is no loopback address and port")
-}
-
-fn readiness(address: SocketAddr) -> Result<String> {
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER_LIMIT)?;
-    stream.set_read_timeout(Some(ANSWER_LIMIT))?;
-    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
-    let mut answer = Vec::new();
-    stream.take(1024).read_to_end(&mut answer)?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
 #[cfg(test)]

@@ -64,13 +64,6 @@ impl Checkout {
         }
     }
 
-    /// Servers and services of `cargo xtask scale-out`; the data starts empty each time.
-    pub fn scale_out_area(&self) -> Area {
-        Area {
-            dir: self.root.join(".dev/scale-out"),
-        }
-    }
-
     /// The same checkout with its release binaries.
     #[must_use]
     pub fn released(&self) -> Self {
@@ -115,6 +108,12 @@ impl Area {
 
     pub fn logs(&self) -> PathBuf {
         self.dir.join("logs")
+    }
+
+    /// [`Self::try_lock`] for commands that do not wait.
+    pub fn lock(&self) -> Result<File> {
+        self.try_lock()?
+            .with_context(|| format!("another command works in {}", self.dir.display()))
     }
 
     /// Takes the area for this process until the file is dropped; `None` when another process has it.

@@ -1,7 +1,9 @@
 //! The service's own processes: how they are configured, started, and known to be ready.
 
+use std::env;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -18,6 +20,9 @@ pub const INGEST: &str = "ingest";
 pub const WEBHOOK_CONSUMER: &str = "webhook-consumer";
 /// In the order they start. They stop the other way round: the edges first, while the worker still answers them.
 pub const SERVICES: [&str; 3] = ["worker", WEBHOOK_CONSUMER, INGEST];
+
+/// Of the variables that `ctl seed-demo` prints.
+pub const DEMO_PREFIX: &str = "DEMO_";
 
 const INGEST_PORT: u16 = 8080;
 const READY_LIMIT: Duration = Duration::from_mins(1);
@@ -102,7 +107,7 @@ pub fn wait_until_ready(
         let mut last = "no answer".to_owned();
         let ready = interrupt.wait_until(READY_LIMIT, || {
             running.check()?;
-            last = readiness(service.port).unwrap_or_else(|error| error.to_string());
+            last = readiness(service.port);
             Ok(last.starts_with("HTTP/1.1 200"))
         })?;
         if !ready {
@@ -117,13 +122,29 @@ pub fn wait_until_ready(
     Ok(())
 }
 
-/// The start of the answer to the readiness question.
-fn readiness(port: u16) -> Result<String> {
-    let mut stream =
-        TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), READINESS_LIMIT)?;
-    stream.set_read_timeout(Some(READINESS_LIMIT))?;
-    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
-    let mut answer = Vec::new();
-    stream.take(1024).read_to_end(&mut answer)?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+/// The start of the answer of `/readyz`, or why there is none.
+pub fn readiness(port: u16) -> String {
+    let ask = || -> Result<String> {
+        let mut stream =
+            TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), READINESS_LIMIT)?;
+        stream.set_read_timeout(Some(READINESS_LIMIT))?;
+        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
+        let mut answer = Vec::new();
+        stream.take(1024).read_to_end(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    };
+    ask().unwrap_or_else(|error| error.to_string())
+}
+
+/// The operator's command line. The shell may still hold the variables of another demo program, so they are removed.
+pub fn ctl(checkout: &Checkout, env: &EnvFile) -> Command {
+    let mut command = Command::new(checkout.bin_dir.join("ctl"));
+    command.current_dir(&checkout.root);
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with(DEMO_PREFIX)) {
+            command.env_remove(name);
+        }
+    }
+    command.envs(env.iter());
+    command
 }

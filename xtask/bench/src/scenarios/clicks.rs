@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::Result;
 use harness::progress::{Step, note};
 
-use super::contest::{Contest, FEW, MANY, add_costs};
+use super::comparison::{Comparison, FEW, MANY, add_costs};
+use crate::environment::BenchEnvironment;
 use crate::load::Load;
 use crate::outcome::{Outcome, float, median, milliseconds, per_second};
-use crate::place::Place;
 use crate::report::{Goal, Report, Row};
 use crate::requests::Target;
 
@@ -22,26 +22,41 @@ const STEP: f64 = 1.15;
 const UNDER_WAY: f64 = 0.5;
 
 /// Goals 1, 2 and 6. Returns the highest rate that is settled as it comes, in clicks a second.
-pub(super) fn measure(place: &mut Place<'_>, contest: &mut Contest, report: &mut Report) -> Result<f64> {
+pub(super) fn measure(
+    bench: &mut BenchEnvironment<'_>,
+    comparison: &mut Comparison,
+    report: &mut Report,
+) -> Result<f64> {
     let (mut accepted, mut settled_rates) = (Vec::new(), Vec::new());
-    let (mut constant, mut rival) = (Vec::new(), Vec::new());
-    for round in 1..=contest.effort.rounds() {
+    let (mut constant, mut baseline) = (Vec::new(), Vec::new());
+    for round in 1..=comparison.effort.rounds() {
         let step = Step::start(format_args!("Clicks, round {round}"));
-        constant.push(best(place, contest, "(H) constant", contest.constant, None)?);
-        let mut clicks = place.clicks(Target::Spread);
-        let of_rival = contest.closed(place, "(R) rival", contest.rival, FEW, &mut clicks)?;
-        rival.push(of_rival.outcome.rate());
+        constant.push(best(
+            bench,
+            comparison,
+            "(H) constant",
+            comparison.constant,
+            None,
+        )?);
+        let mut clicks = bench.clicks(Target::Spread);
+        let of_rival = comparison.closed(bench, "(R) baseline", comparison.baseline, FEW, &mut clicks)?;
+        baseline.push(of_rival.outcome.rate());
         // Accepting alone; what it leaves is settled afterwards.
-        place.stop("worker")?;
+        bench.stop("worker")?;
         accepted.push(best(
-            place,
-            contest,
+            bench,
+            comparison,
             "accepted",
-            contest.ingest,
+            comparison.ingest,
             Some(&mut *report),
         )?);
-        place.start("worker", "worker")?;
-        settled_rates.push(settled(place, contest.ingest, Target::Spread, contest.length())?);
+        bench.start("worker", "worker")?;
+        settled_rates.push(settled(
+            bench,
+            comparison.ingest,
+            Target::Spread,
+            comparison.length(),
+        )?);
         step.done("measured");
     }
     report.add(
@@ -53,10 +68,10 @@ pub(super) fn measure(place: &mut Place<'_>, contest: &mut Contest, report: &mut
         ),
     );
     report.add(
-        Row::of("1 clicks accepted, to the rival", median(&accepted), "/s").against_rounds(
+        Row::of("1 clicks accepted, to the baseline", median(&accepted), "/s").against_rounds(
             "R",
             &accepted,
-            &rival,
+            &baseline,
             Goal::AtLeast(10.0),
         ),
     );
@@ -72,22 +87,22 @@ pub(super) fn measure(place: &mut Place<'_>, contest: &mut Contest, report: &mut
         ("settled", median(&settled_rates)),
         ("accepted", median(&accepted)),
     ];
-    latency(place, contest, report, median(&rival), own)?;
+    latency(bench, comparison, report, median(&baseline), own)?;
     Ok(median(&settled_rates))
 }
 
 /// The highest rate over the numbers of connections.
 fn best(
-    place: &mut Place<'_>,
-    contest: &Contest,
+    bench: &mut BenchEnvironment<'_>,
+    comparison: &Comparison,
     name: &str,
     address: SocketAddr,
     mut report: Option<&mut Report>,
 ) -> Result<f64> {
     let mut best = 0.0;
     for connections in CONNECTIONS {
-        let mut clicks = place.clicks(Target::Spread);
-        let measured = contest.closed(place, name, address, connections, &mut clicks)?;
+        let mut clicks = bench.clicks(Target::Spread);
+        let measured = comparison.closed(bench, name, address, connections, &mut clicks)?;
         if measured.outcome.rate() > best {
             best = measured.outcome.rate();
             if let Some(report) = report.as_deref_mut() {
@@ -98,28 +113,33 @@ fn best(
     Ok(best)
 }
 
-/// At half of the rival's rate, and at half of each of our own: what is settled as it comes can go on for ever, what is
+/// At half of the baseline's rate, and at half of each of our own: what is settled as it comes can go on for ever, what is
 /// accepted without it cannot.
 fn latency(
-    place: &mut Place<'_>,
-    contest: &Contest,
+    bench: &mut BenchEnvironment<'_>,
+    comparison: &Comparison,
     report: &mut Report,
-    rival: f64,
+    baseline: f64,
     own: [(&str, f64); 2],
 ) -> Result<()> {
     let _step = Step::start("Latency of clicks");
-    let (mut ours, mut rivals) = (Vec::new(), Vec::new());
+    let (mut ours, mut baselines) = (Vec::new(), Vec::new());
     let mut halves = own.map(|_| (Vec::new(), Vec::new()));
     let p99 = |outcome: &Outcome| milliseconds(outcome.all().quantile(0.99));
-    for _ in 0..contest.effort.rounds() {
-        contest.tidy(place)?;
+    for _ in 0..comparison.effort.rounds() {
+        comparison.tidy(bench)?;
         for (name, address, rate, all) in [
-            ("(R) rival", contest.rival, rival / 2.0, &mut rivals),
-            ("clicks", contest.ingest, rival / 2.0, &mut ours),
+            (
+                "(R) baseline",
+                comparison.baseline,
+                baseline / 2.0,
+                &mut baselines,
+            ),
+            ("clicks", comparison.ingest, baseline / 2.0, &mut ours),
         ] {
-            let mut clicks = place.clicks(Target::Spread);
-            all.push(p99(&contest.open_loop(
-                place,
+            let mut clicks = bench.clicks(Target::Spread);
+            all.push(p99(&comparison.open_loop(
+                bench,
                 name,
                 address,
                 rate,
@@ -127,18 +147,18 @@ fn latency(
             )?));
         }
         for ((_, rate), (p99s, tails)) in own.iter().zip(&mut halves) {
-            let mut clicks = place.clicks(Target::Spread);
-            let half = contest.open_loop(place, "clicks", contest.ingest, rate / 2.0, &mut clicks)?;
+            let mut clicks = bench.clicks(Target::Spread);
+            let half = comparison.open_loop(bench, "clicks", comparison.ingest, rate / 2.0, &mut clicks)?;
             p99s.push(p99(&half));
             tails.push(milliseconds(half.all().quantile(0.999)));
-            place.settle()?;
+            bench.settle()?;
         }
     }
     report.add(
         Row::of("6 click at half of R's rate: p99", median(&ours), "ms").against_rounds(
             "R",
             &ours,
-            &rivals,
+            &baselines,
             Goal::AtMost(1.0),
         ),
     );
@@ -148,28 +168,28 @@ fn latency(
             report.add(Row::of(name, median(of), "ms").goal(Goal::AtMost(goal)));
         }
     }
-    place.settle()
+    bench.settle()
 }
 
 /// The highest rate at which clicks are in Postgres as fast as they are accepted, in clicks a second.
 ///
 /// Begins with what was stored while clicks were accepted without a bound, and goes up while that holds, down while it does not.
 pub(super) fn settled(
-    place: &mut Place<'_>,
+    bench: &mut BenchEnvironment<'_>,
     ingest: SocketAddr,
     target: Target,
     length: Duration,
 ) -> Result<f64> {
-    place.settle()?;
-    let before = place.stored_clicks()?;
-    let mut clicks = place.clicks(target);
-    let outcome = place
+    bench.settle()?;
+    let before = bench.stored_clicks()?;
+    let mut clicks = bench.clicks(target);
+    let outcome = bench
         .run(&Load::closed(ingest, AT_ONCE, length), &mut clicks)?
         .outcome;
-    let mut rate = per_second(place.stored_clicks()? - before, outcome.lasted).min(outcome.rate());
+    let mut rate = per_second(bench.stored_clicks()? - before, outcome.lasted).min(outcome.rate());
     let mut best = 0.0;
     for _ in 0..TRIES {
-        match holds(place, ingest, target, length, rate)? {
+        match holds(bench, ingest, target, length, rate)? {
             Some(held) => {
                 best = held;
                 rate *= STEP;
@@ -183,18 +203,18 @@ pub(super) fn settled(
 
 /// The rate, if clicks are settled at it.
 fn holds(
-    place: &mut Place<'_>,
+    bench: &mut BenchEnvironment<'_>,
     ingest: SocketAddr,
     target: Target,
     length: Duration,
     rate: f64,
 ) -> Result<Option<f64>> {
-    place.settle()?;
-    let before = place.stored_clicks()?;
-    let mut clicks = place.clicks(target);
+    bench.settle()?;
+    let before = bench.stored_clicks()?;
+    let mut clicks = bench.clicks(target);
     let load = Load::open(ingest, AT_ONCE, rate, length);
-    let outcome = place.run(&load, &mut clicks)?.outcome;
-    let stored = place.stored_clicks()?;
+    let outcome = bench.run(&load, &mut clicks)?.outcome;
+    let stored = bench.stored_clicks()?;
     // Also what was accepted late: it had to wait before it was under way.
     let late = outcome.lasted.saturating_sub(length).as_secs_f64();
     let behind = float((before + outcome.ok()).saturating_sub(stored)) + rate * late;
@@ -207,25 +227,25 @@ fn holds(
 
 /// Goal 9: memory of the edge and the worker at the highest rate that is settled.
 pub(super) fn memory(
-    place: &mut Place<'_>,
-    contest: &Contest,
+    bench: &mut BenchEnvironment<'_>,
+    comparison: &Comparison,
     report: &mut Report,
     settled: f64,
 ) -> Result<()> {
     let step = Step::start("Memory under load");
-    let pieces = if contest.effort.quick { 3 } else { 20 };
-    let piece = Duration::from_secs(if contest.effort.quick { 5 } else { 30 });
+    let pieces = if comparison.effort.quick { 3 } else { 20 };
+    let piece = Duration::from_secs(if comparison.effort.quick { 5 } else { 30 });
     let mut at_end = vec![Vec::new(); 2];
     for _ in 0..pieces {
-        let mut clicks = place.clicks(Target::Spread);
-        place.run(&Load::open(contest.ingest, MANY, settled, piece), &mut clicks)?;
-        for (all, (_, now)) in at_end.iter_mut().zip(Contest::memory_now(place)) {
+        let mut clicks = bench.clicks(Target::Spread);
+        bench.run(&Load::open(comparison.ingest, MANY, settled, piece), &mut clicks)?;
+        for (all, (_, now)) in at_end.iter_mut().zip(Comparison::memory_now(bench)) {
             all.push(now);
         }
         // Only empties the streams: the workers are as far as the load.
-        place.settle()?;
+        bench.settle()?;
     }
-    for ((name, _), now) in Contest::memory(place).iter().zip(&at_end) {
+    for ((name, _), now) in Comparison::memory(bench).iter().zip(&at_end) {
         let peak = now.iter().copied().fold(0.0, f64::max);
         report.add(Row::of(format!("9 memory of {name}: peak"), peak, "MiB").goal(Goal::AtMost(96.0)));
         // One sample says how full the queues were at that moment; a quarter's median says what is kept.

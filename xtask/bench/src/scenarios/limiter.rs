@@ -13,9 +13,9 @@ use harness::progress::note;
 use harness::servers::redis;
 use harness::services::INGEST;
 
+use crate::environment::BenchEnvironment;
 use crate::load::Load;
 use crate::outcome::{Outcome, Span, milliseconds};
-use crate::place::Place;
 use crate::requests::Target;
 
 /// Of the second ingest.
@@ -33,15 +33,15 @@ pub(crate) struct Options {
     rounds: u32,
 }
 
-pub(super) fn measure(place: &mut Place<'_>, options: &Options) -> Result<()> {
-    let (with, without) = start(place)?;
+pub(super) fn measure(bench: &mut BenchEnvironment<'_>, options: &Options) -> Result<()> {
+    let (with, without) = start(bench)?;
     let length = Duration::from_secs(options.seconds);
-    let run = |place: &mut Place<'_>, load: &Load| -> Result<Outcome> {
-        let mut clicks = place.clicks(Target::Spread);
-        Ok(place.run(load, &mut clicks)?.outcome)
+    let run = |bench: &mut BenchEnvironment<'_>, load: &Load| -> Result<Outcome> {
+        let mut clicks = bench.clicks(Target::Spread);
+        Ok(bench.run(load, &mut clicks)?.outcome)
     };
-    run(place, &Load::closed(without, CONNECTIONS, length))?;
-    let highest = run(place, &Load::closed(with, CONNECTIONS, length))?.rate();
+    run(bench, &Load::closed(without, CONNECTIONS, length))?;
+    let highest = run(bench, &Load::closed(with, CONNECTIONS, length))?.rate();
     println!("highest rate with the limiter: {highest:.0} clicks a second, {CONNECTIONS} at once");
 
     let half = highest / 2.0;
@@ -52,7 +52,7 @@ pub(super) fn measure(place: &mut Place<'_>, options: &Options) -> Result<()> {
             ("Redis", with, &mut counted),
             ("in the process", without, &mut alone),
         ] {
-            let outcome = run(place, &Load::open(address, CONNECTIONS, half, length))?;
+            let outcome = run(bench, &Load::open(address, CONNECTIONS, half, length))?;
             println!("  {round}. {what:<15} {}   {}", outcome.all(), outcome.losses());
             all.add(&outcome.all());
         }
@@ -64,21 +64,21 @@ pub(super) fn measure(place: &mut Place<'_>, options: &Options) -> Result<()> {
             milliseconds(counted.quantile(quantile)) - milliseconds(alone.quantile(quantile))
         );
     }
-    let Some(redis) = place.running.process(redis::NAME) else {
+    let Some(redis) = bench.running.process(redis::NAME) else {
         note("Redis is the environment's: it is not stopped");
         return Ok(());
     };
-    hang(place, with, half, &redis)
+    hang(bench, with, half, &redis)
 }
 
 /// The same load, with a Redis that takes requests and answers none for its first half.
-fn hang(place: &mut Place<'_>, with: SocketAddr, rate: f64, redis: &Recorded) -> Result<()> {
+fn hang(bench: &mut BenchEnvironment<'_>, with: SocketAddr, rate: f64, redis: &Recorded) -> Result<()> {
     let (tenth, second) = (Duration::from_millis(100), Duration::from_secs(1));
     let load = Load {
         spans: vec![tenth, HANGING, HANGING + second],
         ..Load::open(with, CONNECTIONS, rate, 2 * HANGING)
     };
-    let mut clicks = place.clicks(Target::Spread);
+    let mut clicks = bench.clicks(Target::Spread);
     let outcome = {
         let hanging = Hanging::start(redis);
         std::thread::scope(|scope| {
@@ -86,7 +86,7 @@ fn hang(place: &mut Place<'_>, with: SocketAddr, rate: f64, redis: &Recorded) ->
                 std::thread::sleep(HANGING);
                 drop(hanging);
             });
-            place.run(&load, &mut clicks)
+            bench.run(&load, &mut clicks)
         })?
         .outcome
     };
@@ -128,12 +128,12 @@ impl Drop for Hanging<'_> {
 }
 
 /// A worker, and the two ingests.
-fn start(place: &mut Place<'_>) -> Result<(SocketAddr, SocketAddr)> {
-    let mut alone = place.env.clone();
-    let nobody = place.free_port("no-redis")?;
+fn start(bench: &mut BenchEnvironment<'_>) -> Result<(SocketAddr, SocketAddr)> {
+    let mut alone = bench.env.clone();
+    let nobody = bench.free_port("no-redis")?;
     alone.set("REDIS_URL", format!("redis://127.0.0.1:{nobody}"));
-    place.start("worker", "worker")?;
-    let with = place.start(INGEST, INGEST)?;
-    let without = place.start_with(ALONE, INGEST, &alone)?;
+    bench.start("worker", "worker")?;
+    let with = bench.start(INGEST, INGEST)?;
+    let without = bench.start_with(ALONE, INGEST, &alone)?;
     Ok((with, without))
 }

@@ -13,12 +13,12 @@ use anyhow::{Context, Result};
 use harness::progress::{Step, note};
 use harness::services::INGEST;
 
-use super::Effort;
+use crate::effort::Effort;
+use crate::environment::BenchEnvironment;
 use crate::freshness::{Look, delays};
 use crate::history;
 use crate::load::Load;
 use crate::outcome::{Outcome, float, median, milliseconds};
-use crate::place::Place;
 use crate::report::{Goal, Report, Row, compact};
 use crate::requests::{Reads, Sales, Target};
 
@@ -78,13 +78,13 @@ struct Figures {
 }
 
 pub(super) fn measure(
-    place: &mut Place<'_>,
+    bench: &mut BenchEnvironment<'_>,
     options: &Options,
     effort: Effort,
     report: &mut Report,
 ) -> Result<()> {
-    let workspace = place.market.workspace_id.to_string();
-    place.ctl(&[
+    let workspace = bench.market.workspace_id.to_string();
+    bench.ctl(&[
         "user",
         "create",
         "--email",
@@ -95,24 +95,24 @@ pub(super) fn measure(
         &workspace,
         "--generate-password",
     ])?;
-    let session = place.runtime.block_on(place.market.sign_in(&place.pool, OWNER))?;
-    place.start("worker", "worker")?;
-    let ingest = place.start(INGEST, INGEST)?;
+    let session = bench.runtime.block_on(bench.market.sign_in(&bench.pool, OWNER))?;
+    bench.start("worker", "worker")?;
+    let ingest = bench.start(INGEST, INGEST)?;
     let dashboard = Dashboard {
         ingest,
         session,
-        program_id: place.market.hot_program(),
+        program_id: bench.market.hot_program(),
     };
     let mut sizes = Vec::new();
     let mut had = 0;
     for (number, size) in options.sizes(effort).into_iter().enumerate() {
-        let took = history::grow(place, had, size)?;
+        let took = history::grow(bench, had, size)?;
         had = size;
         note(format_args!("loaded in {:.0} s", took.as_secs_f64()));
-        sizes.push(dashboard.at_size(place, options, effort, size, number)?);
+        sizes.push(dashboard.at_size(bench, options, effort, size, number)?);
     }
     add_rows(report, &sizes);
-    let delays = dashboard.freshness(place, effort)?;
+    let delays = dashboard.freshness(bench, effort)?;
     report.add(delays);
     Ok(())
 }
@@ -165,7 +165,7 @@ impl Dashboard {
 
     fn at_size(
         &self,
-        place: &mut Place<'_>,
+        bench: &mut BenchEnvironment<'_>,
         options: &Options,
         effort: Effort,
         clicks: u64,
@@ -173,10 +173,10 @@ impl Dashboard {
     ) -> Result<Figures> {
         let mut rounds = vec![Vec::new(); self.reads().len()];
         for round in 0..effort.rounds() {
-            place.settle()?;
+            bench.settle()?;
             let step = Step::start(format_args!("Reading beside traffic, round {}", round + 1));
             let [performance, events] =
-                self.beside_traffic(place, options, effort, &format!("{number}{round}"))?;
+                self.beside_traffic(bench, options, effort, &format!("{number}{round}"))?;
             for (all, outcome) in rounds.iter_mut().zip([&performance, &events]) {
                 let span = outcome.all();
                 all.push((
@@ -207,7 +207,7 @@ impl Dashboard {
     /// All at once: both reads, clicks, sales.
     fn beside_traffic(
         &self,
-        place: &mut Place<'_>,
+        bench: &mut BenchEnvironment<'_>,
         options: &Options,
         effort: Effort,
         run: &str,
@@ -216,8 +216,8 @@ impl Dashboard {
         let length = Duration::from_secs(seconds);
         let [performance, events] = self.reads();
         let load = |rate: f64, connections| Load::open(self.ingest, connections, rate, length);
-        let (market, clicks) = (place.market.clone(), place.clicks(Target::Hot));
-        let [reads, traffic] = place.together([
+        let (market, clicks) = (bench.market.clone(), bench.clicks(Target::Hot));
+        let [reads, traffic] = bench.together([
             vec![
                 (
                     load(READS, 4),
@@ -251,13 +251,13 @@ impl Dashboard {
     }
 
     /// How long after its 200 a click shows in `performance`, at half of what is settled as it comes.
-    fn freshness(&self, place: &mut Place<'_>, effort: Effort) -> Result<Row> {
+    fn freshness(&self, bench: &mut BenchEnvironment<'_>, effort: Effort) -> Result<Row> {
         let length = Duration::from_secs(if effort.quick { 6 } else { 10 });
-        let highest = super::clicks::settled(place, self.ingest, Target::Hot, length)?;
+        let highest = super::clicks::settled(bench, self.ingest, Target::Hot, length)?;
         note(format_args!("settled as they come: {highest:.0} clicks a second"));
         let mut p99s = Vec::new();
         for _ in 0..effort.rounds() {
-            p99s.push(self.delays_at(place, highest / 2.0, length)?);
+            p99s.push(self.delays_at(bench, highest / 2.0, length)?);
         }
         Ok(Row::of(
             "a click shows in performance: p99 at half load",
@@ -267,8 +267,8 @@ impl Dashboard {
         .goal(Goal::AtMost(1_000.0)))
     }
 
-    fn delays_at(&self, place: &mut Place<'_>, rate: f64, length: Duration) -> Result<f64> {
-        place.settle()?;
+    fn delays_at(&self, bench: &mut BenchEnvironment<'_>, rate: f64, length: Duration) -> Result<f64> {
+        bench.settle()?;
         let [(_, path), _] = self.reads();
         let mut looks: Vec<(Instant, u64)> = Vec::new();
         let base = {
@@ -276,7 +276,7 @@ impl Dashboard {
             let mut heard =
                 |answer: &crate::answer::Answer<'_>, _: Instant| before = total_clicks(answer.body);
             let load = Load::open(self.ingest, 1, 1.0, Duration::from_millis(500));
-            load.run(&mut Reads::new(&path, &self.session, &mut heard), place.interrupt)?;
+            load.run(&mut Reads::new(&path, &self.session, &mut heard), bench.interrupt)?;
             before.context("performance did not answer with its clicks")?
         };
         let heard = |answer: &crate::answer::Answer<'_>, at: Instant| {
@@ -284,8 +284,8 @@ impl Dashboard {
                 looks.push((at, total.saturating_sub(base)));
             }
         };
-        let clicks = place.clicks(Target::Hot);
-        let [clicks, _] = place.together([
+        let clicks = bench.clicks(Target::Hot);
+        let [clicks, _] = bench.together([
             vec![(Load::open(self.ingest, 256, rate, length), Box::new(clicks))],
             vec![(
                 Load::open(self.ingest, 2, LOOKS, length + LAST_LOOKS),

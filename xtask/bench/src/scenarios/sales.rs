@@ -3,10 +3,10 @@
 use anyhow::Result;
 use harness::progress::Step;
 
-use super::contest::{Contest, FEW, MANY, add_costs};
+use super::comparison::{Comparison, FEW, MANY, add_costs};
+use crate::environment::BenchEnvironment;
 use crate::load::Load;
 use crate::outcome::{Outcome, float, median, milliseconds};
-use crate::place::Place;
 use crate::report::{Goal, Report, Row};
 use crate::requests::{Sales, Target};
 
@@ -14,30 +14,40 @@ use crate::requests::{Sales, Target};
 const FAR_TOO_MANY: usize = 12_000;
 
 /// Goals 3, 4 and 5. Returns the highest rate, in sales a second.
-pub(super) fn measure(place: &mut Place<'_>, contest: &mut Contest, report: &mut Report) -> Result<f64> {
-    let market = place.market.clone();
+pub(super) fn measure(
+    bench: &mut BenchEnvironment<'_>,
+    comparison: &mut Comparison,
+    report: &mut Report,
+) -> Result<f64> {
+    let market = bench.market.clone();
     let (mut many, mut few, mut hot) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut batches, mut rival, mut rival_hot) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 1..=contest.effort.rounds() {
+    let (mut batches, mut baseline, mut baseline_hot) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 1..=comparison.effort.rounds() {
         let step = Step::start(format_args!("Sales, round {round}"));
-        contest.tidy(place)?;
-        batches.push(contest.sale_batches(place)?);
+        comparison.tidy(bench)?;
+        batches.push(comparison.sale_batches(bench)?);
         for (name, address, connections, target, all) in [
-            ("(R) rival", contest.rival, FEW, Target::Spread, &mut rival),
             (
-                "(R) rival, hot",
-                contest.rival_hot,
+                "(R) baseline",
+                comparison.baseline,
+                FEW,
+                Target::Spread,
+                &mut baseline,
+            ),
+            (
+                "(R) baseline, hot",
+                comparison.baseline_hot,
                 FEW,
                 Target::Hot,
-                &mut rival_hot,
+                &mut baseline_hot,
             ),
-            ("sales", contest.ingest, MANY, Target::Spread, &mut many),
-            ("sales", contest.ingest, FEW, Target::Spread, &mut few),
-            ("sales, hot", contest.ingest, MANY, Target::Hot, &mut hot),
+            ("sales", comparison.ingest, MANY, Target::Spread, &mut many),
+            ("sales", comparison.ingest, FEW, Target::Spread, &mut few),
+            ("sales, hot", comparison.ingest, MANY, Target::Hot, &mut hot),
         ] {
-            let run = contest.run_name();
+            let run = comparison.run_name();
             let mut sales = Sales::new(&market, target, &run);
-            let measured = contest.closed(place, name, address, connections, &mut sales)?;
+            let measured = comparison.closed(bench, name, address, connections, &mut sales)?;
             if name == "sales" && connections == MANY {
                 add_costs(report, "sale", &measured);
             }
@@ -52,16 +62,16 @@ pub(super) fn measure(place: &mut Place<'_>, contest: &mut Contest, report: &mut
             &batches,
             Goal::AtLeast(0.8),
         ),
-        Row::of("3 sales, 1,000 at once, to the rival", median(&many), "/s").against_rounds(
+        Row::of("3 sales, 1,000 at once, to the baseline", median(&many), "/s").against_rounds(
             "R",
             &many,
-            &rival,
+            &baseline,
             Goal::AtLeast(4.5),
         ),
-        Row::of("3 sales, 64 at once, to the rival", median(&few), "/s").against_rounds(
+        Row::of("3 sales, 64 at once, to the baseline", median(&few), "/s").against_rounds(
             "R",
             &few,
-            &rival,
+            &baseline,
             Goal::AtLeast(1.7),
         ),
         Row::of("4 sales of one partner", median(&hot), "/s").against_rounds(
@@ -70,41 +80,46 @@ pub(super) fn measure(place: &mut Place<'_>, contest: &mut Contest, report: &mut
             &many,
             Goal::AtLeast(0.8),
         ),
-        Row::of("4 sales of one partner, to the rival", median(&hot), "/s").against_rounds(
+        Row::of("4 sales of one partner, to the baseline", median(&hot), "/s").against_rounds(
             "R hot",
             &hot,
-            &rival_hot,
+            &baseline_hot,
             Goal::AtLeast(6.0),
         ),
     ] {
         report.add(row);
     }
-    latency(place, contest, report, median(&rival), median(&many))?;
+    latency(bench, comparison, report, median(&baseline), median(&many))?;
     Ok(median(&many))
 }
 
 fn latency(
-    place: &mut Place<'_>,
-    contest: &mut Contest,
+    bench: &mut BenchEnvironment<'_>,
+    comparison: &mut Comparison,
     report: &mut Report,
-    rival: f64,
+    baseline: f64,
     many: f64,
 ) -> Result<()> {
     let _step = Step::start("Latency of sales");
-    let market = place.market.clone();
-    let (mut ours, mut rivals) = (Vec::new(), Vec::new());
+    let market = bench.market.clone();
+    let (mut ours, mut baselines) = (Vec::new(), Vec::new());
     let (mut halves, mut tails) = (Vec::new(), Vec::new());
     let p99 = |outcome: &Outcome| milliseconds(outcome.all().quantile(0.99));
-    for _ in 0..contest.effort.rounds() {
+    for _ in 0..comparison.effort.rounds() {
         for (name, address, rate, all) in [
-            ("(R) rival", contest.rival, rival / 2.0, &mut rivals),
-            ("sales", contest.ingest, rival / 2.0, &mut ours),
+            (
+                "(R) baseline",
+                comparison.baseline,
+                baseline / 2.0,
+                &mut baselines,
+            ),
+            ("sales", comparison.ingest, baseline / 2.0, &mut ours),
         ] {
-            let mut sales = Sales::new(&market, Target::Spread, &contest.run_name());
-            all.push(p99(&contest.open_loop(place, name, address, rate, &mut sales)?));
+            let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
+            all.push(p99(&comparison.open_loop(bench, name, address, rate, &mut sales)?));
         }
-        let mut sales = Sales::new(&market, Target::Spread, &contest.run_name());
-        let half = contest.open_loop(place, "sales", contest.ingest, many / 2.0, &mut sales)?;
+        let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
+        let half = comparison.open_loop(bench, "sales", comparison.ingest, many / 2.0, &mut sales)?;
         halves.push(p99(&half));
         tails.push(milliseconds(half.all().quantile(0.999)));
     }
@@ -112,7 +127,7 @@ fn latency(
         Row::of("5 sale at half of R's rate: p99", median(&ours), "ms").against_rounds(
             "R",
             &ours,
-            &rivals,
+            &baselines,
             Goal::AtMost(1.5),
         ),
     );
@@ -123,27 +138,37 @@ fn latency(
 
 /// Goal 10: three times as many as can be answered.
 pub(super) fn overload(
-    place: &mut Place<'_>,
-    contest: &mut Contest,
+    bench: &mut BenchEnvironment<'_>,
+    comparison: &mut Comparison,
     report: &mut Report,
     highest: f64,
 ) -> Result<()> {
     let step = Step::start("Three times too many sales");
-    let market = place.market.clone();
+    let market = bench.market.clone();
     let (mut goodput, mut maximum, mut unexplained) = (Vec::new(), Vec::new(), Vec::new());
     let mut peaks = Vec::new();
     // Twice at least: the first opens more connections than there were before, and only a further one shows what is kept.
-    for _ in 0..contest.effort.rounds().max(2) {
-        place.settle()?;
-        let load = Load::open(contest.ingest, FAR_TOO_MANY, 3.0 * highest, contest.length());
-        let mut sales = Sales::new(&market, Target::Spread, &contest.run_name());
-        let outcome = place.run(&load, &mut sales)?.outcome;
+    for _ in 0..comparison.effort.rounds().max(2) {
+        bench.settle()?;
+        let load = Load::open(
+            comparison.ingest,
+            FAR_TOO_MANY,
+            3.0 * highest,
+            comparison.length(),
+        );
+        let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
+        let outcome = bench.run(&load, &mut sales)?.outcome;
         let shed: u64 = outcome.spans.iter().map(|span| span.shed).sum();
         goodput.push(outcome.rate());
         maximum.push(highest);
         // Dropped ones were never sent: the driver's own bound.
         unexplained.push(float(outcome.lost() - outcome.dropped - shed));
-        peaks.push(Contest::memory(place).iter().map(|(_, peak)| peak).sum::<f64>());
+        peaks.push(
+            Comparison::memory(bench)
+                .iter()
+                .map(|(_, peak)| peak)
+                .sum::<f64>(),
+        );
         harness::progress::note(format_args!(
             "{:.0}/s answered 200, {shed} shed with Retry-After; {}",
             outcome.rate(),
@@ -169,5 +194,5 @@ pub(super) fn overload(
         );
     }
     step.done("measured");
-    place.settle()
+    bench.settle()
 }

@@ -6,12 +6,12 @@ use anyhow::Result;
 use harness::progress::note;
 use harness::services::INGEST;
 
-use super::Effort;
-use super::contest::MANY;
+use super::comparison::MANY;
+use crate::effort::Effort;
+use crate::environment::BenchEnvironment;
 use crate::history;
 use crate::load::Load;
 use crate::outcome::{float, median};
-use crate::place::Place;
 use crate::report::{Goal, Report, Row, compact};
 use crate::requests::{Sales, Target};
 use crate::usage::shown;
@@ -29,7 +29,7 @@ pub(crate) struct Options {
 
 /// Goal 11.
 pub(super) fn measure(
-    place: &mut Place<'_>,
+    bench: &mut BenchEnvironment<'_>,
     options: &Options,
     effort: Effort,
     report: &mut Report,
@@ -39,19 +39,19 @@ pub(super) fn measure(
         (true, true) => vec![10_000, 200_000],
         (true, false) => vec![10_000, 1_000_000, 10_000_000],
     };
-    place.start("worker", "worker")?;
-    let ingest = place.start(INGEST, INGEST)?;
-    let market = place.market.clone();
+    bench.start("worker", "worker")?;
+    let ingest = bench.start(INGEST, INGEST)?;
+    let market = bench.market.clone();
     let (mut had, mut fewest) = (0, None);
     for (number, size) in sizes.into_iter().enumerate() {
-        history::grow_sales(place, had, size)?;
+        history::grow_sales(bench, had, size)?;
         had = size;
         let (mut costs, mut rates) = (Vec::new(), Vec::new());
         for round in 0..effort.rounds() {
-            place.settle()?;
+            bench.settle()?;
             let load = Load::closed(ingest, MANY, Duration::from_secs(SECONDS));
             let mut sales = Sales::new(&market, Target::Spread, &format!("s{number}{round}"));
-            let measured = place.run(&load, &mut sales)?;
+            let measured = bench.run(&load, &mut sales)?;
             let rate = measured.outcome.rate();
             note(format_args!(
                 "{rate:.0} sales a second; {}; {}",

@@ -4,48 +4,52 @@ use anyhow::Result;
 use harness::progress::Step;
 use harness::services::WEBHOOK_CONSUMER;
 
-use super::contest::{Contest, FEW, add_costs};
+use super::comparison::{Comparison, FEW, add_costs};
+use crate::environment::BenchEnvironment;
 use crate::outcome::median;
 use crate::payments::{Payments, connect};
-use crate::place::Place;
 use crate::report::{Goal, Report, Row};
 
 /// The consumer takes 512 and lets further ones wait; each has one delivery at a time.
 const AT_ONCE: usize = 500;
 
 /// Goal 7.
-pub(super) fn measure(place: &mut Place<'_>, contest: &mut Contest, report: &mut Report) -> Result<()> {
-    let keys = place.sealing_keys()?;
-    let market = place.market.clone();
-    place.runtime.block_on(connect(&place.pool, &market, &keys))?;
-    let consumer = place.start(WEBHOOK_CONSUMER, WEBHOOK_CONSUMER)?;
-    let ordinary = contest.rival;
-    let (mut settling, mut ours, mut rival) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 1..=contest.effort.rounds() {
+pub(super) fn measure(
+    bench: &mut BenchEnvironment<'_>,
+    comparison: &mut Comparison,
+    report: &mut Report,
+) -> Result<()> {
+    let keys = bench.sealing_keys()?;
+    let market = bench.market.clone();
+    bench.runtime.block_on(connect(&bench.pool, &market, &keys))?;
+    let consumer = bench.start(WEBHOOK_CONSUMER, WEBHOOK_CONSUMER)?;
+    let ordinary = comparison.baseline;
+    let (mut settling, mut ours, mut baseline) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 1..=comparison.effort.rounds() {
         let step = Step::start(format_args!("Webhooks, round {round}"));
-        contest.tidy(place)?;
-        let mut load = |place: &mut Place<'_>, name, address, connections| {
-            let mut payments = Payments::new(&market, &contest.run_name());
-            contest.closed(place, name, address, connections, &mut payments)
+        comparison.tidy(bench)?;
+        let mut load = |bench: &mut BenchEnvironment<'_>, name, address, connections| {
+            let mut payments = Payments::new(&market, &comparison.run_name());
+            comparison.closed(bench, name, address, connections, &mut payments)
         };
-        rival.push(load(place, "(R) rival", ordinary, FEW)?.outcome.rate());
-        let both = load(place, "webhooks, settled meanwhile", consumer, AT_ONCE)?;
+        baseline.push(load(bench, "(R) baseline", ordinary, FEW)?.outcome.rate());
+        let both = load(bench, "webhooks, settled meanwhile", consumer, AT_ONCE)?;
         settling.push(both.outcome.rate());
-        place.settle()?;
-        // Accepting alone, as the rival does; what it leaves is settled afterwards.
-        place.stop("worker")?;
-        let measured = load(place, "webhooks", consumer, AT_ONCE)?;
+        bench.settle()?;
+        // Accepting alone, as the baseline does; what it leaves is settled afterwards.
+        bench.stop("worker")?;
+        let measured = load(bench, "webhooks", consumer, AT_ONCE)?;
         add_costs(report, "webhook", &measured);
         ours.push(measured.outcome.rate());
-        place.start("worker", "worker")?;
+        bench.start("worker", "worker")?;
         step.done("measured");
     }
     report.add(Row::of("7 webhooks", median(&ours), "/s").against_rounds(
         "R",
         &ours,
-        &rival,
+        &baseline,
         Goal::AtLeast(3.0),
     ));
     report.add(Row::of("7 webhooks, settled meanwhile", median(&settling), "/s"));
-    place.settle()
+    bench.settle()
 }

@@ -19,9 +19,9 @@ impl Visitor {
     pub(super) async fn pay(&mut self, customer_key: &str) -> Result<()> {
         let paid = self.payment(customer_key, Names::Key);
         self.deliver(&paid).await?;
-        if self.dice.chance(40) {
+        if self.rng.chance(40) {
             let whole = u64::try_from(paid.amount_cents).unwrap_or(1);
-            let cents = i64::try_from(self.dice.between(1, whole)).unwrap_or(1);
+            let cents = i64::try_from(self.rng.between(1, whole)).unwrap_or(1);
             let refunded = Event {
                 id: format!("{}_{cents}", paid.id),
                 what: What::Refunded { cents },
@@ -62,14 +62,14 @@ impl Visitor {
             id: format!("evt_{name}"),
             transaction_id: format!("pi_{name}"),
             customer_key: customer_key.to_owned(),
-            amount_cents: i64::try_from(self.dice.between(100, 30_000)).unwrap_or(100),
+            amount_cents: i64::try_from(self.rng.between(100, 30_000)).unwrap_or(100),
             what: What::Paid(names),
         }
     }
 
     async fn deliver_in_any_order(&mut self, mut events: Vec<Event>) -> Result<()> {
         while !events.is_empty() {
-            let next = self.dice.below(events.len() as u64);
+            let next = self.rng.below(events.len() as u64);
             let event = events.swap_remove(usize::try_from(next).unwrap_or(0));
             self.deliver(&event).await?;
             self.pause(0, 40).await;
@@ -83,7 +83,7 @@ impl Visitor {
         while begun.elapsed() < REDELIVERED_FOR {
             if self.ask(&event, None).await?.is_ok() {
                 // Processors deliver at least once.
-                if self.dice.chance(10) {
+                if self.rng.chance(10) {
                     self.ask(&event, None).await?;
                 }
                 break;

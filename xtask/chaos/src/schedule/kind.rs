@@ -1,7 +1,7 @@
 //! Every kind of round, each of which has its turn.
 
 use super::fault::{Fault, Server, Service, Trouble};
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 /// Services of one program stand for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,10 +14,10 @@ pub(super) enum Program {
 impl Program {
     const ALL: [Self; 3] = [Self::Ingest, Self::Worker, Self::WebhookConsumer];
 
-    fn service(self, dice: &mut Dice) -> Service {
+    fn service(self, rng: &mut Rng) -> Service {
         match self {
-            Self::Ingest => dice.pick(&Service::INGESTS),
-            Self::Worker => dice.pick(&Service::WORKERS),
+            Self::Ingest => rng.pick(&Service::INGESTS),
+            Self::Worker => rng.pick(&Service::WORKERS),
             Self::WebhookConsumer => Service::WebhookConsumer,
         }
     }
@@ -67,13 +67,13 @@ impl Disturbance {
         Self::Cut,
     ];
 
-    fn draw(self, dice: &mut Dice) -> Trouble {
+    fn draw(self, rng: &mut Rng) -> Trouble {
         match self {
-            Self::Slow => Trouble::Slow(dice.millis(20, 200)),
+            Self::Slow => Trouble::Slow(rng.millis(20, 200)),
             Self::Silent => Trouble::Silent { breaks: false },
             Self::SilentThenBroken => Trouble::Silent { breaks: true },
             Self::Reset => Trouble::Reset,
-            Self::Cut => Trouble::CutAfter(dice.below(4_000)),
+            Self::Cut => Trouble::CutAfter(rng.below(4_000)),
         }
     }
 }
@@ -149,9 +149,9 @@ impl Kind {
     }
 
     /// Mostly one fault; more where one alone would come to nothing.
-    pub(super) fn faults(self, dice: &mut Dice) -> Vec<Fault> {
+    pub(super) fn faults(self, rng: &mut Rng) -> Vec<Fault> {
         if !matches!(self, Self::Crash(_, AFTER_RELAY)) {
-            return vec![self.draw(dice)];
+            return vec![self.draw(rng)];
         }
         // Either worker may be the one that relays.
         let mut faults = Vec::from(Service::WORKERS.map(|service| Fault::Crash {
@@ -161,30 +161,30 @@ impl Kind {
         }));
         faults.push(Fault::Network {
             server: Server::Nats,
-            of: Some(dice.pick(&Service::INGESTS)),
+            of: Some(rng.pick(&Service::INGESTS)),
             trouble: Trouble::Silent { breaks: true },
         });
         faults
     }
 
-    pub(super) fn draw(self, dice: &mut Dice) -> Fault {
+    pub(super) fn draw(self, rng: &mut Rng) -> Fault {
         match self {
-            Self::Kill(program) => Fault::Kill(program.service(dice)),
-            Self::Freeze(program) => Fault::Freeze(program.service(dice)),
+            Self::Kill(program) => Fault::Kill(program.service(rng)),
+            Self::Freeze(program) => Fault::Freeze(program.service(rng)),
             Self::Crash(program, point) => Fault::Crash {
-                service: program.service(dice),
+                service: program.service(rng),
                 point,
-                time: dice.between(1, 12),
+                time: rng.between(1, 12),
             },
-            Self::Clock(program) => Fault::Clock(program.service(dice), dice.pick(&[600, -600])),
+            Self::Clock(program) => Fault::Clock(program.service(rng), rng.pick(&[600, -600])),
             Self::Network(server, disturbance) => Fault::Network {
                 server,
-                of: dice.chance(50).then(|| dice.pick(&Service::ALL)),
-                trouble: disturbance.draw(dice),
+                of: rng.chance(50).then(|| rng.pick(&Service::ALL)),
+                trouble: disturbance.draw(rng),
             },
             Self::CommitUnheard(program) => Fault::CommitUnheard {
-                service: program.service(dice),
-                times: u32::try_from(dice.between(1, 5)).unwrap_or(1),
+                service: program.service(rng),
+                times: u32::try_from(rng.between(1, 5)).unwrap_or(1),
             },
             Self::PostgresStop => Fault::PostgresStop,
             Self::PostgresTerminate => Fault::PostgresTerminate,
@@ -192,14 +192,14 @@ impl Kind {
             Self::NatsKill => Fault::NatsKill,
             Self::NatsStreamsFull => Fault::NatsStreamsFull,
             Self::NatsDiskFull => Fault::NatsDiskFull,
-            Self::NatsConsumerDeleted => Fault::NatsConsumerDeleted(dice.pick(&NOUNS)),
-            Self::NatsStreamDeleted => Fault::NatsStreamDeleted(dice.pick(&NOUNS)),
+            Self::NatsConsumerDeleted => Fault::NatsConsumerDeleted(rng.pick(&NOUNS)),
+            Self::NatsStreamDeleted => Fault::NatsStreamDeleted(rng.pick(&NOUNS)),
             Self::NatsWiped => Fault::NatsWiped,
             Self::RedisKill => Fault::RedisKill,
             Self::RedisFreeze => Fault::RedisFreeze,
             Self::RedisFlush => Fault::RedisFlush,
             Self::RedisFull => Fault::RedisFull,
-            Self::HangUps => Fault::HangUps(dice.between(10, 40)),
+            Self::HangUps => Fault::HangUps(rng.between(10, 40)),
         }
     }
 }

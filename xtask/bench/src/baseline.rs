@@ -1,4 +1,4 @@
-//! The rival (R): the same calls on the same tables and indexes by the ordinary design. No queue, no batches: axum, sqlx, and one
+//! The baseline (R): the same calls on the same tables and indexes by the ordinary design. No queue, no batches: axum, sqlx, and one
 //! transaction a request, with as many connections as suit it best.
 //!
 //! It does less than the service: no limits, no windows, no models, no refusals but for what is not found; and it never claims
@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -24,7 +25,6 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::{PgConnection, PgPool};
 
 use super::payments::SECRET;
-use super::serve::{Click, json};
 
 /// On a database of its own: `DATABASE_URL`, with `POOL` connections.
 pub(super) async fn routes() -> Result<Router> {
@@ -37,7 +37,7 @@ pub(super) async fn routes() -> Result<Router> {
         .test_before_acquire(false)
         .connect(&url)
         .await?;
-    sqlx::raw_sql("CREATE SEQUENCE IF NOT EXISTS rival_customers")
+    sqlx::raw_sql("CREATE SEQUENCE IF NOT EXISTS baseline_customers")
         .execute(&pool)
         .await?;
     Ok(Router::new()
@@ -63,6 +63,20 @@ impl<E: fmt::Display> From<E> for Refused {
     }
 }
 
+/// Fields of a click that the ordinary handler reads; the body's others are skipped.
+#[derive(Debug, Deserialize)]
+pub(super) struct Click {
+    pub(super) affiliate_url: String,
+    pub(super) page_url: Option<String>,
+    pub(super) page_title: Option<String>,
+    pub(super) referrer_url: Option<String>,
+    pub(super) session_id: Option<String>,
+    pub(super) screen_resolution: Option<String>,
+    pub(super) viewport_size: Option<String>,
+    pub(super) language: Option<String>,
+    pub(super) timezone: Option<String>,
+}
+
 async fn click(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> Result<Response, Refused> {
     let click: Click = serde_json::from_slice(&body).map_err(|_| Refused(StatusCode::BAD_REQUEST))?;
     let (_, code) = click
@@ -75,7 +89,7 @@ async fn click(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> R
         "WITH link AS (
              SELECT l.id, l.program_id, l.partner_program_id, n.id AS customer_id,
                     'cust_' || n.id || '_' || (extract(epoch FROM now()) * 1000)::bigint AS click_id
-             FROM referral_links l, nextval('rival_customers') AS n (id)
+             FROM referral_links l, nextval('baseline_customers') AS n (id)
              WHERE l.short_code = $1 AND l.status = 'active' AND l.partner_program_id IS NOT NULL
          ), customer AS (
              INSERT INTO customers (id, program_id, click_id, first_click_at, first_referral_link_id, touched_link_ids, touched_at)
@@ -368,4 +382,8 @@ fn token_hash(headers: &HeaderMap) -> Result<Vec<u8>, Refused> {
         .and_then(|value| value.strip_prefix("Bearer "))
         .ok_or(Refused(StatusCode::UNAUTHORIZED))?;
     Ok(Sha256::digest(token).to_vec())
+}
+
+pub(super) fn json(body: impl IntoResponse) -> Response {
+    ([(CONTENT_TYPE, "application/json")], body).into_response()
 }

@@ -8,12 +8,12 @@ use harness::progress::{Step, note};
 use harness::services::INGEST;
 use sqlx::PgPool;
 
-use super::Effort;
 use crate::ceilings;
+use crate::effort::Effort;
+use crate::environment::{BenchEnvironment, Measured};
 use crate::load::{Load, Requests};
 use crate::market::Market;
 use crate::outcome::{Outcome, float, median};
-use crate::place::{Measured, Place};
 use crate::report::{Report, Row};
 use crate::requests::{Sales, Target};
 use crate::serve::What;
@@ -22,76 +22,76 @@ use crate::usage::{resident, shown};
 /// Connections at once: the lesser and the greater number of the goals.
 pub(super) const FEW: usize = 64;
 pub(super) const MANY: usize = 1_000;
-/// The rival's pools, as they suit it best.
+/// The baseline's pools, as they suit it best.
 const POOL_SPREAD: &str = "16";
 const POOL_HOT: &str = "4";
 
 /// Of sales, and of clicks.
 const WARMING_UP: Duration = Duration::from_secs(1);
 
-pub(super) struct Contest {
+pub(super) struct Comparison {
     pub(super) ingest: SocketAddr,
     pub(super) constant: SocketAddr,
-    pub(super) rival: SocketAddr,
-    pub(super) rival_hot: SocketAddr,
+    pub(super) baseline: SocketAddr,
+    pub(super) baseline_hot: SocketAddr,
     ceiling: (PgPool, Market),
-    rivals: PgPool,
+    baselines: PgPool,
     pub(super) effort: Effort,
     /// Unlike for any other load.
     runs: u32,
 }
 
-impl Contest {
-    pub(super) fn open(place: &mut Place<'_>, effort: Effort) -> Result<Self> {
-        let (url, rivals, _) = place.other_database("rival")?;
-        let (_, pool, market) = place.other_database("ceiling")?;
+impl Comparison {
+    pub(super) fn open(bench: &mut BenchEnvironment<'_>, effort: Effort) -> Result<Self> {
+        let (url, baselines, _) = bench.other_database("baseline")?;
+        let (_, pool, market) = bench.other_database("ceiling")?;
         let of_pool = |size| [("DATABASE_URL", url.as_str()), ("POOL", size)];
-        place.start("worker", "worker")?;
-        let mut contest = Self {
-            constant: place.start_other("constant", What::Constant, &[])?,
-            rival: place.start_other("rival", What::Rival, &of_pool(POOL_SPREAD))?,
-            rival_hot: place.start_other("rival-hot", What::Rival, &of_pool(POOL_HOT))?,
-            ingest: place.start(INGEST, INGEST)?,
+        bench.start("worker", "worker")?;
+        let mut comparison = Self {
+            constant: bench.start_other("constant", What::Constant, &[])?,
+            baseline: bench.start_other("baseline", What::Baseline, &of_pool(POOL_SPREAD))?,
+            baseline_hot: bench.start_other("baseline-hot", What::Baseline, &of_pool(POOL_HOT))?,
+            ingest: bench.start(INGEST, INGEST)?,
             ceiling: (pool, market),
-            rivals,
+            baselines,
             effort,
             runs: 0,
         };
-        contest.warm_up(place)?;
-        Ok(contest)
+        comparison.warm_up(bench)?;
+        Ok(comparison)
     }
 
     /// A little of everything: statements that were prepared on empty tables are planned again afterwards, as they are within
     /// the first minute elsewhere. Nobody is measured by plans for no rows.
-    fn warm_up(&mut self, place: &mut Place<'_>) -> Result<()> {
+    fn warm_up(&mut self, bench: &mut BenchEnvironment<'_>) -> Result<()> {
         let step = Step::start("Warming up");
         for statement in ["ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()"] {
-            place
+            bench
                 .runtime
-                .block_on(sqlx::raw_sql(statement).execute(&place.pool))?;
+                .block_on(sqlx::raw_sql(statement).execute(&bench.pool))?;
         }
-        let market = place.market.clone();
-        for address in [self.ingest, self.rival] {
+        let market = bench.market.clone();
+        for address in [self.ingest, self.baseline] {
             let load = Load::closed(address, FEW, WARMING_UP);
             let mut sales = Sales::new(&market, Target::Spread, &self.run_name());
-            place.run(&load, &mut sales)?;
-            let mut clicks = place.clicks(Target::Spread);
-            place.run(&load, &mut clicks)?;
+            bench.run(&load, &mut sales)?;
+            let mut clicks = bench.clicks(Target::Spread);
+            bench.run(&load, &mut clicks)?;
         }
-        self.tidy(place)?;
+        self.tidy(bench)?;
         step.done("plans are for tables with rows");
         Ok(())
     }
 
     /// Everything settled, and done what autovacuum does elsewhere: it would befall one measurement and not the other.
-    pub(super) fn tidy(&self, place: &mut Place<'_>) -> Result<()> {
-        place.settle()?;
-        for pool in [&place.pool, &self.rivals] {
-            place
+    pub(super) fn tidy(&self, bench: &mut BenchEnvironment<'_>) -> Result<()> {
+        bench.settle()?;
+        for pool in [&bench.pool, &self.baselines] {
+            bench
                 .runtime
                 .block_on(sqlx::raw_sql("VACUUM (ANALYZE)").execute(pool))?;
         }
-        place.checkpoint()
+        bench.checkpoint()
     }
 
     /// Of one load.
@@ -108,15 +108,15 @@ impl Contest {
     /// As fast as it goes, with so many connections.
     pub(super) fn closed(
         &self,
-        place: &mut Place<'_>,
+        bench: &mut BenchEnvironment<'_>,
         name: &str,
         address: SocketAddr,
         connections: usize,
         requests: &mut dyn Requests,
     ) -> Result<Measured> {
-        place.checkpoint()?;
+        bench.checkpoint()?;
         let load = Load::closed(address, connections, self.length());
-        let measured = place.run(&load, requests)?;
+        let measured = bench.run(&load, requests)?;
         let rate = measured.outcome.rate();
         tell(&format!("{name}, {connections} at once: {rate:.0}/s"), &measured);
         Ok(measured)
@@ -125,15 +125,15 @@ impl Contest {
     /// At a fixed rate.
     pub(super) fn open_loop(
         &self,
-        place: &mut Place<'_>,
+        bench: &mut BenchEnvironment<'_>,
         name: &str,
         address: SocketAddr,
         rate: f64,
         requests: &mut dyn Requests,
     ) -> Result<Outcome> {
-        place.checkpoint()?;
+        bench.checkpoint()?;
         let load = Load::open(address, 4 * FEW, rate, self.length());
-        let measured = place.run(&load, requests)?;
+        let measured = bench.run(&load, requests)?;
         tell(
             &format!("{name}, {rate:.0}/s: {}", measured.outcome.all()),
             &measured,
@@ -142,22 +142,22 @@ impl Contest {
     }
 
     /// (J), (C), (S) and (F), for the page: goals name only some of them.
-    pub(super) fn stages(&self, place: &mut Place<'_>, report: &mut Report) -> Result<()> {
+    pub(super) fn stages(&self, bench: &mut BenchEnvironment<'_>, report: &mut Report) -> Result<()> {
         let (pool, market) = &self.ceiling;
-        let context = place.jetstream()?;
+        let context = bench.jetstream()?;
         let (mut jetstream, mut clicks, mut disk) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..self.effort.rounds() {
             jetstream.push(
-                place
+                bench
                     .runtime
                     .block_on(ceilings::jetstream(&context, self.length()))?,
             );
             clicks.push(
-                place
+                bench
                     .runtime
                     .block_on(ceilings::clicks(pool, market, self.length()))?,
             );
-            disk.push(ceilings::fdatasync(&place.area.dir, self.length() / 4)?);
+            disk.push(ceilings::fdatasync(&bench.area.dir, self.length() / 4)?);
         }
         report.add(Row::of("(J) JetStream, clicks packed", median(&jetstream), "/s"));
         report.add(Row::of("(C) Postgres, clicks in batches", median(&clicks), "/s"));
@@ -166,10 +166,10 @@ impl Contest {
     }
 
     /// (S)
-    pub(super) fn sale_batches(&self, place: &Place<'_>) -> Result<f64> {
+    pub(super) fn sale_batches(&self, bench: &BenchEnvironment<'_>) -> Result<f64> {
         let (pool, market) = &self.ceiling;
-        place.checkpoint()?;
-        let rate = place
+        bench.checkpoint()?;
+        let rate = bench
             .runtime
             .block_on(ceilings::sales(pool, market, self.length()))?;
         note(format_args!("(S) sales in batches: {rate:.0}/s"));
@@ -177,19 +177,19 @@ impl Contest {
     }
 
     /// MiB of the edge and the worker: peaks so far.
-    pub(super) fn memory(place: &Place<'_>) -> Vec<(&'static str, f64)> {
-        of_both(place, |(_, peak)| peak)
+    pub(super) fn memory(bench: &BenchEnvironment<'_>) -> Vec<(&'static str, f64)> {
+        of_both(bench, |(_, peak)| peak)
     }
 
-    pub(super) fn memory_now(place: &Place<'_>) -> Vec<(&'static str, f64)> {
-        of_both(place, |(now, _)| now)
+    pub(super) fn memory_now(bench: &BenchEnvironment<'_>) -> Vec<(&'static str, f64)> {
+        of_both(bench, |(now, _)| now)
     }
 }
 
-fn of_both(place: &Place<'_>, which: fn((f64, f64)) -> f64) -> Vec<(&'static str, f64)> {
+fn of_both(bench: &BenchEnvironment<'_>, which: fn((f64, f64)) -> f64) -> Vec<(&'static str, f64)> {
     ["ingest", "worker"]
         .into_iter()
-        .filter_map(|name| Some((name, which(resident(&place.running.process(name)?)))))
+        .filter_map(|name| Some((name, which(resident(&bench.running.process(name)?)))))
         .collect()
 }
 

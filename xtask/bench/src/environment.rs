@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -13,15 +12,15 @@ use async_nats::jetstream;
 use domain::sealed::SealingKeys;
 use harness::area::{Area, Checkout};
 use harness::env_file::EnvFile;
+use harness::environment::Environment;
 use harness::interrupt::Interrupt;
 use harness::keys;
 use harness::pids::StopSignal;
 use harness::ports::Ports;
 use harness::process::{self, Running, in_own_session};
 use harness::progress::{Step, note};
-use harness::servers::{Servers, provide};
-use harness::services::{Service, start_as, wait_until_ready};
-use harness::stop::start_empty;
+use harness::servers::Servers;
+use harness::services::{Service, ctl, start_as, wait_until_ready};
 use runtime::config::SecretKey;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, PgPool};
@@ -42,7 +41,7 @@ const DRAIN_LIMIT: Duration = Duration::from_mins(5);
 /// A checkpoint in the middle of one measurement is noise; these keep it between them.
 const POSTGRES_SETTINGS: [&str; 2] = ["max_wal_size = '8GB'", "checkpoint_timeout = '30min'"];
 
-pub(super) struct Place<'a> {
+pub(super) struct BenchEnvironment<'a> {
     pub(super) checkout: Checkout,
     pub(super) area: Area,
     pub(super) running: Running,
@@ -64,21 +63,20 @@ pub(super) type Group<'a> = Vec<(Load, Box<dyn Requests + Send + 'a>)>;
 /// No load comes from more clients.
 const CLIENTS_A_LOAD: u64 = 300_000;
 
-impl<'a> Place<'a> {
+impl<'a> BenchEnvironment<'a> {
     /// `checkout`: of this very binary, which is the release's.
     pub(super) fn open(checkout: &Checkout, size: &Size, interrupt: &'a Interrupt) -> Result<Self> {
-        let area = checkout.bench_area();
-        let lock = area
-            .try_lock()?
-            .context("another `cargo xtask bench` is at work in this checkout")?;
-        start_empty(&area)?;
-        let mut running = Running::none(&area)?;
-        let servers = provide(checkout, &area, &mut running, interrupt)?;
+        let Environment {
+            running,
+            servers,
+            area,
+            lock,
+        } = Environment::start(checkout, checkout.bench_area(), interrupt)?;
         let checkout = checkout.released();
         let env = service_env(&area, &servers)?;
         let runtime = Runtime::new()?;
         let step = Step::start("Migrating, and setting up the market");
-        ctl(&checkout, &env, &["migrate"])?;
+        process::output(ctl(&checkout, &env).arg("migrate"))?;
         let (pool, market) = runtime.block_on(async {
             let pool = connect(&servers.database_url).await?;
             tune(&pool).await?;
@@ -104,7 +102,7 @@ impl<'a> Place<'a> {
 
     /// Runs the operator's command line.
     pub(super) fn ctl(&self, args: &[&str]) -> Result<String> {
-        ctl(&self.checkout, &self.env, args)
+        process::output(ctl(&self.checkout, &self.env).args(args))
     }
 
     /// What the services seal secrets with.
@@ -175,7 +173,7 @@ impl<'a> Place<'a> {
             .block_on(sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&self.pool))?;
         let mut env = self.env.clone();
         env.set("DATABASE_URL", &url);
-        ctl(&self.checkout, &env, &["migrate"])?;
+        process::output(ctl(&self.checkout, &env).arg("migrate"))?;
         let (pool, market) = self.runtime.block_on(async {
             let pool = connect(&url).await?;
             let market = Market::create(&pool, &self.market.size).await?;
@@ -254,8 +252,8 @@ impl<'a> Place<'a> {
         });
         self.running.check()?;
         let mut all = [const { Vec::new() }; N];
-        for (place, group) in all.iter_mut().zip(outcomes) {
-            *place = group?;
+        for (slot, group) in all.iter_mut().zip(outcomes) {
+            *slot = group?;
         }
         Ok(all)
     }
@@ -371,10 +369,4 @@ fn service_env(area: &Area, servers: &Servers) -> Result<EnvFile> {
         note("NATS is the environment's: whether it syncs every message is not known here");
     }
     Ok(env)
-}
-
-fn ctl(checkout: &Checkout, env: &EnvFile, args: &[&str]) -> Result<String> {
-    let mut ctl = Command::new(checkout.bin_dir.join("ctl"));
-    ctl.current_dir(&checkout.root).envs(env.iter()).args(args);
-    process::output(&mut ctl)
 }

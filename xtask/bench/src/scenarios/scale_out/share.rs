@@ -14,7 +14,7 @@ const PERIOD: u32 = 100_000;
 pub(super) struct Share(Option<PathBuf>);
 
 impl Share {
-    /// Where the kernel's groups are not ours to make, nothing is limited, and that is told.
+    /// Limits nothing, and prints why, where the kernel's groups are not writable.
     pub(super) fn of(name: &str, pid: u32, percent: u32) -> Self {
         let name = format!("referral-tracker-{name}-{pid}");
         let quota = u64::from(PERIOD) * u64::from(percent) / 100;
