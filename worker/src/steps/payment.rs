@@ -151,8 +151,8 @@ impl PaymentStep {
         records: &[&PaymentRecord],
         conflicts: &HashSet<EventId>,
     ) -> StorageResult<()> {
-        let named: Vec<Reference> = records.iter().flat_map(|record| names(record)).collect();
-        let payments = processor_refs::groups(connection, &named).await?;
+        let references: Vec<Reference> = records.iter().flat_map(|record| names(record)).collect();
+        let payments = processor_refs::groups(connection, &references).await?;
         let sales = sales(connection, &payments).await?;
         self.reassess_subscriptions(connection, records).await?;
         let duplicates: Vec<Duplicate> = sales.values().flat_map(later_ones).collect();

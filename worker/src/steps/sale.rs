@@ -171,7 +171,7 @@ impl SaleStep {
         } else {
             Payments::default()
         };
-        let mut inbox = Inbox::open(connection, &records, now).await?;
+        let inbox = Inbox::open(connection, &records, now).await?;
         let mut batch = Batch {
             outcomes: repeated(connection, &recorded).await?,
             ..Batch::default()
@@ -233,9 +233,7 @@ impl SaleStep {
         claims::record(connection, &sorted.closed).await?;
         let adopted = rows::begin_subscriptions(connection, &sorted.duplicates).await?;
         let (customers, mut out_of_order) = sale_batch.close(connection, deltas).await?;
-        for (customer_id, sold_at) in adopted {
-            out_of_order.note(customer_id, sold_at);
-        }
+        out_of_order.extend(adopted);
         claims::release(connection, &sorted.released).await?;
         ledger::post(connection, &accruals).await?;
         reassess(connection, &self.0, &customers, &out_of_order).await?;
@@ -250,12 +248,7 @@ impl SaleStep {
                 .into_iter()
                 .map(|(event_id, sale)| (event_id, sale.outcome)),
         );
-        for record in records {
-            if let Some(outcome) = batch.outcomes.get(&record.event_id) {
-                inbox.decided(record, outcome);
-            }
-        }
-        inbox.close(connection).await?;
+        inbox.close(connection, &records, &batch.outcomes).await?;
         Ok(batch)
     }
 
