@@ -1,6 +1,7 @@
 //! Management keys: made by people, limited, expiring, revoked.
 
 use chrono::TimeDelta;
+use domain::ids::WorkspaceId;
 use domain::permission::Role;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
@@ -287,6 +288,61 @@ async fn only_who_runs_the_workspace_has_to_do_with_its_keys_and_no_key_has() {
     assert_eq!(each(&admin.token).await, [201, 200, 200, 200]);
     let unknown = stack.delete(&format!("{KEYS}/999999"), &admin.token).await;
     refused(&unknown, 404, "API key not found", "unknown");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_is_refused_while_its_creator_lacks_the_second_factor_that_the_workspace_requires() {
+    let stack = Stack::start().await;
+    let (acme, other) = (stack.workspace("acme").await, stack.workspace("other").await);
+    let admin = stack
+        .member(acme.workspace_id, "admin@acme.example", Role::Admin)
+        .await;
+    let made = stack
+        .submit(KEYS, Some(&admin.token), json!({ "name": "Backend" }))
+        .await;
+    let key = made.body["data"]["key"].as_str().unwrap();
+    let require = async |id: WorkspaceId| {
+        let required = format!("UPDATE workspaces SET second_factor_required = (id = {id})");
+        stack.execute(&required).await;
+    };
+    // What another workspace requires is nothing to this one's keys.
+    let both = format!(
+        "INSERT INTO workspace_members (workspace_id, user_id, role) VALUES ({}, {}, 'admin')",
+        other.workspace_id, admin.user_id
+    );
+    stack.execute(&both).await;
+    require(other.workspace_id).await;
+    assert_eq!(stack.get(PROGRAMS, key).await.status, StatusCode::OK);
+    require(acme.workspace_id).await;
+    let refusal = "This workspace requires a second factor, and the creator of this API key has none";
+    refused(
+        &stack.get(PROGRAMS, key).await,
+        403,
+        refusal,
+        "without a second factor",
+    );
+    // An app or a passkey will do.
+    let id = admin.user_id;
+    for (factor, none) in [
+        (
+            format!(
+                "INSERT INTO second_factors (user_id, secret_sealed, created_at, enabled_at) VALUES ({id}, '', now(), now())"
+            ),
+            "DELETE FROM second_factors",
+        ),
+        (
+            format!(
+                "INSERT INTO passkeys (user_id, name, credential_id, credential, created_at) VALUES ({id}, 'P', 'c', '{{}}', now())"
+            ),
+            "DELETE FROM passkeys",
+        ),
+    ] {
+        stack.execute(&factor).await;
+        assert_eq!(stack.get(PROGRAMS, key).await.status, StatusCode::OK, "{factor}");
+        stack.execute(none).await;
+        refused(&stack.get(PROGRAMS, key).await, 403, refusal, none);
+    }
     stack.stop().await;
 }
 

@@ -8,6 +8,7 @@ use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 
+use crate::operator::succeeds;
 use crate::people::{Person, Workspace, refused};
 use crate::stack::{Answer, Stack, noon};
 
@@ -312,6 +313,90 @@ async fn only_who_runs_a_workspace_connects_a_command_line_to_it() {
     ] {
         refused(&answer, 403, "You do not have access to this resource", "no more");
     }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_command_line_ends_with_the_right_it_came_from() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let again = format!(
+        "UPDATE users SET status = 'active'; UPDATE workspace_members SET role = 'admin' WHERE role = 'member';
+         INSERT INTO workspace_members (workspace_id, user_id, role)
+         SELECT {}, id, 'admin' FROM users WHERE email LIKE '%d@acme.example' ON CONFLICT DO NOTHING",
+        acme.workspace_id
+    );
+    let mut ended = Vec::new();
+    for email in [
+        "removed@acme.example",
+        "demoted@acme.example",
+        "suspended@acme.example",
+    ] {
+        let admin = stack.member(acme.workspace_id, email, Role::Admin).await;
+        let workspace = Workspace {
+            workspace_id: acme.workspace_id,
+            owner: admin.clone(),
+        };
+        let token = connected(&stack, &workspace).await;
+        let login = start(&stack).await;
+        assert_eq!(confirm(&stack, &admin, &login).await.status, StatusCode::OK);
+        let id: i64 = sqlx::query_scalar("SELECT id FROM workspace_members WHERE user_id = $1")
+            .bind(admin.user_id.get())
+            .fetch_one(stack.pool())
+            .await
+            .unwrap();
+        let path = format!("/api/advertiser/members/{id}");
+        match email {
+            "removed@acme.example" => {
+                stack.delete(&path, &acme.owner.token).await;
+            }
+            "demoted@acme.example" => {
+                let member = json!({ "role": "member" });
+                stack.put(&path, &acme.owner.token, member).await;
+            }
+            _ => {
+                succeeds(&stack, &["user", "suspend", "--email", email]).await;
+            }
+        }
+        ended.push((email, token, login));
+    }
+    let owners = connected(&stack, &acme).await;
+    stack.execute(&again).await;
+    for (email, token, login) in ended {
+        let programs = stack.get("/api/v1/cli/programs", &token).await;
+        assert_eq!(programs.status, StatusCode::UNAUTHORIZED, "{email}: {programs:?}");
+        let polled = poll(&stack, &login).await;
+        assert_eq!(polled.body, json!({ "status": "expired" }), "{email}");
+    }
+    let programs = stack.get("/api/v1/cli/programs", &owners).await;
+    assert_eq!(programs.status, StatusCode::OK);
+    // Of the one who was suspended every session had ended already.
+    let actions: String = stack
+        .value("SELECT string_agg(action, ', ' ORDER BY id) FROM audit_log WHERE details->>'reason' = 'right_ended'")
+        .await;
+    assert_eq!(
+        actions,
+        "cli_login.ended, cli_session.ended, cli_login.ended, cli_session.ended"
+    );
+    stack.stop().await;
+}
+
+/// Whoever had the account confirmed a login, and collects its token after an operator has set a new password.
+#[tokio::test]
+async fn a_login_that_was_confirmed_ends_with_the_sessions_of_its_account() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let login = start(&stack).await;
+    assert_eq!(confirm(&stack, &acme.owner, &login).await.status, StatusCode::OK);
+    let reset = [
+        "user",
+        "reset-password",
+        "--email",
+        "owner@acme.example",
+        "--generate-password",
+    ];
+    succeeds(&stack, &reset).await;
+    assert_eq!(poll(&stack, &login).await.body, json!({ "status": "expired" }));
     stack.stop().await;
 }
 

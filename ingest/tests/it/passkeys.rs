@@ -21,6 +21,7 @@ const MINE: &str = "/api/users/me/passkeys";
 const ASK: &str = "/api/auth/passkey/challenge";
 const SIGN_IN: &str = "/api/auth/passkey";
 const CONFIRM: &str = "/api/auth/confirm-passkey";
+const FACTOR: &str = "/api/users/me/second-factor";
 const OWNER: &str = "owner@acme.example";
 const NOT_ACCEPTED: &str = "This passkey is not accepted";
 
@@ -127,15 +128,15 @@ async fn asked(stack: &Stack, path: &str, token: Option<&str>) -> (Value, Value)
     (data["handle"].clone(), data["options"].clone())
 }
 
-async fn made(stack: &Stack, person: &Person, device: &mut Device) -> Answer {
-    let (handle, options) = asked(stack, &format!("{MINE}/challenge"), Some(&person.token)).await;
+async fn made(stack: &Stack, token: &str, device: &mut Device) -> Answer {
+    let (handle, options) = asked(stack, &format!("{MINE}/challenge"), Some(token)).await;
     let body = json!({ "handle": handle, "name": "Phone", "credential": device.make(&options) });
-    stack.submit(MINE, Some(&person.token), body).await
+    stack.submit(MINE, Some(token), body).await
 }
 
 async fn with_passkey(stack: &Stack, person: &Person) -> Device {
     let mut device = Device::new();
-    let made = made(stack, person, &mut device).await;
+    let made = made(stack, &person.token, &mut device).await;
     assert_eq!(made.status, StatusCode::CREATED, "{made:?}");
     device
 }
@@ -148,6 +149,28 @@ async fn shown(stack: &Stack, device: &mut Device) -> Value {
 async fn sign_in(stack: &Stack, device: &mut Device) -> Answer {
     let body = shown(stack, device).await;
     stack.submit(SIGN_IN, None, body).await
+}
+
+/// A session opened with the passkey.
+async fn token_by(stack: &Stack, device: &mut Device) -> String {
+    let signed_in = sign_in(stack, device).await;
+    assert_eq!(signed_in.status, StatusCode::OK, "{signed_in:?}");
+    signed_in.body["jwt"].as_str().unwrap().to_owned()
+}
+
+/// The paths of the account's passkeys, oldest first.
+async fn paths(stack: &Stack, token: &str) -> Vec<String> {
+    let listed = stack.get(MINE, token).await;
+    let passkeys = listed.body["data"].as_array().unwrap().iter();
+    passkeys
+        .map(|passkey| format!("{MINE}/{}", passkey["id"]))
+        .collect()
+}
+
+fn asks_for_a_passkey(answer: &Answer, what: &str) {
+    assert_eq!(answer.status, StatusCode::FORBIDDEN, "{what}: {answer:?}");
+    let details = &answer.body["error"]["details"];
+    assert_eq!(*details, json!({ "code": "PASSKEY_REQUIRED" }), "{what}");
 }
 
 #[tokio::test]
@@ -190,10 +213,9 @@ async fn what_a_device_signed_is_good_once_for_what_was_asked_and_for_minutes() 
     let person = someone(&stack).await;
     let mut device = with_passkey(&stack, &person).await;
     let body = shown(&stack, &mut device).await;
-    assert_eq!(
-        stack.submit(SIGN_IN, None, body.clone()).await.status,
-        StatusCode::OK
-    );
+    let signed_in = stack.submit(SIGN_IN, None, body.clone()).await;
+    assert_eq!(signed_in.status, StatusCode::OK, "{signed_in:?}");
+    let by_passkey = signed_in.body["jwt"].as_str().unwrap().to_owned();
     let refusals = BTreeMap::from([
         ("again", body.clone()),
         ("under another handle", {
@@ -201,7 +223,7 @@ async fn what_a_device_signed_is_good_once_for_what_was_asked_and_for_minutes() 
             json!({ "handle": handle, "credential": body["credential"] })
         }),
         ("under the handle of a new passkey", {
-            let (handle, options) = asked(&stack, &format!("{MINE}/challenge"), Some(&person.token)).await;
+            let (handle, options) = asked(&stack, &format!("{MINE}/challenge"), Some(&by_passkey)).await;
             json!({ "handle": handle, "credential": device.sign(&options) })
         }),
         ("by a counter that went back", {
@@ -302,7 +324,8 @@ async fn a_passkey_of_somebody_else_confirms_nothing_and_makes_nothing() {
     let confirmed = stack.submit(CONFIRM, Some(&other.token), body).await;
     refused(&confirmed, 400, NOT_ACCEPTED, "somebody else's passkey");
     // What one was asked to make, the other cannot.
-    let (handle, options) = asked(&stack, &format!("{MINE}/challenge"), Some(&one.token)).await;
+    let by_passkey = token_by(&stack, &mut device).await;
+    let (handle, options) = asked(&stack, &format!("{MINE}/challenge"), Some(&by_passkey)).await;
     let body = json!({ "handle": handle, "name": "Mine", "credential": Device::new().make(&options) });
     let taken = stack.submit(MINE, Some(&other.token), body).await;
     refused(&taken, 400, NOT_ACCEPTED, "somebody else's challenge");
@@ -352,6 +375,158 @@ async fn making_and_removing_asks_for_the_password_and_who_is_suspended_stays_ou
         400,
         NOT_ACCEPTED,
         "a removed passkey",
+    );
+    stack.stop().await;
+}
+
+/// A stolen password opens a session; it must not replace or remove what the account has beside the password.
+#[tokio::test]
+async fn the_password_alone_adds_and_removes_no_passkey_and_no_app() {
+    let stack = started(Clock::system()).await;
+    let acme = stack.workspace("acme").await;
+    let by_password = stack.signed_in(acme.owner.user_id, OWNER).await.token;
+    // Begun while the account had nothing else.
+    let begun = stack.submit(FACTOR, Some(&by_password), json!({})).await;
+    assert_eq!(begun.status, StatusCode::OK, "{begun:?}");
+    let (handle, options) = asked(&stack, &format!("{MINE}/challenge"), Some(&by_password)).await;
+    let mut device = with_passkey(&stack, &acme.owner).await;
+    let own = paths(&stack, &by_password).await.remove(0);
+    for required in [false, true] {
+        stack
+            .execute(&format!(
+                "UPDATE workspaces SET second_factor_required = {required}"
+            ))
+            .await;
+        for (path, body) in [
+            (FACTOR.to_owned(), json!({})),
+            (format!("{FACTOR}/enable"), json!({ "code": "000000" })),
+            (format!("{MINE}/challenge"), json!({})),
+            (
+                MINE.to_owned(),
+                json!({ "handle": handle, "name": "Mine", "credential": Device::new().make(&options) }),
+            ),
+        ] {
+            let answer = stack.submit(&path, Some(&by_password), body).await;
+            asks_for_a_passkey(&answer, &path);
+        }
+        asks_for_a_passkey(&stack.delete(&own, &by_password).await, &own);
+    }
+    assert_eq!(paths(&stack, &by_password).await, [own]);
+    // The passkey, shown in the session, is what was missing.
+    let programs = "/api/advertiser/affiliate-programs";
+    assert_eq!(
+        stack.get(programs, &by_password).await.status,
+        StatusCode::FORBIDDEN
+    );
+    let body = shown(&stack, &mut device).await;
+    let confirmed = stack.submit(CONFIRM, Some(&by_password), body).await;
+    assert_eq!(confirmed.status, StatusCode::NO_CONTENT, "{confirmed:?}");
+    assert_eq!(stack.get(programs, &by_password).await.status, StatusCode::OK);
+    let second = made(&stack, &by_password, &mut Device::new()).await;
+    assert_eq!(second.status, StatusCode::CREATED, "{second:?}");
+    let begun = stack.submit(FACTOR, Some(&by_password), json!({})).await;
+    assert_eq!(begun.status, StatusCode::OK, "{begun:?}");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn the_last_passkey_stays_where_a_workspace_requires_a_second_factor() {
+    let stack = started(Clock::system()).await;
+    let acme = stack.workspace("acme").await;
+    let mut device = with_passkey(&stack, &acme.owner).await;
+    let token = token_by(&stack, &mut device).await;
+    stack
+        .execute("UPDATE workspaces SET second_factor_required = true")
+        .await;
+    let first = paths(&stack, &token).await.remove(0);
+    let demanded = "A workspace of yours requires a second factor";
+    refused(&stack.delete(&first, &token).await, 409, demanded, "the last one");
+    let second = made(&stack, &token, &mut Device::new()).await;
+    assert_eq!(second.status, StatusCode::CREATED, "{second:?}");
+    let removed = stack.delete(&first, &token).await;
+    assert_eq!(removed.status, StatusCode::NO_CONTENT, "{removed:?}");
+    let second = paths(&stack, &token).await.remove(0);
+    refused(
+        &stack.delete(&second, &token).await,
+        409,
+        demanded,
+        "the other one",
+    );
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn removing_a_passkey_ends_every_other_session_and_what_it_opened_counts_no_more() {
+    let stack = started(Clock::system()).await;
+    let acme = stack.workspace("acme").await;
+    let mut device = with_passkey(&stack, &acme.owner).await;
+    let (here, elsewhere) = (
+        token_by(&stack, &mut device).await,
+        token_by(&stack, &mut device).await,
+    );
+    let own = paths(&stack, &here).await.remove(0);
+    assert_eq!(stack.delete(&own, &here).await.status, StatusCode::NO_CONTENT);
+    let me = "/api/users/me";
+    for ended in [&elsewhere, &acme.owner.token] {
+        assert_eq!(stack.get(me, ended).await.status, StatusCode::UNAUTHORIZED);
+    }
+    assert_eq!(stack.get(me, &here).await.status, StatusCode::OK);
+    // The session that is left has no second factor any more.
+    stack
+        .execute("UPDATE workspaces SET second_factor_required = true")
+        .await;
+    let programs = stack.get("/api/advertiser/affiliate-programs", &here).await;
+    assert_eq!(
+        programs.body["error"]["details"]["code"], "SECOND_FACTOR_MISSING",
+        "{programs:?}"
+    );
+    stack.stop().await;
+}
+
+/// Somebody accepted an invitation to another's address, with a password and a passkey of their own, and created a key.
+#[tokio::test]
+async fn a_reset_password_removes_passkeys_and_on_request_revokes_keys() {
+    let stack = started(Clock::system()).await;
+    let acme = stack.workspace("acme").await;
+    let mut device = with_passkey(&stack, &acme.owner).await;
+    let keys = "/api/advertiser/api-keys";
+    let made = stack
+        .submit(keys, Some(&acme.owner.token), json!({ "name": "Key" }))
+        .await;
+    let key = made.body["data"]["key"].as_str().unwrap();
+    let programs = "/api/advertiser/affiliate-programs";
+    assert_eq!(stack.get(programs, key).await.status, StatusCode::OK);
+
+    let verified = succeeds(&stack, &["user", "verify", "--email", OWNER]).await;
+    assert_eq!(
+        (verified.fact("passkeys"), verified.fact("management_keys")),
+        ("1".to_owned(), "1".to_owned())
+    );
+    let reset = ["user", "reset-password", "--email", OWNER, "--generate-password"];
+    let first = succeeds(&stack, &reset).await;
+    for (name, value) in [
+        ("sessions_ended", "1"),
+        ("passkeys_removed", "1"),
+        ("management_keys", "1"),
+        ("management_keys_revoked", "0"),
+    ] {
+        assert_eq!(first.fact(name), value, "{name}");
+    }
+    let refusal = sign_in(&stack, &mut device).await;
+    refused(&refusal, 400, NOT_ACCEPTED, "a passkey of before");
+    assert_eq!(stack.get(programs, key).await.status, StatusCode::OK);
+
+    let second = succeeds(&stack, &[&reset[..], &["--revoke-keys"]].concat()).await;
+    assert_eq!(second.fact("passkeys_removed"), "0");
+    assert_eq!(second.fact("management_keys_revoked"), "1");
+    assert_eq!(stack.get(programs, key).await.status, StatusCode::UNAUTHORIZED);
+    let noted: String = stack
+        .value("SELECT string_agg(action || ' ' || details, ', ' ORDER BY id) FROM audit_log WHERE actor = 'operator'")
+        .await;
+    assert_eq!(
+        noted,
+        "user.password_reset {\"passkeys_removed\": 1}, user.password_reset {\"passkeys_removed\": 0}, \
+         api_key.revoked {\"reason\": \"password_reset\"}"
     );
     stack.stop().await;
 }

@@ -1,9 +1,14 @@
+use std::time::Duration;
+
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::owner;
 use crate::people::Person;
 use crate::stack::{Program, Stack};
+
+/// For what happens within a second.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A stream of server-sent events, read one by one.
 struct Live {
@@ -170,6 +175,20 @@ async fn a_stream_ends_with_the_session_and_with_the_right_to_it() {
         .execute("UPDATE workspace_members SET role = 'member'")
         .await;
     assert_eq!(live.event().await, None);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_a_second_factor_is_required_that_its_session_lacks() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let own = owner(&stack, &program).await;
+    let mut live = Live::open(&stack, &program, &own).await;
+    stack
+        .execute("UPDATE workspaces SET second_factor_required = true")
+        .await;
+    let end = tokio::time::timeout(PATIENCE, live.event()).await;
+    assert_eq!(end, Ok(None));
     stack.stop().await;
 }
 
