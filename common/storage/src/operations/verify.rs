@@ -5,7 +5,7 @@
 
 use sqlx::{PgConnection, PgPool, Row};
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 
 /// One rule, and how to find what breaks it.
 #[derive(Debug, Clone, Copy)]
