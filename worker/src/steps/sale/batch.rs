@@ -31,7 +31,7 @@ pub enum Judged {
     Decided(SaleDecision),
 }
 
-pub struct Desk {
+pub struct SaleBatch {
     customers: HashMap<CustomerId, Customer>,
     programs: HashMap<ProgramId, Program>,
     subscriptions: HashMap<SubscriptionKey, Subscription>,
@@ -49,7 +49,7 @@ pub struct Desk {
     out_of_order: OutOfOrder,
 }
 
-impl Desk {
+impl SaleBatch {
     pub async fn open(
         connection: &mut PgConnection,
         records: &[&SaleRecord],

@@ -13,15 +13,15 @@ use storage::processor_refs::{self, Known, Reference};
 pub struct Payments(HashMap<Reference, Known>);
 
 /// What the names of payments make of a record.
-pub enum Standing {
+pub enum PaymentMatch {
     /// To be decided.
-    Fresh,
+    Unrecorded,
     /// Its payment is this sale already.
-    Recorded(SaleId),
+    OtherName(SaleId),
     /// This sale was reported before under the very same name: the claim is its own.
-    Told(SaleId),
+    SameName(SaleId),
     /// Another record of the batch is of the same payment: when that is decided, this one can be.
-    Later,
+    Pending,
 }
 
 impl Payments {
@@ -45,16 +45,16 @@ impl Payments {
     }
 
     /// One answer a record, in their order.
-    pub fn standings(&self, records: &[&SaleRecord]) -> Vec<Standing> {
+    pub fn matches(&self, records: &[&SaleRecord]) -> Vec<PaymentMatch> {
         let mut seen = HashSet::new();
         records
             .iter()
             .map(|record| match self.of(record) {
-                None => Standing::Fresh,
+                None => PaymentMatch::Unrecorded,
                 Some(known) => match known.sale_id {
-                    Some(sale_id) => Standing::Recorded(sale_id),
-                    None if seen.insert(&known.payment) => Standing::Fresh,
-                    None => Standing::Later,
+                    Some(sale_id) => PaymentMatch::OtherName(sale_id),
+                    None if seen.insert(&known.payment) => PaymentMatch::Unrecorded,
+                    None => PaymentMatch::Pending,
                 },
             })
             .collect()

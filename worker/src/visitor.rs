@@ -1,10 +1,10 @@
 //! What a click shows of its visitor, derived before the click's transaction begins.
 //!
 //! User agents go through a bounded cache; those it does not hold are read off the async threads, because the
-//! patterns take a moment to build and long texts to match. Places come from memory.
+//! patterns take a moment to build and long texts to match. GeoIP lookups are served from memory.
 
 mod bot;
-mod geo;
+mod geoip;
 mod user_agent;
 
 use std::path::Path;
@@ -15,13 +15,13 @@ use messages::click::ClickRecord;
 use messages::test_event::TestClick;
 use tokio::task::JoinError;
 
-use self::geo::Places;
+use self::geoip::GeoIpDatabase;
 use self::user_agent::UserAgents;
 
 #[derive(Debug)]
 pub struct Visitors {
     user_agents: UserAgents,
-    places: Places,
+    geoip: GeoIpDatabase,
 }
 
 impl Visitors {
@@ -29,7 +29,7 @@ impl Visitors {
     pub async fn load(geoip_db: Option<&Path>) -> anyhow::Result<Self> {
         Ok(Self {
             user_agents: UserAgents::new(),
-            places: Places::load(geoip_db).await?,
+            geoip: GeoIpDatabase::load(geoip_db).await?,
         })
     }
 
@@ -46,7 +46,7 @@ impl Visitors {
             .zip(software)
             .map(|(click, software)| Visitor {
                 software,
-                place: self.places.of(click.client_ip, click.country_hint),
+                place: self.geoip.of(click.client_ip, click.country_hint),
             })
             .collect())
     }

@@ -1,7 +1,7 @@
 //! From an event to what it means, one file an event family. Pure: the same event always means the same.
 //!
 //! A payment has many ids (session, payment intent, invoice, charge), and which of them an event knows depends on its type
-//! and on the API version of the endpoint. So each tells all the ids it knows as [`Told::references`]; that they are one
+//! and on the API version of the endpoint. So each tells all the ids it knows as [`TranslatedEvent::references`]; that they are one
 //! payment is found out where the sales are.
 
 mod account;
@@ -31,7 +31,7 @@ use super::metadata::{Metadata, MetadataKeys};
 
 /// Why an event tells nothing. The reasons are for the operator, and hold nothing of the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Untold {
+pub enum Untranslated {
     /// It concerns nobody here.
     Ignored(&'static str),
     /// A person must look.
@@ -40,7 +40,7 @@ pub enum Untold {
     Stuck(&'static str),
 }
 
-impl From<Untranslatable> for Untold {
+impl From<Untranslatable> for Untranslated {
     fn from(Untranslatable(reason): Untranslatable) -> Self {
         Self::Stuck(reason)
     }
@@ -48,7 +48,7 @@ impl From<Untranslatable> for Untold {
 
 /// What an event tells; at least one of sale, fact, named customer and two references.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct TranslatedEvent {
     pub sale: Option<Sale>,
     /// Whom the processor's customer is.
     pub customer: Option<NamedCustomer>,
@@ -65,17 +65,17 @@ pub struct Told {
     pub fact: Option<PaymentFact>,
 }
 
-impl Told {
+impl TranslatedEvent {
     /// Beside its sale. One name of a payment alone says nothing.
     pub fn is_of_use(&self) -> bool {
         self.fact.is_some() || self.customer.is_some() || self.references.len() > 1
     }
 
-    fn or_ignored(self, why: &'static str) -> Result<Self, Untold> {
+    fn or_ignored(self, why: &'static str) -> Result<Self, Untranslated> {
         if self.sale.is_some() || self.is_of_use() {
             Ok(self)
         } else {
-            Err(Untold::Ignored(why))
+            Err(Untranslated::Ignored(why))
         }
     }
 }
@@ -124,8 +124,8 @@ impl Buyer {
 }
 
 /// `None` for the types nobody here knows.
-pub fn translate(event: &Event<'_>, keys: &MetadataKeys) -> Option<Result<Told, Untold>> {
-    let told = match event.kind.as_str() {
+pub fn translate(event: &Event<'_>, keys: &MetadataKeys) -> Option<Result<TranslatedEvent, Untranslated>> {
+    let translated = match event.kind.as_str() {
         "checkout.session.completed" => checkout::completed(event, keys),
         "checkout.session.async_payment_succeeded" => checkout::paid_later(event, keys),
         "invoice.paid" | "invoice.payment_succeeded" => invoice::paid(event, keys),
@@ -144,7 +144,7 @@ pub fn translate(event: &Event<'_>, keys: &MetadataKeys) -> Option<Result<Told, 
         "account.application.deauthorized" => account::deauthorized(event),
         _ => return None,
     };
-    Some(told)
+    Some(translated)
 }
 
 /// A sale that belongs to no subscription, of which nothing but its amount is known.

@@ -42,7 +42,7 @@ pub struct StepContext {
 impl StepContext {
     /// Keeps a record no retry will fix. Its claim, if it has one, leaves the relay's sight with it; so does the processor's
     /// event it was made of.
-    pub async fn bury(&self, letter: &DeadLetter) -> Result<(), StepError> {
+    pub async fn dead_letter(&self, letter: &DeadLetter) -> Result<(), StepError> {
         let mut transaction = self.pool.begin().await.map_err(storage_failed)?;
         if let Some(event_id) = letter.event_id {
             claims::mark_dead(&mut transaction, EventId::new(event_id))
@@ -54,7 +54,7 @@ impl StepContext {
     }
 
     /// The same for what is told of a payment: the claim of the same event is its sale's, and none of its business.
-    pub async fn bury_payment(&self, letter: &DeadLetter) -> Result<(), StepError> {
+    pub async fn dead_letter_payment(&self, letter: &DeadLetter) -> Result<(), StepError> {
         let mut transaction = self.pool.begin().await.map_err(storage_failed)?;
         keep(&mut transaction, letter).await.map_err(storage_failed)?;
         transaction.commit().await.map_err(storage_failed)

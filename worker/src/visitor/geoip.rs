@@ -11,9 +11,9 @@ use maxminddb::{MaxMindDbError, Reader};
 
 /// Databases of cities and of countries both fit; the latter know less.
 #[derive(Debug)]
-pub struct Places(Option<Reader<Vec<u8>>>);
+pub struct GeoIpDatabase(Option<Reader<Vec<u8>>>);
 
-impl Places {
+impl GeoIpDatabase {
     /// A file that cannot be read ends the start: who names one wants places. A newer file is read by the next start.
     pub async fn load(geoip_db: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = geoip_db.map(Path::to_owned) else {
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    fn places() -> Places {
+    fn places() -> GeoIpDatabase {
         let network = |address: &str, prefix, country, region, city| Network {
             address: address.parse().unwrap(),
             prefix,
@@ -94,10 +94,10 @@ mod tests {
             network("2001:db8::", 32, Some("JP"), None, Some("Ky\u{14d}to")),
             network("2001:db9::", 32, Some("JP"), Some("a\0b"), Some("")),
         ]);
-        Places(Some(Reader::from_source(file).unwrap()))
+        GeoIpDatabase(Some(Reader::from_source(file).unwrap()))
     }
 
-    fn of(places: &Places, address: &str, hint: Option<&str>) -> [Option<String>; 3] {
+    fn of(places: &GeoIpDatabase, address: &str, hint: Option<&str>) -> [Option<String>; 3] {
         let client_ip = ClientIp::new(address.parse().unwrap());
         let place = places.of(Some(client_ip), hint.and_then(CountryCode::parse));
         [
@@ -130,7 +130,10 @@ mod tests {
         assert_eq!(of(&places, "192.0.2.1", Some("NL")), parts("NL", "", ""));
         assert_eq!(of(&places, "203.0.113.9", Some("NL"))[0].as_deref(), Some("DE"));
         assert_eq!(of(&places, "198.51.100.1", None), parts("", "", ""));
-        assert_eq!(of(&Places(None), "203.0.113.9", Some("NL")), parts("NL", "", ""));
+        assert_eq!(
+            of(&GeoIpDatabase(None), "203.0.113.9", Some("NL")),
+            parts("NL", "", "")
+        );
         assert_eq!(
             places.of(None, CountryCode::parse("NL")).country,
             CountryCode::parse("NL")
@@ -144,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_damaged_database_costs_places_not_clicks() {
-        let Places(Some(reader)) = places() else {
+        let GeoIpDatabase(Some(reader)) = places() else {
             unreachable!()
         };
         let address = ClientIp::new("203.0.113.9".parse().unwrap());
@@ -159,13 +162,13 @@ mod tests {
         // The first byte of the data: a map becomes a pointer to far behind the end.
         let tree = Reader::from_source(file.clone()).unwrap().metadata().node_count as usize * 6;
         file[tree + 16] = 0x3f;
-        let damaged = Places(Some(Reader::from_source(file).unwrap()));
+        let damaged = GeoIpDatabase(Some(Reader::from_source(file).unwrap()));
         assert_eq!(damaged.of(Some(address), None), Place::default());
     }
 
     #[tokio::test]
     async fn a_missing_file_ends_the_start() {
-        let error = Places::load(Some(Path::new("/nonexistent/places.mmdb")))
+        let error = GeoIpDatabase::load(Some(Path::new("/nonexistent/places.mmdb")))
             .await
             .unwrap_err();
         assert!(format!("{error:#}").contains("/nonexistent/places.mmdb"));
