@@ -31,7 +31,7 @@ impl Step for Unhurried {
         })
     }
 
-    async fn bury(&self, _: DeadLetter) -> Result<(), StepError> {
+    async fn dead_letter(&self, _: DeadLetter) -> Result<(), StepError> {
         unreachable!("every record is settled")
     }
 }

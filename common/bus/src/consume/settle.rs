@@ -177,7 +177,7 @@ impl<S: Step> Attempts<'_, S> {
         );
         let buried = retry(
             self.policy,
-            || self.step.bury(letter.clone()),
+            || self.step.dead_letter(letter.clone()),
             |error| self.may_retry(error),
         )
         .await;

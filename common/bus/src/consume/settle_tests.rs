@@ -73,7 +73,7 @@ impl Step for Scripted {
         })
     }
 
-    async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
+    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
         if self.bury_fails {
             return Err(StepError::Transient(anyhow!("store is down")));
         }

@@ -121,5 +121,5 @@ pub trait Step: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Processed, StepError>> + Send;
 
     /// Stores a dead letter, in a transaction of its own.
-    fn bury(&self, letter: DeadLetter) -> impl Future<Output = Result<(), StepError>> + Send;
+    fn dead_letter(&self, letter: DeadLetter) -> impl Future<Output = Result<(), StepError>> + Send;
 }
