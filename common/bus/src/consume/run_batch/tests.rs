@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::ledger::Holding;
+use super::super::in_flight::Admission;
 use super::super::queue::Origin;
 use super::*;
 use messages::subject::Subject;
@@ -96,7 +96,7 @@ fn batch(records: impl IntoIterator<Item = u32>) -> Batch<u32> {
                     postponed: false,
                 },
                 Origin {
-                    holding: Holding::of(1),
+                    admission: Admission::of(1),
                     raw,
                 },
             )
@@ -114,7 +114,7 @@ async fn settle(step: &Scripted, records: impl IntoIterator<Item = u32>) -> Vec<
         shutdown: &shutdown,
     };
     let (answers, _committed) = mpsc::channel(64);
-    attempts.settle(&batch(records), answers).await
+    attempts.run_batch(&batch(records), answers).await
 }
 
 #[tokio::test]
@@ -191,7 +191,7 @@ async fn a_blocked_record_stands_apart_and_its_neighbours_pass() {
         ..Scripted::default()
     };
     let fates = settle(&step, 0..512).await;
-    assert_eq!(fates[300], Fate::Apart);
+    assert_eq!(fates[300], Fate::Isolated);
     assert_eq!(fates.iter().filter(|fate| **fate == Fate::Done).count(), 511);
     assert!(step.buried.lock().unwrap().is_empty());
     // Two for the whole, then one a level, twice where there are others beside it: each of them waits for the lock.
@@ -214,7 +214,7 @@ async fn records_that_pass_are_answered_while_others_are_blocked() {
     };
     let (answers, mut committed) = mpsc::channel(1);
     let batch = batch(0..16);
-    let settled = attempts.settle(&batch, answers);
+    let settled = attempts.run_batch(&batch, answers);
     let first_answer = async {
         committed.recv().await.unwrap();
         let runs = step.runs.load(Ordering::Relaxed);
@@ -223,7 +223,7 @@ async fn records_that_pass_are_answered_while_others_are_blocked() {
     };
     let (fates, runs) = tokio::join!(settled, first_answer);
     assert!(runs < step.runs.into_inner());
-    assert_eq!(fates[0], Fate::Apart);
+    assert_eq!(fates[0], Fate::Isolated);
     assert_eq!(fates[1..], [Fate::Done; 15]);
 }
 
@@ -253,7 +253,7 @@ async fn shutdown_ends_the_retries() {
         shutdown: &shutdown,
     };
     let (answers, _committed) = mpsc::channel(1);
-    assert_eq!(attempts.settle(&batch([1]), answers).await, [Fate::Redeliver]);
+    assert_eq!(attempts.run_batch(&batch([1]), answers).await, [Fate::Redeliver]);
     assert_eq!(step.runs.into_inner(), 1);
 }
 
@@ -276,7 +276,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let fates = runtime.block_on(settle(&step, 0..size));
         for (record, fate) in (0..size).zip(fates) {
-            let expected = if locked.contains(&record) { Fate::Apart } else { Fate::Done };
+            let expected = if locked.contains(&record) { Fate::Isolated } else { Fate::Done };
             prop_assert_eq!(fate, expected, "{}", record);
         }
         let committed: HashSet<u32> = step.committed.lock().unwrap().iter().copied().collect();

@@ -1,7 +1,7 @@
 //! Keeps messages in hand from being delivered again.
 //!
 //! A message is reported in progress from the moment it came in, wherever it waits: fetched ahead, in the queue, in a batch, for
-//! its click. A [`Receipt`] goes with it and ends that, however the message ends.
+//! its click. A [`PendingAck`] goes with it and ends that, however the message ends.
 //!
 //! Bounds: as many messages as are in hand, each three times within the time in which it must be acknowledged. A task of its own
 //! does it, because the loop may have to wait for the store.
@@ -18,20 +18,20 @@ use tokio_util::sync::CancellationToken;
 
 /// The messages in hand, by the order in which they came.
 #[derive(Default)]
-pub(super) struct Receipts {
+pub(super) struct PendingAcks {
     in_hand: Mutex<BTreeMap<u64, Arc<Acker>>>,
     came: AtomicU64,
 }
 
-impl Receipts {
-    pub(super) fn take(self: &Arc<Self>, acker: Acker) -> Receipt {
+impl PendingAcks {
+    pub(super) fn take(self: &Arc<Self>, acker: Acker) -> PendingAck {
         let number = self.came.fetch_add(1, Ordering::Relaxed);
         let acker = Arc::new(acker);
         self.in_hand().insert(number, Arc::clone(&acker));
-        Receipt {
+        PendingAck {
             number,
             acker,
-            receipts: Arc::clone(self),
+            pending_acks: Arc::clone(self),
         }
     }
 
@@ -61,13 +61,13 @@ impl Receipts {
 }
 
 /// Of one message in hand.
-pub(super) struct Receipt {
+pub(super) struct PendingAck {
     number: u64,
     acker: Arc<Acker>,
-    receipts: Arc<Receipts>,
+    pending_acks: Arc<PendingAcks>,
 }
 
-impl Receipt {
+impl PendingAck {
     /// Ends it one way or the other.
     pub(super) async fn acknowledge(self, kind: AckKind) {
         let acker = Arc::clone(&self.acker);
@@ -76,9 +76,9 @@ impl Receipt {
     }
 }
 
-impl Drop for Receipt {
+impl Drop for PendingAck {
     fn drop(&mut self) {
-        self.receipts.in_hand().remove(&self.number);
+        self.pending_acks.in_hand().remove(&self.number);
     }
 }
 

@@ -24,7 +24,7 @@ use super::queue::Batch;
 use super::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use crate::reply::Reply;
 use runtime::crash_point::crash_point;
-use runtime::metrics::{DEAD_LETTERS_BURIED, STEP_FAILURES};
+use runtime::metrics::{DEAD_LETTERS_STORED, STEP_FAILURES};
 use runtime::retry::{RetryPolicy, retry};
 
 /// What becomes of one record.
@@ -34,7 +34,7 @@ pub(super) enum Fate {
     /// Offer it again in a following batch.
     Later,
     /// It was blocked, and is tried again by itself: it would hold up every batch it is in.
-    Apart,
+    Isolated,
     /// Give its whole message back for redelivery.
     Redeliver,
 }
@@ -58,7 +58,7 @@ pub(super) struct Attempts<'a, S> {
 
 impl<S: Step> Attempts<'_, S> {
     /// The fates are in the order of the batch. `answers` gets the replies of each part as it is committed.
-    pub(super) async fn settle(
+    pub(super) async fn run_batch(
         &self,
         batch: &Batch<S::Record>,
         answers: mpsc::Sender<Vec<Reply>>,
@@ -82,7 +82,10 @@ impl<S: Step> Attempts<'_, S> {
                     break;
                 }
                 Err(StepError::Permanent(error)) if records.len() == 1 => {
-                    fates.set(range.start, self.bury_record(batch, range.start, &error).await);
+                    fates.set(
+                        range.start,
+                        self.dead_letter_record(batch, range.start, &error).await,
+                    );
                 }
                 // In front: records keep their order.
                 Err(StepError::Permanent(_)) => parts(&range).rev().for_each(|part| open.push_front(part)),
@@ -94,7 +97,7 @@ impl<S: Step> Attempts<'_, S> {
                     }
                     if records.len() == 1 {
                         self.give_up(records, &error);
-                        fates.set(range.start, Fate::Apart);
+                        fates.set(range.start, Fate::Isolated);
                     } else {
                         // Behind: records that can pass do so before the next wait.
                         open.extend(parts(&range));
@@ -143,7 +146,12 @@ impl<S: Step> Attempts<'_, S> {
         result
     }
 
-    async fn bury_record(&self, batch: &Batch<S::Record>, index: usize, error: &anyhow::Error) -> Fate {
+    async fn dead_letter_record(
+        &self,
+        batch: &Batch<S::Record>,
+        index: usize,
+        error: &anyhow::Error,
+    ) -> Fate {
         let (Some(delivered), Some(origin)) = (batch.records.get(index), batch.origins.get(index)) else {
             return Fate::Redeliver;
         };
@@ -182,7 +190,7 @@ impl<S: Step> Attempts<'_, S> {
         )
         .await;
         if buried.is_ok() {
-            DEAD_LETTERS_BURIED.with([S::SUBJECT.noun()]).inc();
+            DEAD_LETTERS_STORED.with([S::SUBJECT.noun()]).inc();
         }
         if let Err(StepError::Transient(error) | StepError::Blocked(error) | StepError::Permanent(error)) =
             &buried
@@ -263,5 +271,4 @@ impl Fates {
 }
 
 #[cfg(test)]
-#[path = "settle_tests.rs"]
 mod tests;

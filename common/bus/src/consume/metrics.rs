@@ -2,14 +2,14 @@
 
 use tokio::time::Instant;
 
-use super::settle::Fate;
+use super::run_batch::Fate;
 use messages::subject::Subject;
 use runtime::metrics::{
-    Counter, Histogram, RECORDS_SETTLED, REDELIVERED, STEP_RECORDS, STEP_SECONDS, amount,
+    Counter, Histogram, RECORDS_SETTLED, REDELIVERED, STEP_RECORDS, STEP_SECONDS, to_f64,
 };
 
 #[derive(Debug)]
-pub(super) struct Measures {
+pub(super) struct ConsumeMetrics {
     records: Histogram,
     seconds: Histogram,
     done: Counter,
@@ -19,7 +19,7 @@ pub(super) struct Measures {
     redelivered: Counter,
 }
 
-impl Measures {
+impl ConsumeMetrics {
     pub(super) fn of(subject: Subject) -> Self {
         let noun = subject.noun();
         Self {
@@ -42,12 +42,12 @@ impl Measures {
     /// A batch that is over, as soon as it is.
     pub(super) fn settled(&self, begun: Instant, fates: &[Fate]) {
         self.seconds.observe(begun.elapsed().as_secs_f64());
-        self.records.observe(amount(fates.len()));
+        self.records.observe(to_f64(fates.len()));
         for fate in fates {
             match fate {
                 Fate::Done => self.done.inc(),
                 Fate::Later => self.later.inc(),
-                Fate::Apart => self.apart.inc(),
+                Fate::Isolated => self.apart.inc(),
                 Fate::Redeliver => self.redeliver.inc(),
             };
         }

@@ -13,14 +13,14 @@ use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 #[derive(Debug)]
-pub(super) struct Stalled {
+pub(super) struct WriteTimeout {
     stream: TcpStream,
     patience: Duration,
     /// Runs while a write waits.
     until: Option<Pin<Box<Sleep>>>,
 }
 
-impl Stalled {
+impl WriteTimeout {
     pub(super) fn after(patience: Duration, stream: TcpStream) -> Self {
         Self {
             stream,
@@ -45,7 +45,7 @@ impl Stalled {
     }
 }
 
-impl AsyncRead for Stalled {
+impl AsyncRead for WriteTimeout {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -55,7 +55,7 @@ impl AsyncRead for Stalled {
     }
 }
 
-impl AsyncWrite for Stalled {
+impl AsyncWrite for WriteTimeout {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

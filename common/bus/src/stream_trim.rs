@@ -15,7 +15,7 @@ use messages::subject::Subject;
 
 /// Why it is not known whether a stream has room.
 #[derive(Debug, thiserror::Error)]
-pub enum RoomError {
+pub enum TrimError {
     #[error("cannot look at the stream: {0}")]
     Stream(#[from] GetStreamError),
     #[error("cannot look at its consumer: {0}")]
@@ -25,7 +25,7 @@ pub enum RoomError {
 }
 
 /// Removes what is settled from a stream that is more than half full. Returns the number of messages removed.
-pub async fn make_room(jetstream: &Context, topology: &Topology, subject: Subject) -> Result<u64, RoomError> {
+pub async fn trim(jetstream: &Context, topology: &Topology, subject: Subject) -> Result<u64, TrimError> {
     let stream = jetstream.get_stream(topology.stream_name(subject)).await?;
     let state = &stream.cached_info().state;
     let half = u64::try_from(topology.max_bytes / 2).unwrap_or(u64::MAX);
