@@ -9,11 +9,11 @@ use domain::account::{EmailAddress, Password, PasswordHash, PersonName, UserKind
 use domain::ids::{UserId, WorkspaceId};
 use domain::permission::Role;
 use runtime::clock::Clock;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
 use storage::users::{self, NewUser};
 use storage::workspaces::WorkspaceName;
-use storage::{members, passkeys, second_factors, sessions, workspaces};
+use storage::{management_keys, members, passkeys, second_factors, sessions, workspaces};
 
 use crate::audit::{self, Done};
 use crate::{output, password};
@@ -26,9 +26,9 @@ pub enum User {
     Suspend(Who),
     /// Let somebody sign in again
     Restore(Who),
-    /// Replace a forgotten password: every session of the account ends
+    /// Replace a forgotten password: every session of the account ends, and its passkeys are removed
     ResetPassword(ResetPassword),
-    /// Say that an address is its account's: somebody has made sure
+    /// Say that an address is its account's, after making sure; prints the passkeys and management keys the account has
     Verify(Who),
     /// Take a lost second factor away: every session of the account ends, and the password is enough
     ResetSecondFactor(Who),
@@ -82,6 +82,9 @@ pub struct ResetPassword {
     /// Print a made-up password once, instead of asking for one or reading it from standard input
     #[arg(long)]
     generate_password: bool,
+    /// Revoke the management keys that the account created, too
+    #[arg(long)]
+    revoke_keys: bool,
 }
 
 impl User {
@@ -181,11 +184,31 @@ impl ResetPassword {
         let mut transaction = pool.begin().await?;
         let user = self.who.user(&mut transaction).await?;
         users::set_password(&mut transaction, user.user_id, &password_hash).await?;
-        let ended = let_in_anew(&mut transaction, user.user_id, "user.password_reset", now).await?;
+        let removed = passkeys::remove_all(&mut transaction, user.user_id).await?;
+        let details = json!({ "passkeys_removed": removed });
+        audit_account(&mut transaction, user.user_id, "user.password_reset", details, now).await?;
+        let ended = sessions::revoke_all(&mut transaction, user.user_id, now).await?;
+        let keys = management_keys::active_of_creator(&mut transaction, user.user_id, now).await?;
+        let revoked = if self.revoke_keys { keys.len() } else { 0 };
+        for &(key_id, workspace_id) in keys.iter().take(revoked) {
+            management_keys::revoke(&mut transaction, key_id, now).await?;
+            let done = Done {
+                at: now,
+                workspace_id,
+                program_id: None,
+                action: "api_key.revoked",
+                subject_id: Some(key_id.get()),
+                details: json!({ "reason": "password_reset" }),
+            };
+            audit::append(&mut transaction, done).await?;
+        }
         transaction.commit().await?;
         let mut facts = vec![
             ("user_id", user.user_id.to_string()),
             ("sessions_ended", ended.to_string()),
+            ("passkeys_removed", removed.to_string()),
+            ("management_keys", keys.len().to_string()),
+            ("management_keys_revoked", revoked.to_string()),
         ];
         if self.generate_password {
             facts.push(("password", password.expose().to_owned()));
@@ -207,10 +230,16 @@ impl Who {
         let mut transaction = pool.begin().await?;
         let user = self.user(&mut transaction).await?;
         if users::verify(&mut transaction, user.user_id, now).await? {
-            audit_account(&mut transaction, user.user_id, "user.verified", now).await?;
+            audit_account(&mut transaction, user.user_id, "user.verified", json!({}), now).await?;
         }
+        let passkeys = passkeys::list(&mut transaction, user.user_id).await?;
+        let keys = management_keys::active_of_creator(&mut transaction, user.user_id, now).await?;
         transaction.commit().await?;
-        output::facts([("user_id", user.user_id.to_string())]);
+        output::facts([
+            ("user_id", user.user_id.to_string()),
+            ("passkeys", passkeys.len().to_string()),
+            ("management_keys", keys.len().to_string()),
+        ]);
         Ok(())
     }
 
@@ -223,7 +252,9 @@ impl Who {
             second_factors::remove(&mut transaction, user.user_id).await? || passkeys > 0,
             "this account has no second factor and no passkey"
         );
-        let ended = let_in_anew(&mut transaction, user.user_id, "user.second_factor_reset", now).await?;
+        let details = json!({ "passkeys_removed": passkeys });
+        audit_account(&mut transaction, user.user_id, "user.second_factor_reset", details, now).await?;
+        let ended = sessions::revoke_all(&mut transaction, user.user_id, now).await?;
         transaction.commit().await?;
         output::facts([
             ("user_id", user.user_id.to_string()),
@@ -281,22 +312,12 @@ impl Who {
     }
 }
 
-/// Whoever is signed in as them is so no more, and every workspace they work in can see why. How many sessions ended.
-async fn let_in_anew(
-    connection: &mut PgConnection,
-    user_id: UserId,
-    action: &'static str,
-    now: DateTime<Utc>,
-) -> anyhow::Result<u64> {
-    audit_account(connection, user_id, action, now).await?;
-    Ok(sessions::revoke_all(connection, user_id, now).await?)
-}
-
 /// What was done to an account is in the audit log of every workspace it works in.
 async fn audit_account(
     connection: &mut PgConnection,
     user_id: UserId,
     action: &'static str,
+    details: Value,
     now: DateTime<Utc>,
 ) -> anyhow::Result<()> {
     for membership in workspaces::of_user(connection, user_id).await? {
@@ -306,14 +327,14 @@ async fn audit_account(
             program_id: None,
             action,
             subject_id: Some(user_id.get()),
-            details: json!({}),
+            details: details.clone(),
         };
         audit::append(connection, done).await?;
     }
     Ok(())
 }
 
-/// Ends the management keys and open invitations whose right has just ended.
+/// Ends the management keys, open invitations, CLI logins and CLI sessions whose right has just ended.
 async fn end_unsupported(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,

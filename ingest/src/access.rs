@@ -32,6 +32,7 @@ use sqlx::PgConnection;
 use storage::audit_log::AuditActor;
 use storage::management_keys::{self, UsableKey};
 use storage::sessions::{self, SessionKind, Whereabouts};
+use storage::second_factors::{self, OwnFactors};
 use storage::{StorageResult, workspaces};
 
 pub use self::cli::{CliConfirmer, CliUser};
@@ -49,6 +50,8 @@ use crate::query::Query;
 
 const NOBODY: &str = "Missing or invalid credentials";
 const WRONG_KIND: &str = "This credential is not accepted here";
+const KEY_LACKS_SECOND_FACTOR: &str =
+    "This workspace requires a second factor, and the creator of this API key has none";
 const FORBIDDEN: &str = "You do not have access to this resource";
 
 /// For so long after somebody gave their password they are not asked for it again.
@@ -71,6 +74,8 @@ pub struct User {
     pub session_id: SessionId,
     /// When they last gave their password in this session.
     proved_at: Option<DateTime<Utc>>,
+    /// They showed a passkey in this session.
+    by_passkey: bool,
     /// A workspace of theirs demands a second factor, and this session has none.
     pub lacks_second_factor: bool,
 }
@@ -81,6 +86,7 @@ impl User {
             user_id: session.user_id,
             session_id: session.session_id,
             proved_at: session.proved_at,
+            by_passkey: session.by_passkey,
             lacks_second_factor: session.lacks_second_factor,
         }
     }
@@ -93,6 +99,34 @@ impl User {
         } else {
             Err(ApiError::PasswordRequired)
         }
+    }
+
+    /// [`Self::just_proved`], for adding or removing a factor: the password alone is not enough where the account has one. Returns
+    /// what the account has, locked until the transaction ends.
+    pub async fn proved_own_factor(
+        &self,
+        app: &App,
+        connection: &mut PgConnection,
+    ) -> Result<OwnFactors, ApiError> {
+        self.just_proved(app)?;
+        let own = second_factors::lock_own(connection, self.user_id).await?;
+        // An account with an app has no session without its code or a passkey.
+        if own.passkeys > 0 && !own.has_app && !self.by_passkey {
+            return Err(ApiError::PasskeyRequired);
+        }
+        Ok(own)
+    }
+
+    /// Whether a later request of this session would still be let in as an advertiser's. For what outlives its request.
+    pub async fn is_still_advertiser(
+        &self,
+        app: &App,
+        connection: &mut PgConnection,
+    ) -> Result<bool, ApiError> {
+        let session = sessions::find(connection, self.session_id, app.clock.now()).await?;
+        Ok(session.is_some_and(|session| {
+            dashboard(&Holder::Session(session), Some(UserKind::Advertiser)).is_ok()
+        }))
     }
 }
 
@@ -238,7 +272,10 @@ async fn holder(app: &App, parts: &Parts) -> Result<Holder, ApiError> {
         Holder::Key(key) => format!("key:{}", key.key_id),
     };
     app.limits.spend_management(&who).await?;
-    Ok(holder)
+    match holder {
+        Holder::Key(key) if key.lacks_second_factor => Err(ApiError::Forbidden(KEY_LACKS_SECOND_FACTOR)),
+        holder => Ok(holder),
+    }
 }
 
 enum Token {

@@ -46,6 +46,9 @@ pub enum ApiError {
     /// The password is right, and the account has a second factor.
     #[error("A code of your authenticator app is required")]
     SecondFactorRequired,
+    /// The account's only factor is a passkey, and the session has shown none.
+    #[error("Confirm with one of your passkeys first: the password alone changes neither passkeys nor second factor")]
+    PasskeyRequired,
     /// The session is good, and a workspace of its owner's demands what they have not set up.
     #[error("Your workspace requires a second factor: set it up first")]
     SecondFactorMissing,
@@ -129,6 +132,7 @@ impl ApiError {
             Self::Forbidden(_)
             | Self::AccountBlocked
             | Self::PasswordRequired
+            | Self::PasskeyRequired
             | Self::SecondFactorRequired
             | Self::SecondFactorMissing => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
@@ -202,6 +206,7 @@ impl ApiError {
             Self::InternalQuoted { request_id, .. } => json!({ "request_id": request_id }),
             Self::AccountBlocked => json!({ "code": "ACCOUNT_BLOCKED" }),
             Self::PasswordRequired => json!({ "code": "PASSWORD_REQUIRED" }),
+            Self::PasskeyRequired => json!({ "code": "PASSKEY_REQUIRED" }),
             Self::SecondFactorRequired => json!({ "code": "SECOND_FACTOR_REQUIRED" }),
             Self::SecondFactorMissing => json!({ "code": "SECOND_FACTOR_MISSING" }),
             Self::BadParts { details, .. } => details.clone(),

@@ -136,6 +136,26 @@ pub async fn consume(
     Ok(())
 }
 
+/// Ends confirmed logins of the workspace whose confirmer no longer runs it and whose token is not handed over. Returns their ids.
+pub async fn end_unsupported(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<i64>> {
+    let ids = sqlx::query_scalar!(
+        "UPDATE cli_logins l SET expires_at = $2
+         WHERE workspace_id = $1 AND consumed_at IS NULL AND expires_at > $2
+           AND NOT EXISTS (SELECT FROM workspace_members m JOIN users u ON u.id = m.user_id AND u.status = 'active'
+                           WHERE m.workspace_id = l.workspace_id AND m.user_id = l.user_id AND m.role IN ('owner', 'admin'))
+         RETURNING id",
+        workspace_id.get(),
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids)
+}
+
 /// Forgets logins that were over before `before`. Bounded.
 pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let forgotten = sqlx::query!(

@@ -18,6 +18,8 @@ pub struct UsableKey {
     pub workspace_id: WorkspaceId,
     pub scopes: Scopes,
     pub program_scope: ProgramScope,
+    /// The workspace requires a second factor, and the key's creator has neither an app nor a passkey.
+    pub lacks_second_factor: bool,
 }
 
 /// A key as it is kept: whoever reads it learns how it looks, not what it is.
@@ -79,9 +81,13 @@ pub async fn find_used(
     now: DateTime<Utc>,
 ) -> StorageResult<Option<UsableKey>> {
     let row = sqlx::query!(
-        "SELECT id, workspace_id, scopes, program_scope, last_used_at FROM management_keys k
-         WHERE key_hash = $1 AND status = 'active' AND (expires_at IS NULL OR expires_at > $2)
-           AND creator_runs_workspace(k)",
+        r#"SELECT k.id, k.workspace_id, k.scopes, k.program_scope, k.last_used_at,
+                  w.second_factor_required
+                  AND NOT EXISTS (SELECT FROM second_factors f WHERE f.user_id = k.created_by AND f.enabled_at IS NOT NULL)
+                  AND NOT EXISTS (SELECT FROM passkeys p WHERE p.user_id = k.created_by) AS "lacks_second_factor!"
+           FROM management_keys k JOIN workspaces w ON w.id = k.workspace_id
+           WHERE k.key_hash = $1 AND k.status = 'active' AND (k.expires_at IS NULL OR k.expires_at > $2)
+             AND creator_runs_workspace(k)"#,
         key_hash.as_bytes().as_slice(),
         now,
     )
@@ -107,6 +113,7 @@ pub async fn find_used(
             workspace_id: WorkspaceId::new(row.workspace_id),
             scopes: stored_scopes(&row.scopes, row.id)?,
             program_scope: stored_program_scope(row.program_scope),
+            lacks_second_factor: row.lacks_second_factor,
         })
     })
     .transpose()
@@ -187,6 +194,26 @@ pub async fn revoke(
     .execute(connection)
     .await?;
     Ok(revoked.rows_affected() == 1)
+}
+
+/// The keys that somebody created and that are still accepted while their creator has the right, each with its workspace.
+pub async fn active_of_creator(
+    connection: &mut PgConnection,
+    user_id: UserId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<(ManagementKeyId, WorkspaceId)>> {
+    let rows = sqlx::query!(
+        "SELECT id, workspace_id FROM management_keys
+         WHERE created_by = $1 AND status = 'active' AND (expires_at IS NULL OR expires_at > $2) ORDER BY id",
+        user_id.get(),
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    let keys = rows.into_iter();
+    Ok(keys
+        .map(|row| (ManagementKeyId::new(row.id), WorkspaceId::new(row.workspace_id)))
+        .collect())
 }
 
 /// Revokes the active keys whose creator does not run the workspace any more; which ones.

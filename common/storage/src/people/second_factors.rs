@@ -42,6 +42,31 @@ pub async fn standing(connection: &mut PgConnection, user_id: UserId) -> Storage
     }))
 }
 
+/// What somebody has beside the password.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnFactors {
+    /// An app in use.
+    pub has_app: bool,
+    pub passkeys: i64,
+}
+
+/// Locks the account until the transaction ends: changes of its factors wait for each other, and the last factor is removed by none
+/// of two that each see another.
+pub async fn lock_own(connection: &mut PgConnection, user_id: UserId) -> StorageResult<OwnFactors> {
+    sqlx::query!("SELECT id FROM users WHERE id = $1 FOR NO KEY UPDATE", user_id.get())
+        .fetch_optional(&mut *connection)
+        .await?;
+    let own = sqlx::query_as!(
+        OwnFactors,
+        r#"SELECT EXISTS (SELECT FROM second_factors WHERE user_id = $1 AND enabled_at IS NOT NULL) AS "has_app!",
+                  (SELECT count(*) FROM passkeys WHERE user_id = $1) AS "passkeys!""#,
+        user_id.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(own)
+}
+
 /// Locked until the transaction ends: of many who show one code, one is let in.
 pub async fn lock(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<SecondFactor>> {
     let row = sqlx::query_as!(

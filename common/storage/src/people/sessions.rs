@@ -64,6 +64,8 @@ pub struct Session {
     pub suspended: bool,
     /// When its owner last gave the password in it.
     pub proved_at: Option<DateTime<Utc>>,
+    /// A passkey opened it or was shown in it, and its owner still has a passkey.
+    pub by_passkey: bool,
     /// A workspace of theirs demands a second factor, and they have none.
     pub lacks_second_factor: bool,
 }
@@ -95,7 +97,7 @@ pub struct NewSession<'a> {
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
     pub whereabouts: &'a Whereabouts,
-    /// Not by password and code.
+    /// A passkey opens it, not password and code.
     pub by_passkey: bool,
 }
 
@@ -143,68 +145,77 @@ pub async fn find_used(
     whereabouts: &Whereabouts,
     now: DateTime<Utc>,
 ) -> StorageResult<Option<Session>> {
-    let row = sqlx::query!(
-        r#"SELECT s.id, s.kind, s.workspace_id, s.user_id, u.kind AS user_kind, u.status = 'suspended' AS "suspended!",
-                  s.proved_at, s.last_used_at,
-                  NOT s.by_passkey AND NOT EXISTS (SELECT FROM second_factors f WHERE f.user_id = s.user_id AND f.enabled_at IS NOT NULL)
-                  AND EXISTS (SELECT FROM workspace_members m JOIN workspaces w ON w.id = m.workspace_id
-                              WHERE m.user_id = s.user_id AND w.second_factor_required) AS "lacks_second_factor!"
-           FROM sessions s JOIN users u ON u.id = s.user_id
-           WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND LEAST(s.expires_at, s.idle_ends_at) > $2"#,
-        token_hash.as_bytes().as_slice(),
-        now,
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
-    let Some(row) = row else {
+    let Some((session, last_used_at)) = find_by(connection, None, Some(token_hash), now).await? else {
         return Ok(None);
     };
-    let kind = SessionKind::parse(&row.kind, row.workspace_id)
-        .ok_or_else(|| StorageError::corrupt("sessions", "kind", row.id))?;
-    if row.last_used_at.is_none_or(|noted| noted + USE_IS_NOTED <= now) {
+    if last_used_at.is_none_or(|noted| noted + USE_IS_NOTED <= now) {
         sqlx::query!(
             "UPDATE sessions SET last_used_at = $2, idle_ends_at = $3, address = $4, country = $5, user_agent = $6
              WHERE id = $1 AND last_used_at IS NOT DISTINCT FROM $7",
-            row.id,
+            session.session_id.get(),
             now,
-            now + kind.idle(),
+            now + session.kind.idle(),
             whereabouts.address(),
             whereabouts.country(),
             whereabouts.user_agent.as_deref(),
-            row.last_used_at,
+            last_used_at,
         )
         .execute(connection)
         .await?;
     }
-    Ok(Some(Session {
-        session_id: SessionId::new(row.id),
-        kind,
-        user_id: UserId::new(row.user_id),
-        user_kind: UserKind::parse(&row.user_kind)
-            .ok_or_else(|| StorageError::corrupt("users", "kind", row.user_id))?,
-        suspended: row.suspended,
-        proved_at: row.proved_at,
-        lacks_second_factor: row.lacks_second_factor,
-    }))
+    Ok(Some(session))
 }
 
-/// Whether a session that was found is still good.
-pub async fn is_good(
+/// The session as it is now; `None` once it has ended. This does not count as a use.
+pub async fn find(
     connection: &mut PgConnection,
     session_id: SessionId,
     now: DateTime<Utc>,
-) -> StorageResult<bool> {
-    let is_good = sqlx::query_scalar!(
-        r#"SELECT EXISTS (
-               SELECT 1 FROM sessions s JOIN users u ON u.id = s.user_id
-               WHERE s.id = $1 AND s.revoked_at IS NULL AND LEAST(s.expires_at, s.idle_ends_at) > $2
-                 AND u.status = 'active') AS "is_good!""#,
-        session_id.get(),
+) -> StorageResult<Option<Session>> {
+    let found = find_by(connection, Some(session_id), None, now).await?;
+    Ok(found.map(|(session, _)| session))
+}
+
+/// The session with this id or token, and when its use was last noted.
+async fn find_by(
+    connection: &mut PgConnection,
+    session_id: Option<SessionId>,
+    token_hash: Option<TokenHash>,
+    now: DateTime<Utc>,
+) -> StorageResult<Option<(Session, Option<DateTime<Utc>>)>> {
+    // A passkey counts while its owner has one.
+    let row = sqlx::query!(
+        r#"SELECT s.id, s.kind, s.workspace_id, s.user_id, u.kind AS user_kind, u.status = 'suspended' AS "suspended!",
+                  s.proved_at, s.last_used_at, own.by_passkey AS "by_passkey!",
+                  NOT own.by_passkey AND NOT EXISTS (SELECT FROM second_factors f WHERE f.user_id = s.user_id AND f.enabled_at IS NOT NULL)
+                  AND EXISTS (SELECT FROM workspace_members m JOIN workspaces w ON w.id = m.workspace_id
+                              WHERE m.user_id = s.user_id AND w.second_factor_required) AS "lacks_second_factor!"
+           FROM sessions s JOIN users u ON u.id = s.user_id
+           CROSS JOIN LATERAL (
+               SELECT s.by_passkey AND EXISTS (SELECT FROM passkeys p WHERE p.user_id = s.user_id) AS by_passkey) own
+           WHERE (s.id = $1 OR s.token_hash = $2) AND s.revoked_at IS NULL AND LEAST(s.expires_at, s.idle_ends_at) > $3"#,
+        session_id.map(SessionId::get),
+        token_hash.as_ref().map(|hash| hash.as_bytes().as_slice()),
         now,
     )
-    .fetch_one(connection)
+    .fetch_optional(connection)
     .await?;
-    Ok(is_good)
+    row.map(|row| {
+        let session = Session {
+            session_id: SessionId::new(row.id),
+            kind: SessionKind::parse(&row.kind, row.workspace_id)
+                .ok_or_else(|| StorageError::corrupt("sessions", "kind", row.id))?,
+            user_id: UserId::new(row.user_id),
+            user_kind: UserKind::parse(&row.user_kind)
+                .ok_or_else(|| StorageError::corrupt("users", "kind", row.user_id))?,
+            suspended: row.suspended,
+            proved_at: row.proved_at,
+            by_passkey: row.by_passkey,
+            lacks_second_factor: row.lacks_second_factor,
+        };
+        Ok((session, row.last_used_at))
+    })
+    .transpose()
 }
 
 pub async fn revoke(
@@ -291,28 +302,58 @@ pub async fn revoke_others(
     Ok(())
 }
 
-/// Its owner has given the password again.
+/// Its owner has given the password again, or shown a passkey, which is the session's second factor from then on.
 pub async fn prove(
     connection: &mut PgConnection,
     session_id: SessionId,
+    by_passkey: bool,
     now: DateTime<Utc>,
 ) -> StorageResult<()> {
     sqlx::query!(
-        "UPDATE sessions SET proved_at = $2 WHERE id = $1",
+        "UPDATE sessions SET proved_at = $2, by_passkey = by_passkey OR $3 WHERE id = $1",
         session_id.get(),
-        now
+        now,
+        by_passkey,
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Ends every session of somebody; returns how many.
+/// Ends the CLI sessions of the workspace whose owner no longer runs it; which ones.
+pub async fn revoke_unsupported(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<SessionId>> {
+    let ids = sqlx::query_scalar!(
+        "UPDATE sessions s SET revoked_at = $2
+         WHERE workspace_id = $1 AND revoked_at IS NULL AND LEAST(expires_at, idle_ends_at) > $2
+           AND NOT EXISTS (SELECT FROM workspace_members m JOIN users u ON u.id = m.user_id AND u.status = 'active'
+                           WHERE m.workspace_id = s.workspace_id AND m.user_id = s.user_id AND m.role IN ('owner', 'admin'))
+         RETURNING id",
+        workspace_id.get(),
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids.into_iter().map(SessionId::new).collect())
+}
+
+/// Ends every session of somebody, and the CLI logins they confirmed that have no session yet. Returns how many sessions.
 pub async fn revoke_all(
     connection: &mut PgConnection,
     user_id: UserId,
     now: DateTime<Utc>,
 ) -> StorageResult<u64> {
+    // Logins first: one that is being collected has its session once its lock is released.
+    sqlx::query!(
+        "UPDATE cli_logins SET expires_at = $2 WHERE user_id = $1 AND consumed_at IS NULL AND expires_at > $2",
+        user_id.get(),
+        now,
+    )
+    .execute(&mut *connection)
+    .await?;
     let ended = sqlx::query!(
         "UPDATE sessions SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL",
         user_id.get(),

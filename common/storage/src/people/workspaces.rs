@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
 use crate::page::Window;
-use crate::people::{invitations, management_keys};
+use crate::people::{cli_logins, invitations, management_keys, sessions};
 use domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
 use domain::money::Currency;
 use domain::name::Name;
@@ -236,8 +236,8 @@ pub async fn programs_within(
     Ok((ids, total))
 }
 
-/// Revokes management keys and withdraws open invitations whose creator lost the right to make them. Returns the audit log's
-/// action and the id of each.
+/// Ends management keys, open invitations, CLI logins and CLI sessions whose creator lost the right to make them. Returns the
+/// audit log's action and the id of each.
 pub async fn end_unsupported(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -247,5 +247,10 @@ pub async fn end_unsupported(
     let keys = keys.into_iter().map(|id| ("api_key.revoked", id.get()));
     let withdrawn = invitations::withdraw_unsupported(connection, workspace_id, now).await?;
     let withdrawn = withdrawn.into_iter().map(|id| ("invitation.withdrawn", id.get()));
-    Ok(keys.chain(withdrawn).collect())
+    // Logins first: one that is being collected has its session once its lock is released.
+    let logins = cli_logins::end_unsupported(connection, workspace_id, now).await?;
+    let logins = logins.into_iter().map(|id| ("cli_login.ended", id));
+    let ended = sessions::revoke_unsupported(connection, workspace_id, now).await?;
+    let ended = ended.into_iter().map(|id| ("cli_session.ended", id.get()));
+    Ok(keys.chain(withdrawn).chain(logins).chain(ended).collect())
 }

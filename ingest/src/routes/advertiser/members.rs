@@ -149,7 +149,7 @@ pub async fn update(
 
 /// Remove a member
 ///
-/// What they could do here ends at once: management keys they created are revoked, invitations they made are withdrawn. Their account and what they do elsewhere stay.
+/// What they could do here ends at once: management keys they created are revoked, invitations they made are withdrawn, command lines they connected are signed out. Their account and what they do elsewhere stay.
 #[utoipa::path(
     delete,
     path = "/api/advertiser/members/{member_id}",
@@ -180,7 +180,7 @@ pub async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Ends the management keys and open invitations whose right has just ended.
+/// Ends the management keys, open invitations, CLI logins and CLI sessions whose right has just ended.
 async fn end_unsupported(
     app: &App,
     user: &AdvertiserUser,

@@ -30,7 +30,8 @@ pub struct WorkspaceChanges {
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 120)]
     name: Option<Field<String>>,
-    /// Members without a second factor can then do nothing but set one up. For owners who have one themselves.
+    /// Members without a second factor can then do nothing but set one up, and management keys they created are refused. For owners
+    /// who have one themselves.
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<bool>)]
     second_factor_required: Option<Field<bool>>,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 use storage::cli_logins::{self, Confirmed, WaitingLogin};
+use storage::members;
 use utoipa::ToSchema;
 
 use crate::access::{AdvertiserUser, Audited, CliConfirmer};
@@ -143,6 +144,9 @@ pub async fn confirm(
     let mut transaction = app.management.begin().await?;
     let workspace = user.workspace(&mut transaction, named).await?;
     user.user.just_proved(&app)?;
+    // A change of their rights waits, or is seen.
+    members::lock(&mut transaction, workspace.workspace_id).await?;
+    let workspace = user.workspace(&mut transaction, Some(workspace.workspace_id)).await?;
     let (_, login) = waiting(&app, &mut transaction, &user, request.user_code).await?;
     let confirmed = Confirmed {
         user_id: user.user.user_id,

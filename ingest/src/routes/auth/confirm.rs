@@ -97,7 +97,7 @@ pub async fn confirm(
     proof
         .take_second_factor(&app, &mut transaction, &source, user.user_id)
         .await?;
-    sessions::prove(&mut transaction, user.session_id, app.clock.now()).await?;
+    sessions::prove(&mut transaction, user.session_id, false, app.clock.now()).await?;
     transaction.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }

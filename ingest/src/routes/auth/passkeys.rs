@@ -17,6 +17,7 @@ use storage::passkeys::{self, ListedPasskey, NewChallenge, NewPasskey};
 use storage::{sessions, users};
 use utoipa::ToSchema;
 
+use super::second_factor::{DEMANDED, keep_a_required_one};
 use super::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::access::{SignedIn, Source};
 use crate::app::App;
@@ -96,7 +97,7 @@ pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<Pas
 
 /// Begin to make a passkey
 ///
-/// Needs a password given within the last half hour.
+/// Needs a password given within the last half hour and, where the account has passkeys, one of them shown in this session.
 #[utoipa::path(
     post,
     path = "/api/users/me/passkeys/challenge",
@@ -105,25 +106,27 @@ pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<Pas
     security(("session" = [])),
     responses(
         (status = 200, description = "What the device is to make, within five minutes.", body = Data<ChallengeView>),
-        (status = 403, description = "The password must be given again first.", body = PlatformError),
+        (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
         (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name, or there are 20 already.", body = PlatformError),
     )
 )]
 pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<ChallengeView> {
-    signed_in.user.just_proved(&app)?;
+    let mut transaction = app.management.begin().await?;
+    signed_in.user.proved_own_factor(&app, &mut transaction).await?;
     let user_id = signed_in.user.user_id;
-    let mut connection = app.management.acquire().await?;
-    let user = users::find(&mut connection, user_id)
+    let user = users::find(&mut transaction, user_id)
         .await?
         .ok_or(ApiError::NotFound("Not Found"))?;
-    let known = passkeys::credential_ids(&mut connection, user_id).await?;
+    let known = passkeys::credential_ids(&mut transaction, user_id).await?;
     if known.len() >= MOST {
         return Err(too_many());
     }
     let challenge = app
         .passkeys
         .ask_for_new(user_id, &user.email, &user.name, known)?;
-    keep(&app, &mut connection, Some(user_id), challenge).await
+    let asked = keep(&app, &mut transaction, Some(user_id), challenge).await?;
+    transaction.commit().await?;
+    Ok(asked)
 }
 
 /// Make a passkey
@@ -137,7 +140,7 @@ pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<Challe
     responses(
         (status = 201, description = "It signs in from now on.", body = Data<PasskeyView>),
         (status = 400, description = "It is not what was asked for, or the time is over.", body = PlatformError),
-        (status = 403, description = "The password must be given again first.", body = PlatformError),
+        (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
     )
 )]
 pub async fn create(
@@ -146,12 +149,12 @@ pub async fn create(
     body: TrackingBody,
 ) -> Result<(StatusCode, Json<Data<PasskeyView>>), ApiError> {
     let SignedIn { user, source } = signed_in;
-    user.just_proved(&app)?;
+    let mut transaction = app.management.begin().await?;
+    user.proved_own_factor(&app, &mut transaction).await?;
     let bytes = body.bytes()?;
     let request: NewPasskeyRequest = body::parse(&bytes)?;
     let name = request.name.required_name("name", "name is required")?;
     let now = app.clock.now();
-    let mut transaction = app.management.begin().await?;
     let state = taken(&app, &mut transaction, request.handle, Some(user.user_id)).await?;
     let made = app.passkeys.made(request.credential, state)?;
     let new = NewPasskey {
@@ -182,6 +185,8 @@ pub async fn create(
 }
 
 /// Remove a passkey
+///
+/// Needs what making one needs. Every other session ends. The last factor stays where a workspace requires one.
 #[utoipa::path(
     delete,
     path = "/api/users/me/passkeys/{passkey_id}",
@@ -191,8 +196,9 @@ pub async fn create(
     params(("passkey_id" = i64, Path)),
     responses(
         (status = 204, description = "It signs in no more."),
-        (status = 403, description = "The password must be given again first.", body = PlatformError),
+        (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
         (status = 404, description = "They have none of this id.", body = PlatformError),
+        (status = 409, description = "It is the last factor, and a workspace requires one.", body = PlatformError),
     )
 )]
 pub async fn remove(
@@ -201,11 +207,15 @@ pub async fn remove(
     Ids(passkey_id): Ids<PasskeyId>,
 ) -> Result<StatusCode, ApiError> {
     let SignedIn { user, source } = signed_in;
-    user.just_proved(&app)?;
     let mut transaction = app.management.begin().await?;
+    let own = user.proved_own_factor(&app, &mut transaction).await?;
     if !passkeys::remove(&mut transaction, user.user_id, passkey_id).await? {
         return Err(not_found());
     }
+    if own.passkeys == 1 && !own.has_app {
+        keep_a_required_one(&mut transaction, user.user_id).await?;
+    }
+    sessions::revoke_others(&mut transaction, user.user_id, user.session_id, app.clock.now()).await?;
     let details = json!({ "passkey": passkey_id });
     source
         .audit_account(
@@ -276,7 +286,7 @@ pub async fn sign_in(
 
 /// Show one's passkey in place of the password
 ///
-/// As `POST /api/auth/confirm-password`.
+/// As `POST /api/auth/confirm-password`. It is the session's second factor from then on.
 #[utoipa::path(
     post,
     path = "/api/auth/confirm-passkey",
@@ -302,7 +312,7 @@ pub async fn confirm(
     if user_id != user.user_id {
         return Err(refused());
     }
-    sessions::prove(&mut transaction, user.session_id, app.clock.now()).await?;
+    sessions::prove(&mut transaction, user.session_id, true, app.clock.now()).await?;
     transaction.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -403,7 +413,7 @@ fn example_handle() -> String {
 pub fn list_examples() -> Examples {
     let request = json!({ "handle": example_handle(), "name": "Phone", "credential": { "id": "AQ", "type": "public-key" } });
     let listed = vec![PasskeyView::example()];
-    Examples::of_refusals([refused(), ApiError::PasswordRequired])
+    Examples::of_refusals([refused(), ApiError::PasswordRequired, ApiError::PasskeyRequired])
         .request("What the device made", request)
         .answer("One", Data { data: listed })
         .made(
@@ -419,12 +429,22 @@ pub fn challenge_examples() -> Examples {
         handle: example_handle(),
         options: json!({ "publicKey": { "challenge": "AAAA" } }),
     };
-    Examples::of_refusals([not_offered(), ApiError::PasswordRequired, limited()])
+    Examples::of_refusals([
+        not_offered(),
+        ApiError::PasswordRequired,
+        ApiError::PasskeyRequired,
+        limited(),
+    ])
         .answer("What is to be signed", Data { data: view })
 }
 
 pub fn remove_examples() -> Examples {
-    Examples::of_refusals([not_found(), ApiError::PasswordRequired])
+    Examples::of_refusals([
+        not_found(),
+        ApiError::PasswordRequired,
+        ApiError::PasskeyRequired,
+        ApiError::Conflict(DEMANDED),
+    ])
 }
 
 pub fn sign_in_examples() -> Examples {

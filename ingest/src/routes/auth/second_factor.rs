@@ -27,7 +27,7 @@ use crate::routes::openapi::examples::Examples;
 const NOT_BEGUN: &str = "No second factor is being set up";
 const IN_USE: &str = "A second factor is in use already: remove it first";
 const NONE: &str = "There is no second factor";
-const DEMANDED: &str = "A workspace of yours requires a second factor";
+pub(super) const DEMANDED: &str = "A workspace of yours requires a second factor";
 
 /// What an authenticator app is given.
 #[derive(Debug, Serialize, ToSchema)]
@@ -55,7 +55,8 @@ type Answer<T> = Result<Json<Data<T>>, ApiError>;
 
 /// Begin to set up a second factor
 ///
-/// Needs a password given within the last half hour. Begun again, what was begun before is worth nothing.
+/// Needs a password given within the last half hour and, where the account has passkeys, one of them shown in this session. Begun
+/// again, what was begun before is worth nothing.
 #[utoipa::path(
     post,
     path = "/api/users/me/second-factor",
@@ -64,24 +65,25 @@ type Answer<T> = Result<Json<Data<T>>, ApiError>;
     security(("session" = [])),
     responses(
         (status = 200, description = "What the app is given. It is shown here only.", body = Data<SecretShown>),
-        (status = 403, description = "The password must be given again first.", body = PlatformError),
+        (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
         (status = 409, description = "One is in use.", body = PlatformError),
     )
 )]
 pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<SecretShown> {
-    signed_in.user.just_proved(&app)?;
+    let mut transaction = app.management.begin().await?;
+    signed_in.user.proved_own_factor(&app, &mut transaction).await?;
     let user_id = signed_in.user.user_id;
     let secret = AuthenticatorSecret::new(App::random());
     let sealed = secret
         .seal(&app.sealing_keys, user_id, App::random())
         .map_err(ApiError::unexpected)?;
-    let mut connection = app.management.acquire().await?;
-    let user = users::find(&mut connection, user_id)
+    let user = users::find(&mut transaction, user_id)
         .await?
         .ok_or(ApiError::NotFound("Not Found"))?;
-    if !second_factors::begin(&mut connection, user_id, &sealed, app.clock.now()).await? {
+    if !second_factors::begin(&mut transaction, user_id, &sealed, app.clock.now()).await? {
         return Err(ApiError::Conflict(IN_USE));
     }
+    transaction.commit().await?;
     Ok(data(SecretShown {
         uri: secret.uri(&user.email).map_err(ApiError::unexpected)?,
         secret: secret.text(),
@@ -101,7 +103,7 @@ pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<Secret
     responses(
         (status = 200, description = "In use.", body = Data<RecoveryCodes>),
         (status = 400, description = "The code is not what the app shows now.", body = PlatformError),
-        (status = 403, description = "The password must be given again first.", body = PlatformError),
+        (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
         (status = 409, description = "None is being set up.", body = PlatformError),
         (status = 429, description = "Too many attempts.", body = RateLimited),
     )
@@ -123,6 +125,7 @@ pub async fn enable(
     app.limits.spend_code(user.user_id).await?;
     let now = app.clock.now();
     let mut transaction = app.management.begin().await?;
+    user.proved_own_factor(&app, &mut transaction).await?;
     let begun = second_factors::lock(&mut transaction, user.user_id).await?;
     let factor = begun
         .filter(|factor| factor.enabled_at.is_none())
@@ -224,10 +227,7 @@ pub async fn remove(
     proof
         .take_second_factor(&app, &mut transaction, &source, user.user_id)
         .await?;
-    let memberships = workspaces::of_user(&mut transaction, user.user_id).await?;
-    if memberships.iter().any(|of| of.second_factor_required) {
-        return Err(ApiError::Conflict(DEMANDED));
-    }
+    keep_a_required_one(&mut transaction, user.user_id).await?;
     if !second_factors::remove(&mut transaction, user.user_id).await? {
         return Err(ApiError::Conflict(NONE));
     }
@@ -242,6 +242,18 @@ pub async fn remove(
         .await?;
     transaction.commit().await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Refuses to remove the last factor of somebody whose workspace requires one.
+pub(super) async fn keep_a_required_one(
+    connection: &mut PgConnection,
+    user_id: UserId,
+) -> Result<(), ApiError> {
+    let memberships = workspaces::of_user(connection, user_id).await?;
+    if memberships.iter().any(|of| of.second_factor_required) {
+        return Err(ApiError::Conflict(DEMANDED));
+    }
+    Ok(())
 }
 
 async fn new_codes(connection: &mut PgConnection, user_id: UserId) -> Answer<RecoveryCodes> {
@@ -260,7 +272,11 @@ pub fn begin_examples() -> Examples {
         uri: secret.uri("olive@shop.example").unwrap_or_default(),
         secret: secret.text(),
     };
-    Examples::of_refusals([ApiError::PasswordRequired, ApiError::Conflict(IN_USE)])
+    Examples::of_refusals([
+        ApiError::PasswordRequired,
+        ApiError::PasskeyRequired,
+        ApiError::Conflict(IN_USE),
+    ])
         .answer("For the app", Data { data: shown })
 }
 
@@ -268,6 +284,7 @@ pub fn enable_examples() -> Examples {
     Examples::of_refusals([
         ApiError::bad_request("code is required"),
         ApiError::PasswordRequired,
+        ApiError::PasskeyRequired,
         ApiError::Conflict(NOT_BEGUN),
         ApiError::RateLimited {
             retry_after_seconds: 1_234,

@@ -16,7 +16,6 @@ use domain::permission::Permission;
 use futures::stream;
 use serde_json::json;
 use storage::events::{self, Before, EventRead, EventType, ListedEvent};
-use storage::sessions;
 
 use super::event_view::LiveEventView;
 use crate::access::AdvertiserUser;
@@ -121,10 +120,8 @@ impl Watch {
     }
 
     async fn may_still_watch(&self) -> Result<bool, ApiError> {
-        let now = self.app.clock.now();
         let mut connection = self.app.management.acquire().await?;
-        let session_id = self.user.user.session_id;
-        if !sessions::is_good(&mut connection, session_id, now).await? {
+        if !self.user.user.is_still_advertiser(&self.app, &mut connection).await? {
             return Ok(false);
         }
         let access = self

@@ -41,11 +41,13 @@ export function onSessionEnd(listener: Ended) {
   ended = listener;
 }
 
-type Prove = () => Promise<boolean>;
+/** A recent password, for which a passkey will do; or a passkey, where the account's own factor is one. */
+export type ProofNeeded = 'PASSWORD_REQUIRED' | 'PASSKEY_REQUIRED';
+type Prove = (needed: ProofNeeded) => Promise<boolean>;
 let prove: Prove = async () => false;
 
-/** How to ask for the password again; the answer is whether it was given. What needed it is then sent once more. */
-export function onPasswordRequired(ask: Prove) {
+/** How to ask for a proof; the answer is whether it was given. The request that needed it is then sent again. */
+export function onProofRequired(ask: Prove) {
   prove = ask;
 }
 
@@ -79,7 +81,8 @@ export async function request<O extends Operation>(operation: O, given?: Argumen
   if (response.ok) return response;
   if (response.status === 401) ended();
   const error = await refusal(response);
-  if (error.code === 'PASSWORD_REQUIRED' && (await prove())) return request(operation, given);
+  const needed = error.code;
+  if ((needed === 'PASSWORD_REQUIRED' || needed === 'PASSKEY_REQUIRED') && (await prove(needed))) return request(operation, given);
   throw error;
 }
 

@@ -1,22 +1,22 @@
-/** The password, asked for again where the service wants it to be recent. */
-import { onPasswordRequired } from '../api/client';
+/** The password or a passkey, asked for again where the service requires it. */
+import { onProofRequired, type ProofNeeded } from '../api/client';
 
 class PasswordAgain {
-  asked = $state(false);
+  asked = $state<ProofNeeded>();
   #waiting: ((given: boolean) => void)[] = [];
 
-  /** Whoever needs it at the same time waits for the same answer. */
-  ask(): Promise<boolean> {
-    this.asked = true;
+  /** Whoever needs it at the same time waits for the same answer; a passkey is enough for both. */
+  ask(needed: ProofNeeded): Promise<boolean> {
+    if (this.asked !== 'PASSKEY_REQUIRED') this.asked = needed;
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   answer(given: boolean) {
-    this.asked = false;
+    this.asked = undefined;
     for (const resolve of this.#waiting.splice(0)) resolve(given);
   }
 }
 
 export const passwordAgain = new PasswordAgain();
 
-onPasswordRequired(() => passwordAgain.ask());
+onProofRequired((needed) => passwordAgain.ask(needed));

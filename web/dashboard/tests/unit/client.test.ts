@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 
 vi.stubGlobal('location', { protocol: 'https:' });
-const { address, ApiError, call, onPasswordRequired, onSessionEnd } = await import('../../src/api/client');
+const { address, ApiError, call, onProofRequired, onSessionEnd } = await import('../../src/api/client');
 
 const answer = (status: number, body: unknown) =>
   vi.stubGlobal('fetch', vi.fn(async () => new Response(JSON.stringify(body), { status })));
@@ -32,12 +32,22 @@ test('what needs the password again is sent once more when it was given', async 
   const refused = { data: null, error: { message: 'Confirm your password first', details: { code: 'PASSWORD_REQUIRED' } } };
   const answers = [new Response(JSON.stringify(refused), { status: 403 }), new Response('{"id":4}')];
   vi.stubGlobal('fetch', vi.fn(async () => answers.shift()));
-  onPasswordRequired(async () => true);
+  onProofRequired(async () => true);
   expect(await call('GET /api/users/me')).toEqual({ id: 4 });
-  onPasswordRequired(async () => false);
+  onProofRequired(async () => false);
   answer(403, refused);
   await expect(call('GET /api/users/me')).rejects.toMatchObject({ status: 403, code: 'PASSWORD_REQUIRED' });
   expect(fetch).toHaveBeenCalledOnce();
+});
+
+test('what needs a passkey says so to who asks for it, and is sent once more', async () => {
+  const refused = { data: null, error: { message: 'Confirm with a passkey', details: { code: 'PASSKEY_REQUIRED' } } };
+  const answers = [new Response(JSON.stringify(refused), { status: 403 }), new Response('{"id":4}')];
+  vi.stubGlobal('fetch', vi.fn(async () => answers.shift()));
+  const ask = vi.fn(async () => true);
+  onProofRequired(ask);
+  expect(await call('GET /api/users/me')).toEqual({ id: 4 });
+  expect(ask).toHaveBeenCalledExactlyOnceWith('PASSKEY_REQUIRED');
 });
 
 test('a service that is not there is told apart from one that refuses', async () => {
