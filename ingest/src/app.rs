@@ -11,15 +11,15 @@ use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::customer_ids::CustomerIds;
-use crate::directory::Directory;
-use crate::existing_clicks::ExistingClicks;
-use crate::limits::Limits;
-use crate::origin::OriginConfig;
-use crate::passkeys::Passkeys;
-use crate::passwords::Passwords;
-use crate::pipeline::Pipeline;
-use crate::reads::Reads;
+use crate::http::limits::Limits;
+use crate::management::passkeys::Passkeys;
+use crate::management::passwords::Passwords;
+use crate::management::reads::Reads;
+use crate::tracking::customer_ids::CustomerIds;
+use crate::tracking::directory::Directory;
+use crate::tracking::existing_clicks::ExistingClicks;
+use crate::tracking::pipeline::Pipeline;
+use crate::tracking::visitor_context::OriginConfig;
 
 /// Cheap to clone: every request does, several times.
 #[derive(Debug, Clone)]
