@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use axum::extract::FromRef;
 use domain::email::EmailHasher;
 use domain::sealed::SealingKeys;
 use runtime::clock::Clock;
@@ -60,6 +61,12 @@ impl Deref for App {
 
     fn deref(&self) -> &Parts {
         &self.0
+    }
+}
+
+impl FromRef<App> for Clock {
+    fn from_ref(app: &App) -> Self {
+        app.clock.clone()
     }
 }
 

@@ -40,7 +40,7 @@ use crate::management::passkeys::Passkeys;
 use crate::management::passwords::Passwords;
 use crate::management::reads::Reads;
 use crate::tracking::claims::Claims;
-use crate::tracking::concurrency_limit::Places;
+use crate::tracking::concurrency_limit::ConcurrencyLimit;
 use crate::tracking::customer_ids::CustomerIds;
 use crate::tracking::directory::Directory;
 use crate::tracking::existing_clicks::ExistingClicks;
@@ -60,7 +60,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     Ok(runtime::http::serve(listener, router, &http, &lifecycle).await?)
 }
 
-/// What is looked at when somebody looks at the metrics.
+/// What is measured when metrics are scraped.
 fn sources(app: &App) -> Sources {
     let sources = Sources::default()
         .pool("tracking", &app.pool)
@@ -68,7 +68,7 @@ fn sources(app: &App) -> Sources {
     app.pipeline.show(app.directory.show(app.reads.show(sources)))
 }
 
-/// Connects to everything and starts the parts that outlive a request.
+/// Connects to the servers and starts the background tasks.
 async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::Result<App> {
     let pool = postgres::connect_for_batches(&config.service.postgres, "ingest").await?;
     let management = PostgresConfig {
@@ -88,10 +88,10 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             Some(inbox.subject().to_owned()),
         )
     };
-    let places = |noun| Places::new(noun, config.callers.max_waiting);
+    let limit = |noun| ConcurrencyLimit::new(noun, config.callers.max_waiting);
     let lane = |subject: Subject| Lane {
         publisher: publisher(subject),
-        places: places(subject.noun()),
+        limit: limit(subject.noun()),
     };
     let clicks = lane(Subject::Clicks);
     let codec = Arc::new(ClickIdCodec::from(config.keys.click_id_keys()));
@@ -110,7 +110,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         public_url: config.dashboard.public_url.clone(),
         security_contact: config.dashboard.security_contact.clone(),
         directory: Directory::start(pool.clone(), clock.clone(), lifecycle).await?,
-        customer_ids: CustomerIds::start(pool.clone(), lifecycle).await?,
+        customer_ids: CustomerIds::start(pool.clone(), Arc::clone(&codec), lifecycle).await?,
         existing_clicks: ExistingClicks::start(pool.clone(), codec, lifecycle),
         email_hasher: EmailHasher::new(config.keys.email_hash_key.expose()),
         pipeline: Pipeline {
@@ -119,13 +119,13 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             refunds: lane(Subject::Refunds),
             test_events: lane(Subject::TestEvents),
             test_chains: lane(Subject::TestChains),
-            sales: places(Subject::Sales.noun()),
+            sales: limit(Subject::Sales.noun()),
             claims: Claims::start(pool.clone(), publisher(Subject::Sales), lifecycle),
             inbox,
             answer_within: Duration::from_millis(config.callers.answer_within_ms),
         },
         limits: Limits::start(
-            config.limits.clone(),
+            &config.limits,
             &config.redis,
             &config.service.nats.stream_prefix,
             clock.clone(),

@@ -75,7 +75,7 @@ fn parse(hop: &[u8]) -> Option<IpAddr> {
 }
 
 /// Leaves the [`ClientAddress`] with the request.
-pub fn leave_with(request: &mut Request, proxies: &TrustedProxies) {
+pub fn insert_into(request: &mut Request, proxies: &TrustedProxies) {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     // Every connection has a peer; a request without one can only be a test's.
     let peer = peer.map_or(

@@ -46,8 +46,8 @@ impl Credential {
         })
     }
 
-    /// What was left with the request where it was counted.
-    pub fn left_with(request: &Request) -> Self {
+    /// The credential that the rate limit read.
+    pub fn from_extensions(request: &Request) -> Self {
         let read = request.extensions().get().copied();
         read.unwrap_or(Self::MissingOrMalformed)
     }

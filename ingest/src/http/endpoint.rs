@@ -1,4 +1,4 @@
-//! An endpoint: its route, what surrounds it, and the description of both.
+//! An endpoint: its route, its middleware, and the description of both.
 //!
 //! The router and the description are made from the same list of endpoints, so neither can have what the other lacks.
 
@@ -27,7 +27,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// One path with all its methods, as `routes!` returns them. Nothing surrounds it yet.
+    /// One path with all its methods, as `routes!` returns them. Without middleware yet.
     pub fn new((schemas, paths, route): UtoipaMethodRouter<App>) -> Self {
         let (path, described) = paths.paths.into_iter().next().unwrap_or_default();
         Self {
@@ -51,14 +51,13 @@ impl Endpoint {
         self
     }
 
-    /// Its callers wait in the places of a noun.
+    /// Its callers count towards a noun's concurrency limit.
     pub fn waiting_with(mut self, noun: Noun) -> Self {
         self.layers.waits_with = Some(noun);
         self
     }
 
-    /// A route of people and management keys. At the command line their requests are counted, too: see
-    /// [`Self::limited`].
+    /// A route for sessions and management keys. Those of the command line are [`Self::limited`], too.
     pub fn managed(mut self) -> Self {
         self.layers.identified = Identified::Always;
         self.layers.managed = true;
@@ -110,15 +109,12 @@ impl Endpoint {
         self
     }
 
-    /// Adds the route, with what surrounds it.
+    /// Adds the route with its middleware.
     pub fn serve(self, app: &App, proxies: &TrustedProxies, router: Router<App>) -> Router<App> {
-        router.route(
-            &self.path,
-            self.layers.around(&self.path, self.route, app, proxies),
-        )
+        router.route(&self.path, self.layers.wrap(&self.path, self.route, app, proxies))
     }
 
-    /// Adds the description, with what the surroundings answer and set.
+    /// Adds the description, with the middleware's answers and headers.
     pub fn describe(mut self, api: &mut OpenApi) {
         for operation in operations_mut(&mut self.described) {
             self.layers.describe(&self.path, operation);

@@ -1,13 +1,11 @@
-//! What surrounds a route, from the outside in: the client's address and the request id; CORS where browsers call; where
-//! requests are counted, the credential and the limit; for a route of people the check where a write comes from, and a
-//! task of its own; where requests are counted, whose program key it is.
+//! The middleware of a route, from the outside in: client address and request id; CORS; credential and rate limit; for
+//! management routes the origin check and a task of its own; the lookup of the program key.
 //!
-//! A route has any of them, always in this order: what is refused further in was counted further out. They are functions
-//! that call each other, in one layer and not one each: a layer costs every request a copy of all that it surrounds, and
-//! of those the router itself makes it again for each one around it.
+//! A route has any of them, always in this order: what is rejected further in was counted further out. They are functions
+//! that call each other within one tower layer: each layer costs every request a copy of all that it wraps, and the
+//! router makes those copies again for each layer around it.
 //!
-//! Each stands here twice: as it is put around a route ([`Layers::around`]), and as the route's description tells
-//! of it ([`Layers::describe`]).
+//! [`Layers::wrap`] puts them around a route, [`Layers::describe`] into its description.
 
 pub mod described;
 
@@ -32,12 +30,12 @@ use crate::app::App;
 use crate::http::client_address::{ClientAddress, TrustedProxies};
 use crate::http::credential::Credential;
 use crate::http::error::{ApiError, method_not_allowed};
-use crate::http::limits::{Budget, Store};
+use crate::http::limits::{Budget, Store, Subject};
 use crate::http::request_id::X_REQUEST_ID;
-use crate::http::{client_address, limits, request_id, rotation};
+use crate::http::{client_address, request_id, rotation};
 use crate::management::access;
 use crate::tracking::caller;
-use crate::tracking::concurrency_limit::Places;
+use crate::tracking::concurrency_limit::ConcurrencyLimit;
 use crate::tracking::pipeline::Noun;
 
 /// Which answers carry the id of their request.
@@ -49,23 +47,23 @@ pub enum Identified {
     Always,
 }
 
-/// None of them unless said otherwise.
+/// None by default.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Layers {
     pub identified: Identified,
-    /// Pages of any site may call.
+    /// Pages of any site may call it.
     pub browsers: bool,
-    /// What a request counts in. Where one counts, its program key is looked up too.
+    /// The budget requests count in. A counted request's program key is looked up too.
     pub budget: Option<Budget>,
-    /// Whose callers wait in places: without one left, a request is turned away before it is read.
+    /// At this noun's concurrency limit a request is shed before it is read.
     pub waits_with: Option<Noun>,
-    /// People and management keys call it.
+    /// Sessions and management keys call it.
     pub managed: bool,
 }
 
-/// What the layers work with.
+/// A route's layers and the parts they use.
 #[derive(Debug)]
-struct Surroundings {
+struct RouteContext {
     layers: Layers,
     app: App,
     proxies: TrustedProxies,
@@ -74,38 +72,38 @@ struct Surroundings {
     route: Route,
 }
 
-/// A route with all that surrounds it.
+/// A route within its layers.
 #[derive(Debug, Clone)]
-struct Surrounded(Arc<Surroundings>);
+struct RouteService(Arc<RouteContext>);
 
-impl Service<Request> for Surrounded {
+impl Service<Request> for RouteService {
     type Response = Response;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Response, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // As routes are, always.
+        // Routes are always ready.
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let around = Arc::clone(&self.0);
+        let context = Arc::clone(&self.0);
         Box::pin(async move {
-            let begun = around.requests.begin(request.method());
-            let span = Span::of_request(begun.route(), request.headers());
+            let started = context.requests.begin(request.method());
+            let span = Span::of_request(started.route(), request.headers());
             let response = span
                 .clone()
-                .over(receive(Arc::clone(&around), &span, request))
+                .over(assign_request_id(Arc::clone(&context), &span, request))
                 .await;
             span.answered(response.status());
-            begun.answered(response.status());
+            started.answered(response.status());
             Ok(response)
         })
     }
 }
 
 impl Layers {
-    pub fn around(
+    pub fn wrap(
         self,
         path: &str,
         mut route: MethodRouter<App>,
@@ -113,12 +111,12 @@ impl Layers {
         proxies: &TrustedProxies,
     ) -> MethodRouter<App> {
         if self.budget.is_some() || self.managed {
-            // A method that is none of the route's is inside the layers too: answers, preflights among them, are whole.
+            // Within the layers, so that 405 and preflights carry their headers too.
             route = route.fallback(method_not_allowed);
         }
         let (path, app, proxies) = (path.to_owned(), app.clone(), proxies.clone());
         route.layer(layer_fn(move |route| {
-            Surrounded(Arc::new(Surroundings {
+            RouteService(Arc::new(RouteContext {
                 layers: self,
                 app: app.clone(),
                 proxies: proxies.clone(),
@@ -130,16 +128,16 @@ impl Layers {
     }
 }
 
-/// Whose request it is and what it is called, in logs and in the answer.
-async fn receive(around: Arc<Surroundings>, traced: &Span, mut request: Request) -> Response {
-    client_address::leave_with(&mut request, &around.proxies);
-    let identified = around.layers.identified;
+/// Determines the client address and the request id, for logs and the answer.
+async fn assign_request_id(context: Arc<RouteContext>, traced: &Span, mut request: Request) -> Response {
+    client_address::insert_into(&mut request, &context.proxies);
+    let identified = context.layers.identified;
     if identified == Identified::Never {
-        return share(around, request).await;
+        return apply_cors(context, request).await;
     }
-    let id = request_id::leave_with(&mut request, &around.app.clock);
+    let id = request_id::insert_into(&mut request, &context.app.clock);
     let span = traced.log_span(id.to_str().unwrap_or_default());
-    let mut response = share(around, request).instrument(span).await;
+    let mut response = apply_cors(context, request).instrument(span).await;
     let failed = response.status() == StatusCode::INTERNAL_SERVER_ERROR;
     if identified == Identified::Always || failed {
         response.headers_mut().insert(X_REQUEST_ID, id);
@@ -147,65 +145,75 @@ async fn receive(around: Arc<Surroundings>, traced: &Span, mut request: Request)
     response
 }
 
-/// Lets pages of other sites read the answer, where they may call.
-async fn share(around: Arc<Surroundings>, request: Request) -> Response {
-    let Some(cors) = around.cors.clone() else {
-        return admit(around, request).await;
+async fn apply_cors(context: Arc<RouteContext>, request: Request) -> Response {
+    let Some(cors) = context.cors.clone() else {
+        return rate_limit(context, request).await;
     };
-    let admit = service_fn(move |request| {
-        let around = Arc::clone(&around);
-        async move { Ok::<_, Infallible>(admit(around, request).await) }
+    let inner = service_fn(move |request| {
+        let context = Arc::clone(&context);
+        async move { Ok::<_, Infallible>(rate_limit(context, request).await) }
     });
-    let Ok(response) = cors.layer(admit).call(request).await;
+    let Ok(response) = cors.layer(inner).call(request).await;
     response
 }
 
-/// Counts the request, answers 429 if it is too many, and gives every answer the limit's headers.
-async fn admit(around: Arc<Surroundings>, mut request: Request) -> Response {
-    let Some(budget) = around.layers.budget else {
-        return permit(around, request).await;
+/// Counts the request, answers 429 over the limit, and sets the limit's headers on every answer. At the concurrency limit,
+/// answers 503 before the body is read.
+async fn rate_limit(context: Arc<RouteContext>, mut request: Request) -> Response {
+    let Some(budget) = context.layers.budget else {
+        return check_origin(context, request).await;
     };
+    let app = &context.app;
     let credential = Credential::of(request.headers());
     request.extensions_mut().insert(credential);
     let client = request.extensions().get::<ClientAddress>().copied();
-    let places = around
-        .layers
-        .waits_with
-        .map(|noun| around.app.pipeline.places(noun));
-    let full = places.filter(|places| places.are_taken());
-    let store = if full.is_some() {
-        Store::Here
+    let limit = context.layers.waits_with.map(|noun| app.pipeline.limit(noun));
+    let reached = limit.filter(|limit| limit.is_reached());
+    let store = if reached.is_some() {
+        Store::Local
     } else {
         Store::Shared
     };
-    let counted = limits::count_request(&around.app, budget, credential, client, store).await;
-    let refusal = counted.refusal().or_else(|| full.map(Places::turn_away));
+    let subject = subject(app, budget, credential, client);
+    let counted = app.limits.count_request(budget, subject, store).await;
+    let refusal = counted.refusal().or_else(|| reached.map(ConcurrencyLimit::shed));
     let mut response = match refusal {
-        Some(refusal) => caller::turn_away(&around.app, credential, refusal).await,
-        None => permit(around, request).await,
+        Some(refusal) => caller::reject(app, credential, refusal).await,
+        None => check_origin(context, request).await,
     };
-    counted.announce(response.headers_mut());
+    counted.set_headers(response.headers_mut());
     response
 }
 
-/// A management route works in a task of its own: somebody who hangs up must not leave a transaction half done. A change is
-/// heard of before it is answered: a token that was replaced is refused here from then on, a link that was turned off is off.
-/// What it answers is nobody else's to keep.
-async fn permit(around: Arc<Surroundings>, request: Request) -> Response {
-    if !around.layers.managed {
-        return identify(around, request).await;
+/// A key that the directory does not hold counts by address, so that inventing keys does not help; a new one does until its
+/// first request was answered.
+fn subject(app: &App, budget: Budget, credential: Credential, client: Option<ClientAddress>) -> Subject {
+    match credential {
+        Credential::Program(hash) if budget.is_by_key() && app.directory.cached_program(&hash).is_some() => {
+            Subject::Key(hash)
+        }
+        _ => Subject::Client(client),
     }
-    if let Err(refusal) = access::same_origin(&around.app, &request) {
+}
+
+/// Rejects a write from a page of another site. A management route runs in a task of its own, so that a client that
+/// disconnects cannot leave a transaction half done. A change reaches the directory before it is answered: from then on a
+/// replaced token is rejected, and a disabled link is off. Answers are never cached.
+async fn check_origin(context: Arc<RouteContext>, request: Request) -> Response {
+    if !context.layers.managed {
+        return authenticate(context, request).await;
+    }
+    if let Err(refusal) = access::same_origin(&context.app, &request) {
         return refusal.into_response();
     }
     let is_read = request.method().is_safe();
-    let app = around.app.clone();
-    let work = tokio::spawn(identify(around, request).in_current_span());
+    let app = context.app.clone();
+    let work = tokio::spawn(authenticate(context, request).in_current_span());
     let mut response = work
         .await
         .unwrap_or_else(|error| ApiError::unexpected(error).into_response());
     if !is_read && response.status().is_success() {
-        app.directory.hear().await;
+        app.directory.sync().await;
     }
     response
         .headers_mut()
@@ -213,21 +221,21 @@ async fn permit(around: Arc<Surroundings>, request: Request) -> Response {
     response
 }
 
-/// Finds out whose key a request carries, where requests are counted. A key that is due for rotation is announced in the
-/// answer; one whose time is over is refused.
-async fn identify(around: Arc<Surroundings>, mut request: Request) -> Response {
-    if around.layers.budget.is_none() {
-        return answer(&around, request).await;
+/// Looks the program key up, where requests are counted. The answer announces a key's due rotation; an expired key is
+/// rejected.
+async fn authenticate(context: Arc<RouteContext>, mut request: Request) -> Response {
+    if context.layers.budget.is_none() {
+        return call(&context, request).await;
     }
-    match caller::identify(&around.app, &mut request).await {
-        Ok(None) => answer(&around, request).await,
-        Ok(Some(rotation)) => rotation::announce(&rotation, answer(&around, request).await).await,
+    match caller::authenticate(&context.app, &mut request).await {
+        Ok(None) => call(&context, request).await,
+        Ok(Some(rotation)) => rotation::announce(&rotation, call(&context, request).await).await,
         Err(refusal) => refusal.into_response(),
     }
 }
 
-async fn answer(around: &Surroundings, request: Request) -> Response {
-    let Ok(response) = around.route.clone().call(request).await;
+async fn call(context: &RouteContext, request: Request) -> Response {
+    let Ok(response) = context.route.clone().call(request).await;
     response
 }
 

@@ -1,11 +1,9 @@
 //! `X-Request-ID`: what a caller quotes when something went wrong.
 
-use axum::extract::{FromRequestParts, Request};
+use axum::extract::{FromRef, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
 use runtime::clock::Clock;
-
-use crate::app::App;
 
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_LENGTH: usize = 128;
@@ -14,8 +12,8 @@ const MAX_LENGTH: usize = 128;
 #[derive(Debug, Clone)]
 pub struct RequestId(pub HeaderValue);
 
-/// Keeps the caller's id when it is sane, mints one otherwise, and leaves it with the request.
-pub fn leave_with(request: &mut Request, clock: &Clock) -> HeaderValue {
+/// Keeps the caller's id when it is sane, mints one otherwise, and inserts it into the request's extensions.
+pub fn insert_into(request: &mut Request, clock: &Clock) -> HeaderValue {
     let given = request
         .headers()
         .get(X_REQUEST_ID)
@@ -26,12 +24,15 @@ pub fn leave_with(request: &mut Request, clock: &Clock) -> HeaderValue {
     id
 }
 
-impl FromRequestParts<App> for RequestId {
+impl<S: Sync> FromRequestParts<S> for RequestId
+where
+    Clock: FromRef<S>,
+{
     type Rejection = std::convert::Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
-        let identified = parts.extensions.get().cloned();
-        Ok(identified.unwrap_or_else(|| Self(mint(&app.clock))))
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+        let assigned = parts.extensions.get().cloned();
+        Ok(assigned.unwrap_or_else(|| Self(mint(&Clock::from_ref(state)))))
     }
 }
 

@@ -4,24 +4,14 @@
 pub mod auth_poll;
 pub mod auth_start;
 pub mod init;
+pub mod login;
 pub mod programs;
 pub mod stripe_connect;
 
-use chrono::TimeDelta;
 use utoipa_axum::routes;
 
 use crate::http::endpoint::Endpoint;
-use crate::http::error::ApiError;
 use crate::http::limits::Budget;
-
-/// Of a login nobody has begun.
-pub const UNKNOWN_LOGIN: &str = "A CLI login session does not exist";
-/// How long a login waits to be confirmed.
-const LOGIN_LASTS: TimeDelta = TimeDelta::minutes(5);
-/// How often a command line asks whether it is.
-const POLL_SECONDS: u32 = 2;
-/// Then one has to sign in again.
-const SESSION_LASTS: TimeDelta = TimeDelta::days(90);
 
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
@@ -46,13 +36,4 @@ pub fn endpoints() -> Vec<Endpoint> {
             .managed()
             .examples(stripe_connect::examples()),
     ]
-}
-
-/// For the description: how a route tells of a failure of ours.
-fn failed() -> ApiError {
-    ApiError::InternalQuoted {
-        message: "Internal Server Error",
-        request_id: "019ab2c3d4e57f60a1b2c3d4e5f60718".to_owned(),
-        cause: anyhow::Error::msg("an example"),
-    }
 }

@@ -1,7 +1,7 @@
-//! Who calls: the program key is looked up once, before the route, on every route that may carry one.
+//! Authenticates program keys: looked up once, before the route, on every route that takes one.
 //!
-//! A key marked for rotation works until its deadline and every answer says so; past it, every request with the key
-//! is refused here.
+//! A key marked for rotation works until its deadline, and every answer announces it; after it, every request with the key
+//! is rejected here.
 
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
@@ -17,25 +17,25 @@ use crate::http::error::ApiError;
 use crate::http::rotation;
 use crate::tracking::directory::Unavailable;
 
-/// The refusal of a token that is no program's.
+/// The refusal of a token of no program.
 pub const INVALID_TOKEN: &str = "Invalid API token";
 
-/// What the [`Credential`] came to.
+/// Whom the [`Credential`] identifies.
 #[derive(Debug, Clone)]
 pub enum Caller {
-    /// No bearer token: nothing, another scheme, or nonsense.
+    /// No bearer token: no header, another scheme, or a malformed one.
     Anonymous,
     EmptyToken,
     /// A token of no program, of another kind, or of no known form.
     Unknown,
     Program(ProgramCaller),
-    /// What the program sold can still be refunded; to all else its tokens are invalid.
+    /// Its sales can still be refunded; for everything else its tokens are invalid.
     Archived(ProgramCaller),
-    /// Whose token it is could not be found out.
+    /// The lookup failed.
     Undecided(Unavailable),
 }
 
-/// A program, as one of its tokens opens it.
+/// A program, and the scopes of its token.
 #[derive(Debug, Clone, Copy)]
 pub struct ProgramCaller {
     pub program_id: ProgramId,
@@ -43,7 +43,7 @@ pub struct ProgramCaller {
 }
 
 impl ProgramCaller {
-    /// The program, for what the token must be for.
+    /// The program, if the token has the scope.
     pub fn demand(self, scope: TokenScope) -> Result<ProgramId, ApiError> {
         if self.scopes.contain(scope) {
             Ok(self.program_id)
@@ -53,7 +53,7 @@ impl ProgramCaller {
     }
 }
 
-/// The refusal of a token that is for other calls.
+/// The refusal of a token without the scope.
 pub const fn out_of_scope(scope: TokenScope) -> ApiError {
     ApiError::Forbidden(match scope {
         TokenScope::Sale => "This API token has no scope sale",
@@ -63,10 +63,10 @@ pub const fn out_of_scope(scope: TokenScope) -> ApiError {
     })
 }
 
-/// Finds the caller and leaves it with the request. What is returned is the rotation of its key, if one is due; a key
-/// that was to be replaced by now is refused.
-pub async fn identify(app: &App, request: &mut Request) -> Result<Option<KeyRotation>, ApiError> {
-    let (caller, rotation) = match Credential::left_with(request) {
+/// Inserts the caller into the request's extensions, and returns the rotation of its key if one is due. A key past its
+/// deadline is rejected.
+pub async fn authenticate(app: &App, request: &mut Request) -> Result<Option<KeyRotation>, ApiError> {
+    let (caller, rotation) = match Credential::from_extensions(request) {
         Credential::MissingOrMalformed => (Caller::Anonymous, None),
         Credential::EmptyToken => (Caller::EmptyToken, None),
         Credential::Unusable | Credential::Management(_) | Credential::Session(_) => (Caller::Unknown, None),
@@ -82,7 +82,7 @@ pub async fn identify(app: &App, request: &mut Request) -> Result<Option<KeyRota
                 };
                 (caller, key.rotation)
             }
-            Err(unavailable) => (Caller::Undecided(unavailable), heard_of_rotation(app, hash)),
+            Err(unavailable) => (Caller::Undecided(unavailable), cached_rotation(app, hash)),
         },
     };
     if rotation
@@ -95,11 +95,11 @@ pub async fn identify(app: &App, request: &mut Request) -> Result<Option<KeyRota
     Ok(rotation)
 }
 
-/// What is answered to a request that is turned away before its key is looked up: by what this ingest has heard of the key,
-/// its rotation is announced with the refusal, and a key that was to be replaced by now is refused as such.
-pub async fn turn_away(app: &App, credential: Credential, refusal: ApiError) -> Response {
+/// Answers a request that is rejected before its key is looked up. The rotation of a cached key is announced with the refusal,
+/// and a key past its deadline is rejected as such.
+pub async fn reject(app: &App, credential: Credential, refusal: ApiError) -> Response {
     let rotation = match credential {
-        Credential::Program(hash) => heard_of_rotation(app, hash),
+        Credential::Program(hash) => cached_rotation(app, hash),
         _ => None,
     };
     match rotation {
@@ -109,12 +109,12 @@ pub async fn turn_away(app: &App, credential: Credential, refusal: ApiError) -> 
     }
 }
 
-fn heard_of_rotation(app: &App, hash: TokenHash) -> Option<KeyRotation> {
-    app.directory.heard_of(&hash)?.rotation
+fn cached_rotation(app: &App, hash: TokenHash) -> Option<KeyRotation> {
+    app.directory.cached_program(&hash)?.rotation
 }
 
 impl Caller {
-    /// The program whose sales may be refunded: an archived one, too.
+    /// The program whose sales may be refunded, also an archived one.
     pub fn refunding_program(
         self,
         empty_token: &'static str,
@@ -127,8 +127,8 @@ impl Caller {
         program.demand(TokenScope::Refund)
     }
 
-    /// The program with what its token is for, for a route that demands one. `empty_token` is the route's message for a token that is empty,
-    /// `failed` the one for not having found out.
+    /// The program, for a route that requires one. `empty_token` is the route's message for an empty token, `failed` the one for a
+    /// failed lookup.
     pub fn program(self, empty_token: &'static str, failed: &'static str) -> Result<ProgramCaller, ApiError> {
         match self {
             Self::Program(program) => Ok(program),

@@ -1,11 +1,11 @@
-//! Claiming a transaction_id, together with whoever claims at the same moment.
+//! Claims transaction_ids, those of concurrent sales in one batch.
 //!
 //! Phases of one batch: **claim** (one INSERT, one commit; each row carries its whole record, so from here on the
-//! relay can finish the sale whatever dies) → **answer** each caller whether its claim was won, while the next batch is claimed
-//! → **publish** what was won, packed with what other batches won, and see which of the rest another program holds.
+//! relay can finish the sale whatever dies) → **answer** each caller whether it won its claim, while the next batch is claimed
+//! → **publish** the won claims, together with those of other batches, and look up which lost ones another program holds.
 //!
-//! A batch is whatever arrived while the one before was being claimed, at most [`MAX_RECORDS`]. All of it runs in tasks of
-//! its own: a caller that hangs up cancels nothing.
+//! A batch holds what arrived while the previous one was claimed, at most [`MAX_RECORDS`]. It runs in tasks of its own: a
+//! caller that disconnects cancels nothing.
 
 use std::time::Duration;
 
@@ -25,17 +25,17 @@ use tokio_util::task::TaskTracker;
 const MAX_RECORDS: usize = 512;
 const MAX_BYTES: usize = 512 * 1024;
 const QUEUE: usize = 8192;
-/// A database that restarts or fails over closes every pooled connection; claiming may be repeated, so its callers
-/// need not notice. Well within the time they wait for the outcome.
+/// A database that restarts or fails over closes every pooled connection. Claiming is idempotent, so it is retried, well
+/// within the time callers wait for the outcome.
 const RETRY: RetryPolicy = RetryPolicy {
     first_delay: Duration::from_millis(20),
     max_delay: Duration::from_millis(200),
     max_attempts: 10,
     max_elapsed: Some(Duration::from_secs(1)),
 };
-/// More at once would be smaller ones, and wait for the same disk.
+/// More concurrent batches would be smaller and wait for the same disk.
 const IN_FLIGHT: usize = 1;
-/// Less than a sale takes when it is alone. What is claimed together is published, settled and answered together.
+/// Less than a single sale takes. Sales claimed together are published, settled and answered together.
 const PACE: Duration = Duration::from_millis(5);
 
 /// A sale to be claimed and, if the claim is won, published.
@@ -46,18 +46,18 @@ pub struct ClaimRequest {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Claimed {
-    /// Ours: the outcome will come, from the worker or, should publishing have failed, by way of the relay.
+pub enum ClaimResult {
+    /// The outcome will come from the worker, or through the relay if publishing failed.
     Won,
-    /// Somebody was first with this transaction_id.
+    /// Another sale claimed this transaction_id first.
     Taken,
 }
 
-/// When claiming failed, whether it committed is unknown.
+/// After an error it is unknown whether the claim committed.
 pub type ClaimError = BatchError<StorageError>;
 
 #[derive(Debug, Clone)]
-pub struct Claims(Batcher<ClaimRequest, Result<Claimed, ClaimError>>);
+pub struct Claims(Batcher<ClaimRequest, Result<ClaimResult, ClaimError>>);
 
 impl Claims {
     pub fn start(pool: PgPool, sales: Publisher, lifecycle: &Lifecycle) -> Self {
@@ -88,12 +88,12 @@ impl Claims {
         ))
     }
 
-    pub async fn claim(&self, request: ClaimRequest) -> Result<Claimed, ClaimError> {
+    pub async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, ClaimError> {
         self.0.submit(request).await?
     }
 }
 
-/// What a batch takes.
+/// What a batch needs.
 #[derive(Clone)]
 struct Claiming {
     pool: PgPool,
@@ -109,7 +109,7 @@ struct Counts {
     failed: Counter,
 }
 
-async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<Claimed, ClaimError>> {
+async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<ClaimResult, ClaimError>> {
     let (claims, records): (Vec<NewClaim>, Vec<Box<RawValue>>) = requests
         .into_iter()
         .map(|request| (request.claim, request.record))
@@ -125,7 +125,13 @@ async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<Cl
     crash_point("ingest.after_claim");
     let answers = won
         .iter()
-        .map(|won| Ok(if *won { Claimed::Won } else { Claimed::Taken }))
+        .map(|won| {
+            Ok(if *won {
+                ClaimResult::Won
+            } else {
+                ClaimResult::Taken
+            })
+        })
         .collect();
     let (mut to_publish, mut lost) = (Vec::new(), Vec::new());
     for ((claim, record), won) in claims.into_iter().zip(records).zip(won) {
@@ -141,7 +147,7 @@ async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<Cl
     tasks.spawn(async move {
         tokio::join!(
             publish(&claiming.sales, to_publish),
-            watch_conflicts(&claiming.pool, &lost)
+            report_conflicts(&claiming.pool, &lost)
         );
         crash_point("ingest.after_publish");
     });
@@ -151,13 +157,13 @@ async fn claim(claiming: Claiming, requests: Vec<ClaimRequest>) -> Vec<Result<Cl
 async fn publish(sales: &Publisher, records: Vec<Box<RawValue>>) {
     let count = records.len();
     if let Err(error) = sales.publish_all(records).await {
-        tracing::warn!(%error, sales = count, "publishing claimed sales failed; the relay takes over");
+        tracing::warn!(%error, sales = count, "publish of claimed sales failed, the relay takes over");
     }
 }
 
-/// A transaction_id is unique over all programs, so one program can take another's. Its callers hear 409 as for any repeat;
-/// whoever runs the service must hear more.
-async fn watch_conflicts(pool: &PgPool, lost: &[NewClaim]) {
+/// A transaction_id is unique over all programs, so one program can take another's. Its callers get 409 as for any repeat; the
+/// operator gets a metric and a log line.
+async fn report_conflicts(pool: &PgPool, lost: &[NewClaim]) {
     let lost: Vec<&NewClaim> = lost.iter().collect();
     match claims::conflicts(pool, &lost).await {
         Ok(conflicts) => {

@@ -9,7 +9,7 @@ use axum::{Extension, Json};
 use domain::affiliate_url::{AffiliateUrlError, aff_code};
 use domain::click::Visit;
 use domain::click_id::ClickId;
-use domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
+use domain::ids::{EventId, ProgramId, ReferralLinkId};
 use domain::text::{Label, LongText};
 use messages::click::ClickRecord;
 use messages::test_event::{TestClick, TestEvent};
@@ -29,6 +29,7 @@ use crate::tracking::directory::Link;
 use crate::tracking::pipeline::encode;
 use crate::tracking::test_mode::{
     AdditionalData, AdditionalFields, OTHER_PROGRAM, PROGRAM_ID, TEST_CLICK, TestAnswer, no_program,
+    record_test, tested_program,
 };
 
 const FAILED: &str = "Click tracking failed";
@@ -150,7 +151,7 @@ pub async fn click(
             client_ip: app.origin.client_ip(client),
             country_hint: app.origin.country(client, &headers),
         };
-        return record_test(&app, caller, named, link, test).await;
+        return test_click(&app, caller, named, link, test).await;
     }
     let ActiveLink {
         referral_link_id,
@@ -170,7 +171,7 @@ pub async fn click(
     let new_customer = existing.is_none();
     let (customer_id, click_id) = match existing {
         Some(existing) => existing,
-        None => app.new_customer(clicked_at)?,
+        None => app.customer_ids.issue(clicked_at)?,
     };
     let record = ClickRecord {
         event_id: EventId::new(app.clock.mint()),
@@ -186,7 +187,9 @@ pub async fn click(
         country_hint: app.origin.country(client, &headers),
     };
     let encoded = encode(&record, FAILED)?;
-    app.pipeline.tell(&app.pipeline.clicks, encoded, FAILED).await?;
+    app.pipeline
+        .publish(&app.pipeline.clicks, encoded, FAILED)
+        .await?;
     Ok(Json(ClickAnswer::Tracked {
         success: true,
         click_id: record.click_id,
@@ -197,14 +200,14 @@ pub async fn click(
 
 /// The link need not exist, as long as a key or the body says which program is tested; one that is turned off or broken
 /// is refused as it would be for a real click.
-async fn record_test(
+async fn test_click(
     app: &App,
     caller: Caller,
     named: Field<ProgramId>,
     link: Option<Link>,
     mut test: TestClick,
 ) -> Result<Json<ClickAnswer>, ApiError> {
-    let tested = app.tested_program(caller, named, PROGRAM_ID, FAILED).await?;
+    let tested = tested_program(app, caller, named, PROGRAM_ID, FAILED).await?;
     let link = active(link)?;
     let program_id = tested
         .or(link.map(|link| link.program_id))
@@ -212,9 +215,7 @@ async fn record_test(
     test.referral_link_id = link
         .filter(|link| link.program_id == program_id)
         .map(|link| link.referral_link_id);
-    let answer = app
-        .record_test(program_id, TestEvent::Click(test), FAILED)
-        .await?;
+    let answer = record_test(app, program_id, TestEvent::Click(test), FAILED).await?;
     Ok(Json(ClickAnswer::Test(answer)))
 }
 
@@ -232,22 +233,6 @@ fn active(link: Option<Link>) -> Result<Option<ActiveLink>, ApiError> {
         Some(Link::Inactive) => Err(ApiError::LinkDisabled),
         Some(Link::Misconfigured) => Err(ApiError::bad_request("Invalid referral link configuration")),
         None => Ok(None),
-    }
-}
-
-impl App {
-    /// An id and a click_id that nobody has yet.
-    pub fn new_customer(
-        &self,
-        issued_at: chrono::DateTime<chrono::Utc>,
-    ) -> Result<(CustomerId, ClickId), ApiError> {
-        let customer_id = self.customer_ids.next().ok_or(ApiError::Overloaded)?;
-        Ok((
-            customer_id,
-            self.existing_clicks
-                .codec()
-                .encode(customer_id, issued_at.timestamp_millis()),
-        ))
     }
 }
 

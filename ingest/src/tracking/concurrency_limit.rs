@@ -1,13 +1,13 @@
-//! How many callers may wait for the pipeline at once, noun by noun.
+//! How many callers may wait for the pipeline at once, for each noun.
 //!
-//! With N callers waiting and X answered a second, the next one waits N / X seconds. Without a bound on N, callers beyond
-//! what the pipeline manages within the deadline all wait for the deadline, are told that the outcome is unknown, and were
-//! processed for nobody; each keeps its connection and its memory meanwhile. With it they hear at once that nothing of
-//! theirs was taken, and when to come again.
+//! With N callers waiting and X outcomes a second, the next caller waits N / X seconds. Without a bound on N, callers beyond
+//! what the pipeline handles within the deadline all wait for the deadline, get an unknown outcome, and were processed in
+//! vain; each holds its connection and its memory meanwhile. With it, they are shed at once, nothing of theirs is recorded,
+//! and they know when to retry.
 //!
-//! A place is taken when a request has been read and understood, never before: somebody who sends slowly holds none. But
-//! a request that comes when there is none left is turned away before anything is read of it ([`Places::are_taken`]): under
-//! a flood, what is turned away must cost little, or it takes the processors from what is not.
+//! A permit is taken after a request was read and parsed: a slow sender holds none. But at the limit a request is shed
+//! before its body is read ([`ConcurrencyLimit::is_reached`]): under a flood, shedding must cost little, or it takes the
+//! processors from the requests that are served.
 
 use std::sync::Arc;
 
@@ -18,66 +18,57 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::error::ApiError;
 
-/// Places of one noun. Clones share them.
+/// The permits of one noun, shared by clones.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct ConcurrencyLimit {
     noun: &'static str,
-    free: Arc<Semaphore>,
-    places: usize,
+    permits: Arc<Semaphore>,
+    limit: usize,
     shed: Shed,
     unanswered: Counter,
 }
 
-/// A place in the queue, for as long as it is held.
-#[derive(Debug)]
-pub struct Place {
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Places {
-    pub fn new(noun: &'static str, places: usize) -> Self {
-        let places = places.min(Semaphore::MAX_PERMITS);
+impl ConcurrencyLimit {
+    pub fn new(noun: &'static str, limit: usize) -> Self {
+        let limit = limit.min(Semaphore::MAX_PERMITS);
         Self {
             noun,
-            free: Arc::new(Semaphore::new(places)),
-            places,
+            permits: Arc::new(Semaphore::new(limit)),
+            limit,
             shed: Shed::new(SHED.with([noun])),
             unanswered: UNANSWERED.with([noun]),
         }
     }
 
-    /// Somebody who had a place waited in vain.
-    pub fn leave_unanswered(&self) {
+    /// Counts a caller whose deadline passed without an outcome.
+    pub fn count_unanswered(&self) {
         self.unanswered.inc();
     }
 
-    /// Shows how many wait.
+    /// Exports the limit and the number of waiting callers.
     pub fn show(&self, sources: Sources) -> Sources {
-        WAITING_MAX.with([self.noun]).set(amount(self.places));
-        let (free, places, waiting) = (Arc::clone(&self.free), self.places, WAITING.with([self.noun]));
+        WAITING_MAX.with([self.noun]).set(amount(self.limit));
+        let (permits, limit, waiting) = (Arc::clone(&self.permits), self.limit, WAITING.with([self.noun]));
         sources.and(move || {
-            waiting.set(amount(places.saturating_sub(free.available_permits())));
+            waiting.set(amount(limit.saturating_sub(permits.available_permits())));
             std::future::ready(())
         })
     }
 
-    /// Whether nobody else would get one now.
-    pub fn are_taken(&self) -> bool {
-        self.free.available_permits() == 0
+    pub fn is_reached(&self) -> bool {
+        self.permits.available_permits() == 0
     }
 
-    /// Nothing of a request that gets no place has happened.
-    pub fn take(&self) -> Result<Place, ApiError> {
-        match Arc::clone(&self.free).try_acquire_owned() {
-            Ok(permit) => Ok(Place { _permit: permit }),
-            Err(_) => Err(self.turn_away()),
-        }
+    /// A permit, or the request is shed before any effect.
+    pub fn acquire(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        let permit = Arc::clone(&self.permits).try_acquire_owned();
+        permit.map_err(|_| self.shed())
     }
 
-    /// One that gets no place.
-    pub fn turn_away(&self) -> ApiError {
+    /// Counts a shed request, and logs the first ones.
+    pub fn shed(&self) -> ApiError {
         if let Some(shed) = self.shed.one_more() {
-            tracing::warn!(noun = self.noun, shed, "as many callers wait as may: shedding");
+            tracing::warn!(noun = self.noun, shed, "concurrency limit reached, shedding");
         }
         ApiError::Overloaded
     }
@@ -88,14 +79,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_as_there_are_places_and_no_more_until_one_is_free() {
-        let places = Places::new("sales", 2);
-        let (first, _second) = (places.take().unwrap(), places.take().unwrap());
-        assert!(matches!(places.clone().take(), Err(ApiError::Overloaded)));
-        assert!(places.are_taken());
+    fn the_limit_is_shared_by_clones_and_a_dropped_permit_is_free_again() {
+        let limit = ConcurrencyLimit::new("sales", 2);
+        let (first, _second) = (limit.acquire().unwrap(), limit.acquire().unwrap());
+        assert!(matches!(limit.clone().acquire(), Err(ApiError::Overloaded)));
+        assert!(limit.is_reached());
         drop(first);
-        assert!(!places.are_taken());
-        let _third = places.take().unwrap();
-        assert!(matches!(places.take(), Err(ApiError::Overloaded)));
+        assert!(!limit.is_reached());
+        let _third = limit.acquire().unwrap();
+        assert!(matches!(limit.acquire(), Err(ApiError::Overloaded)));
     }
 }

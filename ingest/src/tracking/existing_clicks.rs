@@ -1,4 +1,4 @@
-//! Whether a click_id the visitor already holds is a customer of ours.
+//! Looks up whether the visitor's existing click_id is a customer's.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use storage::customers::{CustomerIdentity, identities_from_pool};
 
 /// A click must not wait for a slow database: after this it is recorded for a new customer.
 const ANSWER_WITHIN: Duration = Duration::from_millis(250);
-/// How long after its click a click_id may still be on its way into the table.
+/// How long after its click a click_id may not be in the table yet.
 const CLICK_MAY_LAG: TimeDelta = TimeDelta::seconds(5);
-/// Looking again for such a click_id, as often as [`ANSWER_WITHIN`] allows.
-const LOOK_AGAIN: RetryPolicy = RetryPolicy {
+/// Retries the lookup of such a click_id, as often as [`ANSWER_WITHIN`] allows.
+const RETRY: RetryPolicy = RetryPolicy {
     first_delay: Duration::from_millis(10),
     max_delay: Duration::from_millis(80),
     max_attempts: 10,
@@ -27,7 +27,6 @@ const LOOK_AGAIN: RetryPolicy = RetryPolicy {
 
 #[derive(Debug, Clone)]
 pub struct ExistingClicks {
-    codec: Arc<ClickIdCodec>,
     lookups: Batcher<ClickId, Option<CustomerIdentity>>,
 }
 
@@ -41,15 +40,17 @@ impl ExistingClicks {
             in_flight: 2,
             pace: Duration::ZERO,
         };
-        let lookups = Batcher::spawn(lifecycle.tasks(), bounds, |_| 1, {
-            let codec = Arc::clone(&codec);
-            move |click_ids| look_up(pool.clone(), Arc::clone(&codec), click_ids)
-        });
-        Self { codec, lookups }
+        let lookups = Batcher::spawn(
+            lifecycle.tasks(),
+            bounds,
+            |_| 1,
+            move |click_ids| look_up(pool.clone(), Arc::clone(&codec), click_ids),
+        );
+        Self { lookups }
     }
 
-    /// The customer of this program whose click_id this is, to the letter. Anything else counts as absent:
-    /// forged, of another program, malformed, or not to be found out in time.
+    /// The customer of this program with exactly this click_id. A click_id that is forged, malformed, of another program or
+    /// not looked up in time counts as absent.
     pub async fn customer_of(
         &self,
         program_id: ProgramId,
@@ -62,22 +63,18 @@ impl ExistingClicks {
         (found.program_id == program_id).then_some((found.customer_id, click_id))
     }
 
-    /// A click is written behind its answer: an id that has just been issued is looked for again.
+    /// A click is written after its answer: the lookup of an id that was just issued is retried.
     async fn find(&self, click_id: &ClickId, now: DateTime<Utc>) -> Option<CustomerIdentity> {
         let age = now.timestamp_millis().saturating_sub(click_id.issued_at_ms());
-        let may_still_come = age.abs() < CLICK_MAY_LAG.num_milliseconds();
-        let mut delays = retry::delays(&LOOK_AGAIN);
+        let may_be_in_flight = age.abs() < CLICK_MAY_LAG.num_milliseconds();
+        let mut delays = retry::delays(&RETRY);
         loop {
             let found = self.lookups.submit(click_id.clone()).await.ok()?;
-            if found.is_some() || !may_still_come {
+            if found.is_some() || !may_be_in_flight {
                 return found;
             }
             tokio::time::sleep(delays.next()?).await;
         }
-    }
-
-    pub fn codec(&self) -> &ClickIdCodec {
-        &self.codec
     }
 }
 
@@ -97,7 +94,7 @@ async fn look_up(
             .map(|customer| (customer.click_id.clone(), customer))
             .collect(),
         Err(error) => {
-            tracing::warn!(%error, "existing click_ids could not be looked up; their clicks get new customers");
+            tracing::warn!(%error, "lookup of existing click_ids failed, their clicks get new customers");
             HashMap::new()
         }
     };

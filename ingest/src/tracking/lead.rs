@@ -27,6 +27,7 @@ use crate::tracking::caller::{Caller, INVALID_TOKEN, out_of_scope};
 use crate::tracking::pipeline::encode;
 use crate::tracking::test_mode::{
     AdditionalData, AdditionalFields, OTHER_PROGRAM, PROGRAM_ID, TEST_LEAD, TestAnswer, no_program,
+    record_test, tested_program,
 };
 
 pub(super) const FAILED: &str = "Lead tracking failed";
@@ -136,7 +137,7 @@ pub(super) async fn track(
     let encoded = encode(&record, FAILED)?;
     let outcome = app
         .pipeline
-        .ask(&app.pipeline.leads, record.event_id, encoded, FAILED)
+        .publish_and_await(&app.pipeline.leads, record.event_id, encoded, FAILED)
         .await?;
     answer(outcome)
 }
@@ -144,8 +145,7 @@ pub(super) async fn track(
 /// Asks for no identifier and looks none up.
 async fn test(app: &App, caller: Caller, request: LeadRequest) -> Result<LeadAnswer, ApiError> {
     let (names, program_id) = request.names()?;
-    let program_id = app
-        .tested_program(caller, program_id, PROGRAM_ID, FAILED)
+    let program_id = tested_program(app, caller, program_id, PROGRAM_ID, FAILED)
         .await?
         .ok_or_else(|| no_program(PROGRAM_ID))?;
     let test = TestLead {
@@ -153,7 +153,7 @@ async fn test(app: &App, caller: Caller, request: LeadRequest) -> Result<LeadAns
         customer_key: names.customer_key,
         event_name: names.event_name,
     };
-    let answer = app.record_test(program_id, TestEvent::Lead(test), FAILED).await?;
+    let answer = record_test(app, program_id, TestEvent::Lead(test), FAILED).await?;
     Ok(LeadAnswer::Test(answer))
 }
 

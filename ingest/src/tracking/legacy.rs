@@ -33,7 +33,7 @@ use crate::tracking::lead::{
 use crate::tracking::test_event::program_number;
 use crate::tracking::test_mode::{
     AdditionalData, AdditionalFields, OTHER_PROGRAM, TEST_LEAD, TestAnswer, generated_transaction_id,
-    no_program,
+    no_program, record_test,
 };
 
 const FAILED: &str = "Test event tracking failed";
@@ -242,7 +242,7 @@ pub async fn test(
         Step::Referrals => TestEvent::Lead(TestLead::default()),
         Step::Payments => TestEvent::Sale(Box::new(empty_sale(app.clock.now())?)),
     };
-    app.record_test(program_id, event, FAILED).await.map(Json)
+    record_test(&app, program_id, event, FAILED).await.map(Json)
 }
 
 fn empty_sale(now: DateTime<Utc>) -> Result<TestSale, ApiError> {

@@ -1,4 +1,4 @@
-//! The edge's way into the pipeline and back: find a place, publish a record, wait for its outcome.
+//! The edge's way into the pipeline and back: acquire a permit, publish a record, wait for its outcome.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::{Instant, timeout_at};
 
 use crate::http::error::ApiError;
-use crate::tracking::claims::{ClaimError, ClaimRequest, Claimed, Claims};
-use crate::tracking::concurrency_limit::Places;
+use crate::tracking::claims::{ClaimError, ClaimRequest, ClaimResult, Claims};
+use crate::tracking::concurrency_limit::ConcurrencyLimit;
 
-/// Everything a route needs of the bus.
+/// What routes need of the bus.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
     pub clicks: Lane,
@@ -27,17 +27,17 @@ pub struct Pipeline {
     pub test_chains: Lane,
     /// Sales are claimed before they are published.
     pub claims: Claims,
-    pub sales: Places,
+    pub sales: ConcurrencyLimit,
     pub inbox: ReplyInbox,
-    /// How long a caller waits for the outcome before it is told that it is unknown.
+    /// How long a caller waits for the outcome before it is answered as unknown.
     pub answer_within: Duration,
 }
 
-/// A noun's publisher, and the places of those who wait for it.
+/// A noun's publisher, and the limit of callers that wait for its outcomes.
 #[derive(Debug, Clone)]
 pub struct Lane {
     pub publisher: Publisher,
-    pub places: Places,
+    pub limit: ConcurrencyLimit,
 }
 
 /// Encodes a record once; every later hop only concatenates it.
@@ -47,8 +47,8 @@ pub fn encode(record: &impl Serialize, failed: &'static str) -> Result<Box<RawVa
         .map_err(|error| ApiError::internal(failed, error))
 }
 
-/// A tracking route's noun, whose places its callers wait in. Those in test mode have others, but are turned away with
-/// the rest: which they are is not known before they are read.
+/// A tracking route's noun. Requests in test mode wait under a limit of their own, but are shed with the rest: test mode is
+/// not known before the body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noun {
     Click,
@@ -58,16 +58,16 @@ pub enum Noun {
 }
 
 impl Pipeline {
-    pub const fn places(&self, noun: Noun) -> &Places {
+    pub const fn limit(&self, noun: Noun) -> &ConcurrencyLimit {
         match noun {
-            Noun::Click => &self.clicks.places,
-            Noun::Lead => &self.leads.places,
+            Noun::Click => &self.clicks.limit,
+            Noun::Lead => &self.leads.limit,
             Noun::Sale => &self.sales,
-            Noun::Refund => &self.refunds.places,
+            Noun::Refund => &self.refunds.limit,
         }
     }
 
-    /// Shows how many wait for what.
+    /// Exports how many callers wait for each noun.
     pub fn show(&self, sources: Sources) -> Sources {
         let lanes = [
             &self.clicks,
@@ -76,44 +76,44 @@ impl Pipeline {
             &self.test_events,
             &self.test_chains,
         ];
-        let places = lanes.into_iter().map(|lane| &lane.places);
-        places.fold(self.sales.show(sources), |sources, places| places.show(sources))
+        let limits = lanes.into_iter().map(|lane| &lane.limit);
+        limits.fold(self.sales.show(sources), |sources, limit| limit.show(sources))
     }
 
-    /// Publishes a record that has no outcome.
-    pub async fn tell(
+    /// Publishes a record without an outcome.
+    pub async fn publish(
         &self,
         lane: &Lane,
         record: Box<RawValue>,
         failed: &'static str,
     ) -> Result<(), ApiError> {
-        let _place = lane.places.take()?;
+        let _permit = lane.limit.acquire()?;
         publish(lane, record, Instant::now() + self.answer_within, failed).await
     }
 
-    /// Publishes a record and waits for what a worker makes of it.
-    pub async fn ask<O: DeserializeOwned>(
+    /// Publishes a record and waits for its outcome.
+    pub async fn publish_and_await<O: DeserializeOwned>(
         &self,
         lane: &Lane,
         event_id: EventId,
         record: Box<RawValue>,
         failed: &'static str,
     ) -> Result<O, ApiError> {
-        let _place = lane.places.take()?;
+        let _permit = lane.limit.acquire()?;
         let deadline = Instant::now() + self.answer_within;
         // Before publishing: the outcome may be faster than the acknowledgement.
         let waiter = self.inbox.expect(event_id.get());
         publish(lane, record, deadline, failed).await?;
-        outcome(&lane.places, waiter, deadline, failed).await
+        outcome(&lane.limit, waiter, deadline, failed).await
     }
 
     /// Claims a sale and waits for its outcome; `None` when its transaction_id is taken.
-    pub async fn sell<O: DeserializeOwned>(
+    pub async fn claim_and_await<O: DeserializeOwned>(
         &self,
         sale: ClaimRequest,
         failed: &'static str,
     ) -> Result<Option<O>, ApiError> {
-        let _place = self.sales.take()?;
+        let _permit = self.sales.acquire()?;
         let deadline = Instant::now() + self.answer_within;
         // Before claiming: the outcome may be faster than the answer to the claim.
         let waiter = self.inbox.expect(sale.claim.event_id.get());
@@ -123,8 +123,8 @@ impl Pipeline {
             .map_err(|_| too_late(&self.sales, failed))?;
         drop(claiming);
         match claimed.map_err(|error| not_claimed(error, failed))? {
-            Claimed::Won => outcome(&self.sales, waiter, deadline, failed).await.map(Some),
-            Claimed::Taken => Ok(None),
+            ClaimResult::Won => outcome(&self.sales, waiter, deadline, failed).await.map(Some),
+            ClaimResult::Taken => Ok(None),
         }
     }
 }
@@ -138,30 +138,30 @@ async fn publish(
     let _publishing = trace::step("publish");
     timeout_at(deadline, lane.publisher.publish(record))
         .await
-        .map_err(|_| too_late(&lane.places, failed))?
+        .map_err(|_| too_late(&lane.limit, failed))?
         .map_err(|error| not_published(error, failed))
 }
 
-/// Waits for an outcome. Without one the work goes on and the caller is told that the answer is unknown.
+/// Waits for an outcome. After the deadline the work goes on and the caller gets an unknown outcome.
 async fn outcome<O: DeserializeOwned>(
-    places: &Places,
+    limit: &ConcurrencyLimit,
     waiter: Waiter,
     deadline: Instant,
     failed: &'static str,
 ) -> Result<O, ApiError> {
     let _waiting = trace::step("outcome");
     let left = deadline.saturating_duration_since(Instant::now());
-    let raw = waiter.wait(left).await.ok_or_else(|| too_late(places, failed))?;
+    let raw = waiter.wait(left).await.ok_or_else(|| too_late(limit, failed))?;
     crash_point("ingest.before_answer");
     serde_json::from_str(raw.get()).map_err(|error| ApiError::internal(failed, error))
 }
 
-fn too_late(places: &Places, failed: &'static str) -> ApiError {
-    places.leave_unanswered();
+fn too_late(limit: &ConcurrencyLimit, failed: &'static str) -> ApiError {
+    limit.count_unanswered();
     ApiError::internal(failed, anyhow::anyhow!("no outcome before the deadline"))
 }
 
-/// Nothing was accepted when a queue was full; otherwise it is unknown.
+/// A full queue accepted nothing; after any other error the outcome is unknown.
 fn not_published(error: PublishError, failed: &'static str) -> ApiError {
     match error {
         PublishError::Overloaded => ApiError::Overloaded,

@@ -129,7 +129,7 @@ pub async fn refund(
     let encoded = encode(&record, FAILED)?;
     let outcome = app
         .pipeline
-        .ask(&app.pipeline.refunds, record.event_id, encoded, FAILED)
+        .publish_and_await(&app.pipeline.refunds, record.event_id, encoded, FAILED)
         .await?;
     answer(&outcome).map(Json)
 }

@@ -32,7 +32,7 @@ use crate::tracking::claims::ClaimRequest;
 use crate::tracking::lead::customer_key_schema;
 use crate::tracking::pipeline::encode;
 use crate::tracking::test_mode::{
-    AdditionalData, AdditionalFields, TEST_SALE, TestAnswer, generated_transaction_id,
+    AdditionalData, AdditionalFields, TEST_SALE, TestAnswer, generated_transaction_id, record_test,
 };
 
 const FAILED: &str = "Sale tracking failed";
@@ -161,7 +161,7 @@ pub async fn sale(
     if std::mem::take(&mut request.additional_data).fields()?.is_test()? {
         let sale = request.validate_test(app.clock.now())?;
         let test = TestEvent::Sale(Box::new(sale));
-        let answer = app.record_test(program_id, test, FAILED).await?;
+        let answer = record_test(&app, program_id, test, FAILED).await?;
         return Ok(Json(SaleAnswer::Test(answer)));
     }
     let sale = request.validate()?;
@@ -185,7 +185,7 @@ pub async fn sale(
         claim,
         record: encoded,
     };
-    let outcome = app.pipeline.sell(request, FAILED).await?;
+    let outcome = app.pipeline.claim_and_await(request, FAILED).await?;
     answer(outcome.ok_or_else(duplicate)?).map(Json)
 }
 

@@ -155,7 +155,7 @@ async fn try_out(app: &App, caller: Caller, body: TrackingBody) -> Result<Json<T
     let encoded = encode(&record, FAILED)?;
     let outcome = app
         .pipeline
-        .ask(&app.pipeline.test_chains, record.event_id, encoded, FAILED)
+        .publish_and_await(&app.pipeline.test_chains, record.event_id, encoded, FAILED)
         .await?;
     Ok(Json(answer(record, outcome)))
 }
@@ -184,7 +184,7 @@ fn unknown_form() -> ApiError {
 /// A synthetic customer of its own for each run.
 fn record(app: &App, program_id: ProgramId, run: TestRun) -> Result<TestChainRecord, ApiError> {
     let started_at = app.clock.now();
-    let (customer_id, click_id) = app.new_customer(started_at)?;
+    let (customer_id, click_id) = app.customer_ids.issue(started_at)?;
     let event_id = EventId::new(app.clock.mint());
     let name = format!("test_chain_{}", event_id.get().simple());
     Ok(TestChainRecord {

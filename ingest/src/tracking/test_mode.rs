@@ -106,68 +106,66 @@ impl FieldType for ProgramId {
     }
 }
 
-impl App {
-    /// The program a test event is of; `None` when neither a key nor `named` says. `field` is the name under which the
-    /// body names it, `failed` the route's message for not having found out.
-    ///
-    /// A token of no program is no obstacle: test mode needs none.
-    pub async fn tested_program(
-        &self,
-        caller: Caller,
-        named: Field<ProgramId>,
-        field: &str,
-        failed: &'static str,
-    ) -> Result<Option<ProgramId>, ApiError> {
-        let named = match named {
-            Field::Absent => None,
-            Field::Given(program_id) => Some(program_id),
-            Field::WrongType => return Err(no_program(field)),
-        };
-        match (caller, named) {
-            (Caller::Undecided(unavailable), _) => Err(ApiError::internal(failed, unavailable)),
-            (Caller::Program(caller), Some(named)) if named != caller.program_id => {
-                Err(ApiError::Forbidden(OTHER_PROGRAM))
-            }
-            (Caller::Program(caller), _) => Ok(Some(caller.program_id)),
-            (_, None) => Ok(None),
-            (_, Some(named)) => {
-                // Anybody may send them, from many addresses, into the program's live view.
-                self.limits.spend_keyless_test(named).await?;
-                let exists = self.directory.has_program(named).await;
-                if exists.map_err(|error| ApiError::internal(failed, error))? {
-                    Ok(Some(named))
-                } else {
-                    Err(no_program(field))
-                }
+/// The program a test event is of; `None` when neither a key nor `named` says. `field` is the name under which the
+/// body names it, `failed` the route's message for not having found out.
+///
+/// A token of no program is no obstacle: test mode needs none.
+pub async fn tested_program(
+    app: &App,
+    caller: Caller,
+    named: Field<ProgramId>,
+    field: &str,
+    failed: &'static str,
+) -> Result<Option<ProgramId>, ApiError> {
+    let named = match named {
+        Field::Absent => None,
+        Field::Given(program_id) => Some(program_id),
+        Field::WrongType => return Err(no_program(field)),
+    };
+    match (caller, named) {
+        (Caller::Undecided(unavailable), _) => Err(ApiError::internal(failed, unavailable)),
+        (Caller::Program(caller), Some(named)) if named != caller.program_id => {
+            Err(ApiError::Forbidden(OTHER_PROGRAM))
+        }
+        (Caller::Program(caller), _) => Ok(Some(caller.program_id)),
+        (_, None) => Ok(None),
+        (_, Some(named)) => {
+            // Anybody may send them, from many addresses, into the program's live view.
+            app.limits.spend_keyless_test(named).await?;
+            let exists = app.directory.has_program(named).await;
+            if exists.map_err(|error| ApiError::internal(failed, error))? {
+                Ok(Some(named))
+            } else {
+                Err(no_program(field))
             }
         }
     }
+}
 
-    /// Records a test event and waits for its id.
-    pub async fn record_test(
-        &self,
-        program_id: ProgramId,
-        event: TestEvent,
-        failed: &'static str,
-    ) -> Result<TestAnswer, ApiError> {
-        let message = match event {
-            TestEvent::Click(_) => TEST_CLICK,
-            TestEvent::Lead(_) => TEST_LEAD,
-            TestEvent::Sale(_) => TEST_SALE,
-        };
-        let record = TestEventRecord {
-            event_id: EventId::new(self.clock.mint()),
-            happened_at: self.clock.now(),
-            program_id,
-            event,
-        };
-        let encoded = encode(&record, failed)?;
-        let TestEventOutcome { row_id } = self
-            .pipeline
-            .ask(&self.pipeline.test_events, record.event_id, encoded, failed)
-            .await?;
-        Ok(TestAnswer::new(message, Some(row_id), program_id))
-    }
+/// Records a test event and waits for its id.
+pub async fn record_test(
+    app: &App,
+    program_id: ProgramId,
+    event: TestEvent,
+    failed: &'static str,
+) -> Result<TestAnswer, ApiError> {
+    let message = match event {
+        TestEvent::Click(_) => TEST_CLICK,
+        TestEvent::Lead(_) => TEST_LEAD,
+        TestEvent::Sale(_) => TEST_SALE,
+    };
+    let record = TestEventRecord {
+        event_id: EventId::new(app.clock.mint()),
+        happened_at: app.clock.now(),
+        program_id,
+        event,
+    };
+    let encoded = encode(&record, failed)?;
+    let TestEventOutcome { row_id } = app
+        .pipeline
+        .publish_and_await(&app.pipeline.test_events, record.event_id, encoded, failed)
+        .await?;
+    Ok(TestAnswer::new(message, Some(row_id), program_id))
 }
 
 impl TestAnswer {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Count, Window};
+use super::window::{Count, Window};
 
 /// Beyond this many different callers in one window the rest share one count: memory stays bounded, and a flood of
 /// addresses does not get past the limit.

@@ -17,7 +17,7 @@ use runtime::lifecycle::Lifecycle;
 use runtime::retry::{RetryPolicy, delays};
 use tokio::sync::Notify;
 
-use super::{Count, Window};
+use super::window::{Count, Window};
 
 /// How long an answer is waited for before the request is counted in the process.
 pub const ANSWER_WITHIN: Duration = Duration::from_millis(40);

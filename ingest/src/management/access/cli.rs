@@ -10,10 +10,10 @@ use storage::StorageResult;
 use storage::audit_log::AuditActor;
 use storage::sessions::SessionKind;
 
+use super::people::{AdvertiserUser, Holder, User, dashboard, holder};
 use super::program::ProgramAccess;
-use super::{
-    AdvertiserUser, Audited, Holder, Source, User, WRONG_KIND, dashboard, forbidden, holder, nobody,
-};
+use super::refusals::{WRONG_KIND, forbidden, nobody};
+use super::source::{Audited, Source};
 use crate::app::App;
 use crate::http::error::ApiError;
 

@@ -8,7 +8,9 @@ use domain::program::ProgramStatus;
 use sqlx::PgConnection;
 use storage::workspaces::{self, ProgramStanding};
 
-use super::{Advertiser, AdvertiserUser, Audited, Rights, forbidden};
+use super::people::{Advertiser, AdvertiserUser, Rights};
+use super::refusals::forbidden;
+use super::source::Audited;
 use crate::http::error::ApiError;
 
 const UNKNOWN: &str = "Program not found";

@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use storage::second_factors::{self, SecondFactor};
 use storage::users::{self, User};
 
-use super::Source;
+use super::source::Source;
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};

@@ -218,7 +218,7 @@ async fn find(
     }
     // One that the service cannot have made is nobody's.
     let click_id = click_id.and_then(|text| ClickId::parse(text.as_str()));
-    let decode = |click_id| app.existing_clicks.codec().decode(click_id);
+    let decode = |click_id| app.customer_ids.codec().decode(click_id);
     let decoded: Vec<i64> = click_id.iter().flat_map(decode).map(CustomerId::get).collect();
     let email_hash = email
         .as_ref()

@@ -19,7 +19,7 @@ use crate::http::openapi::envelopes::{PlatformError, RateLimited};
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{AdvertiserUser, Audited, CliConfirmer};
 use crate::management::answers::{Data, as_instant, data};
-use crate::management::cli::UNKNOWN_LOGIN;
+use crate::management::cli::login::UNKNOWN_LOGIN;
 
 const EXPIRED: &str = "This CLI login session has expired. Run the login command again.";
 const TAKEN: &str = "This CLI login session has been confirmed already";

@@ -18,7 +18,7 @@ use storage::users::{self, NewUser, User};
 use storage::{members, partners, workspaces};
 use utoipa::ToSchema;
 
-use super::{SignInMethod, SignedInAnswer, sign_in_by};
+use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::app::App;
 use crate::http::body::{self, TrackingBody};
 use crate::http::client_address::ClientAddress;

@@ -9,7 +9,7 @@ use storage::workspaces::{self, Membership};
 use storage::{second_factors, users};
 use utoipa::ToSchema;
 
-use super::UserView;
+use super::open_session::UserView;
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::http::openapi::examples::Examples;

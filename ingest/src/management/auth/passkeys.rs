@@ -17,7 +17,7 @@ use storage::passkeys::{self, ListedPasskey, NewChallenge, NewPasskey};
 use storage::{sessions, users};
 use utoipa::ToSchema;
 
-use super::{SignInMethod, SignedInAnswer, sign_in_by};
+use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::app::App;
 use crate::http::body::{self, TrackingBody};
 use crate::http::error::ApiError;

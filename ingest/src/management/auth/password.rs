@@ -8,7 +8,7 @@ use serde_json::json;
 use storage::{sessions, users};
 use utoipa::ToSchema;
 
-use super::{SignInMethod, SignedInAnswer, open_session};
+use super::open_session::{SignInMethod, SignedInAnswer, open_session};
 use crate::app::App;
 use crate::http::body::{self, TrackingBody};
 use crate::http::error::ApiError;

@@ -8,7 +8,7 @@ use serde_json::json;
 use storage::users;
 use utoipa::ToSchema;
 
-use super::{SignInMethod, SignedInAnswer, sign_in_by};
+use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::app::App;
 use crate::http::body::{self, TrackingBody};
 use crate::http::error::ApiError;

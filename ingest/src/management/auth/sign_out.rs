@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::json;
 use storage::sessions;
 
-use super::with_cookie;
+use super::open_session::with_cookie;
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::management::access::{SignedIn, end_cookie};

@@ -14,7 +14,7 @@ use storage::users::{self, User};
 use url::form_urlencoded;
 use utoipa::ToSchema;
 
-use super::{SESSION_LASTS, UNKNOWN_LOGIN, failed};
+use super::login::{SESSION_LASTS, UNKNOWN_LOGIN, failed};
 use crate::app::App;
 use crate::http::body::{self, TrackingBody};
 use crate::http::error::ApiError;

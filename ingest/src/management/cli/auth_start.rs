@@ -10,7 +10,7 @@ use storage::cli_logins::{self, NewLogin};
 use url::Url;
 use utoipa::ToSchema;
 
-use super::{LOGIN_LASTS, POLL_SECONDS, failed};
+use super::login::{LOGIN_LASTS, POLL_SECONDS, failed};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::http::openapi::examples::Examples;

@@ -18,7 +18,7 @@ use storage::policies::{self, NewPolicy};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
-use super::failed;
+use super::login::failed;
 use crate::app::App;
 use crate::http::body::{self, TrackingBody};
 use crate::http::error::ApiError;

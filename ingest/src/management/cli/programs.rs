@@ -8,8 +8,8 @@ use serde::Serialize;
 use storage::program_overview::{self, ProgramOverview};
 use utoipa::ToSchema;
 
-use super::failed;
 use super::init::commission_text;
+use super::login::failed;
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::http::openapi::examples::Examples;

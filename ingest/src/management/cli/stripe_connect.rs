@@ -16,7 +16,7 @@ use sqlx::PgConnection;
 use storage::audit_log::AuditActor;
 use utoipa::ToSchema;
 
-use super::failed;
+use super::login::failed;
 use crate::app::App;
 use crate::http::body::{self, TrackingBody};
 use crate::http::credential::Credential;

@@ -1,12 +1,13 @@
-//! What the directory knows, and which of two looks at a row is the later one.
+//! Programs, tokens and links as last read, and which of two reads of a row is the later one.
 //!
-//! Rows are read by several tasks at once: pushes, catch-ups and look-ups of misses. A slow one may come back with a row
-//! as it was, after a faster one has brought the row as it is. So every look takes a number before it asks, and a
-//! row gives way only to a look with a higher one. A push takes its number after the change was committed: whatever looked
-//! earlier cannot undo it, and whatever looks later has seen the change too.
+//! Rows are read by several tasks at once: notifications, catch-ups and lookups of misses. A slow read may return a row as it
+//! was, after a faster one has returned it as it is. So every read takes a number before its query, and a row is replaced
+//! only by a read with a higher one. A notification's read takes its number after the change was committed: no earlier read
+//! can undo it, and every later one sees the change too.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, ReferralLinkId};
@@ -16,33 +17,62 @@ use domain::tracking_token::TokenScopes;
 use storage::directory::{DirectoryLink, DirectoryProgram, DirectoryToken};
 use tokio::time::Instant;
 
-use super::{LIVE_FOR, Link, ProgramKey, TRUSTED_FOR, USE_IS_NOTED_EVERY};
+/// Without a confirmation for this long, tokens are looked up instead of trusted.
+pub const LIVE_FOR: Duration = Duration::from_secs(1);
+/// And for this long where they cannot be looked up either: a failover is over by then.
+const TRUSTED_FOR: Duration = Duration::from_mins(1);
+/// How often a token's use is written down at most.
+const USE_IS_NOTED_EVERY: Duration = Duration::from_hours(1);
+
+/// A referral link with what a click needs of its program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    Active {
+        referral_link_id: ReferralLinkId,
+        program_id: ProgramId,
+        cookie_window_days: u16,
+    },
+    Inactive,
+    /// Without partner or program.
+    Misconfigured,
+}
+
+/// A program, and what its tracking token may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProgramKey {
+    pub program_id: ProgramId,
+    pub scopes: TokenScopes,
+    /// An archived program takes refunds only.
+    pub archived: bool,
+    /// Set when the token is marked for rotation.
+    pub rotation: Option<KeyRotation>,
+}
 
 #[derive(Debug, Default)]
-pub struct Memory {
+pub struct Entries {
     links: HashMap<ReferralLinkId, Seen<DirectoryLink>>,
     codes: HashMap<String, ReferralLinkId>,
     programs: HashMap<ProgramId, Seen<DirectoryProgram>>,
     tokens: HashMap<TokenHash, KnownToken>,
-    looks: u64,
-    /// The latest change seen.
+    reads: u64,
+    /// The latest change read.
     changed_at: Option<DateTime<Utc>>,
-    /// Until when tokens are believed.
+    /// Until when tokens are trusted without a lookup.
     pub live_until: Option<Instant>,
-    /// Until when they are believed while the database cannot be asked.
+    /// Until when they are trusted while the database is unavailable.
     trusted_until: Option<Instant>,
 }
 
-/// When rows were asked for, in the order of asking.
+/// The number of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Look(u64);
+pub struct ReadNumber(u64);
 
 #[derive(Debug)]
 struct KnownToken {
     program_id: ProgramId,
     scopes: TokenScopes,
     rotation: Option<KeyRotation>,
-    /// It came with a request since its use was last noted.
+    /// A request carried it since its use was last noted.
     used: AtomicBool,
     noted_at: Option<Instant>,
 }
@@ -50,14 +80,14 @@ struct KnownToken {
 #[derive(Debug)]
 struct Seen<T> {
     row: T,
-    by: Look,
+    by: ReadNumber,
 }
 
-impl Memory {
-    /// To be taken before the rows are asked for.
-    pub fn look(&mut self) -> Look {
-        self.looks += 1;
-        Look(self.looks)
+impl Entries {
+    /// To be taken before the query.
+    pub fn next_read(&mut self) -> ReadNumber {
+        self.reads += 1;
+        ReadNumber(self.reads)
     }
 
     pub fn changed_at(&self) -> Option<DateTime<Utc>> {
@@ -85,18 +115,18 @@ impl Memory {
         self.programs.contains_key(&program_id)
     }
 
-    /// Whose token it was when news last came.
+    /// The program of a token, as last read.
     pub fn owner(&self, hash: &TokenHash) -> Option<ProgramId> {
         Some(self.tokens.get(hash)?.program_id)
     }
 
-    /// What was committed before this moment is known.
-    pub fn heard(&mut self, at: Instant) {
+    /// Everything committed before this moment has been read.
+    pub fn confirm(&mut self, at: Instant) {
         self.live_until = Some(at + LIVE_FOR);
         self.trusted_until = Some(at + TRUSTED_FOR);
     }
 
-    /// `None` also while memory is not live.
+    /// `None` also while the entries are not live.
     pub fn program_of_live_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
         if self.is_live() {
             self.program_of_token(hash)
@@ -105,13 +135,13 @@ impl Memory {
         }
     }
 
-    /// For when the database cannot be asked.
+    /// For when the database is unavailable.
     pub fn program_of_trusted_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
         let is_trusted = self.trusted_until.is_some_and(|until| Instant::now() < until);
         self.program_of_token(hash).filter(|_| is_trusted)
     }
 
-    /// Whether news came lately.
+    /// Whether a confirmation came within [`LIVE_FOR`].
     pub fn is_live(&self) -> bool {
         self.live_until.is_some_and(|until| Instant::now() < until)
     }
@@ -128,7 +158,7 @@ impl Memory {
         })
     }
 
-    /// The tokens whose use is to be noted now: at most once in `USE_IS_NOTED_EVERY` each.
+    /// The tokens whose use is to be noted now, each at most once in [`USE_IS_NOTED_EVERY`].
     pub fn take_uses(&mut self, now: Instant) -> Vec<TokenHash> {
         let mut used = Vec::new();
         for (hash, token) in &mut self.tokens {
@@ -141,7 +171,7 @@ impl Memory {
         used
     }
 
-    pub fn put_program(&mut self, program: DirectoryProgram, by: Look) {
+    pub fn put_program(&mut self, program: DirectoryProgram, by: ReadNumber) {
         self.changed_at = self.changed_at.max(Some(program.updated_at));
         let id = program.program_id;
         let mut before = HashMap::new();
@@ -154,7 +184,7 @@ impl Memory {
             }
         }
         for token in &program.tokens {
-            // A program is read again for other reasons, too: what is known of the token's use stays.
+            // A program is read again for other reasons, too: the token's use is kept.
             let (used, noted_at) = before
                 .remove(&token.hash)
                 .map_or_else(Default::default, |token| (token.used, token.noted_at));
@@ -170,7 +200,7 @@ impl Memory {
         self.programs.insert(id, Seen { row: program, by });
     }
 
-    pub fn put_link(&mut self, link: DirectoryLink, by: Look) {
+    pub fn put_link(&mut self, link: DirectoryLink, by: ReadNumber) {
         self.changed_at = self.changed_at.max(Some(link.updated_at));
         let id = link.referral_link_id;
         if let Some(before) = self.links.get(&id) {
@@ -222,111 +252,119 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_look_does_not_bring_a_replaced_token_back() {
-        let mut memory = Memory::default();
-        let slow = memory.look();
-        let pushed = memory.look();
-        memory.put_program(program(2), pushed);
-        memory.put_program(program(1), slow);
-        assert!(memory.program_of_token(&TokenHash::from_bytes([1; 32])).is_none());
-        assert!(memory.program_of_token(&TokenHash::from_bytes([2; 32])).is_some());
+    fn a_slow_read_does_not_bring_a_replaced_token_back() {
+        let mut entries = Entries::default();
+        let slow = entries.next_read();
+        let pushed = entries.next_read();
+        entries.put_program(program(2), pushed);
+        entries.put_program(program(1), slow);
+        assert!(
+            entries
+                .program_of_token(&TokenHash::from_bytes([1; 32]))
+                .is_none()
+        );
+        assert!(
+            entries
+                .program_of_token(&TokenHash::from_bytes([2; 32]))
+                .is_some()
+        );
     }
 
     #[test]
     fn each_of_a_programs_tokens_opens_it_until_it_is_gone() {
-        let mut memory = Memory::default();
+        let mut entries = Entries::default();
         let hash = |byte| TokenHash::from_bytes([byte; 32]);
-        let by = memory.look();
+        let by = entries.next_read();
         let mut two = program(1);
         two.tokens.extend(program(2).tokens);
-        memory.put_program(two, by);
-        assert!(memory.program_of_token(&hash(1)).is_some() && memory.program_of_token(&hash(2)).is_some());
-        let by = memory.look();
-        memory.put_program(program(2), by);
-        assert!(memory.program_of_token(&hash(1)).is_none() && memory.program_of_token(&hash(2)).is_some());
+        entries.put_program(two, by);
+        assert!(entries.program_of_token(&hash(1)).is_some() && entries.program_of_token(&hash(2)).is_some());
+        let by = entries.next_read();
+        entries.put_program(program(2), by);
+        assert!(entries.program_of_token(&hash(1)).is_none() && entries.program_of_token(&hash(2)).is_some());
     }
 
     #[test]
     fn the_use_of_a_token_is_noted_once_in_a_while_also_when_its_program_is_read_again() {
-        let mut memory = Memory::default();
+        let mut entries = Entries::default();
         let hash = TokenHash::from_bytes([1; 32]);
         let start = Instant::now();
-        let put = |memory: &mut Memory| {
-            let by = memory.look();
-            memory.put_program(program(1), by);
+        let put = |entries: &mut Entries| {
+            let by = entries.next_read();
+            entries.put_program(program(1), by);
         };
-        put(&mut memory);
-        assert!(memory.take_uses(start).is_empty());
-        memory.program_of_token(&hash);
-        assert_eq!(memory.take_uses(start), [hash]);
-        memory.program_of_token(&hash);
-        put(&mut memory);
-        assert!(memory.take_uses(start).is_empty());
-        assert_eq!(memory.take_uses(start + USE_IS_NOTED_EVERY), [hash]);
-        assert!(memory.take_uses(start + 2 * USE_IS_NOTED_EVERY).is_empty());
+        put(&mut entries);
+        assert!(entries.take_uses(start).is_empty());
+        entries.program_of_token(&hash);
+        assert_eq!(entries.take_uses(start), [hash]);
+        entries.program_of_token(&hash);
+        put(&mut entries);
+        assert!(entries.take_uses(start).is_empty());
+        assert_eq!(entries.take_uses(start + USE_IS_NOTED_EVERY), [hash]);
+        assert!(entries.take_uses(start + 2 * USE_IS_NOTED_EVERY).is_empty());
     }
 
     #[test]
     fn an_archived_programs_token_is_known_as_such() {
-        let mut memory = Memory::default();
+        let mut entries = Entries::default();
         let hash = TokenHash::from_bytes([1; 32]);
         for archived in [false, true] {
-            let by = memory.look();
-            memory.put_program(
+            let by = entries.next_read();
+            entries.put_program(
                 DirectoryProgram {
                     archived,
                     ..program(1)
                 },
                 by,
             );
-            assert_eq!(memory.program_of_token(&hash).unwrap().archived, archived);
+            assert_eq!(entries.program_of_token(&hash).unwrap().archived, archived);
         }
-        assert!(memory.has_program(PROGRAM));
+        assert!(entries.has_program(PROGRAM));
     }
 
     #[test]
-    fn a_slow_look_does_not_turn_a_link_on_again() {
-        let mut memory = Memory::default();
-        let by = memory.look();
-        memory.put_program(program(1), by);
-        let slow = memory.look();
-        let pushed = memory.look();
-        memory.put_link(link(1, "ada", false), pushed);
-        memory.put_link(link(1, "ada", true), slow);
-        assert_eq!(memory.link("ada"), Some(Link::Inactive));
-        let later = memory.look();
-        memory.put_link(link(1, "ada", true), later);
-        assert!(matches!(memory.link("ada"), Some(Link::Active { .. })));
+    fn a_slow_read_does_not_turn_a_link_on_again() {
+        let mut entries = Entries::default();
+        let by = entries.next_read();
+        entries.put_program(program(1), by);
+        let slow = entries.next_read();
+        let pushed = entries.next_read();
+        entries.put_link(link(1, "ada", false), pushed);
+        entries.put_link(link(1, "ada", true), slow);
+        assert_eq!(entries.link("ada"), Some(Link::Inactive));
+        let later = entries.next_read();
+        entries.put_link(link(1, "ada", true), later);
+        assert!(matches!(entries.link("ada"), Some(Link::Active { .. })));
     }
 
     #[test]
     fn a_code_that_changed_hands_stays_with_its_new_link_in_either_order() {
         for renamed_first in [true, false] {
-            let mut memory = Memory::default();
-            let by = memory.look();
-            memory.put_program(program(1), by);
-            memory.put_link(link(1, "ada", true), by);
-            let by = memory.look();
+            let mut entries = Entries::default();
+            let by = entries.next_read();
+            entries.put_program(program(1), by);
+            entries.put_link(link(1, "ada", true), by);
+            let by = entries.next_read();
             let mut rows = [link(1, "former", true), link(2, "ada", false)];
             if !renamed_first {
                 rows.reverse();
             }
             for row in rows {
-                memory.put_link(row, by);
+                entries.put_link(row, by);
             }
-            assert_eq!(memory.link("ada"), Some(Link::Inactive));
-            assert!(matches!(memory.link("former"), Some(Link::Active { .. })));
+            assert_eq!(entries.link("ada"), Some(Link::Inactive));
+            assert!(matches!(entries.link("former"), Some(Link::Active { .. })));
         }
     }
 
     #[test]
-    fn a_token_is_believed_for_as_long_as_news_comes() {
-        let mut memory = Memory::default();
-        let by = memory.look();
-        memory.put_program(program(1), by);
+    fn a_token_is_trusted_while_the_entries_are_live() {
+        let mut entries = Entries::default();
+        let by = entries.next_read();
+        entries.put_program(program(1), by);
         let hash = TokenHash::from_bytes([1; 32]);
-        assert!(memory.program_of_live_token(&hash).is_none());
-        memory.live_until = Some(Instant::now() + std::time::Duration::from_hours(1));
-        assert!(memory.program_of_live_token(&hash).is_some());
+        assert!(entries.program_of_live_token(&hash).is_none());
+        entries.live_until = Some(Instant::now() + Duration::from_hours(1));
+        assert!(entries.program_of_live_token(&hash).is_some());
     }
 }
