@@ -90,12 +90,12 @@ impl Service<Request> for RouteService {
         let context = Arc::clone(&self.0);
         Box::pin(async move {
             let started = context.requests.begin(request.method());
-            let span = Span::of_request(started.route(), request.headers());
+            let span = Span::for_request(started.route(), request.headers());
             let response = span
                 .clone()
-                .over(assign_request_id(Arc::clone(&context), &span, request))
+                .scope(assign_request_id(Arc::clone(&context), &span, request))
                 .await;
-            span.answered(response.status());
+            span.record_status(response.status());
             started.answered(response.status());
             Ok(response)
         })

@@ -12,8 +12,8 @@
 use std::sync::Arc;
 
 use runtime::metrics::serve::Sources;
-use runtime::metrics::{Counter, SHED, UNANSWERED, WAITING, WAITING_MAX, amount};
-use runtime::shed::Shed;
+use runtime::metrics::{Counter, SHED, UNANSWERED, WAITING, WAITING_MAX, to_f64};
+use runtime::sampled_counter::SampledCounter;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::error::ApiError;
@@ -24,7 +24,7 @@ pub struct ConcurrencyLimit {
     noun: &'static str,
     permits: Arc<Semaphore>,
     limit: usize,
-    shed: Shed,
+    shed: SampledCounter,
     unanswered: Counter,
 }
 
@@ -35,7 +35,7 @@ impl ConcurrencyLimit {
             noun,
             permits: Arc::new(Semaphore::new(limit)),
             limit,
-            shed: Shed::new(SHED.with([noun])),
+            shed: SampledCounter::new(SHED.with([noun])),
             unanswered: UNANSWERED.with([noun]),
         }
     }
@@ -47,10 +47,10 @@ impl ConcurrencyLimit {
 
     /// Exports the limit and the number of waiting callers.
     pub fn show(&self, sources: Sources) -> Sources {
-        WAITING_MAX.with([self.noun]).set(amount(self.limit));
+        WAITING_MAX.with([self.noun]).set(to_f64(self.limit));
         let (permits, limit, waiting) = (Arc::clone(&self.permits), self.limit, WAITING.with([self.noun]));
         sources.and(move || {
-            waiting.set(amount(limit.saturating_sub(permits.available_permits())));
+            waiting.set(to_f64(limit.saturating_sub(permits.available_permits())));
             std::future::ready(())
         })
     }
@@ -67,7 +67,7 @@ impl ConcurrencyLimit {
 
     /// Counts a shed request, and logs the first ones.
     pub fn shed(&self) -> ApiError {
-        if let Some(shed) = self.shed.one_more() {
+        if let Some(shed) = self.shed.increment() {
             tracing::warn!(noun = self.noun, shed, "concurrency limit reached, shedding");
         }
         ApiError::Overloaded

@@ -40,7 +40,13 @@ impl CustomerIds {
         codec: Arc<ClickIdCodec>,
         lifecycle: &Lifecycle,
     ) -> anyhow::Result<Self> {
-        let first = || retry(&postgres::STARTING, || lease(&pool), StorageError::is_transient);
+        let first = || {
+            retry(
+                &postgres::STARTUP_RETRY,
+                || lease(&pool),
+                StorageError::is_transient,
+            )
+        };
         let blocks = Blocks {
             current: first().await?,
             next: Some(first().await?),

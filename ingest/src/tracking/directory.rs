@@ -100,7 +100,7 @@ impl Directory {
     pub async fn start(pool: PgPool, clock: Clock, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
         let cache = Cache::new(pool);
         retry(
-            &postgres::STARTING,
+            &postgres::STARTUP_RETRY,
             || cache.catch_up(),
             StorageError::is_transient,
         )
