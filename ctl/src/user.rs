@@ -186,7 +186,14 @@ impl ResetPassword {
         users::set_password(&mut transaction, user.user_id, &password_hash).await?;
         let removed = passkeys::remove_all(&mut transaction, user.user_id).await?;
         let details = json!({ "passkeys_removed": removed });
-        audit_account(&mut transaction, user.user_id, "user.password_reset", details, now).await?;
+        audit_account(
+            &mut transaction,
+            user.user_id,
+            "user.password_reset",
+            details,
+            now,
+        )
+        .await?;
         let ended = sessions::revoke_all(&mut transaction, user.user_id, now).await?;
         let keys = management_keys::active_of_creator(&mut transaction, user.user_id, now).await?;
         let revoked = if self.revoke_keys { keys.len() } else { 0 };
@@ -253,7 +260,14 @@ impl Who {
             "this account has no second factor and no passkey"
         );
         let details = json!({ "passkeys_removed": passkeys });
-        audit_account(&mut transaction, user.user_id, "user.second_factor_reset", details, now).await?;
+        audit_account(
+            &mut transaction,
+            user.user_id,
+            "user.second_factor_reset",
+            details,
+            now,
+        )
+        .await?;
         let ended = sessions::revoke_all(&mut transaction, user.user_id, now).await?;
         transaction.commit().await?;
         output::facts([

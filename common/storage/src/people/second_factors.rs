@@ -53,9 +53,12 @@ pub struct OwnFactors {
 /// Locks the account until the transaction ends: changes of its factors wait for each other, and the last factor is removed by none
 /// of two that each see another.
 pub async fn lock_own(connection: &mut PgConnection, user_id: UserId) -> StorageResult<OwnFactors> {
-    sqlx::query!("SELECT id FROM users WHERE id = $1 FOR NO KEY UPDATE", user_id.get())
-        .fetch_optional(&mut *connection)
-        .await?;
+    sqlx::query!(
+        "SELECT id FROM users WHERE id = $1 FOR NO KEY UPDATE",
+        user_id.get()
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
     let own = sqlx::query_as!(
         OwnFactors,
         r#"SELECT EXISTS (SELECT FROM second_factors WHERE user_id = $1 AND enabled_at IS NOT NULL) AS "has_app!",
