@@ -90,7 +90,7 @@ impl Service<Request> for Surrounded {
     fn call(&mut self, request: Request) -> Self::Future {
         let around = Arc::clone(&self.0);
         Box::pin(async move {
-            let begun = around.requests.begin(request.method());
+            let begun = around.requests.start(request.method());
             let span = Span::for_request(begun.route(), request.headers());
             let response = span
                 .clone()
