@@ -10,7 +10,13 @@ use storage::customers::{self, Customer};
 use storage::processor_events::{self, waits_for_key};
 use storage::{StorageResult, commissions};
 
-use super::Match;
+/// Whom a reference names, as the tables have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Match {
+    pub customer_id: CustomerId,
+    /// The customer whose click_id it quotes.
+    pub clicked: Option<CustomerId>,
+}
 
 /// Whether a customer's key goes to the click that a caller names: only a browser bound it, and the caller is authenticated.
 pub(super) fn yields(caller: Option<ProgramId>, holder: Option<&Customer>) -> bool {

@@ -23,7 +23,8 @@ use storage::rollups::Deltas;
 use storage::subscriptions::{self, SubscriptionKey};
 
 use crate::customer_lookup::{Found, KeyBindings, Match, Whom};
-use crate::reassessment::{OutOfOrder, signals};
+use crate::reassessment::OutOfOrder;
+use crate::signals;
 
 pub enum Judged {
     /// Its click may still be on its way.
@@ -233,7 +234,7 @@ impl SaleBatch {
         let Some(customer) = buyer else {
             return Vec::new();
         };
-        signals(rules, customer, &self.addresses, partner_id, record.sold_at)
+        signals::of_sale(rules, customer, &self.addresses, partner_id, record.sold_at)
     }
 
     pub fn program(&self, program_id: ProgramId) -> Option<&Program> {
