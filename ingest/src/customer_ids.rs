@@ -31,7 +31,13 @@ struct Blocks {
 impl CustomerIds {
     /// Leases two blocks and keeps one in reserve until shutdown.
     pub async fn start(pool: PgPool, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
-        let first = || retry(&postgres::STARTING, || lease(&pool), StorageError::is_transient);
+        let first = || {
+            retry(
+                &postgres::STARTUP_RETRY,
+                || lease(&pool),
+                StorageError::is_transient,
+            )
+        };
         let blocks = Blocks {
             current: first().await?,
             next: Some(first().await?),

@@ -133,7 +133,7 @@ impl Directory {
     pub async fn start(pool: PgPool, clock: Clock, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
         let memory = Arc::new(RwLock::new(Memory::default()));
         let load = || catch_up(&pool, &memory);
-        retry(&postgres::STARTING, load, StorageError::is_transient)
+        retry(&postgres::STARTUP_RETRY, load, StorageError::is_transient)
             .await
             .context("loading the directory")?;
         let (asking, asked) = mpsc::channel(ASKING);

@@ -43,7 +43,7 @@ pub struct Lane {
 /// Encodes a record once; every later hop only concatenates it.
 pub fn encode(record: &impl Serialize, failed: &'static str) -> Result<Box<RawValue>, ApiError> {
     to_raw_value(record)
-        .map(trace::carry)
+        .map(trace::attach)
         .map_err(|error| ApiError::internal(failed, error))
 }
 
@@ -117,7 +117,7 @@ impl Pipeline {
         let deadline = Instant::now() + self.answer_within;
         // Before claiming: the outcome may be faster than the answer to the claim.
         let waiter = self.inbox.expect(sale.claim.event_id.get());
-        let claiming = trace::step("claim");
+        let claiming = trace::child_span("claim");
         let claimed = timeout_at(deadline, self.claims.claim(sale))
             .await
             .map_err(|_| too_late(&self.sales, failed))?;
@@ -135,7 +135,7 @@ async fn publish(
     deadline: Instant,
     failed: &'static str,
 ) -> Result<(), ApiError> {
-    let _publishing = trace::step("publish");
+    let _publishing = trace::child_span("publish");
     timeout_at(deadline, lane.publisher.publish(record))
         .await
         .map_err(|_| too_late(&lane.places, failed))?
@@ -149,7 +149,7 @@ async fn outcome<O: DeserializeOwned>(
     deadline: Instant,
     failed: &'static str,
 ) -> Result<O, ApiError> {
-    let _waiting = trace::step("outcome");
+    let _waiting = trace::child_span("outcome");
     let left = deadline.saturating_duration_since(Instant::now());
     let raw = waiter.wait(left).await.ok_or_else(|| too_late(places, failed))?;
     crash_point("ingest.before_answer");

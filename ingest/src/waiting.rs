@@ -12,8 +12,8 @@
 use std::sync::Arc;
 
 use runtime::metrics::serve::Sources;
-use runtime::metrics::{Counter, SHED, UNANSWERED, WAITING, WAITING_MAX, amount};
-use runtime::shed::Shed;
+use runtime::metrics::{Counter, SHED, UNANSWERED, WAITING, WAITING_MAX, to_f64};
+use runtime::sampled_counter::SampledCounter;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::ApiError;
@@ -24,7 +24,7 @@ pub struct Places {
     noun: &'static str,
     free: Arc<Semaphore>,
     places: usize,
-    shed: Shed,
+    shed: SampledCounter,
     unanswered: Counter,
 }
 
@@ -41,7 +41,7 @@ impl Places {
             noun,
             free: Arc::new(Semaphore::new(places)),
             places,
-            shed: Shed::new(SHED.with([noun])),
+            shed: SampledCounter::new(SHED.with([noun])),
             unanswered: UNANSWERED.with([noun]),
         }
     }
@@ -53,10 +53,10 @@ impl Places {
 
     /// Shows how many wait.
     pub fn show(&self, sources: Sources) -> Sources {
-        WAITING_MAX.with([self.noun]).set(amount(self.places));
+        WAITING_MAX.with([self.noun]).set(to_f64(self.places));
         let (free, places, waiting) = (Arc::clone(&self.free), self.places, WAITING.with([self.noun]));
         sources.and(move || {
-            waiting.set(amount(places.saturating_sub(free.available_permits())));
+            waiting.set(to_f64(places.saturating_sub(free.available_permits())));
             std::future::ready(())
         })
     }
@@ -76,7 +76,7 @@ impl Places {
 
     /// One that gets no place.
     pub fn turn_away(&self) -> ApiError {
-        if let Some(shed) = self.shed.one_more() {
+        if let Some(shed) = self.shed.increment() {
             tracing::warn!(noun = self.noun, shed, "as many callers wait as may: shedding");
         }
         ApiError::Overloaded

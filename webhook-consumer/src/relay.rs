@@ -26,7 +26,7 @@ use crate::records::{Records, Streams};
 use crate::stripe::event::Event;
 use crate::stripe::metadata::MetadataKeys;
 use crate::stripe::recipients::{Share, own_share};
-use crate::stripe::translate::{Untold, translate};
+use crate::stripe::translate::{Untranslated, translate};
 
 /// Events are due five seconds after they arrived; looking more often keeps the delay near that.
 const EVERY: Duration = Duration::from_secs(1);
@@ -123,14 +123,15 @@ impl Relay {
         let Ok(event) = Event::parse(due.payload.as_bytes()) else {
             return unreadable();
         };
-        let told = translate(&event, &self.keys).unwrap_or(Err(Untold::Ignored("of a type nobody knows")));
+        let translated =
+            translate(&event, &self.keys).unwrap_or(Err(Untranslated::Ignored("of a type nobody knows")));
         let Share {
             disposition,
             sale,
             payment,
             occurred_at,
             ..
-        } = own_share(told, event.account.as_ref(), due.program_id, account_id);
+        } = own_share(translated, event.account.as_ref(), due.program_id, account_id);
         let is_as_before = matches!(disposition, Disposition::Open { sale, payment }
             if (sale || !due.sale_pending) && (payment || !due.payment_pending));
         let sale = sale.filter(|_| due.sale_pending);

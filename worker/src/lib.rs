@@ -9,8 +9,8 @@ mod lead_rates;
 mod reassessment;
 mod relay;
 mod rollups;
-mod room;
 mod steps;
+mod stream_trim;
 mod upkeep;
 mod visitor;
 mod watch;
@@ -96,7 +96,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     lifecycle
         .tasks()
         .spawn(rollups::run(pool.clone(), lifecycle.clone()));
-    lifecycle.tasks().spawn(room::run(
+    lifecycle.tasks().spawn(stream_trim::run(
         nats.jetstream.clone(),
         topology.clone(),
         lifecycle.clone(),

@@ -39,6 +39,12 @@ impl OutOfOrder {
         *since = at.min(*since);
     }
 
+    pub fn extend(&mut self, news: impl IntoIterator<Item = (CustomerId, DateTime<Utc>)>) {
+        for (customer_id, at) in news {
+            self.note(customer_id, at);
+        }
+    }
+
     pub fn customers(&self) -> Vec<i64> {
         self.0.keys().map(|customer_id| customer_id.get()).collect()
     }

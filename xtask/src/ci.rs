@@ -7,13 +7,13 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use harness::area::Checkout;
+use harness::cargo::cargo;
+use harness::interrupt::Interrupt;
+use harness::process;
+use harness::progress::{Step, note};
 
-use crate::area::Checkout;
-use crate::cargo::cargo;
-use crate::interrupt::Interrupt;
 use crate::node::Node;
-use crate::process;
-use crate::progress::{Step, note};
 use crate::{deploy_check, sqlx, test};
 
 const CARGO_DENY: &str = "cargo-deny";

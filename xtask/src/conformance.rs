@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, ensure};
+use harness::area::Checkout;
+use harness::interrupt::Interrupt;
+use harness::process;
+use harness::progress::Step;
 
-use crate::area::Checkout;
-use crate::interrupt::Interrupt;
-use crate::process;
-use crate::progress::Step;
 use crate::python;
 use crate::whole_service::WholeService;
 

@@ -8,11 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use harness::area::Checkout;
+use harness::interrupt::Interrupt;
+use harness::process;
+use harness::progress::Step;
 
-use crate::area::Checkout;
-use crate::interrupt::Interrupt;
-use crate::process;
-use crate::progress::Step;
 use crate::web::{NodePackage, chromium};
 use crate::whole_service::WholeService;
 

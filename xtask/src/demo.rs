@@ -4,11 +4,10 @@
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-
-use crate::env_file::EnvFile;
-use crate::process;
-use crate::progress::Step;
-use crate::services::Service;
+use harness::env_file::EnvFile;
+use harness::process;
+use harness::progress::Step;
+use harness::services::Service;
 
 const PAST_DAYS: &str = "90";
 /// For the operator's command line: a program as old as its past.

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use harness::area::{Checkout, remove};
+use harness::interrupt::Interrupt;
+use harness::process::{self, find_all};
+use harness::progress::{Step, note};
+use harness::servers::debian;
 
 use self::judges::Judges;
-use crate::area::{Checkout, remove};
-use crate::interrupt::Interrupt;
-use crate::process::{self, find_all};
-use crate::progress::{Step, note};
-use crate::servers::debian;
 
 /// Where each overlay's servers are, as `make-secrets.sh` is told.
 const OVERLAYS: [(&str, [&str; 4]); 2] = [

@@ -4,7 +4,6 @@
 //! until they are ready; write `.dev/env`. Then watch until Ctrl-C, or leave it all running (`--detach`). Whatever
 //! fails on the way, what was started is stopped.
 
-use std::collections::BTreeSet;
 use std::env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,21 +11,20 @@ use std::process::Command;
 use std::thread;
 
 use anyhow::{Context, Result, bail};
+use harness::area::{Area, Checkout, remove};
+use harness::cargo::cargo;
+use harness::env_file::EnvFile;
+use harness::interrupt::{Interrupt, PAUSE};
+use harness::keys;
+use harness::pids::Pids;
+use harness::process::{self, Running};
+use harness::progress::{Step, note};
+use harness::servers::{External, Servers, postgres, provide};
+use harness::services::{self, DEMO_PREFIX, INGEST, SERVICES, Service, WEBHOOK_CONSUMER, ctl};
+use harness::stop::stop_area;
 
-use crate::area::{Area, Checkout, remove};
-use crate::cargo::cargo;
-use crate::env_file::EnvFile;
-use crate::interrupt::{Interrupt, PAUSE};
-use crate::pids::Pids;
-use crate::process::{self, Running};
-use crate::progress::{Step, note};
-use crate::servers::{External, Servers, postgres, provide};
-use crate::services::{self, INGEST, SERVICES, Service, WEBHOOK_CONSUMER};
-use crate::stop::stop_area;
-use crate::{demo, keys, walk};
+use crate::{demo, walk};
 
-/// What the operator's command line prints for the shell starts with this.
-const DEMO_PREFIX: &str = "DEMO_";
 /// Bytes a stream, unless the environment says otherwise. NATS sets them aside on the disk before it makes a stream: eight
 /// times the services' own default is more than a laptop may have free.
 const STREAM_MAX_BYTES: u64 = 256 << 20;
@@ -71,7 +69,7 @@ pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt)
             .iter()
             .find(|service| service.name == INGEST)
             .context("the ingest is missing")?;
-        demo::make_up_past(&mut ctl(checkout, &env, &demo), ingest, &demo)?;
+        demo::make_up_past(&mut ctl_with(checkout, &env, &demo), ingest, &demo)?;
     }
     env = shell_env(&servers, &services, &demo)?;
     env.write(&area.env())?;
@@ -156,11 +154,11 @@ fn prepare_database(
     interrupt: &Interrupt,
 ) -> Result<EnvFile> {
     let step = Step::start("Migrating the database");
-    process::run(ctl(checkout, env, before).arg("migrate"), interrupt)?;
+    process::run(ctl_with(checkout, env, before).arg("migrate"), interrupt)?;
     step.done("migrated");
 
     let step = Step::start("Seeding the demo program");
-    let mut seed = ctl(checkout, env, before);
+    let mut seed = ctl_with(checkout, env, before);
     if with_past {
         seed.args(demo::SEED_WITH_PAST);
     } else {
@@ -177,20 +175,9 @@ fn prepare_database(
     Ok(demo)
 }
 
-fn ctl(checkout: &Checkout, env: &EnvFile, before: &EnvFile) -> Command {
-    let mut command = Command::new(checkout.bin_dir.join("ctl"));
-    command.current_dir(&checkout.root);
-    // A shell may still hold the variables of a demo program that a reset has deleted.
-    let stale: BTreeSet<_> = env::vars_os()
-        .map(|(name, _)| name)
-        .filter(|name| name.to_str().is_some_and(|name| name.starts_with(DEMO_PREFIX)))
-        .collect();
-    for name in stale {
-        command.env_remove(name);
-    }
-    command
-        .envs(before.iter().filter(|(name, _)| name.starts_with(DEMO_PREFIX)))
-        .envs(env.iter());
+fn ctl_with(checkout: &Checkout, env: &EnvFile, before: &EnvFile) -> Command {
+    let mut command = ctl(checkout, env);
+    command.envs(before.iter().filter(|(name, _)| name.starts_with(DEMO_PREFIX)));
     command
 }
 

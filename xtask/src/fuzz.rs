@@ -10,12 +10,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
-
-use crate::area::Checkout;
-use crate::cargo::cargo;
-use crate::interrupt::{Interrupt, Interrupted, PAUSE};
-use crate::process;
-use crate::progress::Step;
+use harness::area::Checkout;
+use harness::cargo::cargo;
+use harness::interrupt::{Interrupt, Interrupted, PAUSE};
+use harness::process;
+use harness::progress::Step;
 
 const CARGO_FUZZ: &str = "cargo-fuzz";
 const CARGO_FUZZ_VERSION: &str = "0.13.2";

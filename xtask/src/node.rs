@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use harness::area::Checkout;
+use harness::interrupt::Interrupt;
+use harness::process::{self, find_all};
+use harness::progress::Step;
+use harness::servers::version::Version;
 
-use crate::area::Checkout;
-use crate::interrupt::Interrupt;
-use crate::process::{self, find_all};
-use crate::progress::Step;
 use crate::python;
-use crate::servers::version::Version;
 
 const OLDEST: Version = Version::new(20, 19);
 const PINS: &str = "xtask/node/requirements.txt";

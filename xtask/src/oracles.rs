@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
+use harness::area::Checkout;
+use harness::interrupt::Interrupt;
+use harness::process;
 
-use crate::area::Checkout;
-use crate::interrupt::Interrupt;
 use crate::node::Node;
 use crate::pinned::Pinned;
-use crate::process;
 
 pub(crate) struct Oracles {
     node: Node,

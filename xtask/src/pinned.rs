@@ -5,13 +5,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use harness::area::Checkout;
+use harness::interrupt::Interrupt;
+use harness::keys::hex;
+use harness::progress::Step;
 use sha2::{Digest, Sha256};
 
-use crate::area::Checkout;
-use crate::interrupt::Interrupt;
-use crate::keys::hex;
 use crate::node::Node;
-use crate::progress::Step;
 use crate::python;
 
 /// What is installed, and nothing else.

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-
-use crate::area::remove;
-use crate::interrupt::Interrupt;
-use crate::process::{self, find_all};
-use crate::servers::debian;
+use harness::area::remove;
+use harness::interrupt::Interrupt;
+use harness::process::{self, find_all};
+use harness::servers::debian;
 
 /// Makes an environment anew with what `pip install` makes of `packages`. The caller knows when one is complete.
 pub(crate) fn make_environment<S: AsRef<OsStr>>(

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use harness::area::Checkout;
+use harness::interrupt::Interrupt;
+use harness::process::{self, find_all};
+use harness::progress::{Step, note};
 
-use crate::area::Checkout;
-use crate::interrupt::Interrupt;
-use crate::process::{self, find_all};
-use crate::progress::{Step, note};
 use crate::whole_service::WholeService;
 
 const PAGE: &str = "docs/integrate.md";

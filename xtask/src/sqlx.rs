@@ -8,20 +8,19 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
-
-use crate::area::{Checkout, remove};
-use crate::cargo::cargo;
-use crate::interrupt::Interrupt;
-use crate::keys::random_hex;
-use crate::process::{self, Running};
-use crate::progress::Step;
-use crate::servers::postgres::Postgres;
-use crate::servers::provide_postgres;
-use crate::test::start_empty;
+use anyhow::{Context, Result, ensure};
+use harness::area::{Checkout, remove};
+use harness::cargo::cargo;
+use harness::interrupt::Interrupt;
+use harness::keys::random_hex;
+use harness::process::{self, Running};
+use harness::progress::Step;
+use harness::servers::postgres::{Postgres, with_database};
+use harness::servers::provide_postgres;
+use harness::stop::start_empty;
 
 /// The one package that holds SQL.
-const PACKAGE: &str = "common";
+const PACKAGE: &str = "storage";
 /// The mark of a migration that cannot run inside a transaction.
 const NO_TRANSACTION: &str = "-- no-transaction";
 
@@ -30,9 +29,7 @@ type Described = BTreeMap<OsString, Vec<u8>>;
 
 pub(crate) fn sqlx(checkout: &Checkout, check: bool, interrupt: &Interrupt) -> Result<()> {
     let area = checkout.test_area();
-    let _lock = area
-        .try_lock()?
-        .context("another `cargo xtask test` or `sqlx` is at work in this checkout")?;
+    let _lock = area.lock()?;
     start_empty(&area)?;
     let mut running = Running::none(&area)?;
     let (postgres, url) = provide_postgres(checkout, &area, &mut running, interrupt)?;
@@ -183,39 +180,9 @@ fn differences(committed: &Described, described: &Described) -> Vec<String> {
     new.chain(gone).collect()
 }
 
-/// The same server, another database.
-pub(crate) fn with_database(url: &str, database: &str) -> Result<String> {
-    let (address, parameters) = url
-        .split_once('?')
-        .map_or((url, None), |(address, rest)| (address, Some(rest)));
-    let Some((scheme, rest)) = address.split_once("://") else {
-        bail!("DATABASE_URL is no URL");
-    };
-    let host = rest.split('/').next().unwrap_or(rest);
-    let parameters = parameters
-        .map(|parameters| format!("?{parameters}"))
-        .unwrap_or_default();
-    Ok(format!("{scheme}://{host}/{database}{parameters}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_the_database_changes() {
-        for (url, expected) in [
-            ("postgres://u:p@h:1/old", "postgres://u:p@h:1/new"),
-            ("postgres://h", "postgres://h/new"),
-            (
-                "postgres://h/?sslmode=disable",
-                "postgres://h/new?sslmode=disable",
-            ),
-        ] {
-            assert_eq!(with_database(url, "new").unwrap(), expected);
-        }
-        assert!(with_database("h/old", "new").is_err());
-    }
 
     #[test]
     fn every_kind_of_difference_is_named() {

@@ -1,67 +1,30 @@
 //! `cargo xtask test`: every test, on real servers that start empty.
 
-use std::fs::File;
 use std::process::{Command, ExitCode, ExitStatus};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use harness::area::Checkout;
+use harness::cargo::cargo;
+use harness::environment::Environment;
+use harness::interrupt::Interrupt;
+use harness::process;
+use harness::progress::{Step, note};
+use harness::servers::Servers;
 
-use crate::area::{Area, Checkout, remove};
-use crate::cargo::cargo;
 use crate::conformance;
 use crate::dashboard::Dashboard;
-use crate::interrupt::Interrupt;
 use crate::oracles;
-use crate::process::{self, Running};
-use crate::progress::{Step, note};
-use crate::servers::{Servers, postgres, provide};
 use crate::snippets;
-use crate::stop::stop_area;
 use crate::tracker::Tracker;
 use crate::whole_service::{WholeService, with_whole_service};
 
-/// Servers that start empty, and the service's processes, built of this very tree: tests start them.
-struct Stage {
-    running: Running,
-    servers: Servers,
-    area: Area,
-    /// Given back last.
-    _lock: File,
-}
-
-impl Stage {
-    fn set(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
-        let area = checkout.test_area();
-        let lock = area
-            .try_lock()?
-            .context("another `cargo xtask test` or `sqlx` is at work in this checkout")?;
-        start_empty(&area)?;
-        let mut running = Running::none(&area)?;
-        let servers = provide(checkout, &area, &mut running, interrupt)?;
-        let step = Step::start("Building");
-        process::run(cargo(checkout).args(["build", "--workspace"]), interrupt)?;
-        step.done("built");
-        Ok(Self {
-            running,
-            servers,
-            area,
-            _lock: lock,
-        })
-    }
-
-    fn with_whole_service(
-        &mut self,
-        checkout: &Checkout,
-        interrupt: &Interrupt,
-        checks: impl FnOnce(&WholeService) -> Result<()>,
-    ) -> Result<()> {
-        let Self {
-            area,
-            running,
-            servers,
-            ..
-        } = self;
-        with_whole_service(checkout, area, servers, running, interrupt, checks)
-    }
+/// The service's processes are built of this very tree: tests start them.
+fn start(checkout: &Checkout, interrupt: &Interrupt) -> Result<Environment> {
+    let environment = Environment::start(checkout, checkout.test_area(), interrupt)?;
+    let step = Step::start("Building");
+    process::run(cargo(checkout).args(["build", "--workspace"]), interrupt)?;
+    step.done("built");
+    Ok(environment)
 }
 
 /// What a browser has to do with.
@@ -91,14 +54,16 @@ impl Web {
 
 /// The tests of `web/` alone.
 pub(crate) fn test_web(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
-    let mut stage = Stage::set(checkout, interrupt)?;
+    let mut environment = start(checkout, interrupt)?;
     let web = Web::check_alone(checkout, interrupt)?;
-    stage.with_whole_service(checkout, interrupt, |service| web.check_with(service, interrupt))
+    with_whole_service(checkout, &mut environment, interrupt, |service| {
+        web.check_with(service, interrupt)
+    })
 }
 
 /// Returns the test runner's own exit code.
 pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) -> Result<ExitCode> {
-    let mut stage = Stage::set(checkout, interrupt)?;
+    let mut environment = start(checkout, interrupt)?;
     let oracles = match oracles::provide(checkout, interrupt) {
         // A filter means it for one test by name, and that is seldom the one that needs them: it fails without.
         Err(error) if !args.is_empty() => {
@@ -114,7 +79,10 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
         if let Some(oracles) = &oracles {
             oracles.export(&mut runner);
         }
-        let status = process::status(with_servers(&mut runner, checkout, &stage.servers), interrupt)?;
+        let status = process::status(
+            with_servers(&mut runner, checkout, &environment.servers),
+            interrupt,
+        )?;
         if !status.success() {
             step.done("failed");
             return Ok(exit_code(status));
@@ -124,12 +92,12 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
     // A filter means it for one test by name.
     if args.is_empty() {
         let web = Web::check_alone(checkout, interrupt)?;
-        stage.with_whole_service(checkout, interrupt, |service| {
+        with_whole_service(checkout, &mut environment, interrupt, |service| {
             web.check_with(service, interrupt)?;
             snippets::check(checkout, service, interrupt)?;
             conformance::check(checkout, service, interrupt)
         })?;
-        drop(stage);
+        drop(environment);
         return few_rounds_of_chaos(checkout, interrupt);
     }
     Ok(ExitCode::SUCCESS)
@@ -141,15 +109,6 @@ fn few_rounds_of_chaos(checkout: &Checkout, interrupt: &Interrupt) -> Result<Exi
     let status = process::status(cargo(checkout).args(["xtask", "chaos", "--few"]), interrupt)?;
     step.done(if status.success() { "passed" } else { "failed" });
     Ok(exit_code(status))
-}
-
-/// Ends what a killed run left, and deletes its data.
-pub(crate) fn start_empty(area: &Area) -> Result<()> {
-    stop_area(area)?;
-    postgres::delete(area)?;
-    ["nats", "redis"]
-        .iter()
-        .try_for_each(|name| remove(&area.dir.join(name)))
 }
 
 fn runners(checkout: &Checkout, args: &[String]) -> Vec<Command> {

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, bail};
+use harness::area::Checkout;
+use harness::interrupt::Interrupt;
+use harness::process::{self, tail};
+use harness::progress::Step;
 
-use crate::area::Checkout;
-use crate::interrupt::Interrupt;
-use crate::process::{self, tail};
-use crate::progress::Step;
 use crate::web::{NodePackage, chromium};
 use crate::whole_service::WholeService;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::env_file::shell_word;
+use harness::env_file::shell_word;
 
 /// The whole funnel as shell commands. `env` is the dotenv file, `psql` the client to look at the tables with.
 ///

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use harness::area::Checkout;
+use harness::interrupt::Interrupt;
+use harness::keys::hex;
+use harness::process::find_all;
+use harness::progress::Step;
+use harness::servers::debian;
 use sha2::{Digest, Sha256};
 
-use crate::area::Checkout;
-use crate::interrupt::Interrupt;
-use crate::keys::hex;
 use crate::node::Node;
-use crate::process::find_all;
-use crate::progress::Step;
-use crate::servers::debian;
 
 /// Where Debian, Ubuntu and others put it.
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];

@@ -1,19 +1,17 @@
 //! A fresh service on the test's servers, with a demo program and its past: for checks that call it from outside.
 
-use std::process::Command;
-
 use anyhow::{Context, Result};
+use harness::area::{Area, Checkout};
+use harness::env_file::EnvFile;
+use harness::environment::Environment;
+use harness::interrupt::Interrupt;
+use harness::keys::{self, random_hex};
+use harness::process::{self, Running};
+use harness::servers::Servers;
+use harness::servers::postgres::{Postgres, with_database};
+use harness::services::{self, INGEST, Service, ctl};
 
-use crate::area::{Area, Checkout};
 use crate::demo;
-use crate::env_file::EnvFile;
-use crate::interrupt::Interrupt;
-use crate::keys::{self, random_hex};
-use crate::process::{self, Running};
-use crate::servers::Servers;
-use crate::servers::postgres::Postgres;
-use crate::services::{self, INGEST, Service};
-use crate::sqlx::with_database;
 
 pub(crate) struct WholeService<'a> {
     pub(crate) ingest: Service,
@@ -53,12 +51,16 @@ impl WholeService<'_> {
 /// Starts one on a database of its own, and drops that when `checks` are done with it.
 pub(crate) fn with_whole_service(
     checkout: &Checkout,
-    area: &Area,
-    servers: &Servers,
-    running: &mut Running,
+    environment: &mut Environment,
     interrupt: &Interrupt,
     checks: impl FnOnce(&WholeService) -> Result<()>,
 ) -> Result<()> {
+    let Environment {
+        area,
+        running,
+        servers,
+        ..
+    } = environment;
     let postgres = servers
         .postgres
         .as_ref()
@@ -122,21 +124,20 @@ fn start(
     running: &mut Running,
     interrupt: &Interrupt,
 ) -> Result<(Service, EnvFile)> {
-    let ctl = |demo: &EnvFile| {
-        let mut ctl = Command::new(checkout.bin_dir.join("ctl"));
-        ctl.env_remove("DEMO_API_KEY").envs(env.iter()).envs(demo.iter());
+    process::output(ctl(checkout, env).arg("migrate"))?;
+    let demo = EnvFile::parse(&process::output(ctl(checkout, env).args(demo::SEED_WITH_PAST))?);
+    let ctl = || {
+        let mut ctl = ctl(checkout, env);
+        ctl.envs(demo.iter());
         ctl
     };
-    let none = EnvFile::default();
-    process::output(ctl(&none).arg("migrate"))?;
-    let demo = EnvFile::parse(&process::output(ctl(&none).args(demo::SEED_WITH_PAST))?);
     let services = services::start(checkout, area, env, running)?;
     services::wait_until_ready(&services, area, running, interrupt)?;
     let ingest = services
         .into_iter()
         .find(|service| service.name == INGEST)
         .context("the ingest is missing")?;
-    demo::make_up_past(&mut ctl(&demo), &ingest, &demo)?;
-    process::output(ctl(&demo).arg("verify")).context("the demo's books are wrong")?;
+    demo::make_up_past(&mut ctl(), &ingest, &demo)?;
+    process::output(ctl().arg("verify")).context("the demo violates invariants")?;
     Ok((ingest, demo))
 }

@@ -11,7 +11,7 @@
 //! A batcher may have a `pace`, the least time between the beginnings of two batches of which the second is of few. At a few
 //! hundred requests a second the ones before end so soon that nearly every request would be a batch of its own, in each
 //! stage behind this one too; all of them together then keep the processors busy at a tenth of what they can do
-//! ([why](../../../docs/adr/0031-few-requests-keep-a-pace.md)). The first request after a pause never waits, and many never do.
+//! ([why](../../../docs/adr/0031-small-batches-of-requests-are-paced.md)). The first request after a pause never waits, and many never do.
 //!
 //! Bounds: `queue` requests wait, `max_records` and `max_weight` limit a batch, `in_flight` batches run. A request
 //! heavier than `max_weight` travels alone.
@@ -32,7 +32,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 
-use super::metrics::{BATCH_RECORDS, BATCH_REFUSED, BATCH_SECONDS, Counter, amount};
+use super::metrics::{BATCH_RECORDS, BATCH_REFUSED, BATCH_SECONDS, Counter, to_f64};
 
 /// See the module's bounds.
 #[derive(Debug, Clone, Copy)]
@@ -196,7 +196,7 @@ async fn dispatch<Req, Res, F>(
         } = batch;
         tracing::trace!(batcher = name, records = requests.len(), "batch");
         let expected = answers.len();
-        sizes.observe(amount(expected));
+        sizes.observe(to_f64(expected));
         let (seconds, begun) = (seconds.clone(), Instant::now());
         let batch = run(requests);
         tasks.spawn(async move {

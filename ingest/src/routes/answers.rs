@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
-use storage::window::Window;
+use storage::page::Window;
 use url::form_urlencoded;
 use utoipa::{IntoParams, ToSchema};
 

@@ -44,7 +44,7 @@ pub async fn livez() -> StatusCode {
     )
 )]
 pub async fn readyz(State(app): State<App>) -> Response {
-    let answering = app.probe.answering().await;
+    let answering = app.probe.check().await;
     let readiness = Readiness {
         ready: answering.all(),
         postgres: answering.postgres,

@@ -91,12 +91,12 @@ impl Service<Request> for Surrounded {
         let around = Arc::clone(&self.0);
         Box::pin(async move {
             let begun = around.requests.begin(request.method());
-            let span = Span::of_request(begun.route(), request.headers());
+            let span = Span::for_request(begun.route(), request.headers());
             let response = span
                 .clone()
-                .over(receive(Arc::clone(&around), &span, request))
+                .scope(receive(Arc::clone(&around), &span, request))
                 .await;
-            span.answered(response.status());
+            span.record_status(response.status());
             begun.answered(response.status());
             Ok(response)
         })

@@ -22,7 +22,7 @@ use storage::processor_events::NewProcessorEvent;
 use storage::{StorageError, StorageResult, processor_customers};
 
 use super::event::Event;
-use super::recipients::{Endpoint, Share, shares, telling_customer};
+use super::recipients::{Endpoint, Share, customer_naming_program, shares};
 use super::signature::{SignatureError, SignatureHeader};
 use super::translate::translate;
 use crate::app::App;
@@ -144,18 +144,18 @@ async fn take_in(
         tracing::debug!(kind = event.kind, "event of test mode");
         return received;
     }
-    let Some(mut told) = translate(event, &app.metadata_keys) else {
+    let Some(mut translated) = translate(event, &app.metadata_keys) else {
         tracing::debug!(kind = event.kind, "event of a type nobody knows");
         return received;
     };
     let endpoint = endpoint().await?;
-    if let (Ok(told), Endpoint::Distributor(bound)) = (&mut told, &endpoint)
-        && let Some(customer) = telling_customer(told, bound)
+    if let (Ok(translated), Endpoint::Distributor(bound)) = (&mut translated, &endpoint)
+        && let Some(customer) = customer_naming_program(translated, bound)
     {
-        told.program = program_that_knows(app, bound, customer.clone()).await?;
+        translated.program = program_that_knows(app, bound, customer.clone()).await?;
     }
     let by_platform = matches!(endpoint, Endpoint::Distributor(_));
-    let shares = shares(told, event.account.as_ref(), &endpoint);
+    let shares = shares(translated, event.account.as_ref(), &endpoint);
     let arrivals = shares
         .into_iter()
         .map(|share| arrival(app, event, share, by_platform))

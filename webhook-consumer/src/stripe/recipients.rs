@@ -13,7 +13,7 @@ use messages::payment::PaymentFact;
 use storage::processor_connections::BoundPrograms;
 use storage::processor_events::Disposition;
 
-use super::translate::{Told, Untold};
+use super::translate::{TranslatedEvent, Untranslated};
 
 /// Where an event came in, its signature verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,25 +48,32 @@ pub struct Payment {
 }
 
 /// What becomes of an event, program by program. Never empty: what is for nobody is kept, too.
-pub fn shares(told: Result<Told, Untold>, account: Option<&ProcessorId>, endpoint: &Endpoint) -> Vec<Share> {
+pub fn shares(
+    translated: Result<TranslatedEvent, Untranslated>,
+    account: Option<&ProcessorId>,
+    endpoint: &Endpoint,
+) -> Vec<Share> {
     match endpoint {
         Endpoint::Program {
             program_id,
             account_id,
-        } => vec![own_share(told, account, *program_id, Some(account_id))],
-        Endpoint::Distributor(programs) => distributed(told, programs),
+        } => vec![own_share(translated, account, *program_id, Some(account_id))],
+        Endpoint::Distributor(programs) => distributed(translated, programs),
     }
 }
 
 /// What a program is told of an event that came by its own endpoint, or that was found to be its before. `account` is the one
 /// the event is of, `account_id` that of the program's connection.
 pub fn own_share(
-    told: Result<Told, Untold>,
+    translated: Result<TranslatedEvent, Untranslated>,
     account: Option<&ProcessorId>,
     program_id: ProgramId,
     account_id: Option<&ProcessorId>,
 ) -> Share {
-    let about = told.as_ref().ok().and_then(|told| told.account.as_ref());
+    let about = translated
+        .as_ref()
+        .ok()
+        .and_then(|translated| translated.account.as_ref());
     if account
         .into_iter()
         .chain(about)
@@ -74,18 +81,26 @@ pub fn own_share(
     {
         return Share::stuck(Some(program_id), "it is of another account than the program's");
     }
-    match told {
-        Ok(told) if told.sale.is_some() && told.program.is_some_and(|named| named != program_id) => {
+    match translated {
+        Ok(translated)
+            if translated.sale.is_some() && translated.program.is_some_and(|named| named != program_id) =>
+        {
             Share::stuck(Some(program_id), "it names another program")
         }
-        Ok(told) => Share::told(program_id, told),
-        Err(untold) => Share::untold(Some(program_id), untold),
+        Ok(translated) => Share::translated(program_id, translated),
+        Err(untranslated) => Share::untranslated(Some(program_id), untranslated),
     }
 }
 
 /// The processor's customer who may tell which of an account's programs a sale is for; `None` where nobody has to.
-pub fn telling_customer<'a>(told: &'a Told, bound: &BoundPrograms) -> Option<&'a ProcessorId> {
-    let sale = told.sale.as_ref().filter(|_| told.program.is_none())?;
+pub fn customer_naming_program<'a>(
+    translated: &'a TranslatedEvent,
+    bound: &BoundPrograms,
+) -> Option<&'a ProcessorId> {
+    let sale = translated
+        .sale
+        .as_ref()
+        .filter(|_| translated.program.is_none())?;
     let is_nameless = sale.customer_key.is_none() && sale.click_id.is_none();
     let customer = sale.processor_customer.as_ref();
     customer.filter(|_| is_nameless && bound.taking_sales.len() > 1)
@@ -93,7 +108,7 @@ pub fn telling_customer<'a>(told: &'a Told, bound: &BoundPrograms) -> Option<&'a
 
 /// Sales are for those that take them, as long as there is one. What was sold by a program that is archived since can still be
 /// refunded: it is told all the rest.
-fn distributed(told: Result<Told, Untold>, bound: &BoundPrograms) -> Vec<Share> {
+fn distributed(translated: Result<TranslatedEvent, Untranslated>, bound: &BoundPrograms) -> Vec<Share> {
     let all: Vec<ProgramId> = bound
         .taking_sales
         .iter()
@@ -101,82 +116,86 @@ fn distributed(told: Result<Told, Untold>, bound: &BoundPrograms) -> Vec<Share> 
         .copied()
         .collect();
     if all.is_empty() {
-        return vec![match told {
-            Err(untold @ Untold::Ignored(_)) => Share::untold(None, untold),
+        return vec![match translated {
+            Err(untranslated @ Untranslated::Ignored(_)) => Share::untranslated(None, untranslated),
             _ => Share::stuck(None, "unknown account"),
         }];
     }
-    let mut told = match told {
-        Ok(told) => told,
-        Err(untold) => {
-            let share = |program_id: &ProgramId| Share::untold(Some(*program_id), untold);
+    let mut translated = match translated {
+        Ok(translated) => translated,
+        Err(untranslated) => {
+            let share = |program_id: &ProgramId| Share::untranslated(Some(*program_id), untranslated);
             return all.iter().map(share).collect();
         }
     };
-    let named = told.program.filter(|named| all.contains(named));
+    let named = translated.program.filter(|named| all.contains(named));
     let only = named.or(match (&bound.taking_sales[..], &bound.archived[..]) {
         ([only], _) | ([], [only, ..]) => Some(*only),
         _ => None,
     });
     if let Some(only) = only
-        && (told.sale.is_none() || told.program.is_none_or(|named| named == only))
+        && (translated.sale.is_none() || translated.program.is_none_or(|named| named == only))
     {
         let others = all
             .iter()
-            .filter(|other| named.is_none() && **other != only && told.is_of_use());
-        let rest = Told {
+            .filter(|other| named.is_none() && **other != only && translated.is_of_use());
+        let rest = TranslatedEvent {
             sale: None,
-            ..told.clone()
+            ..translated.clone()
         };
-        let others: Vec<Share> = others.map(|other| Share::told(*other, rest.clone())).collect();
-        return std::iter::once(Share::told(only, told)).chain(others).collect();
+        let others: Vec<Share> = others
+            .map(|other| Share::translated(*other, rest.clone()))
+            .collect();
+        return std::iter::once(Share::translated(only, translated))
+            .chain(others)
+            .collect();
     }
     // A sale that is nobody's so far; the rest goes to everybody.
-    let unclear = told.sale.take().map(|sale| match told.program {
+    let unclear = translated.sale.take().map(|sale| match translated.program {
         // Most payments of most accounts: nothing says that a partner brought the customer.
-        None if sale.customer_key.is_none() && sale.click_id.is_none() => Share::untold(
+        None if sale.customer_key.is_none() && sale.click_id.is_none() => Share::untranslated(
             None,
-            Untold::Ignored("it names neither program nor customer, and its account has several"),
+            Untranslated::Ignored("it names neither program nor customer, and its account has several"),
         ),
         Some(_) => Share::stuck(None, "it names a program that is not its account's"),
         None => Share::stuck(None, "it names no program, and its account has several"),
     });
     all.iter()
-        .filter(|_| told.is_of_use())
-        .map(|program_id| Share::told(*program_id, told.clone()))
+        .filter(|_| translated.is_of_use())
+        .map(|program_id| Share::translated(*program_id, translated.clone()))
         .chain(unclear)
         .collect()
 }
 
 impl Share {
-    fn told(program_id: ProgramId, told: Told) -> Self {
-        let payment = told.is_of_use().then(|| Payment {
-            references: told.references.clone(),
-            fact: told.fact.clone(),
-            customer: told.customer.clone(),
+    fn translated(program_id: ProgramId, translated: TranslatedEvent) -> Self {
+        let payment = translated.is_of_use().then(|| Payment {
+            references: translated.references.clone(),
+            fact: translated.fact.clone(),
+            customer: translated.customer.clone(),
         });
         Self {
             program_id: Some(program_id),
             disposition: Disposition::Open {
-                sale: told.sale.is_some(),
+                sale: translated.sale.is_some(),
                 payment: payment.is_some(),
             },
-            sale: told.sale,
+            sale: translated.sale,
             payment,
-            occurred_at: told.occurred_at,
-            sale_awaits_session: told.sale_awaits_session,
+            occurred_at: translated.occurred_at,
+            sale_awaits_session: translated.sale_awaits_session,
         }
     }
 
     fn stuck(program_id: Option<ProgramId>, reason: &'static str) -> Self {
-        Self::untold(program_id, Untold::Stuck(reason))
+        Self::untranslated(program_id, Untranslated::Stuck(reason))
     }
 
-    fn untold(program_id: Option<ProgramId>, untold: Untold) -> Self {
-        let disposition = match untold {
-            Untold::Ignored(reason) => Disposition::Ignored(reason),
-            Untold::Review(reason) => Disposition::Review(reason),
-            Untold::Stuck(reason) => Disposition::Stuck(reason.to_owned()),
+    fn untranslated(program_id: Option<ProgramId>, untranslated: Untranslated) -> Self {
+        let disposition = match untranslated {
+            Untranslated::Ignored(reason) => Disposition::Ignored(reason),
+            Untranslated::Review(reason) => Disposition::Review(reason),
+            Untranslated::Stuck(reason) => Disposition::Stuck(reason.to_owned()),
         };
         Self {
             program_id,

@@ -56,8 +56,8 @@ impl Step for ClickStep {
         })
     }
 
-    async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.context.bury(&without_address(letter)).await
+    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
+        self.context.dead_letter(&without_address(letter)).await
     }
 }
 
@@ -104,10 +104,10 @@ async fn of_somebody<'a, 'v>(
 pub(super) async fn store(
     connection: &mut PgConnection,
     context: &StepContext,
-    told: &[&ClickRecord],
+    received: &[&ClickRecord],
     visitors: &[Visitor],
 ) -> StorageResult<()> {
-    let (clicks, visitors) = of_somebody(connection, told, visitors).await?;
+    let (clicks, visitors) = of_somebody(connection, received, visitors).await?;
     let clicks = clicks.as_slice();
     let created: Vec<NewCustomer<'_>> = clicks
         .iter()

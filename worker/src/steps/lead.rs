@@ -59,8 +59,8 @@ impl Step for LeadStep {
         Ok(processed)
     }
 
-    async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.0.bury(&letter).await
+    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
+        self.0.dead_letter(&letter).await
     }
 }
 
@@ -80,17 +80,17 @@ impl LeadStep {
             .collect();
         let references = references(&fresh, waited);
         let Resolved { found, customers } = resolve(connection, &self.0.codec, &references).await?;
-        let mut desk = Desk::open(connection, customers, &self.0.lead_rates).await?;
+        let mut batch = LeadBatch::open(connection, customers, &self.0.lead_rates).await?;
         for (record, found) in fresh.into_iter().zip(found) {
             // A record can stand twice in one batch.
             if outcomes.contains_key(&record.event_id) {
                 continue;
             }
-            if let Some(outcome) = desk.take(record, found) {
+            if let Some(outcome) = batch.take(record, found) {
                 outcomes.insert(record.event_id, outcome);
             }
         }
-        desk.close(connection).await?;
+        batch.close(connection).await?;
         Ok(outcomes)
     }
 }
@@ -133,7 +133,7 @@ async fn earlier_outcomes(
 }
 
 /// The batch's customers while they are decided on, and what has to be written afterwards.
-struct Desk<'a> {
+struct LeadBatch<'a> {
     customers: HashMap<CustomerId, Customer>,
     programs: HashMap<ProgramId, Program>,
     rates: &'a LeadRates,
@@ -146,7 +146,7 @@ struct Desk<'a> {
     proposed: Vec<(ProgramId, String)>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> LeadBatch<'a> {
     async fn open(
         connection: &mut PgConnection,
         customers: HashMap<CustomerId, Customer>,

@@ -46,9 +46,11 @@ impl Step for PaymentStep {
 
     async fn run(&self, batch: &[Delivered<PaymentRecord>]) -> Result<Processed, StepError> {
         let records: Vec<&PaymentRecord> = batch.iter().map(|delivered| &delivered.record).collect();
-        let mut telling = self.0.pool.begin().await.map_err(storage_failed)?;
-        let conflicts = tell(&mut telling, &records).await.map_err(storage_failed)?;
-        telling.commit().await.map_err(storage_failed)?;
+        let mut recording = self.0.pool.begin().await.map_err(storage_failed)?;
+        let conflicts = record_facts(&mut recording, &records)
+            .await
+            .map_err(storage_failed)?;
+        recording.commit().await.map_err(storage_failed)?;
         let mut settling = self.0.pool.begin().await.map_err(storage_failed)?;
         self.settle(&mut settling, &records, &conflicts)
             .await
@@ -61,13 +63,16 @@ impl Step for PaymentStep {
         })
     }
 
-    async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.0.bury_payment(&letter).await
+    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
+        self.0.dead_letter_payment(&letter).await
     }
 }
 
 /// Returns the events that name another customer than the one their processor's customer is bound to.
-async fn tell(connection: &mut PgConnection, records: &[&PaymentRecord]) -> StorageResult<HashSet<EventId>> {
+async fn record_facts(
+    connection: &mut PgConnection,
+    records: &[&PaymentRecord],
+) -> StorageResult<HashSet<EventId>> {
     let named: Vec<Vec<Reference>> = records
         .iter()
         .map(|record| names(record))
@@ -124,9 +129,9 @@ async fn tell(connection: &mut PgConnection, records: &[&PaymentRecord]) -> Stor
     }
     subscription_periods::record_starts(connection, &starts).await?;
     subscription_periods::record_ends(connection, &ends).await?;
-    accounts.sort_by_key(|told| (told.program_id, told.told_at));
-    for told in &accounts {
-        processor_connections::tell(connection, told).await?;
+    accounts.sort_by_key(|account| (account.program_id, account.told_at));
+    for account in &accounts {
+        processor_connections::tell(connection, account).await?;
     }
     Ok(conflicts)
 }
@@ -146,8 +151,8 @@ impl PaymentStep {
         records: &[&PaymentRecord],
         conflicts: &HashSet<EventId>,
     ) -> StorageResult<()> {
-        let told: Vec<Reference> = records.iter().flat_map(|record| names(record)).collect();
-        let payments = processor_refs::groups(connection, &told).await?;
+        let references: Vec<Reference> = records.iter().flat_map(|record| names(record)).collect();
+        let payments = processor_refs::groups(connection, &references).await?;
         let sales = sales(connection, &payments).await?;
         self.reassess_subscriptions(connection, records).await?;
         let duplicates: Vec<Duplicate> = sales.values().flat_map(later_ones).collect();

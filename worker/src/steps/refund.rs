@@ -57,8 +57,8 @@ impl Step for RefundStep {
         })
     }
 
-    async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.0.bury(&letter).await
+    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
+        self.0.dead_letter(&letter).await
     }
 }
 

@@ -2,23 +2,23 @@
 //!
 //! Phases: **claims**, locked: only the record that holds the claim is processed, whatever copies of it or of earlier
 //! attempts arrive → **customers**, resolved and locked → **decisions**, record by record, each seeing what the ones
-//! before it did ([`desk`]) → **rows** ([`rows`]) → **parked refunds** and the processor's **reversals** of the sales just
+//! before it did ([`batch`]) → **rows** ([`rows`]) → **parked refunds** and the processor's **reversals** of the sales just
 //! recorded, in the same transaction → the processor's **inbox** ([`inbox`]).
 //!
 //! Sales are judged as of their own time, and may arrive in another order: one that comes before others of its customer has those
 //! judged again ([`reassessment`](crate::reassessment)). Calls under way at once keep the order of their decisions ([`order`]).
 //!
 //! A payment has many names at its processor, and is one sale: a record whose payment is recorded under another name is a
-//! duplicate ([`payments`]). Names that become known too late are the payment step's business.
+//! duplicate ([`payment_match`]). Names that become known too late are the payment step's business.
 //!
 //! A refusal releases the claim, so that a corrected call can follow. A sale that was recorded by an earlier
 //! delivery gets the same outcome again, read back from its rows.
 
-mod desk;
+mod batch;
 mod inbox;
 mod order;
 mod payers;
-mod payments;
+mod payment_match;
 mod rows;
 
 use std::collections::{HashMap, HashSet};
@@ -38,9 +38,9 @@ use storage::refunds::{self, ParkedRefund};
 use storage::rollups::Deltas;
 use storage::{StorageResult, ledger, programs, sales};
 
-use self::desk::{Desk, Judged};
+use self::batch::{Judged, SaleBatch};
 use self::inbox::Inbox;
-use self::payments::{Payments, Standing};
+use self::payment_match::{PaymentMatch, Payments};
 use self::rows::Rows;
 pub use self::rows::no_commission;
 use super::payment::reverse;
@@ -140,8 +140,8 @@ impl Step for SaleStep {
         Ok(processed)
     }
 
-    async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.0.bury(&letter).await
+    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
+        self.0.dead_letter(&letter).await
     }
 }
 
@@ -171,13 +171,13 @@ impl SaleStep {
         } else {
             Payments::default()
         };
-        let mut inbox = Inbox::open(connection, &records, now).await?;
+        let inbox = Inbox::open(connection, &records, now).await?;
         let mut batch = Batch {
             outcomes: repeated(connection, &recorded).await?,
             ..Batch::default()
         };
-        let mut standings = payments.standings(&mine);
-        standings.extend(known.iter().map(|(_, sale_id)| Standing::Told(*sale_id)));
+        let mut matches = payments.matches(&mine);
+        matches.extend(known.iter().map(|(_, sale_id)| PaymentMatch::SameName(*sale_id)));
         let judged: Vec<&SaleRecord> = mine
             .into_iter()
             .chain(known.into_iter().map(|(record, _)| record))
@@ -190,22 +190,22 @@ impl SaleStep {
             .zip(&postponed)
             .map(|(record, postponed)| postponed.as_ref().unwrap_or(record))
             .collect();
-        let mut desk = Desk::open(connection, &judged, customers, claimed_at).await?;
+        let mut sale_batch = SaleBatch::open(connection, &judged, customers, claimed_at).await?;
         let mut sorted = Sorted::default();
-        for ((record, found), standing) in judged.into_iter().zip(found).zip(standings) {
-            match standing {
-                Standing::Later => {
+        for ((record, found), payment_match) in judged.into_iter().zip(found).zip(matches) {
+            match payment_match {
+                PaymentMatch::Pending => {
                     batch.later.insert(record.event_id);
                 }
-                Standing::Recorded(sale_id) | Standing::Told(sale_id) => {
-                    desk.recognise(record, found);
-                    if matches!(standing, Standing::Recorded(_)) {
+                PaymentMatch::OtherName(sale_id) | PaymentMatch::SameName(sale_id) => {
+                    sale_batch.recognise(record, found);
+                    if matches!(payment_match, PaymentMatch::OtherName(_)) {
                         sorted.closed.push((record.sale.transaction_id.as_str(), sale_id));
                     }
                     sorted.duplicates.push((record, sale_id));
                     batch.outcomes.insert(record.event_id, SaleOutcome::Duplicate);
                 }
-                Standing::Fresh => match desk.judge(record, found, &self.0.signal_rules) {
+                PaymentMatch::Unrecorded => match sale_batch.judge(record, found, &self.0.signal_rules) {
                     Judged::NotYet => {
                         batch.later.insert(record.event_id);
                     }
@@ -222,13 +222,18 @@ impl SaleStep {
         let Rows {
             sales: written,
             accruals,
-        } = rows::write(connection, &sorted.kept, &desk, &self.0.signal_rules, &mut deltas).await?;
+        } = rows::write(
+            connection,
+            &sorted.kept,
+            &sale_batch,
+            &self.0.signal_rules,
+            &mut deltas,
+        )
+        .await?;
         claims::record(connection, &sorted.closed).await?;
         let adopted = rows::begin_subscriptions(connection, &sorted.duplicates).await?;
-        let (customers, mut out_of_order) = desk.close(connection, deltas).await?;
-        for (customer_id, sold_at) in adopted {
-            out_of_order.note(customer_id, sold_at);
-        }
+        let (customers, mut out_of_order) = sale_batch.close(connection, deltas).await?;
+        out_of_order.extend(adopted);
         claims::release(connection, &sorted.released).await?;
         ledger::post(connection, &accruals).await?;
         reassess(connection, &self.0, &customers, &out_of_order).await?;
@@ -243,12 +248,7 @@ impl SaleStep {
                 .into_iter()
                 .map(|(event_id, sale)| (event_id, sale.outcome)),
         );
-        for record in records {
-            if let Some(outcome) = batch.outcomes.get(&record.event_id) {
-                inbox.decided(record, outcome);
-            }
-        }
-        inbox.close(connection).await?;
+        inbox.close(connection, &records, &batch.outcomes).await?;
         Ok(batch)
     }
 

@@ -67,8 +67,8 @@ impl Step for TestChainStep {
         Ok(processed)
     }
 
-    async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.context.bury(&letter).await
+    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
+        self.context.dead_letter(&letter).await
     }
 }
 
@@ -107,7 +107,7 @@ impl TestChainStep {
         link: ChainLink,
     ) -> StorageResult<TestChainOutcome> {
         let mut savepoint = connection.begin().await?;
-        let verdict = self.rehearse(&mut savepoint, record, &link).await?;
+        let verdict = self.run_steps(&mut savepoint, record, &link).await?;
         savepoint.rollback().await?;
         test_chains::insert_click(connection, record, link.referral_link_id).await?;
         test_chains::insert_lead(connection, record).await?;
@@ -122,13 +122,13 @@ impl TestChainStep {
     }
 
     /// The real steps, one after the other; whatever they write is taken back by the caller.
-    async fn rehearse(
+    async fn run_steps(
         &self,
         connection: &mut PgConnection,
         record: &TestChainRecord,
         link: &ChainLink,
     ) -> StorageResult<ChainVerdict> {
-        let Rehearsal { click, lead, sale } = Rehearsal::new(record, link, &self.context.clock);
+        let SyntheticChain { click, lead, sale } = SyntheticChain::new(record, link, &self.context.clock);
         click::store(connection, &self.context, &[&click], &[Visitor::default()]).await?;
         let attribution = Verdict::of(
             link.partner_id,
@@ -204,13 +204,13 @@ async fn single_event(
 }
 
 /// The records real callers would have caused.
-struct Rehearsal {
+struct SyntheticChain {
     click: ClickRecord,
     lead: LeadRecord,
     sale: SaleRecord,
 }
 
-impl Rehearsal {
+impl SyntheticChain {
     fn new(record: &TestChainRecord, link: &ChainLink, clock: &Clock) -> Self {
         let program_id = record.program_id;
         Self {

@@ -51,8 +51,8 @@ impl Step for TestEventStep {
         Ok(processed)
     }
 
-    async fn bury(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.context.bury(&without_address(letter)).await
+    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
+        self.context.dead_letter(&without_address(letter)).await
     }
 }
 

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
+use harness::area::Checkout;
+use harness::interrupt::Interrupt;
+use harness::process;
+use harness::servers::nats;
 
-use crate::area::Checkout;
-use crate::interrupt::Interrupt;
 use crate::node::Node;
 use crate::pinned::Pinned;
-use crate::process;
-use crate::servers::nats;
 
 const SOURCES: &str = "xtask/deploy";
 /// Runs beside what it needs.

@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail, ensure};
+use harness::area::Checkout;
+use harness::cargo::cargo;
+use harness::interrupt::Interrupt;
+use harness::process::find_all;
+use harness::servers::debian;
+use harness::servers::postgres::is_root;
 
 use super::judges::Judges;
 use super::{Outcome, judged};
-use crate::area::Checkout;
-use crate::cargo::cargo;
-use crate::interrupt::Interrupt;
-use crate::process::find_all;
-use crate::servers::debian;
-use crate::servers::postgres::is_root;
 
 const MANIFEST: &str = "ctl/Cargo.toml";
 const SCRIPT: &str = "xtask/deploy/installed.sh";

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::commission::CommissionStatus;
+use crate::earnings::commission::CommissionStatus;
 use crate::ids::CommissionId;
 use crate::money::{AmountCents, Cents, proportion};
 

@@ -9,7 +9,7 @@ use domain::ids::ProgramId;
 use domain::permission::Permission;
 use serde::Serialize;
 use storage::dashboard::{self, Figures, Money};
-use storage::window::Window;
+use storage::page::Window;
 use storage::{program_settings, workspaces};
 use utoipa::ToSchema;
 

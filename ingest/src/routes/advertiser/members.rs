@@ -187,7 +187,8 @@ async fn end_unsupported(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
 ) -> Result<(), ApiError> {
-    for (action, subject_id) in members::end_unsupported(connection, workspace_id, app.clock.now()).await? {
+    for (action, subject_id) in workspaces::end_unsupported(connection, workspace_id, app.clock.now()).await?
+    {
         let audited = Audited::new(workspace_id, action)
             .about(subject_id)
             .with(json!({ "reason": "right_ended" }));

@@ -46,12 +46,12 @@ fn sale() -> Sale {
     }
 }
 
-fn told(sale: Option<Sale>, program: Option<ProgramId>) -> Told {
-    Told {
+fn translated(sale: Option<Sale>, program: Option<ProgramId>) -> TranslatedEvent {
+    TranslatedEvent {
         sale,
         program,
         references: vec![id("cs_1"), id("pi_1")],
-        ..Told::default()
+        ..TranslatedEvent::default()
     }
 }
 
@@ -83,25 +83,25 @@ fn at_a_programs_own_endpoint_everything_is_the_programs() {
         (None, Some(program(2))),
     ] {
         let has_sale = sale.is_some();
-        let shares = shares(Ok(told(sale, named)), Some(&account), &own());
+        let shares = shares(Ok(translated(sale, named)), Some(&account), &own());
         assert_eq!(shown(&shares), [(Some(1), "open", has_sale, true)]);
     }
 }
 
 #[test]
 fn a_sale_for_another_program_is_kept_back() {
-    let shares = shares(Ok(told(Some(sale()), Some(program(2)))), None, &own());
+    let shares = shares(Ok(translated(Some(sale()), Some(program(2)))), None, &own());
     assert_eq!(shown(&shares), [(Some(1), "stuck", false, false)]);
 }
 
 #[test]
 fn an_event_of_another_account_is_kept_back() {
     let foreign = id("acct_2");
-    let by_envelope = shares(Ok(told(None, None)), Some(&foreign), &own());
+    let by_envelope = shares(Ok(translated(None, None)), Some(&foreign), &own());
     assert_eq!(shown(&by_envelope), [(Some(1), "stuck", false, false)]);
-    let about = Told {
+    let about = TranslatedEvent {
         account: Some(foreign),
-        ..told(None, None)
+        ..translated(None, None)
     };
     assert_eq!(
         shown(&shares(Ok(about), None, &own())),
@@ -112,19 +112,19 @@ fn an_event_of_another_account_is_kept_back() {
 #[test]
 fn what_is_for_nobody_is_kept_until_its_account_is_known() {
     let nobody = distributor(&[], &[]);
-    let kept = shares(Ok(told(Some(sale()), None)), None, &nobody);
+    let kept = shares(Ok(translated(Some(sale()), None)), None, &nobody);
     assert_eq!(shown(&kept), [(None, "stuck", false, false)]);
-    let ignored = shares(Err(Untold::Ignored("nothing")), None, &nobody);
+    let ignored = shares(Err(Untranslated::Ignored("nothing")), None, &nobody);
     assert_eq!(shown(&ignored), [(None, "ignored", false, false)]);
 }
 
 #[test]
 fn an_account_of_several_programs_tells_all_of_them_but_sells_to_the_one_it_names() {
     let several = distributor(&[1, 2], &[]);
-    let named = shares(Ok(told(Some(sale()), Some(program(2)))), None, &several);
+    let named = shares(Ok(translated(Some(sale()), Some(program(2)))), None, &several);
     assert_eq!(shown(&named), [(Some(2), "open", true, true)]);
     for named in [None, Some(program(3))] {
-        let unclear = shares(Ok(told(Some(sale()), named)), None, &several);
+        let unclear = shares(Ok(translated(Some(sale()), named)), None, &several);
         assert_eq!(
             shown(&unclear),
             [
@@ -133,13 +133,13 @@ fn an_account_of_several_programs_tells_all_of_them_but_sells_to_the_one_it_name
                 (None, "stuck", false, false)
             ]
         );
-        let facts = shares(Ok(told(None, named)), None, &several);
+        let facts = shares(Ok(translated(None, named)), None, &several);
         assert_eq!(
             shown(&facts),
             [(Some(1), "open", false, true), (Some(2), "open", false, true)]
         );
     }
-    let review = shares(Err(Untold::Review("look")), None, &several);
+    let review = shares(Err(Untranslated::Review("look")), None, &several);
     assert_eq!(
         shown(&review),
         [
@@ -153,10 +153,10 @@ fn an_account_of_several_programs_tells_all_of_them_but_sells_to_the_one_it_name
 fn an_account_of_one_program_names_it() {
     let one = distributor(&[1], &[]);
     for named in [None, Some(program(1))] {
-        let shares = shares(Ok(told(Some(sale()), named)), None, &one);
+        let shares = shares(Ok(translated(Some(sale()), named)), None, &one);
         assert_eq!(shown(&shares), [(Some(1), "open", true, true)]);
     }
-    let foreign = shares(Ok(told(Some(sale()), Some(program(2)))), None, &one);
+    let foreign = shares(Ok(translated(Some(sale()), Some(program(2)))), None, &one);
     assert_eq!(
         shown(&foreign),
         [(Some(1), "open", false, true), (None, "stuck", false, false)]
@@ -165,9 +165,9 @@ fn an_account_of_one_program_names_it() {
 
 #[test]
 fn one_name_alone_is_nothing_to_tell_of_a_payment() {
-    let alone = Told {
+    let alone = TranslatedEvent {
         references: vec![id("in_1")],
-        ..told(Some(sale()), None)
+        ..translated(Some(sale()), None)
     };
     assert_eq!(
         shown(&shares(Ok(alone), None, &own())),
@@ -183,10 +183,10 @@ proptest! {
         let fact = has_fact.then(|| PaymentFact::SubscriptionEnded {
             subscription_id: SubscriptionId::parse("sub_1").unwrap(),
         });
-        let told = Told { fact, ..told(has_sale.then(sale), named.map(program)) };
+        let translated = TranslatedEvent { fact, ..translated(has_sale.then(sale), named.map(program)) };
         let programs: Vec<i64> = bound.iter().copied().collect();
         let endpoint = distributor(&programs, &[]);
-        let shares = shares(Ok(told), None, &endpoint);
+        let shares = shares(Ok(translated), None, &endpoint);
         prop_assert!(!shares.is_empty());
         let sold: Vec<_> = shares.iter().filter(|share| share.sale.is_some()).collect();
         prop_assert!(sold.len() <= 1);
@@ -203,25 +203,27 @@ proptest! {
 #[test]
 fn an_archived_program_stands_in_no_ones_way_and_is_told_what_was_taken_back() {
     let account = id("acct_1");
-    let of = |told: Told, endpoint: &Endpoint| shown(&shares(Ok(told), Some(&account), endpoint));
+    let of = |translated: TranslatedEvent, endpoint: &Endpoint| {
+        shown(&shares(Ok(translated), Some(&account), endpoint))
+    };
     let one_left = distributor(&[2], &[1]);
     assert_eq!(
-        of(told(Some(sale()), None), &one_left),
+        of(translated(Some(sale()), None), &one_left),
         [(Some(2), "open", true, true), (Some(1), "open", false, true)]
     );
     assert_eq!(
-        of(told(None, None), &one_left),
+        of(translated(None, None), &one_left),
         [(Some(2), "open", false, true), (Some(1), "open", false, true)]
     );
     for named in [1, 2] {
         assert_eq!(
-            of(told(Some(sale()), Some(program(named))), &one_left),
+            of(translated(Some(sale()), Some(program(named))), &one_left),
             [(Some(named), "open", true, true)]
         );
     }
     // With none left a sale goes where it is refused.
     assert_eq!(
-        of(told(Some(sale()), None), &distributor(&[], &[1])),
+        of(translated(Some(sale()), None), &distributor(&[], &[1])),
         [(Some(1), "open", true, true)]
     );
 }

@@ -5,7 +5,7 @@ use messages::payment::PaymentFact;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Told, Untold};
+use super::{TranslatedEvent, Untranslated};
 use crate::stripe::event::Event;
 
 #[derive(Deserialize)]
@@ -16,10 +16,10 @@ struct Account {
     details_submitted: bool,
 }
 
-pub fn updated(event: &Event<'_>) -> Result<Told, Untold> {
+pub fn updated(event: &Event<'_>) -> Result<TranslatedEvent, Untranslated> {
     let account: Account = event.object()?;
     if event.account.as_ref().is_some_and(|of| *of != account.id) {
-        return Err(Untold::Stuck("it is about another account than it is of"));
+        return Err(Untranslated::Stuck("it is about another account than it is of"));
     }
     let fact = PaymentFact::Account {
         connected: true,
@@ -27,27 +27,27 @@ pub fn updated(event: &Event<'_>) -> Result<Told, Untold> {
         payouts_enabled: account.payouts_enabled,
         details_submitted: account.details_submitted,
     };
-    Ok(told(account.id, fact))
+    Ok(translated(account.id, fact))
 }
 
 /// The object is the application that was thrown out; the account is the envelope's.
-pub fn deauthorized(event: &Event<'_>) -> Result<Told, Untold> {
+pub fn deauthorized(event: &Event<'_>) -> Result<TranslatedEvent, Untranslated> {
     event.object::<Value>()?;
     let account = event.account.clone();
-    let account = account.ok_or(Untold::Stuck("it does not say which account left"))?;
+    let account = account.ok_or(Untranslated::Stuck("it does not say which account left"))?;
     let fact = PaymentFact::Account {
         connected: false,
         charges_enabled: false,
         payouts_enabled: false,
         details_submitted: false,
     };
-    Ok(told(account, fact))
+    Ok(translated(account, fact))
 }
 
-fn told(account: ProcessorId, fact: PaymentFact) -> Told {
-    Told {
+fn translated(account: ProcessorId, fact: PaymentFact) -> TranslatedEvent {
+    TranslatedEvent {
         account: Some(account),
         fact: Some(fact),
-        ..Told::default()
+        ..TranslatedEvent::default()
     }
 }

@@ -5,7 +5,7 @@ use domain::processor::ProcessorId;
 use messages::payment::PaymentFact;
 use serde::Deserialize;
 
-use super::{Buyer, Told, Untold, named_program, one_off};
+use super::{Buyer, TranslatedEvent, Untranslated, named_program, one_off};
 use crate::stripe::event::{Event, Reference, amount, currency, ids};
 use crate::stripe::metadata::{Metadata, MetadataKeys};
 
@@ -46,7 +46,7 @@ impl Charge {
     }
 }
 
-pub fn succeeded(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+pub fn succeeded(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, Untranslated> {
     let paid: PaidCharge = event.object()?;
     let charge = &paid.charge;
     let sources: Vec<&Metadata> = paid.metadata.iter().collect();
@@ -59,24 +59,24 @@ pub fn succeeded(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold>
     let sale = captured
         .map(|captured| one_off(transaction_id, captured, &paid.currency, &buyer))
         .transpose()?;
-    let told = Told {
+    let translated = TranslatedEvent {
         program: named_program(sale.as_ref(), keys, &sources)?,
         references: charge.references(),
         customer: buyer.named(),
         sale_awaits_session: sale.is_some(),
         sale,
-        ..Told::default()
+        ..TranslatedEvent::default()
     };
-    told.or_ignored("of a charge without payment intent")
+    translated.or_ignored("of a charge without payment intent")
 }
 
-pub fn refunded(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+pub fn refunded(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, Untranslated> {
     let refunded: RefundedCharge = event.object()?;
     let Some(amount) = amount(refunded.amount_refunded)? else {
-        return Err(Untold::Ignored("nothing was refunded"));
+        return Err(Untranslated::Ignored("nothing was refunded"));
     };
     let sources: Vec<&Metadata> = refunded.metadata.iter().collect();
-    let told = Told {
+    let translated = TranslatedEvent {
         program: named_program(None, keys, &sources)?,
         references: refunded.charge.references(),
         fact: Some(PaymentFact::Refunded {
@@ -84,7 +84,7 @@ pub fn refunded(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> 
             refunded: amount,
             currency: currency(&refunded.currency)?,
         }),
-        ..Told::default()
+        ..TranslatedEvent::default()
     };
-    Ok(told)
+    Ok(translated)
 }

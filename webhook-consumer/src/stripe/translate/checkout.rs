@@ -8,7 +8,7 @@ use domain::sale::Sale;
 use serde::Deserialize;
 
 use super::commissionable::{ShippingCost, commissionable};
-use super::{Buyer, Told, Untold, named_program, one_off};
+use super::{Buyer, TranslatedEvent, Untranslated, named_program, one_off};
 use crate::stripe::event::{Event, Reference, Untranslatable, amount, ids};
 use crate::stripe::metadata::{Metadata, MetadataKeys};
 
@@ -37,19 +37,19 @@ struct TotalDetails {
 }
 
 /// Paid at once, or not yet.
-pub fn completed(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+pub fn completed(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, Untranslated> {
     let session: Session = event.object()?;
     let is_paid = session.payment_status == "paid";
     session.meaning(is_paid, keys)
 }
 
 /// Paid by a method that takes days.
-pub fn paid_later(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+pub fn paid_later(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, Untranslated> {
     event.object::<Session>()?.meaning(true, keys)
 }
 
 impl Session {
-    fn meaning(self, is_paid: bool, keys: &MetadataKeys) -> Result<Told, Untold> {
+    fn meaning(self, is_paid: bool, keys: &MetadataKeys) -> Result<TranslatedEvent, Untranslated> {
         let sources: Vec<&Metadata> = self.metadata.iter().collect();
         let paid = match self.amount_total {
             Some(cents) if is_paid && self.mode == "payment" => amount(cents)?,
@@ -66,16 +66,16 @@ impl Session {
             (Some(paid), Some(buyer)) => Some(self.sale(paid, buyer)?),
             _ => None,
         };
-        let told = Told {
+        let translated = TranslatedEvent {
             program: named_program(sale.as_ref(), keys, &sources)?,
             references: std::iter::once(self.id.clone())
                 .chain(ids([self.invoice.as_ref(), self.payment_intent.as_ref()]))
                 .collect(),
             customer: buyer.named(),
             sale,
-            ..Told::default()
+            ..TranslatedEvent::default()
         };
-        told.or_ignored(NO_PAYMENT)
+        translated.or_ignored(NO_PAYMENT)
     }
 
     /// Where the tax is included in prices, `amount_shipping` has its share of it, which must not go twice.

@@ -3,7 +3,7 @@
 use domain::processor::ProcessorId;
 use serde::Deserialize;
 
-use super::{Buyer, Told, Untold, named_program};
+use super::{Buyer, TranslatedEvent, Untranslated, named_program};
 use crate::stripe::event::{Event, Reference};
 use crate::stripe::metadata::{Metadata, MetadataKeys};
 
@@ -13,13 +13,13 @@ struct Customer {
     metadata: Option<Metadata>,
 }
 
-pub fn named(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+pub fn named(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, Untranslated> {
     let customer: Customer = event.object()?;
     let sources: Vec<&Metadata> = customer.metadata.iter().collect();
-    let told = Told {
+    let translated = TranslatedEvent {
         program: named_program(None, keys, &sources)?,
         customer: Buyer::read(keys, &sources, None, Some(&Reference(customer.id.clone())))?.named(),
-        ..Told::default()
+        ..TranslatedEvent::default()
     };
-    told.or_ignored("names no customer of ours")
+    translated.or_ignored("names no customer of ours")
 }

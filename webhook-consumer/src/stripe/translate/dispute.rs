@@ -5,7 +5,7 @@ use domain::processor::ProcessorId;
 use messages::payment::PaymentFact;
 use serde::Deserialize;
 
-use super::{Told, Untold};
+use super::{TranslatedEvent, Untranslated};
 use crate::stripe::event::{Event, Reference, amount, currency, ids};
 
 #[derive(Deserialize)]
@@ -25,33 +25,33 @@ impl Dispute {
     }
 }
 
-pub fn withdrawn(event: &Event<'_>) -> Result<Told, Untold> {
+pub fn withdrawn(event: &Event<'_>) -> Result<TranslatedEvent, Untranslated> {
     let dispute: Dispute = event.object()?;
     let references: Vec<ProcessorId> =
         ids([dispute.charge.as_ref(), dispute.payment_intent.as_ref()]).collect();
     let Some(withdrawn) = amount(dispute.amount)?.filter(|_| !dispute.is_inquiry()) else {
-        let told = Told {
+        let translated = TranslatedEvent {
             references,
-            ..Told::default()
+            ..TranslatedEvent::default()
         };
-        return told.or_ignored("nothing was withdrawn");
+        return translated.or_ignored("nothing was withdrawn");
     };
     if references.is_empty() {
-        return Err(Untold::Stuck("it names no charge and no payment intent"));
+        return Err(Untranslated::Stuck("it names no charge and no payment intent"));
     }
-    let told = Told {
+    let translated = TranslatedEvent {
         references,
         fact: Some(PaymentFact::Disputed {
             currency: currency(&dispute.currency)?,
             dispute: dispute.id,
             withdrawn,
         }),
-        ..Told::default()
+        ..TranslatedEvent::default()
     };
-    Ok(told)
+    Ok(translated)
 }
 
-pub fn reinstated(event: &Event<'_>) -> Result<Told, Untold> {
+pub fn reinstated(event: &Event<'_>) -> Result<TranslatedEvent, Untranslated> {
     event.object::<Dispute>()?;
-    Err(Untold::Review("disputed money was reinstated"))
+    Err(Untranslated::Review("disputed money was reinstated"))
 }

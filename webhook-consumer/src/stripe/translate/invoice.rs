@@ -12,7 +12,7 @@ use messages::payment::PaymentFact;
 use serde::Deserialize;
 
 use super::commissionable::{ShippingCost, Tax, commissionable, sum};
-use super::{Buyer, Told, Untold, named_program};
+use super::{Buyer, TranslatedEvent, Untranslated, named_program};
 use crate::stripe::event::{Event, Reference, Untranslatable, amount, currency, ids};
 use crate::stripe::metadata::{Metadata, MetadataKeys};
 
@@ -101,7 +101,7 @@ struct Pricing {
     price_details: Option<Price>,
 }
 
-pub fn paid(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+pub fn paid(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, Untranslated> {
     let invoice: Invoice = event.object()?;
     let sources = invoice.metadata();
     let paid = amount(invoice.amount_paid)?;
@@ -115,7 +115,7 @@ pub fn paid(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
         (Some(paid), Some(buyer)) => Some(invoice.sale(paid, buyer)?),
         _ => None,
     };
-    let told = Told {
+    let translated = TranslatedEvent {
         program: named_program(sale.as_ref(), keys, &sources)?,
         references: std::iter::once(invoice.id.clone())
             .chain(ids([invoice.payment_intent.as_ref(), invoice.charge.as_ref()]))
@@ -124,9 +124,9 @@ pub fn paid(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
         customer: buyer.named(),
         occurred_at: invoice.paid_at(event),
         sale,
-        ..Told::default()
+        ..TranslatedEvent::default()
     };
-    told.or_ignored(NO_PAYMENT)
+    translated.or_ignored(NO_PAYMENT)
 }
 
 impl Invoice {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Told, Untold};
+use super::{TranslatedEvent, Untranslated};
 use crate::stripe::event::{Event, Reference, ids};
 
 #[derive(Deserialize)]
@@ -18,7 +18,7 @@ struct Payment {
     charge: Option<Reference>,
 }
 
-pub fn paid(event: &Event<'_>) -> Result<Told, Untold> {
+pub fn paid(event: &Event<'_>) -> Result<TranslatedEvent, Untranslated> {
     let paid: InvoicePayment = event.object()?;
     let payment = paid.payment.as_ref();
     let references = ids([
@@ -26,9 +26,9 @@ pub fn paid(event: &Event<'_>) -> Result<Told, Untold> {
         payment.and_then(|payment| payment.payment_intent.as_ref()),
         payment.and_then(|payment| payment.charge.as_ref()),
     ]);
-    let told = Told {
+    let translated = TranslatedEvent {
         references: references.collect(),
-        ..Told::default()
+        ..TranslatedEvent::default()
     };
-    told.or_ignored("paid outside of Stripe")
+    translated.or_ignored("paid outside of Stripe")
 }

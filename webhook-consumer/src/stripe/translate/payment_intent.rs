@@ -7,7 +7,7 @@
 use domain::processor::ProcessorId;
 use serde::Deserialize;
 
-use super::{Buyer, Told, Untold, named_program, one_off};
+use super::{Buyer, TranslatedEvent, Untranslated, named_program, one_off};
 use crate::stripe::event::{Event, Reference, amount, ids};
 use crate::stripe::metadata::{Metadata, MetadataKeys};
 
@@ -23,7 +23,7 @@ struct PaymentIntent {
     invoice: Option<Reference>,
 }
 
-pub fn succeeded(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+pub fn succeeded(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, Untranslated> {
     let intent: PaymentIntent = event.object()?;
     let sources: Vec<&Metadata> = intent.metadata.iter().collect();
     let buyer = Buyer::read(keys, &sources, None, intent.customer.as_ref())?;
@@ -31,7 +31,7 @@ pub fn succeeded(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold>
     let sale = paid
         .map(|paid| one_off(intent.id.clone(), paid, &intent.currency, &buyer))
         .transpose()?;
-    let told = Told {
+    let translated = TranslatedEvent {
         program: named_program(sale.as_ref(), keys, &sources)?,
         references: std::iter::once(intent.id.clone())
             .chain(ids([intent.latest_charge.as_ref(), intent.invoice.as_ref()]))
@@ -39,7 +39,7 @@ pub fn succeeded(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold>
         customer: buyer.named(),
         sale_awaits_session: sale.is_some(),
         sale,
-        ..Told::default()
+        ..TranslatedEvent::default()
     };
-    told.or_ignored("of a payment intent without metadata of ours")
+    translated.or_ignored("of a payment intent without metadata of ours")
 }

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::{Told, Untold};
+use super::{TranslatedEvent, Untranslated};
 use crate::stripe::event::Event;
 
 const FAILED: &str = "a refund failed after it was told";
@@ -13,15 +13,15 @@ struct Refund {
     status: Option<String>,
 }
 
-pub fn updated(event: &Event<'_>) -> Result<Told, Untold> {
+pub fn updated(event: &Event<'_>) -> Result<TranslatedEvent, Untranslated> {
     let refund: Refund = event.object()?;
     Err(match refund.status.as_deref() {
-        Some("failed") => Untold::Review(FAILED),
-        _ => Untold::Ignored("of a refund that has not failed"),
+        Some("failed") => Untranslated::Review(FAILED),
+        _ => Untranslated::Ignored("of a refund that has not failed"),
     })
 }
 
-pub fn failed(event: &Event<'_>) -> Result<Told, Untold> {
+pub fn failed(event: &Event<'_>) -> Result<TranslatedEvent, Untranslated> {
     event.object::<Refund>()?;
-    Err(Untold::Review(FAILED))
+    Err(Untranslated::Review(FAILED))
 }

@@ -4,7 +4,7 @@
 use messages::payment::PaymentFact;
 use serde::Deserialize;
 
-use super::{Buyer, Told, Untold, named_program};
+use super::{Buyer, TranslatedEvent, Untranslated, named_program};
 use crate::stripe::event::{Event, Reference};
 use crate::stripe::metadata::{Metadata, MetadataKeys};
 use domain::text::SubscriptionId;
@@ -16,26 +16,26 @@ struct Subscription {
     metadata: Option<Metadata>,
 }
 
-pub fn named(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+pub fn named(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, Untranslated> {
     let subscription: Subscription = event.object()?;
     let sources: Vec<&Metadata> = subscription.metadata.iter().collect();
-    let told = Told {
+    let translated = TranslatedEvent {
         program: named_program(None, keys, &sources)?,
         customer: Buyer::read(keys, &sources, None, subscription.customer.as_ref())?.named(),
-        ..Told::default()
+        ..TranslatedEvent::default()
     };
-    told.or_ignored("names no customer of ours")
+    translated.or_ignored("names no customer of ours")
 }
 
-pub fn deleted(event: &Event<'_>, keys: &MetadataKeys) -> Result<Told, Untold> {
+pub fn deleted(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, Untranslated> {
     let subscription: Subscription = event.object()?;
     let sources: Vec<&Metadata> = subscription.metadata.iter().collect();
-    let told = Told {
+    let translated = TranslatedEvent {
         program: named_program(None, keys, &sources)?,
         fact: Some(PaymentFact::SubscriptionEnded {
             subscription_id: subscription.id,
         }),
-        ..Told::default()
+        ..TranslatedEvent::default()
     };
-    Ok(told)
+    Ok(translated)
 }

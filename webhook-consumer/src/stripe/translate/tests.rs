@@ -33,16 +33,16 @@ fn meaning(event: &Value) -> Value {
     let event = Event::parse(body.as_bytes()).unwrap();
     match translate(&event, &keys()) {
         None => json!("unknown"),
-        Some(Err(Untold::Ignored(reason))) => json!({ "ignored": reason }),
-        Some(Err(Untold::Review(reason))) => json!({ "review": reason }),
-        Some(Err(Untold::Stuck(reason))) => json!({ "stuck": reason }),
-        Some(Ok(told)) => {
-            let mut shown = json!({ "references": told.references });
+        Some(Err(Untranslated::Ignored(reason))) => json!({ "ignored": reason }),
+        Some(Err(Untranslated::Review(reason))) => json!({ "review": reason }),
+        Some(Err(Untranslated::Stuck(reason))) => json!({ "stuck": reason }),
+        Some(Ok(translated)) => {
+            let mut shown = json!({ "references": translated.references });
             for (name, value) in [
-                ("sale", json!(told.sale)),
-                ("program", json!(told.program)),
-                ("account", json!(told.account)),
-                ("fact", json!(told.fact)),
+                ("sale", json!(translated.sale)),
+                ("program", json!(translated.program)),
+                ("account", json!(translated.account)),
+                ("fact", json!(translated.fact)),
             ] {
                 if !value.is_null() {
                     shown[name] = value;
@@ -416,9 +416,9 @@ fn a_subscription_ends_and_an_account_changes() {
 fn amounts_are_taken_as_they_come_and_currencies_are_written_large() {
     let mut event = fixture("checkout.session.completed", BASIL);
     event["data"]["object"]["currency"] = json!("jpy");
-    let told = meaning(&event);
+    let translated = meaning(&event);
     assert_eq!(
-        (&told["sale"]["amount"], &told["sale"]["currency"]),
+        (&translated["sale"]["amount"], &translated["sale"]["currency"]),
         (&json!(4900), &json!("JPY"))
     );
     for currency in [json!("euro"), json!(""), Value::Null] {

@@ -72,9 +72,7 @@ pub async fn undo(
     let customers = forget_purchases(connection, customers, &undone, &mut deltas).await?;
     deltas.append(connection).await?;
     let mut out_of_order = OutOfOrder::default();
-    for sale in &undone {
-        out_of_order.note(sale.customer_id, sale.sold_at);
-    }
+    out_of_order.extend(undone.iter().map(|sale| (sale.customer_id, sale.sold_at)));
     reassess(connection, context, &customers, &out_of_order).await
 }
 

@@ -31,7 +31,7 @@ pub async fn reverse(
     }
     let mut totals: HashMap<SaleId, RunningTotal> = HashMap::new();
     for counted in reversals.iter().filter(|reversal| reversal.counted) {
-        tell(&mut totals, counted);
+        add_to_total(&mut totals, counted);
     }
     let (mut refunds, mut counted, mut endings) = (Vec::new(), Vec::new(), Vec::new());
     for reversal in &reversals {
@@ -55,7 +55,10 @@ pub async fn reverse(
     Ok(refunds.len())
 }
 
-fn tell(totals: &mut HashMap<SaleId, RunningTotal>, reversal: &Reversal) -> domain::money::AmountCents {
+fn add_to_total(
+    totals: &mut HashMap<SaleId, RunningTotal>,
+    reversal: &Reversal,
+) -> domain::money::AmountCents {
     totals
         .entry(reversal.sale_id)
         .or_default()
@@ -84,7 +87,7 @@ fn refund(
         })?,
         request: RefundRequest::ProcessorCumulative {
             key: RefundKey::processor(&reversal.event_id.to_string()),
-            amount: tell(totals, reversal),
+            amount: add_to_total(totals, reversal),
         },
         refund_reason: reason,
     })

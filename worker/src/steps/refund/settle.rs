@@ -34,15 +34,15 @@ pub async fn settle(
     if refunds.is_empty() {
         return Ok(Outcomes::new());
     }
-    let mut books = Books::open(connection, refunds).await?;
+    let mut batch = RefundBatch::open(connection, refunds).await?;
     for (sale_id, record) in refunds {
-        books.apply(*sale_id, record, clock)?;
+        batch.apply(*sale_id, record, clock)?;
     }
-    books.close(connection).await
+    batch.close(connection).await
 }
 
 /// The sales of a batch, their commissions and balances, while refunds are applied; and what must be written.
-struct Books<'a> {
+struct RefundBatch<'a> {
     sales: BTreeMap<SaleId, SaleRefunds>,
     commissions: HashMap<CommissionId, LockedCommission>,
     reasons: HashMap<CommissionId, &'a str>,
@@ -53,7 +53,7 @@ struct Books<'a> {
     outcomes: Outcomes,
 }
 
-impl<'a> Books<'a> {
+impl<'a> RefundBatch<'a> {
     async fn open(connection: &mut PgConnection, refunds: &[(SaleId, &RefundRecord)]) -> StorageResult<Self> {
         let ids: Vec<i64> = refunds
             .iter()

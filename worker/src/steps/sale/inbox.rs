@@ -49,7 +49,23 @@ impl Inbox {
         })
     }
 
-    pub fn decided(&mut self, record: &SaleRecord, outcome: &SaleOutcome) {
+    /// Ends the events of these records, as far as they have outcomes.
+    pub async fn close(
+        mut self,
+        connection: &mut PgConnection,
+        records: &[&SaleRecord],
+        outcomes: &HashMap<EventId, SaleOutcome>,
+    ) -> StorageResult<()> {
+        for record in records {
+            if let Some(outcome) = outcomes.get(&record.event_id) {
+                self.decided(record, outcome);
+            }
+        }
+        processor_events::end(connection, Part::Sale, &self.endings).await?;
+        processor_events::wake(connection, &self.sold).await
+    }
+
+    fn decided(&mut self, record: &SaleRecord, outcome: &SaleOutcome) {
         if !record.from_processor {
             return;
         }
@@ -75,11 +91,6 @@ impl Inbox {
             SaleOutcome::Refused(SaleRefusal::CustomerNotFound) => self.customer_not_found(record),
         };
         self.endings.push((record.event_id, ending));
-    }
-
-    pub async fn close(self, connection: &mut PgConnection) -> StorageResult<()> {
-        processor_events::end(connection, Part::Sale, &self.endings).await?;
-        processor_events::wake(connection, &self.sold).await
     }
 
     /// A key may still be bound by a lead. An organic payment ends when that has not happened in time, and nothing of it is kept.

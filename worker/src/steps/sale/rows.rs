@@ -18,7 +18,7 @@ use storage::sales::{self, NewSale};
 use storage::subscriptions::{self, NewSubscription};
 use storage::{StorageError, StorageResult};
 
-use super::desk::{Desk, subscription_key};
+use super::batch::{SaleBatch, subscription_key};
 
 /// A sale that now exists.
 pub struct Written {
@@ -37,17 +37,17 @@ pub struct Rows {
 pub async fn write(
     connection: &mut PgConnection,
     kept: &[(&SaleRecord, Recording)],
-    desk: &Desk,
+    batch: &SaleBatch,
     rules: &SignalRules,
     deltas: &mut Deltas,
 ) -> StorageResult<Rows> {
     if kept.is_empty() {
         return Ok(Rows::default());
     }
-    let sale_ids = write_sales(connection, kept, desk, deltas).await?;
+    let sale_ids = write_sales(connection, kept, batch, deltas).await?;
     let (commission_ids, accruals) =
-        write_commissions(connection, kept, &sale_ids, desk, rules, deltas).await?;
-    write_subscriptions(connection, &sale_ids, desk).await?;
+        write_commissions(connection, kept, &sale_ids, batch, rules, deltas).await?;
+    write_subscriptions(connection, &sale_ids, batch).await?;
     let sales = kept
         .iter()
         .map(|(record, recording)| {
@@ -55,7 +55,7 @@ pub async fn write(
             let outcome = SaleOutcome::Recorded {
                 sale_id,
                 commission_ids: commission_ids.get(&record.event_id).cloned().unwrap_or_default(),
-                split: desk
+                split: batch
                     .terms(record.program_id)
                     .is_some_and(|terms| terms.attribution_model == AttributionModel::Linear),
                 no_commission: no_commission(recording),
@@ -83,21 +83,21 @@ pub async fn begin_subscriptions(
 async fn write_sales(
     connection: &mut PgConnection,
     kept: &[(&SaleRecord, Recording)],
-    desk: &Desk,
+    batch: &SaleBatch,
     deltas: &mut Deltas,
 ) -> StorageResult<HashMap<EventId, SaleId>> {
     let new: Vec<NewSale<'_>> = kept
         .iter()
         .filter_map(|(record, recording)| {
-            desk.buyer(record.event_id).map(|customer_id| NewSale {
+            batch.buyer(record.event_id).map(|customer_id| NewSale {
                 record,
                 customer_id,
                 referral_link_id: recording.credited_links.last().copied(),
                 no_commission: no_commission(recording),
-                model: desk
+                model: batch
                     .terms(record.program_id)
                     .map_or_else(AttributionModel::default, |terms| terms.attribution_model),
-                self_referrals: desk
+                self_referrals: batch
                     .terms(record.program_id)
                     .map_or_else(SelfReferrals::default, |terms| terms.self_referrals),
             })
@@ -114,7 +114,7 @@ async fn write_commissions(
     connection: &mut PgConnection,
     kept: &[(&SaleRecord, Recording)],
     sale_ids: &HashMap<EventId, SaleId>,
-    desk: &Desk,
+    batch: &SaleBatch,
     rules: &SignalRules,
     deltas: &mut Deltas,
 ) -> StorageResult<(HashMap<EventId, Vec<CommissionId>>, Vec<NewEntry>)> {
@@ -130,7 +130,7 @@ async fn write_commissions(
             continue;
         };
         let (Some(program), Some(customer_id)) =
-            (desk.program(record.program_id), desk.buyer(record.event_id))
+            (batch.program(record.program_id), batch.buyer(record.event_id))
         else {
             continue;
         };
@@ -144,7 +144,7 @@ async fn write_commissions(
                 credit: *credit,
                 currency: *currency,
                 policy,
-                signals: desk.signals(record, credit.partner_id, rules),
+                signals: batch.signals(record, credit.partner_id, rules),
                 hold_until: program.hold.until(record.sold_at),
                 // Of the sale's own day, however late it is settled: revenue and commission of a day belong together.
                 created_at: record.sold_at,
@@ -180,14 +180,14 @@ async fn write_commissions(
 async fn write_subscriptions(
     connection: &mut PgConnection,
     sale_ids: &HashMap<EventId, SaleId>,
-    desk: &Desk,
+    batch: &SaleBatch,
 ) -> StorageResult<()> {
-    let new: Vec<NewSubscription> = desk
+    let new: Vec<NewSubscription> = batch
         .started()
         .filter_map(|(key, event_id, first)| {
             Some(NewSubscription {
                 key: key.clone(),
-                customer_id: desk.buyer(event_id)?,
+                customer_id: batch.buyer(event_id)?,
                 first_sale_id: *sale_ids.get(&event_id)?,
                 first: first.clone(),
             })

@@ -22,7 +22,7 @@ struct Case {
     kind: Option<String>,
     #[serde(default)]
     set: Map<String, Value>,
-    told: Expected,
+    translated: Expected,
 }
 
 #[derive(Default, Deserialize)]
@@ -77,24 +77,24 @@ impl Case {
         let name = format!("{} ({}.{shape})", self.row, self.event);
         let body = self.event(shape).to_string();
         let event = Event::parse(body.as_bytes()).unwrap();
-        let Some(told) = translate(&event, &keys()) else {
-            assert!(self.told.unknown, "{name}: of a type nobody knows");
+        let Some(translated) = translate(&event, &keys()) else {
+            assert!(self.translated.unknown, "{name}: of a type nobody knows");
             return;
         };
-        assert!(!self.told.unknown, "{name}: {told:?}");
-        match told {
-            Ok(told) => self.told.check(&name, &told),
-            Err(Untold::Review(_)) => assert!(self.told.review, "{name}"),
-            Err(Untold::Ignored(_)) => self.told.check(&name, &Told::default()),
-            Err(Untold::Stuck(reason)) => panic!("{name}: {reason}"),
+        assert!(!self.translated.unknown, "{name}: {translated:?}");
+        match translated {
+            Ok(translated) => self.translated.check(&name, &translated),
+            Err(Untranslated::Review(_)) => assert!(self.translated.review, "{name}"),
+            Err(Untranslated::Ignored(_)) => self.translated.check(&name, &TranslatedEvent::default()),
+            Err(Untranslated::Stuck(reason)) => panic!("{name}: {reason}"),
         }
     }
 }
 
 impl Expected {
-    fn check(&self, name: &str, told: &Told) {
-        assert!(!self.review, "{name}: {told:?}");
-        let sale = json!(told.sale);
+    fn check(&self, name: &str, translated: &TranslatedEvent) {
+        assert!(!self.review, "{name}: {translated:?}");
+        let sale = json!(translated.sale);
         match &self.sale {
             Some(Value::Object(fields)) => {
                 for (field, value) in fields {
@@ -104,7 +104,7 @@ impl Expected {
             Some(_) => assert!(sale.is_null(), "{name}: {sale}"),
             None => {}
         }
-        let fact = json!(told.fact);
+        let fact = json!(translated.fact);
         if let Some(expected) = &self.fact {
             let kind = fact.as_object().and_then(|fact| fact.keys().next().cloned());
             assert_eq!(json!(kind), *expected, "{name}: {fact}");
@@ -118,14 +118,21 @@ impl Expected {
             );
         }
         if let Some(references) = self.references {
-            assert_eq!(told.references.len(), references, "{name}");
+            assert_eq!(translated.references.len(), references, "{name}");
         }
         if let Some(expected) = &self.customer {
-            let key = told.customer.as_ref().map(|named| &named.payer.customer_key);
+            let key = translated
+                .customer
+                .as_ref()
+                .map(|named| &named.payer.customer_key);
             assert_eq!(json!(key), *expected, "{name}");
         }
         if let Some(at) = self.occurred_at {
-            assert_eq!(told.occurred_at.map(|at| at.timestamp()), Some(at), "{name}");
+            assert_eq!(
+                translated.occurred_at.map(|at| at.timestamp()),
+                Some(at),
+                "{name}"
+            );
         }
     }
 }

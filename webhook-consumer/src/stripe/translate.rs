@@ -1,0 +1,197 @@
+//! From an event to what it means, one file an event family. Pure: the same event always means the same.
+//!
+//! A payment has many ids (session, payment intent, invoice, charge), and which of them an event knows depends on its type
+//! and on the API version of the endpoint. So each tells all the ids it knows as [`TranslatedEvent::references`]; that they are one
+//! payment is found out where the sales are.
+
+mod account;
+mod charge;
+mod checkout;
+mod commissionable;
+mod customer;
+mod dispute;
+mod invoice;
+mod invoice_payment;
+mod payment_intent;
+mod refund;
+mod subscription;
+
+use chrono::{DateTime, Utc};
+use domain::click_id::ClickId;
+use domain::ids::ProgramId;
+use domain::money::AmountCents;
+use domain::payer::{NamedCustomer, Payer};
+use domain::processor::ProcessorId;
+use domain::sale::{Sale, SaleType};
+use domain::text::CustomerKey;
+use messages::payment::PaymentFact;
+
+use super::event::{Event, Reference, Untranslatable, currency};
+use super::metadata::{Metadata, MetadataKeys};
+
+/// Why an event tells nothing. The reasons are for the operator, and hold nothing of the event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Untranslated {
+    /// It concerns nobody here.
+    Ignored(&'static str),
+    /// A person must look.
+    Review(&'static str),
+    /// It should tell something, and cannot be understood.
+    Stuck(&'static str),
+}
+
+impl From<Untranslatable> for Untranslated {
+    fn from(Untranslatable(reason): Untranslatable) -> Self {
+        Self::Stuck(reason)
+    }
+}
+
+/// What an event tells; at least one of sale, fact, named customer and two references.
+#[derive(Debug, Clone, Default)]
+pub struct TranslatedEvent {
+    pub sale: Option<Sale>,
+    /// Whom the processor's customer is.
+    pub customer: Option<NamedCustomer>,
+    /// A session or an invoice may say more of the sale: what was tax, which product, which subscription.
+    pub sale_awaits_session: bool,
+    /// By the processor's clock, where that is not the event's time.
+    pub occurred_at: Option<DateTime<Utc>>,
+    /// The program its metadata names.
+    pub program: Option<ProgramId>,
+    /// The account it is about, where that is not only a matter of the envelope.
+    pub account: Option<ProcessorId>,
+    /// Names of one payment.
+    pub references: Vec<ProcessorId>,
+    pub fact: Option<PaymentFact>,
+}
+
+impl TranslatedEvent {
+    /// Beside its sale. One name of a payment alone says nothing.
+    pub fn is_of_use(&self) -> bool {
+        self.fact.is_some() || self.customer.is_some() || self.references.len() > 1
+    }
+
+    fn or_ignored(self, why: &'static str) -> Result<Self, Untranslated> {
+        if self.sale.is_some() || self.is_of_use() {
+            Ok(self)
+        } else {
+            Err(Untranslated::Ignored(why))
+        }
+    }
+}
+
+/// Who paid, or would have paid.
+#[derive(Debug, Clone, Default)]
+struct Buyer {
+    payer: Option<Payer>,
+    processor_customer: Option<ProcessorId>,
+}
+
+impl Buyer {
+    /// `reference` is the merchant's own word for them, where an event has one.
+    fn read(
+        keys: &MetadataKeys,
+        sources: &[&Metadata],
+        reference: Option<&str>,
+        processor_customer: Option<&Reference>,
+    ) -> Result<Self, Untranslatable> {
+        let by_reference = reference.and_then(Payer::from_reference);
+        let payer = match (keys.payer(sources)?, by_reference) {
+            // A key that only a browser bound yields to the click that is named with it, wherever it is named.
+            (Some(metadata), Some(reference)) if metadata.click_id.is_none() => Some(Payer {
+                click_id: reference.click_id,
+                ..metadata
+            }),
+            (metadata, reference) => metadata.or(reference),
+        };
+        Ok(Self {
+            payer,
+            processor_customer: processor_customer.map(|customer| customer.0.clone()),
+        })
+    }
+
+    /// `None` for a payment of somebody without any name.
+    fn known(&self) -> Option<&Self> {
+        (self.payer.is_some() || self.processor_customer.is_some()).then_some(self)
+    }
+
+    fn click_id(&self) -> Option<ClickId> {
+        self.payer.as_ref()?.click_id.clone()
+    }
+
+    fn customer_key(&self) -> Option<CustomerKey> {
+        self.payer.as_ref()?.customer_key.clone()
+    }
+
+    fn named(self) -> Option<NamedCustomer> {
+        Some(NamedCustomer {
+            processor_customer: self.processor_customer?,
+            payer: self.payer?,
+        })
+    }
+}
+
+/// `None` for the types nobody here knows.
+pub fn translate(event: &Event<'_>, keys: &MetadataKeys) -> Option<Result<TranslatedEvent, Untranslated>> {
+    let translated = match event.kind.as_str() {
+        "checkout.session.completed" => checkout::completed(event, keys),
+        "checkout.session.async_payment_succeeded" => checkout::paid_later(event, keys),
+        "invoice.paid" | "invoice.payment_succeeded" => invoice::paid(event, keys),
+        "invoice_payment.paid" => invoice_payment::paid(event),
+        "payment_intent.succeeded" => payment_intent::succeeded(event, keys),
+        "charge.succeeded" | "charge.captured" => charge::succeeded(event, keys),
+        "charge.refunded" => charge::refunded(event, keys),
+        "charge.refund.updated" => refund::updated(event),
+        "refund.failed" => refund::failed(event),
+        "charge.dispute.funds_withdrawn" => dispute::withdrawn(event),
+        "charge.dispute.funds_reinstated" => dispute::reinstated(event),
+        "customer.created" | "customer.updated" => customer::named(event, keys),
+        "customer.subscription.created" | "customer.subscription.updated" => subscription::named(event, keys),
+        "customer.subscription.deleted" => subscription::deleted(event, keys),
+        "account.updated" => account::updated(event),
+        "account.application.deauthorized" => account::deauthorized(event),
+        _ => return None,
+    };
+    Some(translated)
+}
+
+/// A sale that belongs to no subscription, of which nothing but its amount is known.
+fn one_off(
+    transaction_id: ProcessorId,
+    paid: AmountCents,
+    currency_code: &str,
+    buyer: &Buyer,
+) -> Result<Sale, Untranslatable> {
+    Ok(Sale {
+        transaction_id,
+        amount: paid,
+        commissionable: None,
+        currency: currency(currency_code)?,
+        customer_key: buyer.customer_key(),
+        click_id: buyer.click_id(),
+        processor_customer: buyer.processor_customer.clone(),
+        sale_type: SaleType::Payment,
+        is_recurring: false,
+        subscription_id: None,
+        subscription_interval: None,
+        product_id: None,
+        line_items: None,
+    })
+}
+
+/// The program that metadata names. A sale must not go to a program by mistake; for anything else the name is a hint.
+fn named_program(
+    sale: Option<&Sale>,
+    keys: &MetadataKeys,
+    sources: &[&Metadata],
+) -> Result<Option<ProgramId>, Untranslatable> {
+    let named = keys.program(sources);
+    if sale.is_some() {
+        named
+    } else {
+        Ok(named.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,372 @@
+//! A place to measure: servers that answer, a migrated database with a market in it, services of the release build.
+//!
+//! The servers are as durable as in production: Postgres with `fsync` and `synchronous_commit` on, JetStream with
+//! `sync_interval: always`. Checkpoints are made apart from measurements, so that none falls into one and not into the other.
+
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use async_nats::jetstream;
+use domain::sealed::SealingKeys;
+use harness::area::{Area, Checkout};
+use harness::env_file::EnvFile;
+use harness::environment::Environment;
+use harness::interrupt::Interrupt;
+use harness::keys;
+use harness::pids::StopSignal;
+use harness::ports::Ports;
+use harness::process::{self, Running, in_own_session};
+use harness::progress::{Step, note};
+use harness::servers::Servers;
+use harness::services::{Service, ctl, start_as, wait_until_ready};
+use runtime::config::SecretKey;
+use sqlx::postgres::PgPoolOptions;
+use sqlx::{AssertSqlSafe, PgPool};
+use tokio::runtime::Runtime;
+
+use super::load::{Load, Requests};
+use super::market::{Market, Size};
+use super::outcome::Outcome;
+use super::requests::{Clicks, Target};
+use super::serve::What;
+use super::streams;
+use super::usage::Usage;
+
+/// Bytes a stream. NATS sets them aside on the disk before it makes one of the seven; it holds what the clicks of one
+/// measurement come to.
+const STREAM_MAX_BYTES: u64 = 3 << 29;
+const DRAIN_LIMIT: Duration = Duration::from_mins(5);
+/// A checkpoint in the middle of one measurement is noise; these keep it between them.
+const POSTGRES_SETTINGS: [&str; 2] = ["max_wal_size = '8GB'", "checkpoint_timeout = '30min'"];
+
+pub(super) struct BenchEnvironment<'a> {
+    pub(super) checkout: Checkout,
+    pub(super) area: Area,
+    pub(super) running: Running,
+    pub(super) servers: Servers,
+    pub(super) env: EnvFile,
+    pub(super) runtime: Runtime,
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) pool: PgPool,
+    pub(super) market: Market,
+    ports: Ports,
+    /// Clients that earlier loads did not have.
+    fresh_clients: u64,
+    _lock: File,
+}
+
+/// Loads with their requests, which run at once.
+pub(super) type Group<'a> = Vec<(Load, Box<dyn Requests + Send + 'a>)>;
+
+/// No load comes from more clients.
+const CLIENTS_A_LOAD: u64 = 300_000;
+
+impl<'a> BenchEnvironment<'a> {
+    /// `checkout`: of this very binary, which is the release's.
+    pub(super) fn open(checkout: &Checkout, size: &Size, interrupt: &'a Interrupt) -> Result<Self> {
+        let Environment {
+            running,
+            servers,
+            area,
+            lock,
+        } = Environment::start(checkout, checkout.bench_area(), interrupt)?;
+        let checkout = checkout.released();
+        let env = service_env(&area, &servers)?;
+        let runtime = Runtime::new()?;
+        let step = Step::start("Migrating, and setting up the market");
+        process::output(ctl(&checkout, &env).arg("migrate"))?;
+        let (pool, market) = runtime.block_on(async {
+            let pool = connect(&servers.database_url).await?;
+            tune(&pool).await?;
+            let market = Market::create(&pool, size).await?;
+            anyhow::Ok((pool, market))
+        })?;
+        step.done("set up");
+        Ok(Self {
+            ports: Ports::of(&area)?,
+            checkout,
+            area,
+            running,
+            servers,
+            env,
+            runtime,
+            interrupt,
+            pool,
+            market,
+            fresh_clients: 0,
+            _lock: lock,
+        })
+    }
+
+    /// Runs the operator's command line.
+    pub(super) fn ctl(&self, args: &[&str]) -> Result<String> {
+        process::output(ctl(&self.checkout, &self.env).args(args))
+    }
+
+    /// What the services seal secrets with.
+    pub(super) fn sealing_keys(&self) -> Result<SealingKeys> {
+        let key = self.env.get("SECRETS_KEYS").context("there is no SECRETS_KEYS")?;
+        let key: SecretKey = key.parse()?;
+        Ok(SealingKeys::new(key.expose(), &[]))
+    }
+
+    /// Starts a program of the service under a name, and returns once it is ready.
+    pub(super) fn start(&mut self, name: &'static str, program: &str) -> Result<SocketAddr> {
+        let env = self.env.clone();
+        self.start_with(name, program, &env)
+    }
+
+    pub(super) fn start_with(
+        &mut self,
+        name: &'static str,
+        program: &str,
+        env: &EnvFile,
+    ) -> Result<SocketAddr> {
+        let service = start_as(
+            name,
+            program,
+            &self.checkout,
+            &self.area,
+            env,
+            &mut self.ports,
+            &mut self.running,
+        )?;
+        let port = service.port;
+        let services: [Service; 1] = [service];
+        wait_until_ready(&services, &self.area, &mut self.running, self.interrupt)?;
+        Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+    }
+
+    /// Starts one of those the service is held against, on a database of its own where it needs one.
+    pub(super) fn start_other(
+        &mut self,
+        name: &'static str,
+        what: What,
+        env: &[(&str, &str)],
+    ) -> Result<SocketAddr> {
+        let port = self.ports.choose(name, None)?;
+        let mut command = in_own_session(std::env::current_exe()?);
+        command.args(["serve", what.name()]).envs(env.iter().copied());
+        command.env("LISTEN", format!("127.0.0.1:{port}"));
+        self.running
+            .start(name, command, self.area.log(name), StopSignal::Term)?;
+        wait_until_ready(
+            &[Service { name, port }],
+            &self.area,
+            &mut self.running,
+            self.interrupt,
+        )?;
+        Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+    }
+
+    /// Another database on the same server, migrated, with a market as large.
+    pub(super) fn other_database(&self, name: &str) -> Result<(String, PgPool, Market)> {
+        let (server, _) = self
+            .servers
+            .database_url
+            .rsplit_once('/')
+            .context("the database has no name")?;
+        let url = format!("{server}/{name}");
+        self.runtime
+            .block_on(sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&self.pool))?;
+        let mut env = self.env.clone();
+        env.set("DATABASE_URL", &url);
+        process::output(ctl(&self.checkout, &env).arg("migrate"))?;
+        let (pool, market) = self.runtime.block_on(async {
+            let pool = connect(&url).await?;
+            let market = Market::create(&pool, &self.market.size).await?;
+            anyhow::Ok((pool, market))
+        })?;
+        Ok((url, pool, market))
+    }
+
+    pub(super) fn stop(&mut self, name: &str) -> Result<()> {
+        self.running.stop(name)
+    }
+
+    pub(super) fn free_port(&mut self, name: &str) -> Result<u16> {
+        self.ports.choose(name, None)
+    }
+
+    /// Runs a load, and tells what it cost.
+    pub(super) fn run(&mut self, load: &Load, requests: &mut dyn Requests) -> Result<Measured> {
+        self.running.check()?;
+        let batches_before = self.batches()?;
+        let before = Usage::now(&self.running);
+        let outcome = load.run(requests, self.interrupt)?;
+        let after = Usage::now(&self.running);
+        self.running.check()?;
+        let batches = self.batches()?;
+        Ok(Measured {
+            costs: after.per_request(&before, outcome.ok(), outcome.driver_cpu),
+            records_a_message: self.packing(&batches_before, &batches)?,
+            commits: batches.commits - batches_before.commits,
+            outcome,
+        })
+    }
+
+    /// Of the stream that got the most.
+    fn packing(&self, before: &Batches, after: &Batches) -> Result<Vec<usize>> {
+        let grown = streams::FUNNEL
+            .into_iter()
+            .zip(before.last_messages.into_iter().zip(after.last_messages));
+        match grown.max_by_key(|(_, (before, after))| after - before) {
+            Some((subject, (before, after))) if after > before => {
+                let context = self.jetstream()?;
+                self.runtime
+                    .block_on(streams::records_a_message(&context, subject, before, after))
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn batches(&self) -> Result<Batches> {
+        let context = self.jetstream()?;
+        Ok(Batches {
+            last_messages: self.runtime.block_on(streams::last_messages(&context))?,
+            commits: self
+                .count("SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")?,
+        })
+    }
+
+    /// Runs every load of every group at once, each on a thread of its own.
+    pub(super) fn together<const N: usize>(&mut self, groups: [Group<'_>; N]) -> Result<[Vec<Outcome>; N]> {
+        self.running.check()?;
+        let interrupt = self.interrupt;
+        let outcomes = std::thread::scope(|scope| {
+            let started = groups.map(|group| {
+                let threads = group
+                    .into_iter()
+                    .map(|(load, mut requests)| scope.spawn(move || load.run(&mut *requests, interrupt)));
+                threads.collect::<Vec<_>>()
+            });
+            started.map(|threads| {
+                let outcomes = threads.into_iter().map(|thread| match thread.join() {
+                    Ok(outcome) => outcome,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                });
+                outcomes.collect::<Result<Vec<_>>>()
+            })
+        });
+        self.running.check()?;
+        let mut all = [const { Vec::new() }; N];
+        for (slot, group) in all.iter_mut().zip(outcomes) {
+            *slot = group?;
+        }
+        Ok(all)
+    }
+
+    /// Clicks of clients that no earlier load had.
+    pub(super) fn clicks(&mut self, target: Target) -> Clicks {
+        self.fresh_clients += CLIENTS_A_LOAD;
+        Clicks::new(target, self.fresh_clients)
+    }
+
+    /// Returns once the workers have settled everything, with the streams emptied and everything on the disk.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        self.drain()?;
+        self.checkpoint()
+    }
+
+    pub(super) fn checkpoint(&self) -> Result<()> {
+        self.runtime
+            .block_on(sqlx::raw_sql("CHECKPOINT").execute(&self.pool))?;
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        let context = self.jetstream()?;
+        let mut left = 0;
+        let empty = self.interrupt.wait_until(DRAIN_LIMIT, || {
+            self.running.check()?;
+            // A claim that nobody has published yet is in no stream.
+            left = self.runtime.block_on(streams::backlog(&context))?
+                + self.count("SELECT count(*) FROM transaction_claims WHERE state = 'open'")?;
+            Ok(left == 0)
+        })?;
+        ensure!(
+            empty,
+            "the workers still have {left} messages or claims before them"
+        );
+        self.runtime.block_on(streams::purge(&context))
+    }
+
+    pub(super) fn jetstream(&self) -> Result<jetstream::Context> {
+        // The context starts a task of its own.
+        self.runtime.block_on(async {
+            let client = async_nats::connect(&self.servers.nats_url).await?;
+            Ok(jetstream::new(client))
+        })
+    }
+
+    /// What Postgres has counted, of all links together.
+    pub(super) fn stored_clicks(&self) -> Result<u64> {
+        self.count("SELECT coalesce(sum(clicks), 0)::bigint FROM referral_links")
+    }
+
+    pub(super) fn count(&self, sql: &'static str) -> Result<u64> {
+        let count: i64 = self
+            .runtime
+            .block_on(sqlx::query_scalar(sql).fetch_one(&self.pool))?;
+        Ok(u64::try_from(count)?)
+    }
+}
+
+/// A load, and what it took.
+pub(super) struct Measured {
+    pub(super) outcome: Outcome,
+    /// CPU µs a request, of each process.
+    pub(super) costs: Vec<(String, f64)>,
+    /// Of a sample of the stream's messages, in ascending order; empty where nothing went to a stream.
+    pub(super) records_a_message: Vec<usize>,
+    /// Of the service's database, so far as it has told.
+    pub(super) commits: u64,
+}
+
+/// Counted since the servers started.
+struct Batches {
+    last_messages: [u64; streams::FUNNEL.len()],
+    commits: u64,
+}
+
+async fn connect(url: &str) -> Result<PgPool> {
+    Ok(PgPoolOptions::new().max_connections(4).connect(url).await?)
+}
+
+async fn tune(pool: &PgPool) -> Result<()> {
+    for setting in POSTGRES_SETTINGS {
+        sqlx::raw_sql(AssertSqlSafe(format!("ALTER SYSTEM SET {setting}")))
+            .execute(pool)
+            .await?;
+    }
+    sqlx::raw_sql("SELECT pg_reload_conf()").execute(pool).await?;
+    for durable in ["fsync", "synchronous_commit", "full_page_writes"] {
+        let setting: String = sqlx::query_scalar("SELECT current_setting($1)")
+            .bind(durable)
+            .fetch_one(pool)
+            .await?;
+        ensure!(
+            setting == "on",
+            "Postgres has {durable} = {setting}: no figure of it would mean anything"
+        );
+    }
+    Ok(())
+}
+
+fn service_env(area: &Area, servers: &Servers) -> Result<EnvFile> {
+    let mut env = keys::read_or_create(area)?;
+    env.set_all(servers.urls());
+    env.set("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string());
+    // Every sale of a measurement comes with one of a few dozen keys, every read with one session. The limiter counts as always,
+    // and lets them pass.
+    env.set("SALE_REFUND_LIMIT", u32::MAX.to_string());
+    env.set("MANAGEMENT_LIMIT", u32::MAX.to_string());
+    // Thousands of connections are opened before the first of them is used.
+    env.set("HEADER_READ_TIMEOUT_MS", "60000");
+    if servers.nats.is_none() {
+        note("NATS is the environment's: whether it syncs every message is not known here");
+    }
+    Ok(env)
+}

@@ -1,0 +1,82 @@
+//! Where, when and with what figures are measured.
+
+use std::fs;
+use std::num::NonZero;
+use std::process::Command;
+
+use anyhow::Result;
+use harness::process;
+
+use super::environment::BenchEnvironment;
+
+/// A name and what is so called, each.
+pub(super) type Facts = Vec<(&'static str, String)>;
+
+pub(super) fn of(bench: &BenchEnvironment<'_>) -> Result<Facts> {
+    let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let (date, postgres): (String, String) = bench.runtime.block_on(
+        sqlx::query_as("SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI UTC'), current_setting('server_version')")
+            .fetch_one(&bench.pool),
+    )?;
+    let nats = bench
+        .runtime
+        .block_on(async_nats::connect(&bench.servers.nats_url))?
+        .server_info()
+        .version;
+    let redis = bench.servers.redis.as_ref().map_or_else(String::new, |redis| {
+        first_line(bench, &redis.to_string_lossy(), &["--version"])
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix("v=").map(str::to_owned))
+            .unwrap_or_default()
+    });
+    Ok(vec![
+        ("date", date),
+        (
+            "commit",
+            first_line(bench, "git", &["describe", "--always", "--dirty", "--abbrev=10"]),
+        ),
+        (
+            "processors",
+            format!("{cpus} × {}", after(&text("/proc/cpuinfo"), "model name")),
+        ),
+        ("memory", after(&text("/proc/meminfo"), "MemTotal")),
+        ("kernel", text("/proc/sys/kernel/osrelease").trim().to_owned()),
+        (
+            "servers",
+            format!("PostgreSQL {postgres}, NATS {nats}, Redis {redis}"),
+        ),
+        ("compiler", first_line(bench, "rustc", &["--version"])),
+    ])
+}
+
+fn text(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// What follows a name at the beginning of a line.
+fn after(text: &str, name: &str) -> String {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.map_or_else(String::new, |line| {
+        line.trim_start_matches([' ', '\t', ':']).to_owned()
+    })
+}
+
+/// Empty where the program cannot be asked.
+fn first_line(bench: &BenchEnvironment<'_>, program: &str, args: &[&str]) -> String {
+    let said = process::output(Command::new(program).current_dir(&bench.checkout.root).args(args));
+    said.ok()
+        .and_then(|said| said.lines().next().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_follows_its_name() {
+        let cpuinfo = "processor\t: 0\nmodel name\t: AMD EPYC\n";
+        assert_eq!(after(cpuinfo, "model name"), "AMD EPYC");
+        assert_eq!(after(cpuinfo, "bogomips"), "");
+    }
+}

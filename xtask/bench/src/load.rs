@@ -1,0 +1,407 @@
+//! Load: many connections, one timetable, one thread.
+//!
+//! With a rate, requests are due at fixed times whatever becomes of those before them, and each is measured from when it was
+//! due: a stalled service cannot hide behind requests that were never sent. Without one, every connection sends as soon as
+//! it is answered. A connection has one request at a time. The loop shares the machine with what it measures, so it costs
+//! what the system calls cost: one write and one read a request, and a share of an `epoll_wait`.
+//!
+//! Bounds: a request that finds no connection free within [`PATIENCE`] is dropped, and told; the rest of the answers
+//! are waited for until [`GRACE`] after the end.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use harness::interrupt::Interrupt;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::answer::Answer;
+use super::outcome::{Outcome, Span, float, is_ok};
+
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The service answers within five seconds, if only to say that it does not know.
+const GRACE: Duration = Duration::from_secs(6);
+/// Requests due within this time leave together: a wake-up for each would cost more than the request.
+const SHORTEST_NAP: Duration = Duration::from_micros(100);
+const LONGEST_NAP: Duration = Duration::from_millis(100);
+const ANSWER_BYTES: usize = 256 * 1024;
+
+/// Requests by their numbers.
+pub(super) trait Requests {
+    fn bytes(&mut self, number: u64) -> &[u8];
+
+    /// Hears of every answer, and when it was whole.
+    fn answered(&mut self, _number: u64, _answer: &Answer<'_>, _at: Instant) {}
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Load {
+    pub(super) address: SocketAddr,
+    /// Requests at once, at most.
+    pub(super) connections: usize,
+    /// Requests a second; without, each connection sends as fast as it is answered.
+    pub(super) rate: Option<f64>,
+    pub(super) length: Duration,
+    /// Where the load's time is cut into spans that are measured apart; none for one span.
+    pub(super) spans: Vec<Duration>,
+}
+
+impl Load {
+    pub(super) fn closed(address: SocketAddr, connections: usize, length: Duration) -> Self {
+        Self {
+            address,
+            connections,
+            rate: None,
+            length,
+            spans: Vec::new(),
+        }
+    }
+
+    pub(super) fn open(address: SocketAddr, connections: usize, rate: f64, length: Duration) -> Self {
+        Self {
+            rate: Some(rate),
+            ..Self::closed(address, connections, length)
+        }
+    }
+
+    /// Blocks this thread until the load is over.
+    pub(super) fn run(&self, requests: &mut dyn Requests, interrupt: &Interrupt) -> Result<Outcome> {
+        let mut run = Run::open(self, requests)?;
+        let cpu_before = thread_cpu();
+        run.started = Instant::now();
+        loop {
+            interrupt.check()?;
+            run.send_due()?;
+            let now = run.started.elapsed();
+            if run.is_over(now) {
+                break;
+            }
+            run.receive(run.nap(now))?;
+        }
+        let lasted = run.last_answer.saturating_duration_since(run.started);
+        Ok(Outcome {
+            spans: run.spans,
+            dropped: run.dropped + self.due_before_end(run.next),
+            broken: run.broken,
+            late: run.waiting,
+            first_refusal: run.first_refusal,
+            started: run.started,
+            lasted: lasted.max(self.length.min(run.started.elapsed())),
+            driver_cpu: thread_cpu().saturating_sub(cpu_before),
+            ok_by_millisecond: run.ok_by_millisecond,
+        })
+    }
+
+    /// When a request is due, from the start; `None` from the end on.
+    fn due(&self, number: u64) -> Option<Duration> {
+        let due = Duration::from_secs_f64(float(number) / self.rate?);
+        (due < self.length).then_some(due)
+    }
+
+    /// How many numbers from this one on the timetable still has.
+    fn due_before_end(&self, next: u64) -> u64 {
+        (next..u64::MAX)
+            .take_while(|number| self.due(*number).is_some())
+            .fold(0, |count, _| count + 1)
+    }
+
+    fn span(&self, due: Duration) -> usize {
+        self.spans.iter().filter(|end| due >= **end).count()
+    }
+}
+
+struct Run<'a> {
+    load: &'a Load,
+    requests: &'a mut dyn Requests,
+    epoll: OwnedFd,
+    events: Vec<Event>,
+    connections: Vec<Connection>,
+    /// The one that rested longest first, so that none is idle for long enough to be closed.
+    idle: VecDeque<usize>,
+    started: Instant,
+    last_answer: Instant,
+    /// The number of the next request.
+    next: u64,
+    waiting: u64,
+    dropped: u64,
+    broken: u64,
+    first_refusal: String,
+    spans: Vec<Span>,
+    ok_by_millisecond: Vec<u32>,
+    answer: Vec<u8>,
+}
+
+struct Connection {
+    stream: TcpStream,
+    /// What is being waited for.
+    sent: Option<Sent>,
+    /// The beginning of an answer that came in pieces.
+    received: Vec<u8>,
+}
+
+#[derive(Clone, Copy)]
+struct Sent {
+    number: u64,
+    due: Duration,
+}
+
+impl<'a> Run<'a> {
+    fn open(load: &'a Load, requests: &'a mut dyn Requests) -> Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let mut connections = Vec::with_capacity(load.connections);
+        for index in 0..load.connections {
+            let stream = connect(load.address)?;
+            watch(&epoll, &stream, index)?;
+            connections.push(Connection {
+                stream,
+                sent: None,
+                received: Vec::new(),
+            });
+        }
+        let milliseconds = usize::try_from((load.length + GRACE).as_millis())?;
+        let now = Instant::now();
+        Ok(Self {
+            load,
+            requests,
+            epoll,
+            events: Vec::with_capacity(256),
+            idle: (0..connections.len()).collect(),
+            connections,
+            started: now,
+            last_answer: now,
+            next: 0,
+            waiting: 0,
+            dropped: 0,
+            broken: 0,
+            first_refusal: String::new(),
+            spans: vec![Span::new(); load.spans.len() + 1],
+            ok_by_millisecond: vec![0; milliseconds],
+            answer: vec![0; ANSWER_BYTES],
+        })
+    }
+
+    fn send_due(&mut self) -> Result<()> {
+        loop {
+            let now = self.started.elapsed();
+            let due = match self.load.rate {
+                None if now < self.load.length => now,
+                None => return Ok(()),
+                Some(_) => match self.load.due(self.next) {
+                    Some(due) if due <= now => due,
+                    _ => return Ok(()),
+                },
+            };
+            if now.saturating_sub(due) > PATIENCE {
+                self.dropped += 1;
+                self.next += 1;
+                continue;
+            }
+            let Some(index) = self.idle.pop_front() else {
+                return Ok(());
+            };
+            self.send(index, due)?;
+        }
+    }
+
+    fn send(&mut self, index: usize, due: Duration) -> Result<()> {
+        let number = self.next;
+        self.next += 1;
+        let bytes = self.requests.bytes(number);
+        let connection = self.connections.get_mut(index).context("no such connection")?;
+        // A request is small, and nothing of an earlier one waits in the socket: it is written whole or not at all.
+        if connection.stream.write_all(bytes).is_err() {
+            self.broken += 1;
+            return self.reopen(index);
+        }
+        connection.sent = Some(Sent { number, due });
+        self.waiting += 1;
+        Ok(())
+    }
+
+    fn receive(&mut self, nap: Duration) -> Result<()> {
+        let timeout = Timespec::try_from(nap)?;
+        self.events.clear();
+        match epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut self.events),
+            Some(&timeout),
+        ) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let events = std::mem::take(&mut self.events);
+        let received = events
+            .iter()
+            .try_for_each(|event| self.read(usize::try_from({ event.data }.u64())?));
+        self.events = events;
+        received
+    }
+
+    fn read(&mut self, index: usize) -> Result<()> {
+        let connection = self.connections.get_mut(index).context("no such connection")?;
+        let length = match connection.stream.read(&mut self.answer) {
+            Ok(0) => return self.lose(index),
+            Ok(length) => length,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Ok(());
+            }
+            Err(_) => return self.lose(index),
+        };
+        let now = Instant::now();
+        let fresh = self.answer.get(..length).unwrap_or_default();
+        let whole = if connection.received.is_empty() {
+            fresh
+        } else {
+            connection.received.extend_from_slice(fresh);
+            &connection.received
+        };
+        let Some(answer) = Answer::parse(whole) else {
+            if connection.received.is_empty() {
+                connection.received.extend_from_slice(fresh);
+            }
+            return Ok(());
+        };
+        let Some(sent) = connection.sent.take() else {
+            return self.lose(index);
+        };
+        let at = now.saturating_duration_since(self.started);
+        if let Some(span) = self.spans.get_mut(self.load.span(sent.due)) {
+            span.answered(answer.status, at.saturating_sub(sent.due));
+            span.shed += u64::from(answer.status == 503 && answer.retry_after);
+        }
+        if is_ok(answer.status)
+            && let Some(count) = usize::try_from(at.as_millis())
+                .ok()
+                .and_then(|millisecond| self.ok_by_millisecond.get_mut(millisecond))
+        {
+            *count += 1;
+        }
+        if !is_ok(answer.status) && self.first_refusal.is_empty() {
+            let said = answer.body.get(..200).unwrap_or(answer.body);
+            self.first_refusal = String::from_utf8_lossy(said).into_owned();
+        }
+        self.requests.answered(sent.number, &answer, now);
+        let closes = answer.closes;
+        self.waiting -= 1;
+        self.last_answer = now;
+        connection.received.clear();
+        if closes {
+            return self.reopen(index);
+        }
+        self.idle.push_back(index);
+        Ok(())
+    }
+
+    /// The service has closed a connection. It may, when nothing was sent.
+    fn lose(&mut self, index: usize) -> Result<()> {
+        let connection = self.connections.get_mut(index).context("no such connection")?;
+        if connection.sent.take().is_some() {
+            self.waiting -= 1;
+            self.broken += 1;
+        } else {
+            self.idle.retain(|idle| *idle != index);
+        }
+        self.reopen(index)
+    }
+
+    fn reopen(&mut self, index: usize) -> Result<()> {
+        let stream = connect(self.load.address)?;
+        watch(&self.epoll, &stream, index)?;
+        let connection = self.connections.get_mut(index).context("no such connection")?;
+        // Closing the old one takes it out of the epoll.
+        connection.stream = stream;
+        connection.received.clear();
+        self.idle.push_back(index);
+        Ok(())
+    }
+
+    fn is_over(&self, now: Duration) -> bool {
+        let all_sent = match self.load.rate {
+            None => now >= self.load.length,
+            Some(_) => self.load.due(self.next).is_none(),
+        };
+        (all_sent && self.waiting == 0) || now >= self.load.length + GRACE
+    }
+
+    fn nap(&self, now: Duration) -> Duration {
+        match self.load.due(self.next) {
+            Some(due) if !self.idle.is_empty() => due.saturating_sub(now).clamp(SHORTEST_NAP, LONGEST_NAP),
+            _ => LONGEST_NAP,
+        }
+    }
+}
+
+fn connect(address: SocketAddr) -> Result<TcpStream> {
+    let stream = TcpStream::connect(address).with_context(|| format!("cannot connect to {address}"))?;
+    ensure!(
+        stream.peer_addr()?.ip().is_loopback(),
+        "load goes to this machine only"
+    );
+    stream.set_nodelay(true)?;
+    stream.set_nonblocking(true)?;
+    Ok(stream)
+}
+
+fn watch(epoll: &OwnedFd, stream: &TcpStream, index: usize) -> Result<()> {
+    epoll::add(
+        epoll,
+        stream,
+        EventData::new_u64(u64::try_from(index)?),
+        EventFlags::IN,
+    )?;
+    Ok(())
+}
+
+fn thread_cpu() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(rate: f64) -> Load {
+        Load::open(([127, 0, 0, 1], 1).into(), 1, rate, Duration::from_secs(2))
+    }
+
+    #[test]
+    fn the_timetable_is_fixed_ahead() {
+        let load = load(4.0);
+        let due: Vec<_> = (0..)
+            .map_while(|number| load.due(number))
+            .map(|due| due.as_millis())
+            .collect();
+        assert_eq!(due, [0, 250, 500, 750, 1000, 1250, 1500, 1750]);
+        assert_eq!(load.due_before_end(5), 3);
+        assert_eq!(load.due_before_end(8), 0);
+    }
+
+    #[test]
+    fn without_a_rate_nothing_is_due() {
+        let load = Load {
+            rate: None,
+            ..load(1.0)
+        };
+        assert_eq!(load.due(0), None);
+        assert_eq!(load.due_before_end(0), 0);
+    }
+
+    #[test]
+    fn a_span_ends_where_the_next_begins() {
+        let second = Duration::from_secs(1);
+        let load = Load {
+            spans: vec![second],
+            ..load(4.0)
+        };
+        assert_eq!(
+            [Duration::ZERO, second / 2, second, 2 * second].map(|due| load.span(due)),
+            [0, 0, 1, 1]
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! Deliveries of a payment processor: a checkout that was paid, signed as the processor signs it.
+
+use anyhow::{Context, Result};
+use domain::ids::ProgramId;
+use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use domain::sealed::SealingKeys;
+use harness::keys::hex;
+use hmac::{Hmac, KeyInit, Mac};
+use runtime::clock::Clock;
+use sha2::Sha256;
+use sqlx::PgPool;
+use storage::processor_connections::{self, Connection, SealedSecret};
+
+use super::load::Requests;
+use super::market::Market;
+use super::template::{Slot, Template, scattered};
+
+/// Of every program's endpoint: what is measured needs no secrets.
+pub(super) const SECRET: &str = "whsec_measured_0123456789abcdef01";
+
+const NUMBER: &str = "00000000";
+const SIGNATURE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Connects every program of the market, so that its deliveries are believed.
+pub(super) async fn connect(pool: &PgPool, market: &Market, keys: &SealingKeys) -> Result<()> {
+    let secret = WebhookSecret::parse(SECRET).ok().context("not a secret")?;
+    let clock = Clock::system();
+    let mut connection = pool.acquire().await?;
+    for program_id in market.program_ids.iter().copied().map(ProgramId::new) {
+        // One nonce for all of them: the secret is none.
+        let sealed = SealedSecret::seal(keys, program_id, &secret, [7; 24])?;
+        let new = Connection {
+            account_id: ProcessorId::parse(&format!("acct_{program_id}"))
+                .ok()
+                .context("not an account")?,
+            webhook_endpoint_id: None,
+            status: ConnectionStatus::Connected,
+            charges_enabled: true,
+            payouts_enabled: true,
+            connected_at: Some(clock.now()),
+            confirmed_at: Some(clock.now()),
+            secret: Some(sealed),
+            previous: None,
+        };
+        processor_connections::save(&mut connection, program_id, &new, clock.now()).await?;
+    }
+    Ok(())
+}
+
+/// A one-off payment each, of any of the market's customers.
+pub(super) struct Payments<'a> {
+    template: Template,
+    program: Slot,
+    signature: Slot,
+    body: Slot,
+    numbers: [Slot; 3],
+    customer: Slot,
+    market: &'a Market,
+    /// Seconds since 1970, as they are signed.
+    signed_at: String,
+}
+
+impl<'a> Payments<'a> {
+    /// `run`: unlike that of any other load, for the ids; at most five letters and digits.
+    pub(super) fn new(market: &'a Market, run: &str) -> Self {
+        let signed_at = Clock::system().now().timestamp();
+        let body = format!(
+            r#"{{"id":"evt_{run:0>5}{NUMBER}","object":"event","api_version":"2025-03-31.basil","created":{signed_at},"data":{{"object":{{"id":"cs_live_{run:0>5}{NUMBER}","object":"checkout.session","amount_subtotal":4900,"amount_total":4900,"client_reference_id":null,"created":{signed_at},"currency":"usd","customer":null,"customer_details":{{"address":{{"city":"Utrecht","country":"NL","line1":"Kade 7","line2":null,"postal_code":"3511 AA","state":null}},"email":"jane@shop.example","name":"Jane Doe","phone":null,"tax_exempt":"none"}},"invoice":null,"livemode":true,"locale":"en","metadata":{{"tracker_customer_key":"c{NUMBER}"}},"mode":"payment","payment_intent":"pi_{run:0>5}{NUMBER}","payment_method_types":["card","ideal"],"payment_status":"paid","status":"complete","subscription":null,"success_url":"https://shop.example/thanks","total_details":{{"amount_discount":0,"amount_shipping":0,"amount_tax":0}},"url":null}}}},"livemode":true,"pending_webhooks":1,"request":{{"id":null,"idempotency_key":null}},"type":"checkout.session.completed"}}"#
+        );
+        let path = format!("/webhooks/stripe/{NUMBER}");
+        let headers = format!("Stripe-Signature: t={signed_at},v1={SIGNATURE}\r\n");
+        let template = Template::post(&path, &headers, &body);
+        let end = |text: &str| {
+            let length = text.len() - NUMBER.len();
+            template.slot(text).inner(length, NUMBER.len())
+        };
+        let id = |prefix: &str| end(&format!("{prefix}{run:0>5}{NUMBER}"));
+        Self {
+            program: end(&path),
+            signature: template.slot(SIGNATURE),
+            body: template.slot(&body),
+            numbers: [id("evt_"), id("cs_live_"), id("pi_")],
+            customer: end(&format!(r#""tracker_customer_key":"c{NUMBER}"#)),
+            market,
+            signed_at: signed_at.to_string(),
+            template,
+        }
+    }
+
+    fn sign(&mut self) {
+        // HMAC takes keys of any length.
+        let Ok(keyed) = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()) else {
+            return;
+        };
+        let signed = keyed
+            .chain_update(&self.signed_at)
+            .chain_update(b".")
+            .chain_update(self.template.at(self.body));
+        let digest = hex(&signed.finalize().into_bytes());
+        self.template.set_text(self.signature, &digest);
+    }
+}
+
+impl Requests for Payments<'_> {
+    fn bytes(&mut self, number: u64) -> &[u8] {
+        for slot in self.numbers {
+            self.template.set_number(slot, number);
+        }
+        let customer = scattered(number, self.market.size.customers);
+        self.template.set_number(self.customer, customer);
+        let program = usize::try_from(Market::program_of(customer)).unwrap_or_default();
+        let program_id = self.market.program_ids.get(program).copied().unwrap_or_default();
+        self.template
+            .set_number(self.program, u64::try_from(program_id).unwrap_or_default());
+        self.sign();
+        self.template.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::market::{PROGRAMS, Size};
+    use super::*;
+
+    #[test]
+    fn a_delivery_is_signed_for_its_own_body_and_goes_to_its_customers_program() {
+        let market = Market {
+            size: Size {
+                customers: 5000,
+                hot_customers: 10,
+                visitors: 10,
+            },
+            workspace_id: 1,
+            program_ids: (101..=101 + i64::try_from(PROGRAMS).unwrap()).collect(),
+            tokens: Vec::new(),
+        };
+        let mut payments = Payments::new(&market, "r7");
+        for number in [3, 4] {
+            let request = String::from_utf8(payments.bytes(number).to_vec()).unwrap();
+            let customer = scattered(number, 5000);
+            let program_id = 101 + Market::program_of(customer);
+            assert!(
+                request.starts_with(&format!("POST /webhooks/stripe/{program_id:08} ")),
+                "{request}"
+            );
+            let (head, body) = request.split_once("\r\n\r\n").unwrap();
+            let event: serde_json::Value = serde_json::from_str(body).unwrap();
+            assert_eq!(event["id"], format!("evt_000r7{number:08}"));
+            let object = &event["data"]["object"];
+            assert_eq!(object["payment_intent"], format!("pi_000r7{number:08}"));
+            assert_eq!(
+                object["metadata"]["tracker_customer_key"],
+                format!("c{customer:08}")
+            );
+            let mut keyed = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
+            keyed.update(format!("{}.{body}", event["created"]).as_bytes());
+            assert!(head.contains(&format!("v1={}", hex(&keyed.finalize().into_bytes()))));
+        }
+    }
+}

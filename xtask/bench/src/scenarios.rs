@@ -1,0 +1,147 @@
+//! What can be measured, one module a scenario.
+
+mod clicks;
+mod comparison;
+mod leads;
+mod limiter;
+mod reads;
+mod sales;
+mod scale_out;
+mod stored;
+mod webhooks;
+
+use anyhow::Result;
+use harness::area::Checkout;
+use harness::interrupt::Interrupt;
+
+use self::comparison::Comparison;
+use super::effort::Effort;
+use super::environment::BenchEnvironment;
+use super::facts;
+use super::page;
+use super::report::Report;
+use super::serve::{What, serve};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// All of them, unless one is named.
+    #[command(subcommand)]
+    scenario: Option<Scenario>,
+    /// Once instead of three times, shorter, and with less data: for daily use.
+    #[arg(long, global = true)]
+    quick: bool,
+    /// Write the figures into docs/performance.md too.
+    #[arg(long, global = true)]
+    page: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum Scenario {
+    /// What the rate limiter adds to a click, and how soon it goes on without Redis.
+    Limiter(limiter::Options),
+    /// The dashboard with 10^5, 10^6 and 10^7 clicks behind it, and how soon it shows a new one.
+    Reads(reads::Options),
+    /// Clicks, sales, leads, webhooks: against what the machine allows, and against the ordinary design.
+    Goals {
+        /// Only these.
+        #[arg(value_enum)]
+        only: Vec<Noun>,
+    },
+    /// What a sale costs with 10^4, 10^6 and 10^7 of them stored.
+    Stored(stored::Options),
+    /// One, two and four workers: how throughput rises, and that each click is counted once while workers are replaced.
+    ScaleOut(scale_out::Options),
+    /// Serve what the service is compared with.
+    #[command(hide = true)]
+    Serve { what: What },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Noun {
+    Clicks,
+    Sales,
+    Leads,
+    Webhooks,
+}
+
+pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
+    let effort = Effort { quick: options.quick };
+    let open = || BenchEnvironment::open(checkout, &effort.size(), interrupt);
+    // Quick figures are not kept among those of whole runs.
+    let path = checkout.target_dir().join(if options.quick {
+        "bench/quick.json"
+    } else {
+        "bench/report.json"
+    });
+    let mut report = Report::default();
+    let facts = match &options.scenario {
+        Some(Scenario::Serve { what }) => return serve(*what, interrupt),
+        Some(Scenario::ScaleOut(options)) => {
+            let mut bench = BenchEnvironment::open(checkout, &scale_out::EMPTY, interrupt)?;
+            return scale_out::measure(&mut bench, options);
+        }
+        Some(Scenario::Limiter(limiter)) => return limiter::measure(&mut open()?, limiter),
+        Some(Scenario::Reads(reads)) => {
+            let mut bench = open()?;
+            reads::measure(&mut bench, reads, effort, &mut report)?;
+            facts::of(&bench)?
+        }
+        Some(Scenario::Stored(stored)) => {
+            let mut bench = open()?;
+            stored::measure(&mut bench, stored, effort, &mut report)?;
+            facts::of(&bench)?
+        }
+        Some(Scenario::Goals { only }) => {
+            let mut bench = open()?;
+            goals(&mut bench, only, effort, &mut report)?;
+            facts::of(&bench)?
+        }
+        None => {
+            goals(&mut open()?, &[], effort, &mut report)?;
+            // A past of a known size needs tables that are empty.
+            if !effort.quick {
+                stored::measure(&mut open()?, &stored::Options::default(), effort, &mut report)?;
+            }
+            let mut bench = open()?;
+            reads::measure(&mut bench, &reads::Options::default(), effort, &mut report)?;
+            facts::of(&bench)?
+        }
+    };
+    println!("\n{}", report.table());
+    // One scenario leaves what the others have measured.
+    let mut kept = match &options.scenario {
+        Some(_) => Report::read(&path),
+        None => Report::default(),
+    };
+    report.rows.into_iter().for_each(|row| kept.add(row));
+    kept.write(&path)?;
+    if options.page {
+        page::write(&checkout.root.join("docs"), &facts, &kept)?;
+    }
+    Ok(())
+}
+
+fn goals(bench: &mut BenchEnvironment<'_>, only: &[Noun], effort: Effort, report: &mut Report) -> Result<()> {
+    let wanted = |noun| only.is_empty() || only.contains(&noun);
+    let mut comparison = Comparison::open(bench, effort)?;
+    if wanted(Noun::Clicks) {
+        comparison.stages(bench, report)?;
+        let settled = clicks::measure(bench, &mut comparison, report)?;
+        clicks::memory(bench, &comparison, report, settled)?;
+    }
+    let mut highest = None;
+    if wanted(Noun::Sales) {
+        highest = Some(sales::measure(bench, &mut comparison, report)?);
+    }
+    if wanted(Noun::Leads) {
+        leads::measure(bench, &mut comparison, report)?;
+    }
+    if wanted(Noun::Webhooks) {
+        webhooks::measure(bench, &mut comparison, report)?;
+    }
+    // What it leaves behind would be measured with what follows.
+    if let Some(highest) = highest {
+        sales::overload(bench, &mut comparison, report, highest)?;
+    }
+    Ok(())
+}

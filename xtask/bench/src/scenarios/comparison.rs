@@ -1,0 +1,243 @@
+//! The service and what it is held against, side by side on the same servers.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Result;
+use harness::progress::{Step, note};
+use harness::services::INGEST;
+use sqlx::PgPool;
+
+use crate::ceilings;
+use crate::effort::Effort;
+use crate::environment::{BenchEnvironment, Measured};
+use crate::load::{Load, Requests};
+use crate::market::Market;
+use crate::outcome::{Outcome, float, median};
+use crate::report::{Report, Row};
+use crate::requests::{Sales, Target};
+use crate::serve::What;
+use crate::usage::{resident, shown};
+
+/// Connections at once: the lesser and the greater number of the goals.
+pub(super) const FEW: usize = 64;
+pub(super) const MANY: usize = 1_000;
+/// The baseline's pools, as they suit it best.
+const POOL_SPREAD: &str = "16";
+const POOL_HOT: &str = "4";
+
+/// Of sales, and of clicks.
+const WARMING_UP: Duration = Duration::from_secs(1);
+
+pub(super) struct Comparison {
+    pub(super) ingest: SocketAddr,
+    pub(super) constant: SocketAddr,
+    pub(super) baseline: SocketAddr,
+    pub(super) baseline_hot: SocketAddr,
+    ceiling: (PgPool, Market),
+    baselines: PgPool,
+    pub(super) effort: Effort,
+    /// Unlike for any other load.
+    runs: u32,
+}
+
+impl Comparison {
+    pub(super) fn open(bench: &mut BenchEnvironment<'_>, effort: Effort) -> Result<Self> {
+        let (url, baselines, _) = bench.other_database("baseline")?;
+        let (_, pool, market) = bench.other_database("ceiling")?;
+        let of_pool = |size| [("DATABASE_URL", url.as_str()), ("POOL", size)];
+        bench.start("worker", "worker")?;
+        let mut comparison = Self {
+            constant: bench.start_other("constant", What::Constant, &[])?,
+            baseline: bench.start_other("baseline", What::Baseline, &of_pool(POOL_SPREAD))?,
+            baseline_hot: bench.start_other("baseline-hot", What::Baseline, &of_pool(POOL_HOT))?,
+            ingest: bench.start(INGEST, INGEST)?,
+            ceiling: (pool, market),
+            baselines,
+            effort,
+            runs: 0,
+        };
+        comparison.warm_up(bench)?;
+        Ok(comparison)
+    }
+
+    /// A little of everything: statements that were prepared on empty tables are planned again afterwards, as they are within
+    /// the first minute elsewhere. Nobody is measured by plans for no rows.
+    fn warm_up(&mut self, bench: &mut BenchEnvironment<'_>) -> Result<()> {
+        let step = Step::start("Warming up");
+        for statement in ["ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()"] {
+            bench
+                .runtime
+                .block_on(sqlx::raw_sql(statement).execute(&bench.pool))?;
+        }
+        let market = bench.market.clone();
+        for address in [self.ingest, self.baseline] {
+            let load = Load::closed(address, FEW, WARMING_UP);
+            let mut sales = Sales::new(&market, Target::Spread, &self.run_name());
+            bench.run(&load, &mut sales)?;
+            let mut clicks = bench.clicks(Target::Spread);
+            bench.run(&load, &mut clicks)?;
+        }
+        self.tidy(bench)?;
+        step.done("plans are for tables with rows");
+        Ok(())
+    }
+
+    /// Everything settled, and done what autovacuum does elsewhere: it would befall one measurement and not the other.
+    pub(super) fn tidy(&self, bench: &mut BenchEnvironment<'_>) -> Result<()> {
+        bench.settle()?;
+        for pool in [&bench.pool, &self.baselines] {
+            bench
+                .runtime
+                .block_on(sqlx::raw_sql("VACUUM (ANALYZE)").execute(pool))?;
+        }
+        bench.checkpoint()
+    }
+
+    /// Of one load.
+    pub(super) fn length(&self) -> Duration {
+        Duration::from_secs(if self.effort.quick { 3 } else { 8 })
+    }
+
+    /// A name for the ids of one load.
+    pub(super) fn run_name(&mut self) -> String {
+        self.runs += 1;
+        format!("r{}", self.runs)
+    }
+
+    /// As fast as it goes, with so many connections.
+    pub(super) fn closed(
+        &self,
+        bench: &mut BenchEnvironment<'_>,
+        name: &str,
+        address: SocketAddr,
+        connections: usize,
+        requests: &mut dyn Requests,
+    ) -> Result<Measured> {
+        bench.checkpoint()?;
+        let load = Load::closed(address, connections, self.length());
+        let measured = bench.run(&load, requests)?;
+        let rate = measured.outcome.rate();
+        tell(&format!("{name}, {connections} at once: {rate:.0}/s"), &measured);
+        Ok(measured)
+    }
+
+    /// At a fixed rate.
+    pub(super) fn open_loop(
+        &self,
+        bench: &mut BenchEnvironment<'_>,
+        name: &str,
+        address: SocketAddr,
+        rate: f64,
+        requests: &mut dyn Requests,
+    ) -> Result<Outcome> {
+        bench.checkpoint()?;
+        let load = Load::open(address, 4 * FEW, rate, self.length());
+        let measured = bench.run(&load, requests)?;
+        tell(
+            &format!("{name}, {rate:.0}/s: {}", measured.outcome.all()),
+            &measured,
+        );
+        Ok(measured.outcome)
+    }
+
+    /// (J), (C), (S) and (F), for the page: goals name only some of them.
+    pub(super) fn stages(&self, bench: &mut BenchEnvironment<'_>, report: &mut Report) -> Result<()> {
+        let (pool, market) = &self.ceiling;
+        let context = bench.jetstream()?;
+        let (mut jetstream, mut clicks, mut disk) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..self.effort.rounds() {
+            jetstream.push(
+                bench
+                    .runtime
+                    .block_on(ceilings::jetstream(&context, self.length()))?,
+            );
+            clicks.push(
+                bench
+                    .runtime
+                    .block_on(ceilings::clicks(pool, market, self.length()))?,
+            );
+            disk.push(ceilings::fdatasync(&bench.area.dir, self.length() / 4)?);
+        }
+        report.add(Row::of("(J) JetStream, clicks packed", median(&jetstream), "/s"));
+        report.add(Row::of("(C) Postgres, clicks in batches", median(&clicks), "/s"));
+        report.add(Row::of("(F) one fdatasync", median(&disk), "ms"));
+        Ok(())
+    }
+
+    /// (S)
+    pub(super) fn sale_batches(&self, bench: &BenchEnvironment<'_>) -> Result<f64> {
+        let (pool, market) = &self.ceiling;
+        bench.checkpoint()?;
+        let rate = bench
+            .runtime
+            .block_on(ceilings::sales(pool, market, self.length()))?;
+        note(format_args!("(S) sales in batches: {rate:.0}/s"));
+        Ok(rate)
+    }
+
+    /// MiB of the edge and the worker: peaks so far.
+    pub(super) fn memory(bench: &BenchEnvironment<'_>) -> Vec<(&'static str, f64)> {
+        of_both(bench, |(_, peak)| peak)
+    }
+
+    pub(super) fn memory_now(bench: &BenchEnvironment<'_>) -> Vec<(&'static str, f64)> {
+        of_both(bench, |(now, _)| now)
+    }
+}
+
+fn of_both(bench: &BenchEnvironment<'_>, which: fn((f64, f64)) -> f64) -> Vec<(&'static str, f64)> {
+    ["ingest", "worker"]
+        .into_iter()
+        .filter_map(|name| Some((name, which(resident(&bench.running.process(name)?)))))
+        .collect()
+}
+
+fn tell(what: &str, measured: &Measured) {
+    let outcome = &measured.outcome;
+    let losses = if outcome.lost() > 0 {
+        format!("; {}", outcome.losses())
+    } else {
+        String::new()
+    };
+    let batches = match packing(measured) {
+        Some([few, half, many]) => format!(
+            "; {few} to {many} a message, half of them with {half} or more; {:.1} a commit",
+            requests_a_commit(measured)
+        ),
+        None => String::new(),
+    };
+    note(format_args!(
+        "{what}{losses}\n      {}{batches}",
+        shown(&measured.costs)
+    ));
+}
+
+/// How many requests share a message: a tenth of the messages have at most the first, half at most the second, and all but
+/// a hundredth the third. `None` for what makes no message.
+fn packing(measured: &Measured) -> Option<[usize; 3]> {
+    let sizes = &measured.records_a_message;
+    let last = sizes.len().checked_sub(1)?;
+    let at = |percent: usize| sizes.get(last * percent / 100).copied();
+    Some([at(10)?, at(50)?, at(99)?])
+}
+
+fn requests_a_commit(measured: &Measured) -> f64 {
+    float(measured.outcome.ok()) / float(measured.commits.max(1))
+}
+
+/// What one kind of request took in one round: CPU time of each process, and how many shared a message and a commit.
+pub(super) fn add_costs(report: &mut Report, what: &str, measured: &Measured) {
+    for (process, micros) in &measured.costs {
+        report.add_round(format!("CPU a {what}: {process}"), *micros, "µs");
+    }
+    for (quantile, size) in ["p10", "p50", "p99"]
+        .iter()
+        .zip(packing(measured).into_iter().flatten())
+    {
+        let size = u32::try_from(size).unwrap_or(u32::MAX);
+        report.add_round(format!("{what}s a message: {quantile}"), f64::from(size), "");
+    }
+    let commit = requests_a_commit(measured);
+    report.add_round(format!("{what}s a commit"), commit, "");
+}

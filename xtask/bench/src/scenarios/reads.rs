@@ -1,0 +1,350 @@
+//! The dashboard's reads, whatever the number of events behind them.
+//!
+//! One program has the past that [`history`] gives it, and all of the running traffic. Phases: for each size, the past grows to
+//! it, and both reads are measured beside traffic at a fixed rate, round by round → without a pause, the highest rate of clicks
+//! that is settled as it comes → at half of it, how long a click takes to show.
+//!
+//! [`history`]: crate::history
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use harness::progress::{Step, note};
+use harness::services::INGEST;
+
+use crate::effort::Effort;
+use crate::environment::BenchEnvironment;
+use crate::freshness::{Look, delays};
+use crate::history;
+use crate::load::Load;
+use crate::outcome::{Outcome, float, median, milliseconds};
+use crate::report::{Goal, Report, Row, compact};
+use crate::requests::{Reads, Sales, Target};
+
+/// Reads a second, of each kind.
+const READS: f64 = 50.0;
+/// Running traffic, a second: 26 million clicks and two and a half million sales a day, and two cores are not full of it. On cores
+/// that are, a read waits for its turn, and what is measured is the queue.
+const CLICKS: f64 = 300.0;
+const SALES: f64 = 30.0;
+/// Looks a second at what is shown.
+const LOOKS: f64 = 50.0;
+/// For what comes late.
+const LAST_LOOKS: Duration = Duration::from_secs(5);
+const OWNER: &str = "owner@market.example";
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Clicks to load, each size in turn.
+    #[arg(long, value_delimiter = ',')]
+    sizes: Vec<u64>,
+    /// Running clicks a second, all of them the program's.
+    #[arg(long, default_value_t = CLICKS)]
+    clicks: f64,
+    /// Running sales a second.
+    #[arg(long, default_value_t = SALES)]
+    sales: f64,
+    /// Seconds of each measurement: 20 unless said otherwise, 10 if quick.
+    #[arg(long)]
+    seconds: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sizes: Vec::new(),
+            clicks: CLICKS,
+            sales: SALES,
+            seconds: None,
+        }
+    }
+}
+
+impl Options {
+    fn sizes(&self, effort: Effort) -> Vec<u64> {
+        match (self.sizes.is_empty(), effort.quick) {
+            (false, _) => self.sizes.clone(),
+            (true, true) => vec![100_000, 1_000_000],
+            (true, false) => vec![100_000, 1_000_000, 10_000_000],
+        }
+    }
+}
+
+/// Both reads, each with p50 and p99 in milliseconds.
+struct Figures {
+    clicks: u64,
+    reads: Vec<(&'static str, f64, f64)>,
+}
+
+pub(super) fn measure(
+    bench: &mut BenchEnvironment<'_>,
+    options: &Options,
+    effort: Effort,
+    report: &mut Report,
+) -> Result<()> {
+    let workspace = bench.market.workspace_id.to_string();
+    bench.ctl(&[
+        "user",
+        "create",
+        "--email",
+        OWNER,
+        "--name",
+        "Owner",
+        "--workspace-id",
+        &workspace,
+        "--generate-password",
+    ])?;
+    let session = bench.runtime.block_on(bench.market.sign_in(&bench.pool, OWNER))?;
+    bench.start("worker", "worker")?;
+    let ingest = bench.start(INGEST, INGEST)?;
+    let dashboard = Dashboard {
+        ingest,
+        session,
+        program_id: bench.market.hot_program(),
+    };
+    let mut sizes = Vec::new();
+    let mut had = 0;
+    for (number, size) in options.sizes(effort).into_iter().enumerate() {
+        let took = history::grow(bench, had, size)?;
+        had = size;
+        note(format_args!("loaded in {:.0} s", took.as_secs_f64()));
+        sizes.push(dashboard.at_size(bench, options, effort, size, number)?);
+    }
+    add_rows(report, &sizes);
+    let delays = dashboard.freshness(bench, effort)?;
+    report.add(delays);
+    Ok(())
+}
+
+fn add_rows(report: &mut Report, sizes: &[Figures]) {
+    for (index, (read, ..)) in sizes
+        .first()
+        .map_or(&[][..], |first| &first.reads)
+        .iter()
+        .enumerate()
+    {
+        let p99 = |figures: &Figures| figures.reads.get(index).map_or(0.0, |(_, _, p99)| *p99);
+        let fewest = sizes.first().map_or(0.0, p99);
+        for figures in sizes {
+            let clicks = compact(float(figures.clicks));
+            let p50 = figures.reads.get(index).map_or(0.0, |(_, p50, _)| *p50);
+            report.add(Row::of(format!("{read}, {clicks} clicks: p50"), p50, "ms"));
+            report.add(
+                Row::of(format!("{read}, {clicks} clicks: p99"), p99(figures), "ms").goal(Goal::AtMost(10.0)),
+            );
+            report.add(
+                Row::of(
+                    format!("{read}, {clicks} clicks: p99, to the fewest"),
+                    p99(figures),
+                    "ms",
+                )
+                .against("the fewest", fewest, Goal::AtMost(1.2)),
+            );
+        }
+    }
+}
+
+struct Dashboard {
+    ingest: SocketAddr,
+    session: String,
+    program_id: i64,
+}
+
+impl Dashboard {
+    fn reads(&self) -> [(&'static str, String); 2] {
+        let id = self.program_id;
+        [
+            (
+                "performance",
+                format!("/api/tracking/performance/{id}?period=30d"),
+            ),
+            ("events", format!("/api/tracking/events/{id}")),
+        ]
+    }
+
+    fn at_size(
+        &self,
+        bench: &mut BenchEnvironment<'_>,
+        options: &Options,
+        effort: Effort,
+        clicks: u64,
+        number: usize,
+    ) -> Result<Figures> {
+        let mut rounds = vec![Vec::new(); self.reads().len()];
+        for round in 0..effort.rounds() {
+            bench.settle()?;
+            let step = Step::start(format_args!("Reading beside traffic, round {}", round + 1));
+            let [performance, events] =
+                self.beside_traffic(bench, options, effort, &format!("{number}{round}"))?;
+            for (all, outcome) in rounds.iter_mut().zip([&performance, &events]) {
+                let span = outcome.all();
+                all.push((
+                    milliseconds(span.quantile(0.5)),
+                    milliseconds(span.quantile(0.99)),
+                ));
+            }
+            step.done(format_args!(
+                "performance {}\n    events      {}",
+                performance.all(),
+                events.all()
+            ));
+        }
+        let middle = |of: &[(f64, f64)]| {
+            let (p50, p99): (Vec<f64>, Vec<f64>) = of.iter().copied().unzip();
+            (median(&p50), median(&p99))
+        };
+        let reads = self.reads().into_iter().zip(&rounds).map(|((name, _), of)| {
+            let (p50, p99) = middle(of);
+            (name, p50, p99)
+        });
+        Ok(Figures {
+            clicks,
+            reads: reads.collect(),
+        })
+    }
+
+    /// All at once: both reads, clicks, sales.
+    fn beside_traffic(
+        &self,
+        bench: &mut BenchEnvironment<'_>,
+        options: &Options,
+        effort: Effort,
+        run: &str,
+    ) -> Result<[Outcome; 2]> {
+        let seconds = options.seconds.unwrap_or(if effort.quick { 10 } else { 20 });
+        let length = Duration::from_secs(seconds);
+        let [performance, events] = self.reads();
+        let load = |rate: f64, connections| Load::open(self.ingest, connections, rate, length);
+        let (market, clicks) = (bench.market.clone(), bench.clicks(Target::Hot));
+        let [reads, traffic] = bench.together([
+            vec![
+                (
+                    load(READS, 4),
+                    Box::new(Reads::new(&performance.1, &self.session, |_, _| ())),
+                ),
+                (
+                    load(READS, 4),
+                    Box::new(Reads::new(&events.1, &self.session, |_, _| ())),
+                ),
+            ],
+            vec![
+                (load(options.clicks, 32), Box::new(clicks)),
+                (
+                    load(options.sales, 32),
+                    Box::new(Sales::new(&market, Target::Hot, run)),
+                ),
+            ],
+        ])?;
+        for (what, outcome) in ["performance", "events"]
+            .iter()
+            .zip(&reads)
+            .chain(["clicks", "sales"].iter().zip(&traffic))
+        {
+            if outcome.lost() > 0 {
+                note(format_args!("{what}: {}", outcome.losses()));
+            }
+        }
+        <[Outcome; 2]>::try_from(reads)
+            .ok()
+            .context("two reads were asked for")
+    }
+
+    /// How long after its 200 a click shows in `performance`, at half of what is settled as it comes.
+    fn freshness(&self, bench: &mut BenchEnvironment<'_>, effort: Effort) -> Result<Row> {
+        let length = Duration::from_secs(if effort.quick { 6 } else { 10 });
+        let highest = super::clicks::settled(bench, self.ingest, Target::Hot, length)?;
+        note(format_args!("settled as they come: {highest:.0} clicks a second"));
+        let mut p99s = Vec::new();
+        for _ in 0..effort.rounds() {
+            p99s.push(self.delays_at(bench, highest / 2.0, length)?);
+        }
+        Ok(Row::of(
+            "a click shows in performance: p99 at half load",
+            median(&p99s),
+            "ms",
+        )
+        .goal(Goal::AtMost(1_000.0)))
+    }
+
+    fn delays_at(&self, bench: &mut BenchEnvironment<'_>, rate: f64, length: Duration) -> Result<f64> {
+        bench.settle()?;
+        let [(_, path), _] = self.reads();
+        let mut looks: Vec<(Instant, u64)> = Vec::new();
+        let base = {
+            let mut before = None;
+            let mut heard =
+                |answer: &crate::answer::Answer<'_>, _: Instant| before = total_clicks(answer.body);
+            let load = Load::open(self.ingest, 1, 1.0, Duration::from_millis(500));
+            load.run(&mut Reads::new(&path, &self.session, &mut heard), bench.interrupt)?;
+            before.context("performance did not answer with its clicks")?
+        };
+        let heard = |answer: &crate::answer::Answer<'_>, at: Instant| {
+            if let Some(total) = total_clicks(answer.body) {
+                looks.push((at, total.saturating_sub(base)));
+            }
+        };
+        let clicks = bench.clicks(Target::Hot);
+        let [clicks, _] = bench.together([
+            vec![(Load::open(self.ingest, 256, rate, length), Box::new(clicks))],
+            vec![(
+                Load::open(self.ingest, 2, LOOKS, length + LAST_LOOKS),
+                Box::new(Reads::new(&path, &self.session, heard)),
+            )],
+        ])?;
+        let clicks = clicks.first().context("a load was asked for")?;
+        let looks: Vec<Look> = looks
+            .iter()
+            .map(|(at, shown)| Look {
+                at: u64::try_from(at.saturating_duration_since(clicks.started).as_millis())
+                    .unwrap_or_default(),
+                shown: *shown,
+            })
+            .collect();
+        let (delays, missing) = delays(&clicks.ok_by_millisecond, &looks);
+        let [p50, p99] = [0.5, 0.99].map(|quantile| delays.value_at_quantile(quantile));
+        note(format_args!(
+            "at {rate:.0} clicks a second: shown after p50 {p50} ms, p99 {p99} ms, longest {} ms; never shown: {missing}; {}",
+            delays.max(),
+            clicks.losses()
+        ));
+        // What never showed is later than anything.
+        Ok(float(if missing > 0 { delays.high() } else { p99 }))
+    }
+}
+
+/// `"totalClicks":12` of an answer of `performance`.
+fn total_clicks(body: &[u8]) -> Option<u64> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    body.pointer("/metrics/totalClicks")?.as_u64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_held_against_the_smallest() {
+        let figures = |clicks, p99| Figures {
+            clicks,
+            reads: vec![("events", 1.0, p99)],
+        };
+        let mut report = Report::default();
+        add_rows(&mut report, &[figures(10, 4.0), figures(100, 5.0)]);
+        let judged: Vec<_> = report
+            .rows
+            .iter()
+            .filter_map(|row| Some((row.ratio?, row.met?)))
+            .collect();
+        assert_eq!(judged, [(1.0, true), (1.25, false)]);
+    }
+
+    #[test]
+    fn the_total_is_found_where_it_stands() {
+        assert_eq!(
+            total_clicks(br#"{"data":[{"clicks":1}],"metrics":{"totalClicks":7}}"#),
+            Some(7)
+        );
+        assert_eq!(total_clicks(b"{}"), None);
+    }
+}

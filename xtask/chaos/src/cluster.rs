@@ -1,0 +1,202 @@
+//! Rounds on three NATS servers, each message on all of them: one that leads a stream dies, and comes back.
+//!
+//! The services are moved to the cluster before the load begins and back behind it, past the proxies: a client learns the
+//! servers' own addresses anyway.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use async_nats::jetstream;
+use harness::area::remove;
+use harness::pids::StopSignal;
+use harness::ports::Ports;
+use harness::process::in_own_session;
+use harness::servers::nats;
+use messages::subject::Subject;
+
+use super::rng::Rng;
+use super::round::Course;
+use super::schedule::Service;
+use super::stack::Stack;
+
+const NODES: [&str; 3] = ["nats-1", "nats-2", "nats-3"];
+const START_LIMIT: Duration = Duration::from_secs(30);
+const BEFORE: Duration = Duration::from_secs(1);
+const WITHOUT: Duration = Duration::from_millis(2_500);
+/// Streams whose leader may be the one to die.
+const NOUNS: [Subject; 4] = [Subject::Clicks, Subject::Leads, Subject::Sales, Subject::Refunds];
+/// One server that is down leaves a majority, and clients find it within this.
+const FAILOVER_LIMIT: Duration = Duration::from_secs(15);
+
+/// What is put back when the services leave the cluster.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    single: String,
+    ports: Vec<u16>,
+}
+
+impl Stack<'_> {
+    /// Every service is moved to three servers that start empty.
+    pub(super) fn enter_cluster(&mut self) -> Result<()> {
+        self.stop_services()?;
+        let mut ports = Ports::of(&self.area)?;
+        let mut choose = |kind: &str| -> Result<Vec<u16>> {
+            NODES
+                .iter()
+                .map(|node| ports.choose(&format!("{node}-{kind}"), None))
+                .collect()
+        };
+        let (clients, routes) = (choose("clients")?, choose("routes")?);
+        for (index, node) in NODES.into_iter().enumerate() {
+            let dir = self.node_dir(node);
+            remove(&dir)?;
+            fs::create_dir_all(&dir)?;
+            let port = |ports: &[u16]| ports.get(index).copied().unwrap_or(0);
+            let settings = settings(
+                node,
+                port(&clients),
+                port(&routes),
+                &routes,
+                &dir.display().to_string(),
+            );
+            fs::write(dir.join("nats.conf"), settings)?;
+            self.start_node(node)?;
+        }
+        let urls: Vec<String> = clients.iter().map(|port| nats::url(*port)).collect();
+        let single = std::mem::replace(&mut self.servers.nats_url, urls.join(","));
+        self.cluster = Some(Cluster {
+            single,
+            ports: clients,
+        });
+        self.wait_for_nodes()?;
+        self.env.set("STREAM_REPLICAS", "3");
+        self.start_services()
+    }
+
+    /// Back to the single server, which kept its streams.
+    pub(super) fn leave_cluster(&mut self) -> Result<()> {
+        let Some(cluster) = self.cluster.take() else {
+            return Ok(());
+        };
+        self.stop_services()?;
+        for node in NODES {
+            self.running.kill(node)?;
+        }
+        self.servers.nats_url = cluster.single;
+        self.env.set("STREAM_REPLICAS", "1");
+        self.start_services()
+    }
+
+    fn stop_services(&mut self) -> Result<()> {
+        Service::ALL
+            .into_iter()
+            .try_for_each(|service| self.kill_service(service))
+    }
+
+    fn start_services(&mut self) -> Result<()> {
+        for service in Service::ALL {
+            self.start_service(service, &[])?;
+        }
+        self.wait_until_ready()
+    }
+
+    fn node_dir(&self, node: &str) -> PathBuf {
+        self.area.dir.join("cluster").join(node)
+    }
+
+    fn start_node(&mut self, node: &'static str) -> Result<()> {
+        let program = self.servers.nats.clone().context("no NATS server here")?;
+        let mut command = in_own_session(program);
+        command.arg("--config").arg(self.node_dir(node).join("nats.conf"));
+        self.running
+            .start(node, command, self.area.log(node), StopSignal::Term)
+    }
+
+    fn wait_for_nodes(&self) -> Result<()> {
+        let ports = self
+            .cluster
+            .as_ref()
+            .map_or(&[][..], |cluster| cluster.ports.as_slice());
+        let up = self.interrupt.wait_until(START_LIMIT, || {
+            Ok(ports
+                .iter()
+                .all(|port| nats::has_jetstream(*port).unwrap_or(false)))
+        })?;
+        ensure!(up, "the cluster does not start");
+        Ok(())
+    }
+
+    /// Who leads a stream at the moment.
+    async fn leader(&self, subject: Subject) -> Result<&'static str> {
+        let info = self.stream(subject).await?;
+        let leader = info.cluster.and_then(|cluster| cluster.leader);
+        NODES
+            .into_iter()
+            .find(|node| leader.as_deref() == Some(*node))
+            .context("the stream has no leader")
+    }
+
+    /// Whether every copy of a stream is there and whole.
+    async fn is_whole(&self, subject: Subject) -> Result<bool> {
+        let cluster = self.stream(subject).await?.cluster.unwrap_or_default();
+        let others = &cluster.replicas;
+        Ok(others.len() + 1 == NODES.len() && others.iter().all(|peer| peer.current && !peer.offline))
+    }
+
+    async fn stream(&self, subject: Subject) -> Result<jetstream::stream::Info> {
+        let found = self
+            .jetstream()
+            .await?
+            .get_stream(subject.stream_name(""))
+            .await?;
+        Ok(found.cached_info().clone())
+    }
+}
+
+impl Course<'_, '_> {
+    pub(super) fn cluster(&mut self) -> Result<()> {
+        self.watch_for(BEFORE)?;
+        let subject = Rng::of(self.round.seed, u64::MAX - 1).pick(&NOUNS);
+        let leader = self.stack.runtime.block_on(self.stack.leader(subject))?;
+        self.notes.push(format!("{leader} led {subject}"));
+        self.stack.running.kill(leader)?;
+        let begun = Instant::now();
+        self.watch_for(WITHOUT)?;
+        // Two of three are enough.
+        let recovered = self.probe()?;
+        if recovered.is_none_or(|_| begun.elapsed() > WITHOUT + FAILOVER_LIMIT) {
+            self.violations
+                .push("no sale while one of three servers is down".to_owned());
+        }
+        self.stack.start_node(leader)?;
+        let until = Instant::now() + START_LIMIT;
+        loop {
+            let whole = self.stack.runtime.block_on(self.stack.is_whole(subject));
+            if whole.unwrap_or(false) {
+                return Ok(());
+            }
+            if Instant::now() > until {
+                self.violations
+                    .push(format!("{leader} does not come back to {subject}"));
+                return Ok(());
+            }
+            self.watch_for(Duration::from_millis(100))?;
+        }
+    }
+}
+
+fn settings(node: &str, port: u16, route: u16, routes: &[u16], dir: &str) -> String {
+    let routes: Vec<String> = routes
+        .iter()
+        .map(|port| format!("\"nats://127.0.0.1:{port}\""))
+        .collect();
+    format!(
+        "server_name: \"{node}\"\n\
+         listen: \"127.0.0.1:{port}\"\n\
+         jetstream {{\n\x20 store_dir: \"{dir}\"\n\x20 sync_interval: always\n}}\n\
+         cluster {{\n\x20 name: \"chaos\"\n\x20 listen: \"127.0.0.1:{route}\"\n\x20 routes: [{}]\n}}\n",
+        routes.join(", ")
+    )
+}

@@ -1,0 +1,285 @@
+//! How each fault is begun, and how it is ended.
+//!
+//! Ending says what an operator or an orchestrator would have done by then, and nothing more: what the service must see to by
+//! itself (a stream that is gone, a connection that hangs) is left to it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use async_nats::jetstream::stream;
+use harness::area::remove;
+use harness::progress::note;
+use messages::subject::Subject;
+
+use super::disk::Disk;
+use super::proxy::NetworkFault;
+use super::schedule::{Fault, Server, Service, Trouble};
+use super::stack::{STREAM_MAX_BYTES, Stack, address_of};
+use super::wire::Cut;
+
+/// Room that is left in a stream that is about to be full.
+const LAST_BYTES: i64 = 2_000;
+const LIMIT: Duration = Duration::from_secs(10);
+const LIBRARY: &str = "libfaketimeMT.so.1";
+
+impl Stack<'_> {
+    pub(super) fn begin(&mut self, fault: Fault) -> Result<()> {
+        match fault {
+            Fault::Kill(service) => self.kill_service(service),
+            Fault::Freeze(service) => {
+                self.signal_service(service, "STOP");
+                Ok(())
+            }
+            Fault::Crash { service, point, time } => {
+                self.kill_service(service)?;
+                self.arm_service(service, format!("{point}@{time}"))
+            }
+            Fault::Clock(service, seconds) => self.set_clock(service, seconds),
+            Fault::Network { server, of, trouble } => {
+                self.trouble(server, of, trouble);
+                Ok(())
+            }
+            Fault::CommitUnheard { service, times } => {
+                let cut = match service {
+                    Service::Ingest1 | Service::Ingest2 => Cut::LoneInsert,
+                    _ => Cut::Commit,
+                };
+                for proxy in self.proxies(Server::Postgres, Some(service)) {
+                    proxy.cut_next(NetworkFault::CutAt(cut), times);
+                }
+                Ok(())
+            }
+            Fault::PostgresStop => self.stop_postgres(),
+            Fault::PostgresTerminate => self.terminate_backends(),
+            Fault::PostgresDiskFull => self.postgres_disk.as_ref().map_or(Ok(()), Disk::fill),
+            Fault::NatsKill | Fault::NatsWiped => self.running.kill(Server::Nats.name()),
+            Fault::NatsStreamsFull => self.limit_streams(None),
+            Fault::NatsDiskFull => self.nats_disk.as_ref().map_or(Ok(()), Disk::fill),
+            Fault::NatsConsumerDeleted(noun) => self.delete_consumer(noun),
+            Fault::NatsStreamDeleted(noun) => self.delete_stream(noun),
+            Fault::RedisKill => self.running.kill(Server::Redis.name()),
+            Fault::RedisFreeze => {
+                self.signal_server(Server::Redis, "STOP");
+                Ok(())
+            }
+            Fault::RedisFlush => self.tell_redis("FLUSHALL"),
+            Fault::RedisFull => {
+                self.tell_redis("CONFIG SET maxmemory-policy noeviction")?;
+                self.tell_redis("CONFIG SET maxmemory 1")
+            }
+            Fault::HangUps(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn end(&mut self, fault: Fault) -> Result<()> {
+        match fault {
+            Fault::Kill(service) => self.start_service(service, &[]),
+            Fault::Freeze(service) => {
+                self.signal_service(service, "CONT");
+                Ok(())
+            }
+            Fault::Crash { service, .. } => self.disarm_service(service),
+            Fault::Clock(service, _) => {
+                self.kill_service(service)?;
+                self.start_service(service, &[])
+            }
+            Fault::Network { server, of, trouble } => {
+                for proxy in self.proxies(server, of) {
+                    proxy.set(NetworkFault::None);
+                    if trouble == (Trouble::Silent { breaks: true }) {
+                        proxy.reset();
+                    }
+                }
+                Ok(())
+            }
+            Fault::CommitUnheard { service, .. } => {
+                for proxy in self.proxies(Server::Postgres, Some(service)) {
+                    proxy.set(NetworkFault::None);
+                }
+                Ok(())
+            }
+            Fault::PostgresStop => self.start_server(Server::Postgres),
+            Fault::PostgresTerminate => self.terminate_backends(),
+            Fault::PostgresDiskFull => self.clear_postgres_disk(),
+            Fault::NatsKill => self.start_server(Server::Nats),
+            Fault::NatsWiped => {
+                remove(&self.area.dir.join(Server::Nats.name()).join("jetstream"))?;
+                self.start_server(Server::Nats)
+            }
+            Fault::NatsStreamsFull => self.limit_streams(Some(STREAM_MAX_BYTES)),
+            Fault::NatsDiskFull => self.clear_nats_disk(),
+            Fault::RedisKill => self.start_server(Server::Redis),
+            Fault::RedisFreeze => {
+                self.signal_server(Server::Redis, "CONT");
+                Ok(())
+            }
+            Fault::RedisFull => self.tell_redis("CONFIG SET maxmemory 0"),
+            Fault::NatsConsumerDeleted(_)
+            | Fault::NatsStreamDeleted(_)
+            | Fault::RedisFlush
+            | Fault::HangUps(_) => Ok(()),
+        }
+    }
+
+    fn set_clock(&mut self, service: Service, seconds: i64) -> Result<()> {
+        let library = faketime().context("libfaketime is not on this machine")?;
+        self.kill_service(service)?;
+        let settings = [
+            ("LD_PRELOAD", library.display().to_string()),
+            ("FAKETIME", format!("{seconds:+}s")),
+            // Timers must go on at their own pace.
+            ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
+            ("DONT_FAKE_MONOTONIC", "1".to_owned()),
+        ];
+        self.start_service(service, &settings)
+    }
+
+    fn trouble(&self, server: Server, of: Option<Service>, trouble: Trouble) {
+        for proxy in self.proxies(server, of) {
+            match trouble {
+                Trouble::Slow(by) => proxy.set(NetworkFault::Slow(by)),
+                Trouble::Silent { .. } => proxy.set(NetworkFault::Silent),
+                Trouble::Reset => proxy.reset(),
+                Trouble::CutAfter(bytes) => proxy.cut_next(NetworkFault::CutAfter(bytes), 3),
+            }
+        }
+    }
+
+    fn signal_server(&self, server: Server, signal: &str) {
+        if let Some(process) = self.running.process(server.name()) {
+            process.send_named(signal);
+        }
+    }
+
+    /// What it calls an immediate shutdown.
+    fn stop_postgres(&mut self) -> Result<()> {
+        self.signal_server(Server::Postgres, "QUIT");
+        self.wait_for_end(Server::Postgres)
+    }
+
+    fn wait_for_end(&mut self, server: Server) -> Result<()> {
+        let interrupt = self.interrupt;
+        let ended = interrupt.wait_until(LIMIT, || {
+            Ok(self.running.ended(server.name())?.is_some() || self.running.process(server.name()).is_none())
+        })?;
+        ensure!(ended, "{} does not stop", server.name());
+        Ok(())
+    }
+
+    fn terminate_backends(&self) -> Result<()> {
+        let terminate = sqlx::query(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+             WHERE datname = current_database() AND application_name <> 'chaos'",
+        );
+        self.runtime.block_on(terminate.execute(&self.pool))?;
+        Ok(())
+    }
+
+    /// The server ends by itself when its log has no room.
+    fn clear_postgres_disk(&mut self) -> Result<()> {
+        let Some(disk) = &self.postgres_disk else {
+            return Ok(());
+        };
+        disk.clear()?;
+        let has_ended = self.running.ended(Server::Postgres.name())?.is_some();
+        if has_ended || self.running.process(Server::Postgres.name()).is_none() {
+            self.start_server(Server::Postgres)?;
+        }
+        Ok(())
+    }
+
+    /// A server that has once met a full disk stores nothing until it is started again.
+    fn clear_nats_disk(&mut self) -> Result<()> {
+        let Some(disk) = &self.nats_disk else {
+            return Ok(());
+        };
+        disk.clear()?;
+        self.running.kill(Server::Nats.name())?;
+        self.start_server(Server::Nats)
+    }
+
+    /// `None`: to what they hold and a little more.
+    fn limit_streams(&self, max_bytes: Option<i64>) -> Result<()> {
+        self.runtime.block_on(async {
+            let jetstream = self.jetstream().await?;
+            for subject in Subject::ALL {
+                let found = jetstream.get_stream(subject.stream_name("")).await?;
+                let info = found.cached_info();
+                let held = i64::try_from(info.state.bytes).unwrap_or(STREAM_MAX_BYTES);
+                let config = stream::Config {
+                    max_bytes: max_bytes.unwrap_or(held + LAST_BYTES),
+                    ..info.config.clone()
+                };
+                jetstream.update_stream(&config).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn delete_consumer(&self, noun: &str) -> Result<()> {
+        let subject = subject(noun)?;
+        self.runtime.block_on(async {
+            let stream = self
+                .jetstream()
+                .await?
+                .get_stream(subject.stream_name(""))
+                .await?;
+            stream.delete_consumer(&subject.consumer_name()).await?;
+            Ok(())
+        })
+    }
+
+    fn delete_stream(&self, noun: &str) -> Result<()> {
+        let subject = subject(noun)?;
+        self.runtime.block_on(async {
+            self.jetstream()
+                .await?
+                .delete_stream(subject.stream_name(""))
+                .await?;
+            Ok(())
+        })
+    }
+
+    fn tell_redis(&self, command: &str) -> Result<()> {
+        let mut stream = TcpStream::connect_timeout(&address_of(self.url(Server::Redis))?, LIMIT)?;
+        stream.set_read_timeout(Some(LIMIT))?;
+        stream.write_all(format!("{command}\r\n").as_bytes())?;
+        let mut answer = [0; 3];
+        stream.read_exact(&mut answer)?;
+        ensure!(&answer == b"+OK", "Redis refuses {command}");
+        Ok(())
+    }
+}
+
+fn subject(noun: &str) -> Result<Subject> {
+    Subject::ALL
+        .into_iter()
+        .find(|subject| subject.noun() == noun)
+        .with_context(|| format!("no stream of {noun}"))
+}
+
+/// The library that shows a process another time, where a package has put it.
+pub(super) fn faketime() -> Option<PathBuf> {
+    let libraries = fs::read_dir("/usr/lib").ok()?;
+    libraries
+        .flatten()
+        .map(|entry| entry.path().join("faketime").join(LIBRARY))
+        .chain([PathBuf::from("/usr/lib/faketime").join(LIBRARY)])
+        .find(|path| path.is_file())
+}
+
+/// Faults that this machine does not allow are left out, and that is said.
+pub(super) fn is_possible(fault: Fault, stack: &Stack<'_>) -> bool {
+    let reason = match fault {
+        Fault::PostgresDiskFull if stack.postgres_disk.is_none() => "no disk of its own could be mounted",
+        Fault::NatsDiskFull if stack.nats_disk.is_none() => "no disk of its own could be mounted",
+        Fault::Clock(..) if faketime().is_none() => "libfaketime is not here",
+        _ => return true,
+    };
+    note(format_args!("SKIPPED: {fault}: {reason}"));
+    false
+}

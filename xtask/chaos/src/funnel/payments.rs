@@ -1,0 +1,95 @@
+//! Payments through the processor, which delivers its events until they are taken, and in whatever order.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use runtime::clock::Clock;
+use tokio::time::Instant;
+
+use super::Visitor;
+use crate::journal::{Asked, Event, Names, What};
+
+/// A processor goes on for days; here it is long enough for anything that is bound to heal.
+const REDELIVERED_FOR: Duration = Duration::from_secs(40);
+/// Invoices are paid later than the customer's click, by whatever clock that was recorded.
+const AFTER_THE_CLICK: i64 = 1_200;
+
+impl Visitor {
+    /// One payment; some of them are refunded.
+    pub(super) async fn pay(&mut self, customer_key: &str) -> Result<()> {
+        let paid = self.payment(customer_key, Names::Key);
+        self.deliver(&paid).await?;
+        if self.rng.chance(40) {
+            let whole = u64::try_from(paid.amount_cents).unwrap_or(1);
+            let cents = i64::try_from(self.rng.between(1, whole)).unwrap_or(1);
+            let refunded = Event {
+                id: format!("{}_{cents}", paid.id),
+                what: What::Refunded { cents },
+                ..paid
+            };
+            self.deliver(&refunded).await?;
+        }
+        Ok(())
+    }
+
+    /// Two payments, one of which names the processor's customer alone. It may come first, and waits then.
+    pub(super) async fn pay_as_processor_customer(&mut self, customer_key: &str) -> Result<()> {
+        let customer = format!("cus_{}", self.name());
+        let named = self.payment(customer_key, Names::KeyAndCustomer(customer.clone()));
+        let nameless = self.payment(customer_key, Names::Customer(customer));
+        self.deliver_in_any_order(vec![named, nameless]).await
+    }
+
+    /// Payments of a customer who pays nothing else: the first of them, by its own time, earns a commission.
+    pub(super) async fn pay_invoices(&mut self, customer_key: &str) -> Result<()> {
+        let now = Clock::system().now().timestamp();
+        let invoices = (1..=3).map(|number| {
+            let payment = self.payment(customer_key, Names::Key);
+            let at = now + AFTER_THE_CLICK + 20 * number;
+            Event {
+                transaction_id: payment.transaction_id.replacen("pi", "in", 1),
+                what: What::Invoiced { at },
+                ..payment
+            }
+        });
+        let invoices = invoices.collect();
+        self.deliver_in_any_order(invoices).await
+    }
+
+    fn payment(&mut self, customer_key: &str, names: Names) -> Event {
+        let name = self.name();
+        Event {
+            id: format!("evt_{name}"),
+            transaction_id: format!("pi_{name}"),
+            customer_key: customer_key.to_owned(),
+            amount_cents: i64::try_from(self.rng.between(100, 30_000)).unwrap_or(100),
+            what: What::Paid(names),
+        }
+    }
+
+    async fn deliver_in_any_order(&mut self, mut events: Vec<Event>) -> Result<()> {
+        while !events.is_empty() {
+            let next = self.rng.below(events.len() as u64);
+            let event = events.swap_remove(usize::try_from(next).unwrap_or(0));
+            self.deliver(&event).await?;
+            self.pause(0, 40).await;
+        }
+        Ok(())
+    }
+
+    async fn deliver(&mut self, event: &Event) -> Result<()> {
+        let event = Asked::Event(event.clone());
+        let begun = Instant::now();
+        while begun.elapsed() < REDELIVERED_FOR {
+            if self.ask(&event, None).await?.is_ok() {
+                // Processors deliver at least once.
+                if self.rng.chance(10) {
+                    self.ask(&event, None).await?;
+                }
+                break;
+            }
+            self.rest(100, 400).await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! `cargo xtask chaos`: nothing is lost and nothing is counted twice, whatever breaks.
+//!
+//! A stack of its own: two ingests, two workers, a webhook consumer, each reaching each server through a proxy that can break.
+//! A round is load by visitors who write down what they ask and what they are told (`funnel.rs`, `journal.rs`), faults
+//! drawn from its seed (`schedule.rs`, `faults.rs`), healing, draining, and the reconciliation of the journal with the rows
+//! (`reconcile.rs`). A violation ends the command and leaves journal, logs and data where they are.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "a command line: what it prints is its interface"
+)]
+
+mod cluster;
+mod disk;
+mod drain;
+mod faults;
+mod funnel;
+mod grace;
+mod http;
+mod journal;
+mod market;
+mod processor;
+mod proxy;
+mod reconcile;
+mod report;
+mod rng;
+mod round;
+mod rows;
+mod schedule;
+mod stack;
+mod wire;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use harness::area::Checkout;
+use harness::interrupt::Interrupt;
+use harness::keys::random_hex;
+use harness::progress::note;
+use harness::servers::debian;
+
+use self::report::Summary;
+use self::round::Outcome;
+use self::schedule::Round;
+use self::stack::Stack;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask chaos", bin_name = "cargo xtask chaos")]
+struct Options {
+    /// Draws every round; a fresh one is printed without it.
+    #[arg(long)]
+    seed: Option<u64>,
+    #[arg(long, default_value_t = schedule::cycle())]
+    rounds: u64,
+    /// The first one; with `--rounds`, so many from there.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Only this one.
+    #[arg(long, conflicts_with_all = ["rounds", "from"])]
+    round: Option<u64>,
+    /// Only rounds of one kind, by a part of its name: `kill`, `killworker`, `natswiped`, `networkredis`, `grace`, `rolling`, …
+    #[arg(long)]
+    only: Option<String>,
+    /// Five rounds of fixed kinds: what `cargo xtask test` runs.
+    #[arg(long, conflicts_with_all = ["rounds", "from", "round", "only"])]
+    few: bool,
+    /// Where the programs of an earlier release are. Rounds called `rolling` then go back to them first, one service after the other
+    /// under load, and forth again.
+    #[arg(long)]
+    before: Option<PathBuf>,
+}
+
+const FEW: [&str; 5] = ["crash", "commitunheard", "natskill", "postgresstop", "rolling"];
+
+impl Options {
+    fn round(&self, seed: u64, number: u64) -> Result<Round> {
+        let few = usize::try_from(number)
+            .ok()
+            .and_then(|number| FEW.get(number))
+            .copied();
+        let only = if self.few { few } else { self.only.as_deref() };
+        Round::draw(seed, number, only)
+    }
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    harness::run_command(|checkout, interrupt| chaos(checkout, &options, interrupt))
+}
+
+/// Fails with the exit code 1 when a round is violated.
+fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<ExitCode> {
+    let seed = match options.seed {
+        Some(seed) => seed,
+        None => u64::from_str_radix(&random_hex::<4>()?, 16)?,
+    };
+    let (from, rounds) = match options.round {
+        Some(round) => (round, 1),
+        None if options.few => (0, FEW.len() as u64),
+        None => (options.from, options.rounds),
+    };
+    println!("{rounds} rounds, --seed {seed}");
+    if faults::faketime().is_none() {
+        debian::install(&["libfaketime"], interrupt).unwrap_or_else(|error| note(format_args!("{error:#}")));
+    }
+    let journals = checkout.target_dir().join("chaos");
+    let mut stack = Stack::start(checkout, options.before.clone(), interrupt)?;
+    let mut summary = Summary::default();
+    for number in from..from + rounds {
+        let round = options.round(seed, number)?;
+        let outcome = round::run(&mut stack, &round, &journals)?;
+        println!("{outcome}");
+        summary.add(&outcome);
+        if !outcome.violations.is_empty() {
+            tell(&outcome, options, seed);
+            println!("{summary}");
+            note(format_args!(
+                "journal: {}; logs and data: {}",
+                journals.join(format!("round-{number}.jsonl")).display(),
+                stack.area.dir.display()
+            ));
+            stack.stop();
+            return Ok(ExitCode::FAILURE);
+        }
+        stack.forget_logs()?;
+    }
+    println!("{summary}");
+    stack.clear();
+    Ok(ExitCode::SUCCESS)
+}
+
+const SHOWN: usize = 20;
+
+fn tell(outcome: &Outcome, options: &Options, seed: u64) {
+    for violation in outcome.violations.iter().take(SHOWN) {
+        println!("  - {violation}");
+    }
+    if let Some(more) = outcome
+        .violations
+        .len()
+        .checked_sub(SHOWN)
+        .filter(|more| *more > 0)
+    {
+        println!("  … and {more} more");
+    }
+    let number = outcome.round.number;
+    let which = match (&options.only, options.few) {
+        (_, true) => "--few".to_owned(),
+        (Some(only), _) => format!("--round {number} --only {only}"),
+        (None, _) => format!("--round {number}"),
+    };
+    println!("again: cargo xtask chaos --seed {seed} {which}");
+}

@@ -1,0 +1,300 @@
+//! The network between a service and a server, which can be made to fail.
+//!
+//! Each pair has a proxy of its own. What a trouble does is decided anew for each piece that passes, so that it also befalls
+//! connections that were made before it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::Result;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::wire::{Backend, Cut};
+
+const PIECE: usize = 16 * 1024;
+
+/// What the network does at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum NetworkFault {
+    #[default]
+    None,
+    /// Each piece takes so much longer.
+    Slow(Duration),
+    /// Nothing passes, and nobody is told.
+    Silent,
+    /// Connections break after so many more bytes of answers.
+    CutAfter(u64),
+    /// Connections break where the database tells of what it has committed.
+    CutAt(Cut),
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    network: NetworkFault,
+    /// Connections of an earlier age are broken.
+    age: u64,
+}
+
+/// Ends with the runtime.
+#[derive(Debug)]
+pub(super) struct Proxy {
+    pub(super) address: SocketAddr,
+    state: watch::Sender<State>,
+    cuts: Arc<Cuts>,
+}
+
+#[derive(Debug, Default)]
+struct Cuts {
+    left: AtomicU32,
+    made: AtomicU32,
+}
+
+impl Cuts {
+    fn are_left(&self) -> bool {
+        self.left.load(Ordering::SeqCst) > 0
+    }
+
+    /// Two connections may take the last one at once; then one more is cut than was asked for.
+    fn take(&self) {
+        let _ = self
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        self.made.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Proxy {
+    pub(super) fn start(runtime: &Handle, server: SocketAddr, is_postgres: bool) -> Result<Self> {
+        let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
+        let address = listener.local_addr()?;
+        let (state, seen) = watch::channel(State::default());
+        let cuts = Arc::new(Cuts::default());
+        let link = Link {
+            server,
+            is_postgres,
+            state: seen,
+            cuts: Arc::clone(&cuts),
+        };
+        runtime.spawn(link.serve(listener));
+        Ok(Self { address, state, cuts })
+    }
+
+    pub(super) fn set(&self, network: NetworkFault) {
+        self.state.send_modify(|state| state.network = network);
+    }
+
+    /// Cuts the next few connections that meet the place, and no more.
+    pub(super) fn cut_next(&self, network: NetworkFault, times: u32) {
+        self.cuts.left.store(times, Ordering::SeqCst);
+        self.set(network);
+    }
+
+    /// Cuts made since this was asked last.
+    pub(super) fn take_cuts(&self) -> u32 {
+        self.cuts.made.swap(0, Ordering::SeqCst)
+    }
+
+    /// Breaks every connection there is.
+    pub(super) fn reset(&self) {
+        self.state.send_modify(|state| state.age += 1);
+    }
+}
+
+#[derive(Clone)]
+struct Link {
+    server: SocketAddr,
+    is_postgres: bool,
+    state: watch::Receiver<State>,
+    cuts: Arc<Cuts>,
+}
+
+/// A connection ends, and its ends are not told why.
+struct Broken;
+
+impl Link {
+    async fn serve(self, listener: TcpListener) {
+        loop {
+            match listener.accept().await {
+                Ok((client, _)) => drop(tokio::spawn(self.clone().carry(client))),
+                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    }
+
+    async fn carry(mut self, mut client: TcpStream) {
+        let age = self.state.borrow().age;
+        let mut ends = self.state.clone();
+        let carried = async {
+            let mut watching = self.state.clone();
+            calm(&mut watching).await?;
+            let mut server = TcpStream::connect(self.server).await.map_err(|_| Broken)?;
+            let _ = (client.set_nodelay(true), server.set_nodelay(true));
+            let (from_client, to_client) = client.split();
+            let (from_server, to_server) = server.split();
+            let asked = asks(watching, from_client, to_server);
+            let ended = tokio::select! {
+                ended = asked => ended,
+                ended = self.answers(from_server, to_client) => ended,
+            };
+            if ended.is_err() {
+                let _ = server.set_zero_linger();
+            }
+            ended
+        };
+        let ended = tokio::select! {
+            ended = carried => ended,
+            _ = ends.wait_for(|state| state.age != age) => Err(Broken),
+        };
+        if ended.is_err() {
+            let _ = client.set_zero_linger();
+        }
+    }
+
+    async fn answers(&mut self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Result<(), Broken> {
+        let (mut piece, mut out) = (vec![0; PIECE], Vec::new());
+        let mut backend = Backend::default();
+        // Of a cut that counts bytes: how many have passed since.
+        let mut passed = None;
+        loop {
+            let read = from.read(&mut piece).await.map_err(|_| Broken)?;
+            let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {
+                return Ok(());
+            };
+            let network = calm(&mut self.state).await?;
+            let cut = match network {
+                NetworkFault::CutAt(cut) if self.cuts.are_left() => Some(cut),
+                _ => None,
+            };
+            out.clear();
+            if !self.is_postgres {
+                out.extend_from_slice(bytes);
+            } else if backend.pass(bytes, cut, &mut out) {
+                self.cuts.take();
+                to.write_all(&out).await.map_err(|_| Broken)?;
+                return Err(Broken);
+            }
+            passed = match (network, passed) {
+                (NetworkFault::CutAfter(limit), passed) => {
+                    let sum = passed.unwrap_or(0) + out.len() as u64;
+                    if sum > limit && self.cuts.are_left() {
+                        self.cuts.take();
+                        let over = usize::try_from(sum - limit).unwrap_or(out.len());
+                        out.truncate(out.len().saturating_sub(over));
+                        to.write_all(&out).await.map_err(|_| Broken)?;
+                        return Err(Broken);
+                    }
+                    Some(sum)
+                }
+                _ => None,
+            };
+            to.write_all(&out).await.map_err(|_| Broken)?;
+        }
+    }
+}
+
+async fn asks(
+    mut state: watch::Receiver<State>,
+    mut from: ReadHalf<'_>,
+    mut to: WriteHalf<'_>,
+) -> Result<(), Broken> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let read = from.read(&mut piece).await.map_err(|_| Broken)?;
+        let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {
+            return Ok(());
+        };
+        calm(&mut state).await?;
+        to.write_all(bytes).await.map_err(|_| Broken)?;
+    }
+}
+
+/// Waits until something may pass again, and as long as that takes.
+async fn calm(state: &mut watch::Receiver<State>) -> Result<NetworkFault, Broken> {
+    let network = state
+        .wait_for(|state| state.network != NetworkFault::Silent)
+        .await
+        .map_err(|_| Broken)?
+        .network;
+    if let NetworkFault::Slow(by) = network {
+        tokio::time::sleep(by).await;
+    }
+    Ok(network)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpStream as Client;
+
+    /// A server that repeats what it is told, and a proxy before it.
+    fn echo(runtime: &tokio::runtime::Runtime) -> Proxy {
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        runtime.spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let (mut from, mut to) = client.split();
+                    let _ = tokio::io::copy(&mut from, &mut to).await;
+                });
+            }
+        });
+        Proxy::start(runtime.handle(), address, false).unwrap()
+    }
+
+    fn said(client: &mut Client, text: &str) -> std::io::Result<String> {
+        client.write_all(text.as_bytes())?;
+        let mut heard = vec![0; text.len()];
+        client.read_exact(&mut heard)?;
+        Ok(String::from_utf8(heard).unwrap())
+    }
+
+    #[test]
+    fn a_broken_connection_is_felt_and_a_new_one_works() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let proxy = echo(&runtime);
+        let mut client = Client::connect(proxy.address).unwrap();
+        assert_eq!(said(&mut client, "hello").unwrap(), "hello");
+        proxy.reset();
+        assert!(client.read(&mut [0; 8]).is_err());
+        let mut client = Client::connect(proxy.address).unwrap();
+        assert_eq!(said(&mut client, "again").unwrap(), "again");
+    }
+
+    #[test]
+    fn silence_holds_everything_back_and_loses_nothing() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let proxy = echo(&runtime);
+        let mut client = Client::connect(proxy.address).unwrap();
+        said(&mut client, "hello").unwrap();
+        proxy.set(NetworkFault::Silent);
+        client.write_all(b"later").unwrap();
+        client.set_nonblocking(true).unwrap();
+        assert!(client.read(&mut [0; 8]).is_err());
+        client.set_nonblocking(false).unwrap();
+        proxy.set(NetworkFault::None);
+        let mut heard = [0; 5];
+        client.read_exact(&mut heard).unwrap();
+        assert_eq!(&heard, b"later");
+    }
+
+    #[test]
+    fn a_cut_lets_so_many_bytes_pass() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let proxy = echo(&runtime);
+        proxy.cut_next(NetworkFault::CutAfter(3), 1);
+        let mut client = Client::connect(proxy.address).unwrap();
+        client.write_all(b"abcdef").unwrap();
+        let mut heard = Vec::new();
+        // The bytes before a reset may be lost with it, but none behind the cut ever comes.
+        let _ = client.read_to_end(&mut heard);
+        assert!(b"abc".starts_with(&heard), "{heard:?}");
+        assert_eq!(proxy.take_cuts(), 1);
+    }
+}

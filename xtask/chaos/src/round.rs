@@ -1,0 +1,345 @@
+//! One round: load, faults, healing, draining, reconciliation.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::drain;
+use super::faults::is_possible;
+use super::funnel::{Load, Phase, RetryBehaviour, Simulation, probe, visit, warm_up};
+use super::journal::{Answer, Call, Journal};
+use super::market::Market;
+use super::proxy::{NetworkFault, Proxy};
+use super::reconcile::{Allowed, violations};
+use super::rng::Rng;
+use super::rows;
+use super::schedule::{AFTERWARDS, Fault, HEALED, Plan, Round, Scheduled, Service};
+use super::stack::{Stack, Usage};
+
+const TICK: Duration = Duration::from_millis(20);
+/// From healing to the first sale that is answered 200.
+const RECOVERY_LIMIT: Duration = Duration::from_secs(30);
+/// Claims and events are taken up again at growing intervals.
+const DRAIN_LIMIT: Duration = Duration::from_mins(1);
+/// Counters are written behind the answer.
+const VERIFY_LIMIT: Duration = Duration::from_secs(10);
+const VISITORS_LIMIT: Duration = Duration::from_mins(1);
+/// Of a debug build, after whatever a round has done to it.
+const USAGE_LIMIT: Usage = Usage {
+    resident_kib: 400 * 1024,
+    files: 200,
+};
+
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) round: Round,
+    pub(super) requests: usize,
+    /// By kind.
+    pub(super) answers: BTreeMap<String, usize>,
+    /// From healing to the first sale that was answered 200.
+    pub(super) recovered: Option<Duration>,
+    pub(super) drained: Duration,
+    pub(super) took: Duration,
+    /// The most of any service.
+    pub(super) usage: Usage,
+    pub(super) notes: Vec<String>,
+    pub(super) violations: Vec<String>,
+}
+
+/// A round under way.
+pub(super) struct Course<'a, 'b> {
+    pub(super) stack: &'a mut Stack<'b>,
+    pub(super) round: &'a Round,
+    pub(super) simulation: Arc<Simulation>,
+    /// A customer who can be sold to.
+    pub(super) customer_key: String,
+    pub(super) notes: Vec<String>,
+    pub(super) violations: Vec<String>,
+}
+
+/// `journals`: a directory.
+pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Outcome> {
+    if round.plan != Plan::Cluster {
+        return run_here(stack, round, journals);
+    }
+    stack.enter_cluster()?;
+    let outcome = run_here(stack, round, journals)?;
+    if outcome.violations.is_empty() {
+        stack.leave_cluster()?;
+    }
+    Ok(outcome)
+}
+
+fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Outcome> {
+    let begun = Instant::now();
+    let sealing_key = stack
+        .env
+        .get("SECRETS_KEYS")
+        .context("no sealing key")?
+        .to_owned();
+    let mut rng = Rng::of(round.seed, u64::MAX);
+    let demo = stack.seed_demo()?;
+    let market = stack
+        .runtime
+        .block_on(Market::found(&stack.pool, &demo, &sealing_key, &mut rng))?;
+    let (phase, seen) = watch::channel(Phase::Load);
+    let simulation = Arc::new(Simulation {
+        journal: Journal::create(journals.join(format!("round-{}.jsonl", round.number)))?,
+        ingests: Service::INGESTS.map(|service| stack.address(service)),
+        webhook_consumer: stack.address(Service::WebhookConsumer),
+        market,
+        seed: round.seed,
+        hang_ups: round.plan.hang_ups(),
+        retries: match round.plan {
+            Plan::Rolling => RetryBehaviour::OnceMore,
+            _ => RetryBehaviour::Patient,
+        },
+        load: if round.plan.is_full_load() {
+            Load::Full
+        } else {
+            Load::Leisurely
+        },
+        phase: seen,
+        complaints: Mutex::default(),
+    });
+    let known = stack.runtime.block_on(warm_up(Arc::clone(&simulation)))?;
+    let customer_key = known.context("the service did not take in a customer before any fault")?;
+    let visitors: Vec<_> = (0..simulation.load.visitors())
+        .map(|number| stack.runtime.spawn(visit(Arc::clone(&simulation), number)))
+        .collect();
+    let mut course = Course {
+        stack,
+        round,
+        simulation,
+        customer_key,
+        notes: Vec::new(),
+        violations: Vec::new(),
+    };
+    let recovered = course.play()?;
+    phase.send_replace(Phase::Closing);
+    course.take_leave(visitors)?;
+    let drained = course.drain()?;
+    course.finish(begun, recovered, drained)
+}
+
+impl Course<'_, '_> {
+    /// Everything up to the end of the load. Returns how long the first sale took once all was whole again.
+    fn play(&mut self) -> Result<Option<Duration>> {
+        match &self.round.plan {
+            Plan::Faults(faults) => self.faults(faults)?,
+            Plan::Grace { at_once } => self.grace(*at_once)?,
+            Plan::Rolling => self.rolling()?,
+            Plan::Cluster => self.cluster()?,
+        }
+        let recovered = self.probe()?;
+        self.watch_for(AFTERWARDS)?;
+        Ok(recovered)
+    }
+
+    fn faults(&mut self, faults: &[Scheduled]) -> Result<()> {
+        let mut steps: Vec<(Duration, bool, Fault)> = Vec::new();
+        for scheduled in faults {
+            if is_possible(scheduled.fault, self.stack) {
+                steps.push((scheduled.begins, true, scheduled.fault));
+                steps.push((scheduled.ends, false, scheduled.fault));
+            }
+        }
+        steps.sort_by_key(|(at, ..)| *at);
+        let begun = Instant::now();
+        for (at, begins, fault) in steps {
+            self.watch_for(at.saturating_sub(begun.elapsed()))?;
+            let done = if begins {
+                self.stack.begin(fault)
+            } else {
+                self.stack.end(fault)
+            };
+            let what = if begins { "begin" } else { "end" };
+            done.with_context(|| format!("cannot {what}: {fault}"))?;
+        }
+        self.watch_for(HEALED.saturating_sub(begun.elapsed()))?;
+        self.note_what_befell(faults);
+        for proxy in self.stack.all_proxies() {
+            proxy.set(NetworkFault::None);
+        }
+        Ok(())
+    }
+
+    fn note_what_befell(&mut self, faults: &[Scheduled]) {
+        let cuts: u32 = self.stack.all_proxies().map(Proxy::take_cuts).sum();
+        if cuts > 0 {
+            self.notes.push(format!("{cuts} cut"));
+        }
+        for scheduled in faults {
+            if let Fault::Crash { service, .. } = scheduled.fault
+                && self.stack.has_crashed.remove(&service)
+            {
+                self.notes.push("died".to_owned());
+            }
+        }
+    }
+
+    /// Lets time pass, and starts again what dies meanwhile.
+    pub(super) fn watch_for(&mut self, time: Duration) -> Result<()> {
+        let until = Instant::now() + time;
+        loop {
+            self.stack.supervise()?;
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            thread::sleep(left.min(TICK));
+        }
+    }
+
+    pub(super) fn probe(&mut self) -> Result<Option<Duration>> {
+        let simulation = Arc::clone(&self.simulation);
+        let probing = probe(simulation, self.customer_key.clone(), RECOVERY_LIMIT);
+        let probing = self.stack.runtime.spawn(probing);
+        while !probing.is_finished() {
+            self.watch_for(TICK)?;
+        }
+        let recovered = self.stack.runtime.block_on(probing)??;
+        if recovered.is_none() {
+            let limit = RECOVERY_LIMIT.as_secs();
+            self.violations
+                .push(format!("no sale was answered 200 within {limit} s of healing"));
+        }
+        Ok(recovered)
+    }
+
+    fn take_leave(&mut self, visitors: Vec<JoinHandle<Result<()>>>) -> Result<()> {
+        let until = Instant::now() + VISITORS_LIMIT;
+        while !visitors.iter().all(JoinHandle::is_finished) && Instant::now() < until {
+            self.watch_for(TICK)?;
+        }
+        for visitor in visitors {
+            if visitor.is_finished() {
+                self.stack.runtime.block_on(visitor)??;
+            } else {
+                visitor.abort();
+                self.violations
+                    .push("a visitor does not come to an end".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing is on its way. Returns how long that took.
+    fn drain(&mut self) -> Result<Duration> {
+        let begun = Instant::now();
+        loop {
+            let left = self.stack.runtime.block_on(async {
+                let jetstream = self.stack.jetstream().await?;
+                drain::pending(&self.stack.pool, &jetstream).await
+            });
+            let left = left.unwrap_or_else(|error| vec![format!("{error:#}")]);
+            if left.is_empty() {
+                return Ok(begun.elapsed());
+            }
+            if begun.elapsed() > DRAIN_LIMIT {
+                let seconds = DRAIN_LIMIT.as_secs();
+                let left = left.join(", ");
+                self.violations
+                    .push(format!("after {seconds} s there are still {left}"));
+                return Ok(begun.elapsed());
+            }
+            self.watch_for(Duration::from_millis(100))?;
+        }
+    }
+
+    fn finish(mut self, begun: Instant, recovered: Option<Duration>, drained: Duration) -> Result<Outcome> {
+        let calls = self.simulation.journal.calls()?;
+        let plan = &self.round.plan;
+        let allowed = Allowed {
+            lost_clicks: plan.may_lose_clicks(),
+            refused_events: plan.shifts_clock_of(Service::WebhookConsumer),
+        };
+        let (rows, dead_letters) = self.stack.runtime.block_on(async {
+            let rows = rows::read(&self.stack.pool, self.simulation.market.program_id).await?;
+            anyhow::Ok((rows, drain::dead_letters(&self.stack.pool).await?))
+        })?;
+        self.violations.extend(violations(&calls, &rows, allowed));
+        self.violations.extend(dead_letters);
+        self.violations.append(&mut self.stack.surprises);
+        let mut complaints = self
+            .simulation
+            .complaints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.violations.append(&mut complaints);
+        drop(complaints);
+        self.verify()?;
+        if plan.is_unfelt() {
+            self.violations.extend(felt(&calls, |answer| {
+                answer.is_unknown() || *answer == Answer::Refused
+            }));
+        }
+        let usage = self.usage();
+        Ok(Outcome {
+            round: self.round.clone(),
+            requests: calls.len(),
+            answers: kinds(&calls),
+            recovered,
+            drained,
+            took: begun.elapsed(),
+            usage,
+            notes: self.notes,
+            violations: self.violations,
+        })
+    }
+
+    fn verify(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            let broken = self
+                .stack
+                .runtime
+                .block_on(drain::broken_invariants(&self.stack.pool))?;
+            if broken.is_empty() || begun.elapsed() > VERIFY_LIMIT {
+                self.violations.extend(broken);
+                return Ok(());
+            }
+            self.watch_for(Duration::from_millis(200))?;
+        }
+    }
+
+    fn usage(&mut self) -> Usage {
+        let mut most = Usage::default();
+        for service in Service::ALL {
+            let Some(usage) = self.stack.usage(service) else {
+                self.violations.push(format!("{} does not run", service.name()));
+                continue;
+            };
+            if usage.resident_kib > USAGE_LIMIT.resident_kib || usage.files > USAGE_LIMIT.files {
+                self.violations.push(format!("{} holds {usage}", service.name()));
+            }
+            most = most.max(usage);
+        }
+        most
+    }
+}
+
+/// Answers by which a caller felt something.
+pub(super) fn felt(calls: &[Call], is_felt: impl Fn(&Answer) -> bool) -> Vec<String> {
+    let told = calls
+        .iter()
+        .filter_map(|call| Some((&call.asked, call.answer.as_ref()?)));
+    told.filter(|(_, answer)| is_felt(answer))
+        .map(|(asked, answer)| format!("felt by a caller: {asked:?}: {answer:?}"))
+        .collect()
+}
+
+fn kinds(calls: &[Call]) -> BTreeMap<String, usize> {
+    let mut kinds = BTreeMap::new();
+    for call in calls {
+        let kind = call.answer.as_ref().map_or("none".to_owned(), Answer::kind);
+        *kinds.entry(kind).or_default() += 1;
+    }
+    kinds
+}

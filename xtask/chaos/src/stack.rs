@@ -1,0 +1,486 @@
+//! Servers, services and the network between them: started once, and kept from round to round.
+//!
+//! The servers are watched apart from the services: a service that dies is what rounds are about, a server that does is only
+//! right while a fault of its own says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use async_nats::jetstream;
+use harness::area::{Area, Checkout};
+use harness::env_file::EnvFile;
+use harness::interrupt::Interrupt;
+use harness::keys;
+use harness::pids::StopSignal;
+use harness::ports::Ports;
+use harness::process::{self, Running, in_own_session, tail};
+use harness::progress::{Step, note};
+use harness::servers::{self, Servers, nats, postgres, provide};
+use harness::services::{ctl, readiness};
+use harness::stop::start_empty;
+use harness::stop::stop_area;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{AssertSqlSafe, PgPool};
+use tokio::runtime::Runtime;
+
+use super::cluster::Cluster;
+use super::disk::Disk;
+use super::proxy::Proxy;
+use super::schedule::{Server, Service};
+
+/// So that a frozen process is given up within a round.
+const ACK_WAIT_MS: u64 = 1_500;
+pub(super) const STREAM_MAX_BYTES: i64 = 8 << 20;
+/// Enough for a few hundred rounds with the log below, and for eight streams.
+const POSTGRES_MEBIBYTES: u64 = 768;
+const NATS_MEBIBYTES: u64 = 128;
+const READY_LIMIT: Duration = Duration::from_secs(40);
+const ANSWER_LIMIT: Duration = Duration::from_secs(3);
+/// A checkpoint in the middle of a round is as good as any; a log that fills the small disk is not.
+const POSTGRES_SETTINGS: [&str; 2] = ["max_wal_size = '96MB'", "min_wal_size = '64MB'"];
+
+pub(super) struct Stack<'a> {
+    pub(super) checkout: &'a Checkout,
+    pub(super) area: Area,
+    services_area: Area,
+    /// Where services are started from.
+    pub(super) programs: PathBuf,
+    /// Where an earlier release's are.
+    pub(super) before: Option<PathBuf>,
+    /// Before the servers: they end in this order.
+    services: Running,
+    pub(super) running: Running,
+    pub(super) servers: Servers,
+    pub(super) runtime: Runtime,
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) pool: PgPool,
+    pub(super) env: EnvFile,
+    proxies: BTreeMap<(Service, Server), Proxy>,
+    ports: BTreeMap<Service, u16>,
+    /// Not to be started again for now.
+    pub(super) down: BTreeSet<Service>,
+    /// Of each service, which of its processes this is; its log bears the number.
+    starts: BTreeMap<Service, u32>,
+    /// Started so that they die; each with the number of that process.
+    armed: BTreeMap<Service, u32>,
+    /// Armed ones that did die.
+    pub(super) has_crashed: BTreeSet<Service>,
+    /// Processes that nothing was done to, and that have ended.
+    pub(super) surprises: Vec<String>,
+    /// While the services are on it.
+    pub(super) cluster: Option<Cluster>,
+    pub(super) postgres_disk: Option<Disk>,
+    pub(super) nats_disk: Option<Disk>,
+    _lock: File,
+}
+
+impl<'a> Stack<'a> {
+    pub(super) fn start(
+        checkout: &'a Checkout,
+        before: Option<PathBuf>,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self> {
+        let area = checkout.chaos_area();
+        let lock = area.lock()?;
+        let services_area = Area {
+            dir: area.dir.join("services"),
+        };
+        fs::create_dir_all(services_area.logs())?;
+        stop_area(&services_area)?;
+        stop_area(&area)?;
+        let [postgres_dir, nats_dir] = [postgres::NAME, nats::NAME].map(|name| area.dir.join(name));
+        Disk::unmount(&postgres_dir);
+        Disk::unmount(&nats_dir);
+        start_empty(&area)?;
+        let is_root = postgres::is_root();
+        let postgres_disk = Disk::mount(&postgres_dir, POSTGRES_MEBIBYTES, is_root.then_some("postgres"))?;
+        let nats_disk = Disk::mount(&nats_dir, NATS_MEBIBYTES, None)?;
+        let mut running = Running::none(&area)?;
+        let servers = provide(checkout, &area, &mut running, interrupt)?;
+        let mut env = keys::read_or_create(&area)?;
+        env.set("DATABASE_URL", &servers.database_url);
+        env.set("NATS_URL", &servers.nats_url);
+        env.set("REDIS_URL", &servers.redis_url);
+        process::output(ctl(checkout, &env).arg("migrate"))?;
+        let runtime = Runtime::new()?;
+        let pool = runtime.block_on(connect(&servers.database_url))?;
+        for (setting, value) in settings() {
+            env.set(setting, value);
+        }
+        let mut stack = Self {
+            checkout,
+            programs: checkout.bin_dir.clone(),
+            before,
+            services: Running::none(&services_area)?,
+            area,
+            services_area,
+            running,
+            servers,
+            runtime,
+            interrupt,
+            pool,
+            env,
+            proxies: BTreeMap::new(),
+            ports: BTreeMap::new(),
+            down: BTreeSet::new(),
+            starts: BTreeMap::new(),
+            armed: BTreeMap::new(),
+            has_crashed: BTreeSet::new(),
+            surprises: Vec::new(),
+            cluster: None,
+            postgres_disk,
+            nats_disk,
+            _lock: lock,
+        };
+        stack.lay_network()?;
+        let step = Step::start("Starting the services");
+        for service in Service::ALL {
+            stack.start_service(service, &[])?;
+        }
+        stack.wait_until_ready()?;
+        step.done("ready");
+        Ok(stack)
+    }
+
+    /// A proxy for each pair, and a port for each service.
+    fn lay_network(&mut self) -> Result<()> {
+        let mut ports = Ports::of(&self.services_area)?;
+        for service in Service::ALL {
+            self.ports.insert(service, ports.choose(service.name(), None)?);
+            for server in Server::ALL {
+                let address = address_of(self.url(server))?;
+                let handle = self.runtime.handle();
+                let proxy = Proxy::start(handle, address, server == Server::Postgres)?;
+                self.proxies.insert((service, server), proxy);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn url(&self, server: Server) -> &str {
+        match server {
+            Server::Postgres => &self.servers.database_url,
+            Server::Nats => &self.servers.nats_url,
+            Server::Redis => &self.servers.redis_url,
+        }
+    }
+
+    /// Makes a program for one round; returns what `ctl` prints of it.
+    pub(super) fn seed_demo(&self) -> Result<EnvFile> {
+        let printed = process::output(ctl(self.checkout, &self.env).arg("seed-demo"))?;
+        Ok(EnvFile::parse(&printed))
+    }
+
+    /// Those between a server and one service, or all of them.
+    pub(super) fn proxies(&self, server: Server, of: Option<Service>) -> impl Iterator<Item = &Proxy> {
+        self.proxies
+            .iter()
+            .filter(move |((service, to), _)| *to == server && of.is_none_or(|of| of == *service))
+            .map(|(_, proxy)| proxy)
+    }
+
+    pub(super) fn all_proxies(&self) -> impl Iterator<Item = &Proxy> {
+        self.proxies.values()
+    }
+
+    pub(super) fn address(&self, service: Service) -> SocketAddr {
+        SocketAddr::from((
+            Ipv4Addr::LOCALHOST,
+            self.ports.get(&service).copied().unwrap_or(0),
+        ))
+    }
+
+    /// `more`: settings of this process alone.
+    pub(super) fn start_service(&mut self, service: Service, more: &[(&str, String)]) -> Result<()> {
+        let mut command = in_own_session(self.programs.join(service.program()));
+        command
+            .current_dir(&self.checkout.root)
+            .envs(self.env.iter())
+            .env("LISTEN", self.address(service).to_string());
+        for server in Server::ALL {
+            let name = format!(
+                "{}_URL",
+                if server == Server::Postgres {
+                    "DATABASE"
+                } else {
+                    server.name()
+                }
+            );
+            let url = self.url(server);
+            let through = match self.proxies.get(&(service, server)) {
+                Some(proxy) if server != Server::Nats || self.cluster.is_none() => {
+                    url.replace(&address_of(url)?.to_string(), &proxy.address.to_string())
+                }
+                _ => url.to_owned(),
+            };
+            command.env(name.to_uppercase(), through);
+        }
+        command.envs(more.iter().map(|(name, value)| (name, value)));
+        let number = self.starts.entry(service).or_default();
+        *number += 1;
+        let log = self.services_area.log(&format!("{}.{number}", service.name()));
+        self.down.remove(&service);
+        self.services
+            .start(service.name(), command, log, StopSignal::Term)
+    }
+
+    /// Starts it so that it dies by itself.
+    pub(super) fn arm_service(&mut self, service: Service, crash_at: String) -> Result<()> {
+        self.start_service(service, &[("CRASH_AT", crash_at)])?;
+        let number = self.starts.get(&service).copied().unwrap_or(0);
+        self.armed.insert(service, number);
+        Ok(())
+    }
+
+    /// Replaces it, unless it has died and was replaced.
+    pub(super) fn disarm_service(&mut self, service: Service) -> Result<()> {
+        let armed = self.armed.remove(&service);
+        if armed == self.starts.get(&service).copied() {
+            let has_died = self.ended(service)?.is_some();
+            if has_died {
+                self.has_crashed.insert(service);
+            } else {
+                self.kill_service(service)?;
+            }
+            return self.start_service(service, &[]);
+        }
+        // It was started again when it died.
+        self.has_crashed.insert(service);
+        Ok(())
+    }
+
+    /// `None` while it does not run.
+    pub(super) fn pid(&self, service: Service) -> Option<u32> {
+        self.services.process(service.name()).map(|process| process.pid)
+    }
+
+    pub(super) fn kill_service(&mut self, service: Service) -> Result<()> {
+        self.down.insert(service);
+        self.services.kill(service.name())
+    }
+
+    pub(super) fn signal_service(&self, service: Service, signal: &str) {
+        if let Some(process) = self.services.process(service.name()) {
+            process.send_named(signal);
+        }
+    }
+
+    /// Asks it to leave; it is not started again.
+    pub(super) fn ask_to_leave(&mut self, service: Service) {
+        self.down.insert(service);
+        self.services.ask_to_leave(service.name());
+    }
+
+    /// How it has ended, once it has.
+    pub(super) fn ended(&mut self, service: Service) -> Result<Option<ExitStatus>> {
+        self.services.ended(service.name())
+    }
+
+    /// Starts again what has ended by itself, as an orchestrator does.
+    pub(super) fn supervise(&mut self) -> Result<()> {
+        self.interrupt.check()?;
+        for service in Service::ALL {
+            if !self.down.contains(&service)
+                && let Some(status) = self.ended(service)?
+            {
+                let was_armed = self.armed.get(&service) == self.starts.get(&service);
+                if !was_armed {
+                    let tail = self.tail(service);
+                    self.surprises
+                        .push(format!("{} ended by itself ({status})\n{tail}", service.name()));
+                }
+                self.start_service(service, &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn wait_until_ready(&mut self) -> Result<()> {
+        let mut last = String::new();
+        let interrupt = self.interrupt;
+        let ready = interrupt.wait_until(READY_LIMIT, || {
+            self.supervise()?;
+            let unready = Service::ALL.into_iter().find(|service| {
+                let answer = readiness(self.address(*service).port());
+                let is_ready = answer.starts_with("HTTP/1.1 200");
+                if !is_ready {
+                    last = format!(
+                        "{}: {}",
+                        service.name(),
+                        answer.lines().next().unwrap_or_default()
+                    );
+                }
+                !is_ready
+            });
+            Ok(unready.is_none())
+        })?;
+        if !ready {
+            bail!("not ready: {last}");
+        }
+        Ok(())
+    }
+
+    pub(super) fn log(&self, service: Service) -> PathBuf {
+        let number = self.starts.get(&service).copied().unwrap_or(0);
+        self.services_area.log(&format!("{}.{number}", service.name()))
+    }
+
+    pub(super) fn tail(&self, service: Service) -> String {
+        tail(&self.log(service))
+    }
+
+    /// Deletes the logs of processes that have ended: what they did was right.
+    pub(super) fn forget_logs(&self) -> Result<()> {
+        let current: BTreeSet<PathBuf> = Service::ALL
+            .into_iter()
+            .map(|service| self.log(service))
+            .collect();
+        for entry in fs::read_dir(self.services_area.logs())? {
+            let path = entry?.path();
+            if !current.contains(&path) {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A connection of our own, past the proxies.
+    pub(super) async fn jetstream(&self) -> Result<jetstream::Context> {
+        let client = async_nats::ConnectOptions::new()
+            .connection_timeout(ANSWER_LIMIT)
+            .connect(self.servers.nats_url.split(',').collect::<Vec<_>>())
+            .await?;
+        Ok(jetstream::new(client))
+    }
+
+    /// Starts a server again on its port and data, and returns once it answers.
+    pub(super) fn start_server(&mut self, server: Server) -> Result<()> {
+        // Those that have ended by themselves are no reason to give up.
+        for other in Server::ALL {
+            if self.running.ended(other.name())?.is_some() && other != server {
+                note(format_args!("{} had ended", other.name()));
+            }
+        }
+        let log = self.area.log(server.name());
+        if log.exists() {
+            fs::rename(&log, log.with_extension("before.log"))?;
+        }
+        servers::start_again(
+            server.name(),
+            &self.servers,
+            &self.area,
+            &mut self.running,
+            self.interrupt,
+        )
+    }
+
+    /// Resident kibibytes and open files of a service.
+    pub(super) fn usage(&self, service: Service) -> Option<Usage> {
+        let pid = self.pid(service)?;
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        Some(Usage {
+            resident_kib: resident.split_whitespace().next()?.parse().ok()?,
+            files: fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count() as u64,
+        })
+    }
+
+    /// Stops everything and takes the disks away.
+    pub(super) fn clear(self) {
+        let dirs = [postgres::NAME, nats::NAME].map(|name| self.area.dir.join(name));
+        self.stop();
+        for dir in &dirs {
+            Disk::unmount(dir);
+        }
+    }
+
+    /// Stops everything, and leaves what there is to look at.
+    pub(super) fn stop(self) {
+        let Self {
+            services,
+            running,
+            runtime,
+            ..
+        } = self;
+        drop(services);
+        drop(running);
+        // Connections to what has just been stopped are not waited for.
+        runtime.shutdown_background();
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Usage {
+    pub(super) resident_kib: u64,
+    pub(super) files: u64,
+}
+
+impl Usage {
+    pub(super) fn max(self, other: Self) -> Self {
+        Self {
+            resident_kib: self.resident_kib.max(other.resident_kib),
+            files: self.files.max(other.files),
+        }
+    }
+}
+
+fn settings() -> Vec<(&'static str, String)> {
+    vec![
+        ("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string()),
+        ("ACK_WAIT_MS", ACK_WAIT_MS.to_string()),
+        // The limiter counts as always, and lets them pass.
+        ("CLICK_LIMIT", u32::MAX.to_string()),
+        ("LEAD_LIMIT", u32::MAX.to_string()),
+        ("BROWSER_LEAD_LIMIT", u32::MAX.to_string()),
+        ("SALE_REFUND_LIMIT", u32::MAX.to_string()),
+    ]
+}
+
+async fn connect(url: &str) -> Result<PgPool> {
+    let session = url.parse::<PgConnectOptions>()?.application_name("chaos");
+    let pool = PgPoolOptions::new()
+        .max_connections(4)
+        .acquire_timeout(Duration::from_secs(5))
+        .connect_with(session)
+        .await?;
+    for setting in POSTGRES_SETTINGS {
+        sqlx::raw_sql(AssertSqlSafe(format!("ALTER SYSTEM SET {setting}")))
+            .execute(&pool)
+            .await?;
+    }
+    sqlx::raw_sql("SELECT pg_reload_conf()").execute(&pool).await?;
+    Ok(pool)
+}
+
+/// Where a server listens.
+pub(super) fn address_of(url: &str) -> Result<SocketAddr> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let place = rest.split_once('@').map_or(rest, |(_, place)| place);
+    let place = place.split(['/', '?', ',']).next().unwrap_or(place);
+    place
+        .parse()
+        .context("a server's address is no loopback address and port")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_servers_place_is_found_in_its_address() {
+        let place = SocketAddr::from(([127, 0, 0, 1], 5000));
+        for url in [
+            "postgres://u:p@127.0.0.1:5000/d",
+            "nats://127.0.0.1:5000",
+            "redis://127.0.0.1:5000/0",
+            "nats://127.0.0.1:5000,nats://127.0.0.1:5001",
+        ] {
+            assert_eq!(address_of(url).unwrap(), place, "{url}");
+        }
+    }
+}

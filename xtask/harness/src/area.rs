@@ -1,0 +1,141 @@
+//! Where things are: the checkout, and the private area in it that holds one set of servers.
+
+use std::env;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// The working tree this command belongs to.
+#[derive(Debug, Clone)]
+pub struct Checkout {
+    pub root: PathBuf,
+    /// Where cargo puts the debug binaries; this command is one of them, which is how it knows.
+    pub bin_dir: PathBuf,
+}
+
+impl Checkout {
+    pub fn find() -> Result<Self> {
+        // Cargo names the manifest when it runs us; two checkouts may share one target directory.
+        let manifest_dir = env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        let root = manifest_dir
+            .ancestors()
+            .find(|dir| dir.join("Cargo.lock").is_file())
+            .context("no Cargo.lock above this package")?
+            .to_owned();
+        let bin_dir = env::current_exe()?
+            .parent()
+            .context("xtask runs from no directory")?
+            .to_owned();
+        Ok(Self { root, bin_dir })
+    }
+
+    /// The target directory, whatever cargo's configuration calls it.
+    pub fn target_dir(&self) -> &Path {
+        self.bin_dir.parent().unwrap_or(&self.bin_dir)
+    }
+
+    /// Servers and services of `cargo xtask dev`; the data outlives a stop.
+    pub fn dev_area(&self) -> Area {
+        Area {
+            dir: self.root.join(".dev"),
+        }
+    }
+
+    /// Servers of `cargo xtask test` and `cargo xtask sqlx`; the data starts empty each time.
+    pub fn test_area(&self) -> Area {
+        Area {
+            dir: self.root.join(".dev/test"),
+        }
+    }
+
+    /// Servers and services of `cargo xtask bench`; the data starts empty each time.
+    pub fn bench_area(&self) -> Area {
+        Area {
+            dir: self.root.join(".dev/bench"),
+        }
+    }
+
+    /// Servers and services of `cargo xtask chaos`; the data starts empty each time.
+    pub fn chaos_area(&self) -> Area {
+        Area {
+            dir: self.root.join(".dev/chaos"),
+        }
+    }
+
+    /// The same checkout with its release binaries.
+    #[must_use]
+    pub fn released(&self) -> Self {
+        Self {
+            root: self.root.clone(),
+            bin_dir: self.target_dir().join("release"),
+        }
+    }
+
+    /// Server executables that were fetched for this checkout.
+    pub fn fetched_bin_dir(&self) -> PathBuf {
+        self.root.join(".dev/bin")
+    }
+}
+
+/// A directory that belongs to one command at a time.
+#[derive(Debug)]
+pub struct Area {
+    pub dir: PathBuf,
+}
+
+impl Area {
+    pub fn pids(&self) -> PathBuf {
+        self.dir.join("pids")
+    }
+
+    pub fn ports(&self) -> PathBuf {
+        self.dir.join("ports")
+    }
+
+    pub fn keys(&self) -> PathBuf {
+        self.dir.join("keys")
+    }
+
+    pub fn env(&self) -> PathBuf {
+        self.dir.join("env")
+    }
+
+    pub fn log(&self, name: &str) -> PathBuf {
+        self.dir.join("logs").join(format!("{name}.log"))
+    }
+
+    pub fn logs(&self) -> PathBuf {
+        self.dir.join("logs")
+    }
+
+    /// [`Self::try_lock`] for commands that do not wait.
+    pub fn lock(&self) -> Result<File> {
+        self.try_lock()?
+            .with_context(|| format!("another command works in {}", self.dir.display()))
+    }
+
+    /// Takes the area for this process until the file is dropped; `None` when another process has it.
+    ///
+    /// The kernel releases the lock however its holder ends, so a lock never goes stale.
+    pub fn try_lock(&self) -> Result<Option<File>> {
+        fs::create_dir_all(self.logs()).with_context(|| format!("cannot create {}", self.dir.display()))?;
+        let file = File::create(self.dir.join("lock"))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error).context("cannot lock the area"),
+        }
+    }
+}
+
+/// Removes a directory tree or file; one that is not there counts as removed.
+pub fn remove(path: &Path) -> Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(_) => return Ok(()),
+    };
+    removed.with_context(|| format!("cannot remove {}", path.display()))
+}

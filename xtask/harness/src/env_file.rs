@@ -1,0 +1,169 @@
+//! Dotenv files: `NAME=value` lines, readable by a shell and by this command.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// Names and values in the order they were written.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct EnvFile {
+    entries: Vec<(String, String)>,
+}
+
+impl EnvFile {
+    /// Lines that are no assignment are skipped: programs may print a word beside their variables.
+    pub fn parse(text: &str) -> Self {
+        let mut file = Self::default();
+        for line in text.lines() {
+            if let Some((name, value)) = line.trim().split_once('=')
+                && is_name(name)
+            {
+                file.set(name, unquote(value));
+            }
+        }
+        file
+    }
+
+    /// A file that does not exist reads as empty.
+    pub fn read(path: &Path) -> Result<Self> {
+        match fs::read_to_string(path) {
+            Ok(text) => Ok(Self::parse(&text)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        }
+    }
+
+    /// Replaces the file in one step, readable by its owner only: it may hold keys.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let fresh = path.with_extension("new");
+        let write = || -> Result<()> {
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&fresh)?;
+            file.write_all(self.render().as_bytes())?;
+            fs::rename(&fresh, path)?;
+            Ok(())
+        };
+        write().with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    pub fn render(&self) -> String {
+        self.entries
+            .iter()
+            .flat_map(|(name, value)| {
+                [
+                    name.clone(),
+                    "=".into(),
+                    shell_word(value),
+                    "
+"
+                    .into(),
+                ]
+            })
+            .collect()
+    }
+
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.entries
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    pub fn set(&mut self, name: &str, value: impl Into<String>) {
+        let value = value.into();
+        match self.entries.iter_mut().find(|(known, _)| known == name) {
+            Some((_, old)) => *old = value,
+            None => self.entries.push((name.to_owned(), value)),
+        }
+    }
+
+    pub fn set_all<'a>(&mut self, entries: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        for (name, value) in entries {
+            self.set(name, value);
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+/// The text as one word of a POSIX shell.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn unquote(value: &str) -> String {
+    let inside = |quote: char| {
+        value
+            .strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote))
+    };
+    if let Some(single) = inside('\'') {
+        return single.replace(r"'\''", "'");
+    }
+    inside('"').unwrap_or(value).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let mut file = EnvFile::default();
+        for value in [
+            "",
+            "plain",
+            "postgres://u:p@127.0.0.1:5432/db",
+            "a b",
+            "it's",
+            "x=y&z?'",
+            "\"q\"",
+            "$HOME",
+        ] {
+            file.set(&format!("V{}", file.iter().count()), value);
+        }
+        assert_eq!(EnvFile::parse(&file.render()), file);
+    }
+
+    #[test]
+    fn only_assignments_count() {
+        let file =
+            EnvFile::parse("seeded\n# a note\n\n DEMO_AFF_A=aff-a \n9X=1\nA B=2\nDEMO_API_KEY=\"k\"\n");
+        let entries: Vec<_> = file.iter().collect();
+        assert_eq!(entries, [("DEMO_AFF_A", "aff-a"), ("DEMO_API_KEY", "k")]);
+    }
+
+    #[test]
+    fn the_last_assignment_wins_in_the_first_place() {
+        let file = EnvFile::parse("A=1\nB=2\nA=3\n");
+        assert_eq!(file.render(), "A=3\nB=2\n");
+    }
+
+    #[test]
+    fn a_shell_reads_words_unchanged() {
+        assert_eq!(shell_word("/a/b c"), "'/a/b c'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

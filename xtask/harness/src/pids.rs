@@ -1,0 +1,242 @@
+//! The record of what runs: a process is its pid together with the moment it started.
+//!
+//! A pid alone may belong to somebody else by the time it is signalled; with the start time from `/proc` it cannot.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::str::FromStr;
+
+use anyhow::{Context, Error, Result, bail};
+
+use crate::area::{Area, remove};
+
+/// What a process takes as a request to finish its work and leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopSignal {
+    Term,
+    /// For PostgreSQL, whose answer to TERM is to wait for its clients without limit.
+    Int,
+    Kill,
+}
+
+impl StopSignal {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Term => "TERM",
+            Self::Int => "INT",
+            Self::Kill => "KILL",
+        }
+    }
+}
+
+/// One line of the record: `name pid start-time signal`; the start time in clock ticks since boot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    pub name: String,
+    pub pid: u32,
+    pub start_ticks: u64,
+    pub signal: StopSignal,
+}
+
+impl Recorded {
+    /// Fails when there is no such process.
+    pub fn of(name: &str, pid: u32, signal: StopSignal) -> Result<Self> {
+        let stat = stat(pid).with_context(|| format!("{name} (pid {pid}) is gone already"))?;
+        Ok(Self {
+            name: name.to_owned(),
+            pid,
+            start_ticks: stat.start_ticks,
+            signal,
+        })
+    }
+
+    /// A zombie counts as ended: whoever should collect it may never do so.
+    pub fn is_alive(&self) -> bool {
+        stat(self.pid).is_some_and(|stat| stat.start_ticks == self.start_ticks && !stat.is_zombie)
+    }
+
+    pub fn send(&self, signal: StopSignal) {
+        self.send_named(signal.name());
+    }
+
+    /// Any signal, by its name without `SIG`.
+    pub fn send_named(&self, signal: &str) {
+        if self.is_alive() {
+            // The shell's own kill is everywhere; the program of that name is not. That the process ended
+            // meanwhile is the one failure to expect, and what was asked for.
+            let _ = Command::new("sh")
+                .args(["-c", "kill -s \"$1\" \"$2\"", "sh", signal, &self.pid.to_string()])
+                .stderr(Stdio::null())
+                .status();
+        }
+    }
+
+    fn line(&self) -> String {
+        format!(
+            "{} {} {} {}\n",
+            self.name,
+            self.pid,
+            self.start_ticks,
+            self.signal.name()
+        )
+    }
+}
+
+impl FromStr for Recorded {
+    type Err = Error;
+
+    fn from_str(line: &str) -> Result<Self> {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [name, pid, start_ticks, signal] = fields.as_slice() else {
+            bail!("not a process record: {line:?}");
+        };
+        let signal = match *signal {
+            "TERM" => StopSignal::Term,
+            "INT" => StopSignal::Int,
+            other => bail!("{name} has no stop signal {other:?}"),
+        };
+        Ok(Self {
+            name: (*name).to_owned(),
+            pid: pid.parse()?,
+            start_ticks: start_ticks.parse()?,
+            signal,
+        })
+    }
+}
+
+/// The record of one area, in the order the processes were started.
+#[derive(Debug)]
+pub struct Pids {
+    path: PathBuf,
+    pub entries: Vec<Recorded>,
+}
+
+impl Pids {
+    /// Lines that make no sense are dropped: a record cut short by a power failure must not block the next start.
+    pub fn read(area: &Area) -> Self {
+        let path = area.pids();
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let entries = text.lines().filter_map(|line| line.parse().ok()).collect();
+        Self { path, entries }
+    }
+
+    pub fn empty(area: &Area) -> Self {
+        Self {
+            path: area.pids(),
+            entries: Vec::new(),
+        }
+    }
+
+    pub fn push(&mut self, process: Recorded) -> Result<()> {
+        self.entries.push(process);
+        self.save()
+    }
+
+    pub fn retain(&mut self, keep: impl Fn(&Recorded) -> bool) -> Result<()> {
+        self.entries.retain(keep);
+        self.save()
+    }
+
+    pub fn is_alive(&self, name: &str) -> bool {
+        self.entries
+            .iter()
+            .any(|process| process.name == name && process.is_alive())
+    }
+
+    /// An empty record is no file.
+    fn save(&self) -> Result<()> {
+        if self.entries.is_empty() {
+            return remove(&self.path);
+        }
+        let text: String = self.entries.iter().map(Recorded::line).collect();
+        let fresh = self.path.with_extension("new");
+        fs::write(&fresh, text)
+            .and_then(|()| fs::rename(&fresh, &self.path))
+            .with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    is_zombie: bool,
+    start_ticks: u64,
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The second field is the program's name in parentheses, and may itself hold spaces and parentheses: fields are
+/// counted from the last one. The state is the third field, the start time the twenty-second.
+fn parse_stat(text: &str) -> Option<Stat> {
+    let (_, after_name) = text.rsplit_once(") ")?;
+    let mut fields = after_name.split_ascii_whitespace();
+    let state = fields.next()?;
+    let start_ticks = fields.nth(18)?.parse().ok()?;
+    Some(Stat {
+        is_zombie: matches!(state, "Z" | "X"),
+        start_ticks,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_back() {
+        let process = Recorded {
+            name: "postgres".into(),
+            pid: 42,
+            start_ticks: 123_456,
+            signal: StopSignal::Int,
+        };
+        let line = process.line();
+        assert_eq!(line.trim_end().parse::<Recorded>().unwrap(), process);
+    }
+
+    #[test]
+    fn a_broken_record_is_refused() {
+        for line in [
+            "",
+            "worker",
+            "worker 1 2",
+            "worker x 2 TERM",
+            "worker 1 2 KILL",
+            "worker 1 2 TERM 3",
+        ] {
+            assert!(line.parse::<Recorded>().is_err(), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn stat_survives_odd_program_names() {
+        let rest = "1 7 7 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 8812345 1000 200";
+        let running = Some(Stat {
+            is_zombie: false,
+            start_ticks: 8_812_345,
+        });
+        assert_eq!(parse_stat(&format!("7 (worker) S {rest}")), running);
+        assert_eq!(parse_stat(&format!("7 (a) R (b) S {rest}")), running);
+        assert_eq!(
+            parse_stat(&format!("7 (worker) Z {rest}")),
+            Some(Stat {
+                is_zombie: true,
+                start_ticks: 8_812_345
+            })
+        );
+        assert_eq!(parse_stat("7 (worker) S 1 2"), None);
+    }
+
+    #[test]
+    fn a_recycled_pid_is_not_ours() {
+        let me = Recorded::of("xtask", std::process::id(), StopSignal::Term).unwrap();
+        assert!(me.is_alive());
+        let somebody_before = Recorded {
+            start_ticks: me.start_ticks - 1,
+            ..me
+        };
+        assert!(!somebody_before.is_alive());
+    }
+}

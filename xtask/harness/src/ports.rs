@@ -1,0 +1,62 @@
+//! Loopback ports, remembered so that addresses stay the same from one start to the next.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::area::Area;
+use crate::env_file::EnvFile;
+
+#[derive(Debug)]
+pub struct Ports {
+    path: PathBuf,
+    remembered: EnvFile,
+    /// Held until everything that asked has been started on its port or given up: no two get the same one.
+    given: Vec<u16>,
+}
+
+impl Ports {
+    pub fn of(area: &Area) -> Result<Self> {
+        Ok(Self {
+            path: area.ports(),
+            remembered: EnvFile::read(&area.ports())?,
+            given: Vec::new(),
+        })
+    }
+
+    pub fn remembered(&self, name: &str) -> Option<u16> {
+        self.remembered.get(name)?.parse().ok()
+    }
+
+    /// The remembered port while it is free, else the preferred one, else any.
+    pub fn choose(&mut self, name: &str, preferred: Option<u16>) -> Result<u16> {
+        let port = self
+            .remembered(name)
+            .into_iter()
+            .chain(preferred)
+            .find(|port| !self.given.contains(port) && is_free(*port))
+            .map_or_else(|| self.any(), Ok)?;
+        self.given.push(port);
+        self.remembered.set(name, port.to_string());
+        self.remembered.write(&self.path)?;
+        Ok(port)
+    }
+
+    fn any(&self) -> Result<u16> {
+        // One more try than there are ports to avoid is enough.
+        let tries = (0..=self.given.len())
+            .filter_map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok())
+            .collect::<Vec<_>>();
+        tries
+            .iter()
+            .filter_map(|listener| listener.local_addr().ok())
+            .map(|address| address.port())
+            .find(|port| !self.given.contains(port))
+            .context("no free port on 127.0.0.1")
+    }
+}
+
+fn is_free(port: u16) -> bool {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+}

@@ -1,0 +1,291 @@
+//! Starting and stopping processes.
+//!
+//! Background processes get a session of their own, so that Ctrl-C reaches this command alone and it can stop them
+//! in order: last started, first stopped. Foreground ones (cargo, apt) stay in ours and feel Ctrl-C themselves.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{self, Child, Command, ExitStatus, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::area::Area;
+use crate::interrupt::{Interrupt, Interrupted, PAUSE, wait_uninterrupted};
+use crate::pids::{Pids, Recorded, StopSignal};
+use crate::progress;
+
+/// The record's name for the command that watches the others.
+pub const SUPERVISOR: &str = "xtask";
+
+/// How long a process may take over its goodbye before it is killed.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+/// How much of a log explains a failure.
+const TAIL_LINES: usize = 30;
+
+/// What this command has started. Dropping it stops all of it, whichever way the command ends.
+#[derive(Debug)]
+pub struct Running {
+    pids: Pids,
+    children: Vec<Background>,
+}
+
+#[derive(Debug)]
+struct Background {
+    name: &'static str,
+    log: PathBuf,
+    child: Child,
+}
+
+impl Running {
+    pub fn none(area: &Area) -> Result<Self> {
+        let mut pids = Pids::empty(area);
+        pids.push(Recorded::of(SUPERVISOR, process::id(), StopSignal::Term)?)?;
+        Ok(Self {
+            pids,
+            children: Vec::new(),
+        })
+    }
+
+    /// Starts a command made by [`in_own_session`], its output going to the log.
+    pub fn start(
+        &mut self,
+        name: &'static str,
+        mut command: Command,
+        log: PathBuf,
+        signal: StopSignal,
+    ) -> Result<()> {
+        let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file)
+            .spawn()
+            .with_context(|| format!("cannot start {name}"))?;
+        let recorded = Recorded::of(name, child.id(), signal);
+        self.children.push(Background { name, log, child });
+        self.pids.push(recorded?)
+    }
+
+    /// Fails, with the end of the log, when something that was started has ended.
+    pub fn check(&mut self) -> Result<()> {
+        for background in &mut self.children {
+            if let Some(status) = background.child.try_wait()? {
+                bail!(
+                    "{} ended by itself ({status})\n{}",
+                    background.name,
+                    tail(&background.log)
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops one of them.
+    pub fn stop(&mut self, name: &str) -> Result<()> {
+        for process in self.pids.entries.iter().filter(|process| process.name == name) {
+            stop_one(process);
+        }
+        for mut background in self.children.extract_if(.., |background| background.name == name) {
+            background.child.wait()?;
+        }
+        self.pids.retain(|process| process.name != name)
+    }
+
+    /// What was started under this name.
+    pub fn process(&self, name: &str) -> Option<Recorded> {
+        self.pids
+            .entries
+            .iter()
+            .find(|process| process.name == name)
+            .cloned()
+    }
+
+    /// Ends one of them at once, as a power cut does.
+    pub fn kill(&mut self, name: &str) -> Result<()> {
+        for background in self
+            .children
+            .iter_mut()
+            .filter(|background| background.name == name)
+        {
+            background.child.kill()?;
+        }
+        self.collect(name).map(drop)
+    }
+
+    /// Asks one of them to leave.
+    pub fn ask_to_leave(&self, name: &str) {
+        for process in self.pids.entries.iter().filter(|process| process.name == name) {
+            process.send(process.signal);
+        }
+    }
+
+    /// How one of them has ended; `None` while it runs. It is forgotten then.
+    pub fn ended(&mut self, name: &str) -> Result<Option<ExitStatus>> {
+        let found = self
+            .children
+            .iter_mut()
+            .find(|background| background.name == name);
+        match found.map(|background| background.child.try_wait()).transpose()? {
+            Some(Some(_)) => self.collect(name),
+            _ => Ok(None),
+        }
+    }
+
+    fn collect(&mut self, name: &str) -> Result<Option<ExitStatus>> {
+        let mut status = None;
+        for mut background in self.children.extract_if(.., |background| background.name == name) {
+            status = Some(background.child.wait()?);
+        }
+        self.pids.retain(|process| process.name != name)?;
+        Ok(status)
+    }
+
+    /// Lets everything run on without this command.
+    pub fn leave(mut self) -> Result<()> {
+        self.pids.retain(|process| process.name != SUPERVISOR)?;
+        self.pids.entries.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        stop_all(&mut self.pids);
+        for background in &mut self.children {
+            // Collects what has ended; what was left running on purpose is not waited for.
+            let _ = background.child.try_wait();
+        }
+    }
+}
+
+/// Stops what is recorded, last started first, and clears the record. This process itself is left out.
+pub fn stop_all(pids: &mut Pids) {
+    if pids.entries.is_empty() {
+        return;
+    }
+    for process in pids.entries.iter().rev() {
+        if process.pid != process::id() && process.is_alive() {
+            progress::note(format_args!("stopping {} (pid {})", process.name, process.pid));
+            stop_one(process);
+        }
+    }
+    if let Err(error) = pids.retain(|_| false) {
+        progress::note(format_args!("{error:#}"));
+    }
+}
+
+fn stop_one(process: &Recorded) {
+    process.send(process.signal);
+    if !wait_uninterrupted(STOP_LIMIT, || !process.is_alive()) {
+        progress::note(format_args!("{} does not end; killing it", process.name));
+        process.send(StopSignal::Kill);
+        wait_uninterrupted(STOP_LIMIT, || !process.is_alive());
+    }
+}
+
+/// A command that leads a session of its own. Its pid is the program's: `setsid` replaces itself by it.
+pub fn in_own_session(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("setsid");
+    command.arg(program);
+    command
+}
+
+/// Runs a command to its end, output to the terminal. When interrupted, passes that on, waits, and fails.
+pub fn status(command: &mut Command, interrupt: &Interrupt) -> Result<ExitStatus> {
+    interrupt.check()?;
+    let name = command.get_program().to_string_lossy().into_owned();
+    let mut child = command
+        .stdin(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot start {name}"))?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            // A command that died of the very Ctrl-C that reached us too has not failed.
+            if status.signal().is_some() {
+                interrupt.check()?;
+            }
+            return Ok(status);
+        }
+        if interrupt.came() {
+            stop_one(&Recorded::of(&name, child.id(), StopSignal::Term)?);
+            child.wait()?;
+            return Err(Interrupted.into());
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// [`status`] for a command whose failure is ours.
+pub fn run(command: &mut Command, interrupt: &Interrupt) -> Result<()> {
+    let status = status(command, interrupt)?;
+    if !status.success() {
+        bail!("`{}` failed ({status})", shown(command));
+    }
+    Ok(())
+}
+
+/// Runs a short command and returns what it printed on standard output; its complaint is in the error.
+pub fn output(command: &mut Command) -> Result<String> {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start `{}`", shown(command)))?;
+    if !status.success() {
+        bail!(
+            "`{}` failed ({status})\n{}",
+            shown(command),
+            String::from_utf8_lossy(&stderr).trim_end()
+        );
+    }
+    Ok(String::from_utf8_lossy(&stdout).into_owned())
+}
+
+/// Every file of that name on the search path, and where servers live when the path leaves their place out.
+pub fn find_all(program: &str) -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"].map(PathBuf::from))
+        .map(|dir| dir.join(program))
+        .filter(|file| file.is_file())
+        .collect()
+}
+
+/// The last lines of a log, indented.
+pub fn tail(log: &Path) -> String {
+    let text = fs::read(log)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let end = lines.len().saturating_sub(TAIL_LINES);
+    let shown: String = lines
+        .iter()
+        .skip(end)
+        .flat_map(|line| ["    | ", line, "\n"])
+        .collect();
+    format!("the end of {}:\n{shown}", log.display())
+}
+
+fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let name = program
+        .file_name()
+        .unwrap_or(program.as_os_str())
+        .to_string_lossy()
+        .into_owned();
+    // Three words name a command well enough, and leave out addresses with passwords in them.
+    command
+        .get_args()
+        .take(2)
+        .map(|arg| arg.to_string_lossy())
+        .filter(|arg| !arg.contains("://"))
+        .fold(name, |line, arg| format!("{line} {arg}"))
+}

@@ -1,0 +1,87 @@
+//! Versions as programs print them.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::process;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    pub major: u32,
+    pub minor: u32,
+}
+
+impl Version {
+    pub const fn new(major: u32, minor: u32) -> Self {
+        Self { major, minor }
+    }
+
+    /// What the program says about itself; `None` when it cannot be run or says nothing of the kind.
+    pub fn of(program: &Path) -> Option<Self> {
+        Self::parse(&process::output(Command::new(program).arg("--version")).ok()?)
+    }
+
+    /// The first word that is a number, where `v15.2`, `v=7.0.15`, `18beta1` are numbers too.
+    fn parse(text: &str) -> Option<Self> {
+        text.split_whitespace().find_map(|word| {
+            let mut parts = word.trim_start_matches(['v', '=']).split('.').map(leading_number);
+            let major = parts.next()??;
+            Some(Self {
+                major,
+                minor: parts.next().flatten().unwrap_or(0),
+            })
+        })
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+fn leading_number(text: &str) -> Option<u32> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text.get(..end)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_is_understood() {
+        for (printed, major, minor) in [
+            ("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", 15, 18),
+            ("postgres (PostgreSQL) 18beta1", 18, 0),
+            (
+                "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=1",
+                7,
+                0,
+            ),
+            ("nats-server: v2.15.1", 2, 15),
+            ("nats-server: v2.9.10", 2, 9),
+            ("v20.19.2", 20, 19),
+        ] {
+            assert_eq!(
+                Version::parse(printed),
+                Some(Version::new(major, minor)),
+                "{printed}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_text_without_a_number_is_no_version() {
+        assert_eq!(Version::parse(""), None);
+        assert_eq!(Version::parse("command not found"), None);
+        assert_eq!(Version::parse("v= v"), None);
+    }
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        assert!(Version::new(2, 9) < Version::new(2, 12));
+        assert!(Version::new(15, 0) < Version::new(15, 18));
+    }
+}

@@ -1,0 +1,150 @@
+//! The service's own processes: how they are configured, started, and known to be ready.
+
+use std::env;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use crate::area::{Area, Checkout};
+use crate::env_file::EnvFile;
+use crate::interrupt::Interrupt;
+use crate::pids::StopSignal;
+use crate::ports::Ports;
+use crate::process::{Running, in_own_session, tail};
+use crate::progress::Step;
+
+pub const INGEST: &str = "ingest";
+pub const WEBHOOK_CONSUMER: &str = "webhook-consumer";
+/// In the order they start. They stop the other way round: the edges first, while the worker still answers them.
+pub const SERVICES: [&str; 3] = ["worker", WEBHOOK_CONSUMER, INGEST];
+
+/// Of the variables that `ctl seed-demo` prints.
+pub const DEMO_PREFIX: &str = "DEMO_";
+
+const INGEST_PORT: u16 = 8080;
+const READY_LIMIT: Duration = Duration::from_mins(1);
+const READINESS_LIMIT: Duration = Duration::from_secs(5);
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+/// A started service and the port it answers on.
+#[derive(Debug)]
+pub struct Service {
+    pub name: &'static str,
+    pub port: u16,
+}
+
+impl Service {
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The whole answer to a request with that credential and that JSON, whatever it is.
+    pub fn ask(&self, method: &str, path: &str, bearer: Option<&str>, body: &str) -> Result<String> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
+        stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+        let credential = bearer.map_or_else(String::new, |bearer| {
+            format!("Authorization: Bearer {bearer}\r\n")
+        });
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             {credential}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+}
+
+/// Starts all of them in the given environment.
+pub fn start(checkout: &Checkout, area: &Area, env: &EnvFile, running: &mut Running) -> Result<Vec<Service>> {
+    let mut ports = Ports::of(area)?;
+    SERVICES
+        .into_iter()
+        .map(|name| start_as(name, name, checkout, area, env, &mut ports, running))
+        .collect()
+}
+
+/// Starts one of them under a name of its own.
+pub fn start_as(
+    name: &'static str,
+    program: &str,
+    checkout: &Checkout,
+    area: &Area,
+    env: &EnvFile,
+    ports: &mut Ports,
+    running: &mut Running,
+) -> Result<Service> {
+    let port = ports.choose(name, (name == INGEST).then_some(INGEST_PORT))?;
+    let mut command = in_own_session(checkout.bin_dir.join(program));
+    command
+        .current_dir(&checkout.root)
+        .envs(env.iter())
+        .env("LISTEN", format!("127.0.0.1:{port}"))
+        // Browsers offer passkeys for host names only.
+        .env("PUBLIC_URL", format!("http://localhost:{port}"))
+        // The shell's would be one address for all of them.
+        .env_remove("METRICS_LISTEN")
+        // So that X-Forwarded-For can be tried from this machine.
+        .env("TRUSTED_PROXIES", "127.0.0.0/8,::1/128");
+    running.start(name, command, area.log(name), StopSignal::Term)?;
+    Ok(Service { name, port })
+}
+
+/// Returns once each of them says it is ready; fails as soon as one ends.
+pub fn wait_until_ready(
+    services: &[Service],
+    area: &Area,
+    running: &mut Running,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    for service in services {
+        let step = Step::start(format_args!("Waiting for {} on {}", service.name, service.url()));
+        let mut last = "no answer".to_owned();
+        let ready = interrupt.wait_until(READY_LIMIT, || {
+            running.check()?;
+            last = readiness(service.port);
+            Ok(last.starts_with("HTTP/1.1 200"))
+        })?;
+        if !ready {
+            bail!(
+                "{} is not ready: {last}\n{}",
+                service.name,
+                tail(&area.log(service.name))
+            );
+        }
+        step.done("ready");
+    }
+    Ok(())
+}
+
+/// The start of the answer of `/readyz`, or why there is none.
+pub fn readiness(port: u16) -> String {
+    let ask = || -> Result<String> {
+        let mut stream =
+            TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), READINESS_LIMIT)?;
+        stream.set_read_timeout(Some(READINESS_LIMIT))?;
+        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
+        let mut answer = Vec::new();
+        stream.take(1024).read_to_end(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    };
+    ask().unwrap_or_else(|error| error.to_string())
+}
+
+/// The operator's command line. The shell may still hold the variables of another demo program, so they are removed.
+pub fn ctl(checkout: &Checkout, env: &EnvFile) -> Command {
+    let mut command = Command::new(checkout.bin_dir.join("ctl"));
+    command.current_dir(&checkout.root);
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with(DEMO_PREFIX)) {
+            command.env_remove(name);
+        }
+    }
+    command.envs(env.iter());
+    command
+}
