@@ -42,6 +42,14 @@ pub struct Whom {
     loser: Option<CustomerId>,
 }
 
+impl Whom {
+    /// The record takes its key from a customer to whom only a browser had bound it. That counts even if the record is refused:
+    /// the caller has said whose the key is.
+    pub const fn takes_key(&self) -> bool {
+        self.loser.is_some()
+    }
+}
+
 impl KeyBindings {
     /// What was bound in this batch goes before what the tables said. `None`: nobody, since the key was unbound.
     pub fn whom(

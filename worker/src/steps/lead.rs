@@ -199,6 +199,10 @@ impl<'a> LeadBatch<'a> {
                 } else {
                     LeadRefusal::CustomerNotFound
                 };
+                if whom.takes_key() {
+                    self.changed
+                        .extend(self.keys.bind(&mut self.customers, &whom, key));
+                }
                 return Some(self.refuse(record, reason));
             }
             LeadDecision::Provisional => true,

@@ -135,8 +135,14 @@ impl SaleBatch {
                 buying_partners: &buying_partners.unwrap_or_default(),
             },
         );
-        if let (SaleDecision::Record(recording), Some(buyer), Some(whom)) = (&decision, buyer, whom) {
-            self.follow(record, recording, &buyer);
+        let is_recorded = match (&decision, buyer) {
+            (SaleDecision::Record(recording), Some(buyer)) => {
+                self.follow(record, recording, &buyer);
+                true
+            }
+            _ => false,
+        };
+        if let Some(whom) = whom.filter(|whom| is_recorded || whom.takes_key()) {
             self.bind(record, &whom);
         }
         Judged::Decided(decision)
