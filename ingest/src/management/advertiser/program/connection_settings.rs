@@ -91,11 +91,14 @@ impl ConnectionChanges {
         let account_id = self.account_id.map(|id| id.text("account_id")).transpose()?;
         let mut connection = match (before, account_id) {
             (None, Some(Some(account_id))) => new(account_id),
+            (Some(before), Some(Some(account_id))) if before.account_id == account_id => before,
+            // Nothing is proved of another account, and whoever knew the secret of the one before must not sign for it.
             (Some(before), Some(Some(account_id))) => Connection {
-                // Of another account nothing is proved.
-                confirmed_at: before.confirmed_at.filter(|_| before.account_id == account_id),
-                account_id,
-                ..before
+                status: before.status,
+                charges_enabled: before.charges_enabled,
+                payouts_enabled: before.payouts_enabled,
+                connected_at: before.connected_at,
+                ..new(account_id)
             },
             (Some(before), None) => before,
             (_, Some(None)) | (None, None) => return Err(refused("account_id", "is required")),
