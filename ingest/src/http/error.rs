@@ -48,7 +48,7 @@ pub enum ApiError {
     SecondFactorRequired,
     /// The account's only factor is a passkey, and the session has shown none.
     #[error(
-        "Confirm with one of your passkeys first: the password alone changes neither passkeys nor second factor"
+        "Confirm with one of your passkeys first"
     )]
     PasskeyRequired,
     /// The session is good, and a workspace of its owner's demands what they have not set up.

@@ -253,7 +253,8 @@ impl Making<'_> {
     async fn session(&mut self, name: &str, user_id: UserId, kind: SessionKind) {
         let token = SessionToken::generate(rand::random());
         let new = NewSession {
-            by_passkey: false,
+            // The owner has a passkey, and changes passkeys and second factor.
+            by_passkey: name == "owner",
             user_id,
             kind,
             token_hash: token.hash(),

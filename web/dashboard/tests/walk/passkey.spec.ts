@@ -31,6 +31,15 @@ test('a passkey signs in, confirms and is removed', async ({ browser, baseURL })
   await expect(page.getByText('never used')).toBeVisible();
   await page.screenshot({ path: `${pictures}/account-passkeys.png`, fullPage: true });
 
+  // This session was opened with the password, which is not enough to change what the account has beside it.
+  await page.getByRole('button', { name: 'Set up a second factor' }).click();
+  const needed = page.getByRole('dialog', { name: 'Use one of your passkeys' });
+  await expect(needed).toBeVisible();
+  await judge(page, 'a passkey asked for');
+  await needed.getByRole('button', { name: 'Use a passkey' }).click();
+  const app = page.getByRole('dialog', { name: 'Set up a second factor' });
+  await app.getByRole('button', { name: 'Cancel' }).click();
+
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   await judge(page, 'the sign-in with passkeys');
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
