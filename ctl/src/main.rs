@@ -129,7 +129,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
-    telemetry::init_quietly("ctl")?;
+    telemetry::init_cli("ctl")?;
     let pool = postgres::connect(&cli.postgres, "ctl")
         .await
         .context("connecting to Postgres")?;

@@ -319,7 +319,7 @@ async fn end_unsupported(
     workspace_id: WorkspaceId,
     now: DateTime<Utc>,
 ) -> anyhow::Result<()> {
-    for (action, subject_id) in members::end_unsupported(connection, workspace_id, now).await? {
+    for (action, subject_id) in workspaces::end_unsupported(connection, workspace_id, now).await? {
         let done = Done {
             at: now,
             workspace_id,

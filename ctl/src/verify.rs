@@ -7,7 +7,7 @@ use crate::{output, progress};
 
 pub async fn run(pool: &PgPool) -> anyhow::Result<()> {
     let bar = progress::steps(INVARIANTS.len());
-    let found = verify::violations_telling(pool, |name| {
+    let found = verify::violations_with_progress(pool, |name| {
         bar.set_message(name);
         bar.inc(1);
     })

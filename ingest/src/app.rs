@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use axum::extract::FromRef;
 use domain::email::EmailHasher;
 use domain::sealed::SealingKeys;
 use runtime::clock::Clock;
@@ -11,15 +12,15 @@ use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::customer_ids::CustomerIds;
-use crate::directory::Directory;
-use crate::existing_clicks::ExistingClicks;
-use crate::limits::Limits;
-use crate::origin::OriginConfig;
-use crate::passkeys::Passkeys;
-use crate::passwords::Passwords;
-use crate::pipeline::Pipeline;
-use crate::reads::Reads;
+use crate::http::limits::Limits;
+use crate::management::passkeys::Passkeys;
+use crate::management::passwords::Passwords;
+use crate::management::reads::Reads;
+use crate::tracking::customer_ids::CustomerIds;
+use crate::tracking::directory::Directory;
+use crate::tracking::existing_clicks::ExistingClicks;
+use crate::tracking::pipeline::Pipeline;
+use crate::tracking::visitor_context::OriginConfig;
 
 /// Cheap to clone: every request does, several times.
 #[derive(Debug, Clone)]
@@ -60,6 +61,12 @@ impl Deref for App {
 
     fn deref(&self) -> &Parts {
         &self.0
+    }
+}
+
+impl FromRef<App> for Clock {
+    fn from_ref(app: &App) -> Self {
+        app.clock.clone()
     }
 }
 

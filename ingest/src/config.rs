@@ -6,8 +6,8 @@ use ipnet::IpNet;
 use runtime::config::{KeysConfig, RedisConfig, SecretText, SecretUrl, SecretsConfig, ServiceConfig};
 use url::Url;
 
-use crate::limits::LimitsConfig;
-use crate::origin::OriginConfig;
+use crate::http::limits::LimitsConfig;
+use crate::tracking::visitor_context::OriginConfig;
 
 /// The HTTP edge of the referral tracking pipeline.
 #[derive(Debug, Clone, Parser)]

@@ -1,38 +1,18 @@
 //! The HTTP edge: validates, authenticates, claims, publishes, and answers with what a worker made of it.
 //!
-//! It decides nothing about money. A request travels `routes/<noun>.rs` → `messages::<noun>` → the worker's
+//! It decides nothing about money. A request travels `tracking/<noun>.rs` → `messages::<noun>` → the worker's
 //! `steps/<noun>.rs`, and its outcome comes back by the reply inbox.
 
-mod access;
 mod app;
-mod body;
-mod caller;
-mod claims;
-mod client_address;
 pub mod config;
-mod credential;
-mod customer_ids;
-mod directory;
-mod error;
-mod existing_clicks;
-mod field;
-mod id_list;
-mod idempotency;
-mod limits;
-mod origin;
-mod passkeys;
-mod passwords;
-mod payout;
-mod pipeline;
-mod query;
+mod http;
+mod management;
+mod pages;
 #[cfg(feature = "testing")]
 pub mod reading;
-mod reads;
-mod request_id;
-mod rotation;
+mod router;
 mod routes;
-mod shared_places;
-mod waiting;
+mod tracking;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,37 +30,37 @@ use runtime::config::{HttpConfig, PostgresConfig};
 use runtime::health::Probe;
 use runtime::lifecycle::Lifecycle;
 use runtime::metrics::serve::Sources;
-use runtime::{http, metrics, postgres};
+use runtime::{metrics, postgres};
 
 use crate::app::{App, Parts};
-use crate::claims::Claims;
-use crate::client_address::TrustedProxies;
 use crate::config::Config;
-use crate::customer_ids::CustomerIds;
-use crate::directory::Directory;
-use crate::existing_clicks::ExistingClicks;
-use crate::limits::Limits;
-use crate::passkeys::Passkeys;
-use crate::passwords::Passwords;
-use crate::pipeline::{Lane, Pipeline};
-use crate::reads::Reads;
-use crate::waiting::Places;
+use crate::http::client_address::TrustedProxies;
+use crate::http::limits::Limits;
+use crate::management::passkeys::Passkeys;
+use crate::management::passwords::Passwords;
+use crate::management::reads::Reads;
+use crate::tracking::claims::Claims;
+use crate::tracking::concurrency_limit::ConcurrencyLimit;
+use crate::tracking::customer_ids::CustomerIds;
+use crate::tracking::directory::Directory;
+use crate::tracking::existing_clicks::ExistingClicks;
+use crate::tracking::pipeline::{Lane, Pipeline};
 
 /// Serves until shutdown.
 pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::Result<()> {
-    let listener = http::listen(config.service.http.listen).context("binding the listen address")?;
+    let listener = runtime::http::listen(config.service.http.listen).context("binding the listen address")?;
     let app = start(&config, clock, &lifecycle).await?;
     metrics::serve::serve("ingest", &config.service, &app.clock, sources(&app), &lifecycle)?;
     tracing::info!(listen = %listener.local_addr()?, "ingest is ready");
-    let router = routes::router(app, &TrustedProxies::new(&config.callers.trusted_proxies));
+    let router = router::router(app, &TrustedProxies::new(&config.callers.trusted_proxies));
     let http = HttpConfig {
         behind_https: config.dashboard.public_url.scheme() == "https",
         ..config.service.http.clone()
     };
-    Ok(http::serve(listener, router, &http, &lifecycle).await?)
+    Ok(runtime::http::serve(listener, router, &http, &lifecycle).await?)
 }
 
-/// What is looked at when somebody looks at the metrics.
+/// What is measured when metrics are scraped.
 fn sources(app: &App) -> Sources {
     let sources = Sources::default()
         .pool("tracking", &app.pool)
@@ -88,7 +68,7 @@ fn sources(app: &App) -> Sources {
     app.pipeline.show(app.directory.show(app.reads.show(sources)))
 }
 
-/// Connects to everything and starts the parts that outlive a request.
+/// Connects to the servers and starts the background tasks.
 async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::Result<App> {
     let pool = postgres::connect_for_batches(&config.service.postgres, "ingest").await?;
     let management = PostgresConfig {
@@ -108,10 +88,10 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             Some(inbox.subject().to_owned()),
         )
     };
-    let places = |noun| Places::new(noun, config.callers.max_waiting);
+    let limit = |noun| ConcurrencyLimit::new(noun, config.callers.max_waiting);
     let lane = |subject: Subject| Lane {
         publisher: publisher(subject),
-        places: places(subject.noun()),
+        limit: limit(subject.noun()),
     };
     let clicks = lane(Subject::Clicks);
     let codec = Arc::new(ClickIdCodec::from(config.keys.click_id_keys()));
@@ -130,7 +110,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         public_url: config.dashboard.public_url.clone(),
         security_contact: config.dashboard.security_contact.clone(),
         directory: Directory::start(pool.clone(), clock.clone(), lifecycle).await?,
-        customer_ids: CustomerIds::start(pool.clone(), lifecycle).await?,
+        customer_ids: CustomerIds::start(pool.clone(), Arc::clone(&codec), lifecycle).await?,
         existing_clicks: ExistingClicks::start(pool.clone(), codec, lifecycle),
         email_hasher: EmailHasher::new(config.keys.email_hash_key.expose()),
         pipeline: Pipeline {
@@ -139,13 +119,13 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             refunds: lane(Subject::Refunds),
             test_events: lane(Subject::TestEvents),
             test_chains: lane(Subject::TestChains),
-            sales: places(Subject::Sales.noun()),
+            sales: limit(Subject::Sales.noun()),
             claims: Claims::start(pool.clone(), publisher(Subject::Sales), lifecycle),
             inbox,
             answer_within: Duration::from_millis(config.callers.answer_within_ms),
         },
         limits: Limits::start(
-            config.limits.clone(),
+            &config.limits,
             &config.redis,
             &config.service.nats.stream_prefix,
             clock.clone(),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::ids::ProgramId;
-use domain::processor::{ProcessorId, WebhookSecret};
+use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use domain::sealed::SealingKeys;
 use runtime::batch::{BatchError, Batcher, Bounds};
 use runtime::clock::Clock;
@@ -55,7 +55,7 @@ impl Endpoints {
         ))
     }
 
-    /// `None`: no such program, or nothing is connected to it.
+    /// `None`: no such program, or its connection is missing or disconnected.
     pub async fn of(&self, program_id: ProgramId) -> Found {
         self.0.submit(program_id).await?
     }
@@ -80,21 +80,25 @@ async fn look_up(pool: PgPool, keys: Arc<SealingKeys>, clock: Clock, asked: Vec<
         .into_iter()
         .map(|(program_id, connection)| {
             let endpoint = connection.and_then(|connection| open(connection, &keys, program_id, &clock));
-            (program_id, endpoint.map(Some).map_err(BatchError::failed))
+            (program_id, endpoint.map_err(BatchError::failed))
         })
         .collect();
     let of = |program_id| endpoints.get(program_id).cloned().unwrap_or(Ok(None));
     asked.iter().map(of).collect()
 }
 
+/// `None` while the connection is disconnected: its owner has stopped it, perhaps because the secret leaked.
 fn open(
     connection: Connection,
     keys: &SealingKeys,
     program_id: ProgramId,
     clock: &Clock,
-) -> StorageResult<OwnEndpoint> {
-    Ok(OwnEndpoint {
+) -> StorageResult<Option<OwnEndpoint>> {
+    if connection.status == ConnectionStatus::Disconnected {
+        return Ok(None);
+    }
+    Ok(Some(OwnEndpoint {
         secrets: connection.accepted_secrets(keys, program_id, clock.now())?.into(),
         account_id: connection.account_id,
-    })
+    }))
 }

@@ -131,10 +131,10 @@ async fn observe(
     next: Next,
 ) -> Response {
     let begun = requests.begin(request.method());
-    let span = Span::of_request(begun.route(), request.headers());
+    let span = Span::for_request(begun.route(), request.headers());
     let logs = span.log_span(&clock.mint().simple().to_string());
-    let response = span.clone().over(next.run(request).instrument(logs)).await;
-    span.answered(response.status());
+    let response = span.clone().scope(next.run(request).instrument(logs)).await;
+    span.record_status(response.status());
     begun.answered(response.status());
     response
 }

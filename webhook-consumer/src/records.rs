@@ -44,7 +44,7 @@ impl Records {
                 sale,
                 from_processor: true,
             })
-            .map(trace::carry)?;
+            .map(trace::attach)?;
             let claim = NewClaim {
                 transaction_id: transaction_id.into(),
                 program_id,
@@ -63,7 +63,7 @@ impl Records {
                 fact: payment.fact,
                 customer: payment.customer,
             })
-            .map(trace::carry)
+            .map(trace::attach)
         });
         Ok(Self {
             sale: sale.transpose()?,

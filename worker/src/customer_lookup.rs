@@ -23,7 +23,7 @@ use storage::{StorageResult, customer_ids};
 use tokio::time::timeout;
 
 use self::keys::yields;
-pub use self::keys::{KeyBindings, Whom};
+pub use self::keys::{KeyBindings, Match, Whom};
 
 /// The times in two streams may be of two servers, whose clocks differ by less.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(3);
@@ -76,14 +76,6 @@ pub enum Found {
     Missing,
     /// Names a click_id that is ours and not stored, which it may be yet: clicks are written asynchronously.
     NotYet,
-}
-
-/// Whom a reference names, as the tables have it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Match {
-    pub customer_id: CustomerId,
-    /// The customer whose click_id it quotes.
-    pub clicked: Option<CustomerId>,
 }
 
 /// Who a batch speaks of.

@@ -6,9 +6,11 @@
 pub mod config;
 mod customer_lookup;
 mod lead_rates;
+mod postings;
 mod reassessment;
 mod relay;
 mod rollups;
+mod signals;
 mod steps;
 mod stream_trim;
 mod upkeep;
@@ -20,7 +22,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use bus::backlog::Backlog;
 use bus::connect::Bus;
-use bus::consume::{ConsumeBounds, Step, consume};
+use bus::consume::{ConsumeBounds, consume};
 use bus::publish::Publisher;
 use bus::topology::Topology;
 use chrono::{Months, TimeDelta};
@@ -46,6 +48,7 @@ use crate::steps::refund::RefundStep;
 use crate::steps::sale::SaleStep;
 use crate::steps::test_chain::TestChainStep;
 use crate::steps::test_event::TestEventStep;
+use crate::steps::transaction::{InTransaction, TransactionalStep};
 use crate::upkeep::Upkeep;
 use crate::visitor::Visitors;
 
@@ -135,12 +138,12 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
 
 /// One consumer, one batch at a time: batches form from everything that waits. A consumer that ends by itself ends
 /// the worker: a worker that looks alive and consumes nothing is worse than one that is restarted.
-fn start<S: Step>(step: S, bus: &Bus, topology: &Topology, lifecycle: &Lifecycle) {
+fn start<S: TransactionalStep>(step: S, bus: &Bus, topology: &Topology, lifecycle: &Lifecycle) {
     let (bus, topology, shutdown) = (bus.clone(), topology.clone(), lifecycle.clone());
     lifecycle.tasks().spawn(async move {
         let bounds = ConsumeBounds::default();
         let consumed = consume(
-            Arc::new(step),
+            Arc::new(InTransaction(step)),
             bus.jetstream,
             bus.client,
             &topology,

@@ -15,7 +15,7 @@ use chrono::{DateTime, Utc};
 use domain::ids::{CustomerId, PartnerId, SaleId};
 use domain::reassessment::{Earlier, Reassessment, reassess as decide_anew};
 use domain::sale::SaleCustomer;
-use domain::signal::{PartnerAddresses, Signal, SignalFacts, SignalRules};
+use domain::signal::Signal;
 use sqlx::PgConnection;
 use storage::StorageResult;
 use storage::commissions::{self, LockedCommission};
@@ -242,23 +242,4 @@ async fn move_first_purchase(
     let mut customer = customer.clone();
     customer.first_purchase = Some(moved);
     customers::save(connection, &[&customer]).await
-}
-
-/// What is odd about a sale, as far as this partner earns by it.
-pub fn signals(
-    rules: &SignalRules,
-    customer: &Customer,
-    addresses: &PartnerAddresses,
-    partner_id: PartnerId,
-    sold_at: DateTime<Utc>,
-) -> Vec<Signal> {
-    rules.judge(&SignalFacts {
-        customer_key: customer.customer_key.as_deref(),
-        email_hash: customer.email_hash.as_deref(),
-        key_contested: customer.key_contested,
-        many_leads: customer.many_leads,
-        partner_addresses: addresses.get(&partner_id).map(Vec::as_slice).unwrap_or_default(),
-        first_click_at: customer.journey.first().clicked_at,
-        sold_at,
-    })
 }

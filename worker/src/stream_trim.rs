@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_nats::jetstream::Context;
-use bus::room::{RoomError, make_room};
+use bus::stream_trim::{TrimError, trim};
 use bus::topology::Topology;
 use messages::subject::Subject;
 use runtime::lifecycle::Lifecycle;
@@ -26,9 +26,9 @@ pub async fn run(jetstream: Context, topology: Topology, lifecycle: Lifecycle) {
     }
 }
 
-async fn round(jetstream: &Context, topology: &Topology) -> Result<(), RoomError> {
+async fn round(jetstream: &Context, topology: &Topology) -> Result<(), TrimError> {
     for subject in Subject::ALL {
-        let messages = make_room(jetstream, topology, subject).await?;
+        let messages = trim(jetstream, topology, subject).await?;
         if messages > 0 {
             tracing::info!(%subject, messages, "settled messages made room");
         }

@@ -9,7 +9,7 @@
 //! 3. *open*: envelopes are cut into records ([`intake`]); what cannot be read is buried with its text;
 //! 4. *run*: the step settles the batch in one transaction ([`settle`]: retry, division, burial);
 //! 5. *reply*: outcomes go to those who wait, packed, as soon as they are committed;
-//! 6. *ack*: a message is acknowledged once all its records are done ([`ledger`]).
+//! 6. *ack*: a message is acknowledged once all its records are done ([`in_flight`]).
 //!
 //! Phases 4 and 5 are a task of their own, beside which the loop goes on with 1 to 3: when the transaction ends, the next
 //! batch is there. It runs alone while few records wait, so that they gather; where many do, another one runs beside it
@@ -17,7 +17,7 @@
 //!
 //! Bounds: the fetch buffer's bytes and messages, `max_records` a batch, two batches at once and one blocked record beside them,
 //! `max_later` records that are postponed or blocked, and the consumer's `max_ack_pending` over all workers. Whatever is in hand
-//! is reported in progress ([`receipt`]), so that nothing that takes long is delivered to another worker meanwhile.
+//! is reported in progress ([`pending_ack`]), so that nothing that takes long is delivered to another worker meanwhile.
 //!
 //! Ordering: records enter batches in stream order, but two batches may end in either, and a record may be seen again, and
 //! out of order: after a crash, a lost ack, an outage. Acks are hints. Every effect must be idempotent by a key in the store.
@@ -26,16 +26,16 @@
 //! left for a newer worker.
 
 mod fetch;
+mod in_flight;
 mod intake;
-mod ledger;
-mod measures;
+mod metrics;
 #[cfg(test)]
 mod pace_tests;
+mod pending_ack;
 mod pull;
 mod queue;
-mod receipt;
+mod run_batch;
 mod schedule;
-mod settle;
 mod step;
 
 use std::sync::Arc;
@@ -49,13 +49,13 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use self::fetch::{Arrived, Fetcher};
+use self::in_flight::{Admission, InFlightMessages};
 use self::intake::{Opened, Read};
-use self::ledger::{Holding, Ledger};
-use self::measures::Measures;
+use self::metrics::ConsumeMetrics;
+use self::pending_ack::{PendingAck, PendingAcks};
 use self::queue::{Batch, Item, Origin, Queue};
-use self::receipt::{Receipt, Receipts};
+use self::run_batch::{Attempts, Fate};
 use self::schedule::{Schedule, Waiting};
-use self::settle::{Attempts, Fate};
 pub use self::step::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use super::reply::{Reply, send_replies};
 use super::topology::Topology;
@@ -114,8 +114,9 @@ pub async fn consume<S: Step>(
     lifecycle: &Lifecycle,
     bounds: ConsumeBounds,
 ) -> Result<(), ConsumeError> {
-    let receipts = Arc::new(Receipts::default());
-    let (fetcher, incoming) = Fetcher::new(jetstream, topology.clone(), S::SUBJECT, Arc::clone(&receipts));
+    let pending_acks = Arc::new(PendingAcks::default());
+    let (fetcher, incoming) =
+        Fetcher::new(jetstream, topology.clone(), S::SUBJECT, Arc::clone(&pending_acks));
     // Ends with this function too, however it ends.
     let fetching = lifecycle.soft().child_token();
     let _stop_fetching = fetching.clone().drop_guard();
@@ -126,7 +127,7 @@ pub async fn consume<S: Step>(
     let _stop_keeping_alive = keeping_alive.clone().drop_guard();
     lifecycle
         .tasks()
-        .spawn(receipts.keep_alive(topology.ack_wait, keeping_alive));
+        .spawn(pending_acks.keep_alive(topology.ack_wait, keeping_alive));
 
     let work = Work {
         step,
@@ -134,17 +135,17 @@ pub async fn consume<S: Step>(
         subject: topology.subject(S::SUBJECT),
         retry: bounds.retry.clone(),
         shutdown: lifecycle.soft().clone(),
-        measures: Measures::of(S::SUBJECT),
+        metrics: ConsumeMetrics::of(S::SUBJECT),
     };
     let consumer = Consumer {
         work: Arc::new(work),
         schedule: Schedule::new(Instant::now(), S::PACE, bounds.max_records),
         bounds,
         incoming,
-        ledger: Ledger::new(),
+        in_flight: InFlightMessages::new(),
         queue: Queue::new(),
         running: JoinSet::new(),
-        runs_apart: false,
+        isolated_running: false,
     };
     lifecycle
         .hard()
@@ -160,11 +161,11 @@ struct Work<S> {
     subject: String,
     retry: RetryPolicy,
     shutdown: CancellationToken,
-    measures: Measures,
+    metrics: ConsumeMetrics,
 }
 
 /// A batch that has run, and what became of its records.
-struct Settled<R> {
+struct FinishedBatch<R> {
     batch: Batch<R>,
     fates: Vec<Fate>,
     /// It was a blocked record by itself.
@@ -172,18 +173,18 @@ struct Settled<R> {
 }
 
 impl<S: Step> Work<S> {
-    async fn settle(self: Arc<Self>, batch: Batch<S::Record>, apart: bool) -> Settled<S::Record> {
+    async fn run_batch(self: Arc<Self>, batch: Batch<S::Record>, apart: bool) -> FinishedBatch<S::Record> {
         let begun = Instant::now();
         let records = batch.origins.iter().map(|origin| &*origin.raw);
         let mut traces = trace::Batch::begin(S::SUBJECT.noun(), records);
         let (answers, committed) = mpsc::channel(1);
         let attempts = self.attempts();
-        let (fates, ()) = tokio::join!(attempts.settle(&batch, answers), self.answer(committed));
+        let (fates, ()) = tokio::join!(attempts.run_batch(&batch, answers), self.answer(committed));
         traces.settled();
         traces.given_back(fates.iter().filter(|fate| **fate == Fate::Redeliver).count());
-        self.measures.settled(begun, &fates);
+        self.metrics.settled(begun, &fates);
         crash_point("worker.before_ack");
-        Settled { batch, fates, apart }
+        FinishedBatch { batch, fates, apart }
     }
 
     async fn answer(&self, mut committed: mpsc::Receiver<Vec<Reply>>) {
@@ -208,11 +209,11 @@ struct Consumer<S: Step> {
     work: Arc<Work<S>>,
     bounds: ConsumeBounds,
     incoming: mpsc::Receiver<Arrived>,
-    ledger: Ledger<Receipt>,
+    in_flight: InFlightMessages<PendingAck>,
     queue: Queue<S::Record>,
-    running: JoinSet<Settled<S::Record>>,
+    running: JoinSet<FinishedBatch<S::Record>>,
     /// One of those that run is a blocked record by itself.
-    runs_apart: bool,
+    isolated_running: bool,
     schedule: Schedule,
 }
 
@@ -254,23 +255,23 @@ impl<S: Step> Consumer<S> {
     }
 
     fn wakes_at(&self) -> Option<Instant> {
-        let apart = self.queue.apart_due().filter(|_| !self.runs_apart);
+        let apart = self.queue.isolated_due().filter(|_| !self.isolated_running);
         let others = self.schedule.wakes_at(self.waiting());
         apart.into_iter().chain(others).min()
     }
 
     fn begin_batches(&mut self) {
         let now = Instant::now();
-        while self.schedule.may_begin(now, self.waiting()) {
+        while self.schedule.may_start(now, self.waiting()) {
             let batch = self.queue.take(now, self.bounds.max_records);
             self.schedule.began(now, batch.records.len());
-            self.running.spawn(Arc::clone(&self.work).settle(batch, false));
+            self.running.spawn(Arc::clone(&self.work).run_batch(batch, false));
         }
-        if !self.runs_apart
-            && let Some(batch) = self.queue.take_apart(now)
+        if !self.isolated_running
+            && let Some(batch) = self.queue.take_isolated(now)
         {
-            self.runs_apart = true;
-            self.running.spawn(Arc::clone(&self.work).settle(batch, true));
+            self.isolated_running = true;
+            self.running.spawn(Arc::clone(&self.work).run_batch(batch, true));
         }
     }
 
@@ -278,7 +279,7 @@ impl<S: Step> Consumer<S> {
         Waiting {
             fresh: self.queue.fresh(),
             next_due: self.queue.next_due(),
-            running: self.running.len() - usize::from(self.runs_apart),
+            running: self.running.len() - usize::from(self.isolated_running),
         }
     }
 
@@ -288,19 +289,21 @@ impl<S: Step> Consumer<S> {
             message,
             deliveries,
             payload,
-            receipt,
+            pending_ack,
             ..
         }: Arrived,
     ) {
-        let Some(receipt) = self.ledger.renew(message, receipt) else {
+        let Some(pending_ack) = self.in_flight.renew(message, pending_ack) else {
             return;
         };
-        self.work.measures.arrived(deliveries);
+        self.work.metrics.arrived(deliveries);
         match intake::open::<S::Record>(&payload) {
-            Opened::Records { records, .. } if records.is_empty() => receipt.acknowledge(AckKind::Ack).await,
+            Opened::Records { records, .. } if records.is_empty() => {
+                pending_ack.acknowledge(AckKind::Ack).await;
+            }
             Opened::Records { reply_to, records } => {
-                let holding = self.ledger.admit(message, receipt, records.len());
-                self.admit_records(holding, deliveries, reply_to.as_ref(), records)
+                let admission = self.in_flight.admit(message, pending_ack, records.len());
+                self.admit_records(admission, deliveries, reply_to.as_ref(), records)
                     .await;
             }
             Opened::TooNew { version } => {
@@ -309,7 +312,7 @@ impl<S: Step> Consumer<S> {
                     version,
                     "leaving a message to a newer release"
                 );
-                receipt.acknowledge(AckKind::Nak(Some(TOO_NEW_DELAY))).await;
+                pending_ack.acknowledge(AckKind::Nak(Some(TOO_NEW_DELAY))).await;
             }
             Opened::Garbage { reason } => {
                 let letter = DeadLetter {
@@ -321,14 +324,14 @@ impl<S: Step> Consumer<S> {
                 };
                 let buried = self.work.attempts().bury(letter).await;
                 let kind = if buried { AckKind::Ack } else { redeliver() };
-                receipt.acknowledge(kind).await;
+                pending_ack.acknowledge(kind).await;
             }
         }
     }
 
     async fn admit_records(
         &mut self,
-        holding: Holding,
+        admission: Admission,
         deliveries: u32,
         reply_to: Option<&Arc<str>>,
         records: Vec<Read<S::Record>>,
@@ -340,62 +343,65 @@ impl<S: Step> Consumer<S> {
                         record,
                         reply_to: reply_to.cloned(),
                         deliveries,
-                        stored_at: holding.stored_at(),
+                        stored_at: admission.stored_at(),
                         postponed: false,
                     };
                     self.queue.push(Item {
-                        origin: Origin { holding, raw },
+                        origin: Origin { admission, raw },
                         delivered,
                     });
                 }
                 Err(reason) => {
                     let letter = DeadLetter::record(&self.work.subject, &raw, reason, deliveries);
                     if self.work.attempts().bury(letter).await {
-                        self.done(holding).await;
+                        self.done(admission).await;
                     } else {
-                        return self.give_back(holding).await;
+                        return self.give_back(admission).await;
                     }
                 }
             }
         }
     }
 
-    async fn apply(&mut self, settled: Result<Settled<S::Record>, JoinError>) -> Result<(), ConsumeError> {
-        let Settled { batch, fates, apart } = settled.map_err(|_| ended::<S>("settles"))?;
-        self.runs_apart &= !apart;
+    async fn apply(
+        &mut self,
+        settled: Result<FinishedBatch<S::Record>, JoinError>,
+    ) -> Result<(), ConsumeError> {
+        let FinishedBatch { batch, fates, apart } = settled.map_err(|_| ended::<S>("settles"))?;
+        self.isolated_running &= !apart;
         // First those to give back: no other record of such a message may count or wait any longer.
         for (origin, fate) in batch.origins.iter().zip(&fates) {
             if *fate == Fate::Redeliver {
-                self.give_back(origin.holding).await;
+                self.give_back(origin.admission).await;
             }
         }
         let due = Instant::now() + self.bounds.later_delay;
         for ((mut delivered, origin), fate) in batch.records.into_iter().zip(batch.origins).zip(fates) {
             match fate {
-                Fate::Done => self.done(origin.holding).await,
-                Fate::Later if self.ledger.holds(origin.holding) => {
+                Fate::Done => self.done(origin.admission).await,
+                Fate::Later if self.in_flight.holds(origin.admission) => {
                     delivered.postponed = true;
                     self.queue.push_later(due, Item { origin, delivered });
                 }
-                Fate::Apart if self.ledger.holds(origin.holding) => {
-                    self.queue.push_apart(rest(), Item { origin, delivered });
+                Fate::Isolated if self.in_flight.holds(origin.admission) => {
+                    self.queue.push_isolated(rest(), Item { origin, delivered });
                 }
-                Fate::Later | Fate::Apart | Fate::Redeliver => {}
+                Fate::Later | Fate::Isolated | Fate::Redeliver => {}
             }
         }
         Ok(())
     }
 
-    async fn done(&mut self, holding: Holding) {
-        if let Some(receipt) = self.ledger.done(holding) {
-            receipt.acknowledge(AckKind::Ack).await;
+    async fn done(&mut self, admission: Admission) {
+        if let Some(pending_ack) = self.in_flight.done(admission) {
+            pending_ack.acknowledge(AckKind::Ack).await;
         }
     }
 
-    async fn give_back(&mut self, holding: Holding) {
-        if let Some(receipt) = self.ledger.release(holding) {
-            self.queue.forget(holding);
-            receipt.acknowledge(redeliver()).await;
+    async fn give_back(&mut self, admission: Admission) {
+        if let Some(pending_ack) = self.in_flight.release(admission) {
+            self.queue.forget(admission);
+            pending_ack.acknowledge(redeliver()).await;
         }
     }
 
@@ -411,13 +417,13 @@ impl<S: Step> Consumer<S> {
     /// Others need not wait until the acknowledgements run out of time.
     async fn hand_back(mut self) {
         // Not before the fetcher has ended: what is given back while it pulls comes straight back to us.
-        let mut receipts: Vec<Receipt> = Vec::new();
+        let mut pending_acks: Vec<PendingAck> = Vec::new();
         while let Some(arrived) = self.incoming.recv().await {
-            receipts.push(arrived.receipt);
+            pending_acks.push(arrived.pending_ack);
         }
-        receipts.extend(self.ledger.release_all());
-        for receipt in receipts {
-            receipt.acknowledge(AckKind::Nak(None)).await;
+        pending_acks.extend(self.in_flight.release_all());
+        for pending_ack in pending_acks {
+            pending_ack.acknowledge(AckKind::Nak(None)).await;
         }
         if let Err(error) = self.work.client.flush().await {
             tracing::debug!(%error, "cannot flush");

@@ -5,7 +5,7 @@
 //! - [`topology`]: the streams and durable consumers, written out and verified at start.
 //! - [`publish`]: records in, packed messages out, acknowledged before the caller hears `Ok`.
 //! - [`consume`]: the one loop that turns messages into transactions, answers and acks.
-//! - [`room`]: what is settled leaves a stream that fills.
+//! - [`stream_trim`]: what is settled leaves a stream that fills.
 //! - [`reply`]: how an outcome finds the request that waits for it.
 
 pub mod backlog;
@@ -13,5 +13,5 @@ pub mod connect;
 pub mod consume;
 pub mod publish;
 pub mod reply;
-pub mod room;
+pub mod stream_trim;
 pub mod topology;

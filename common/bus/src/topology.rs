@@ -38,7 +38,7 @@ const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
 const MAX_AGE: Duration = Duration::from_hours(7 * 24);
 
 /// A server that has just started answers its API a little later than its port.
-const STARTING: RetryPolicy = RetryPolicy {
+const STARTUP_RETRY: RetryPolicy = RetryPolicy {
     first_delay: Duration::from_millis(100),
     max_delay: Duration::from_secs(2),
     max_attempts: u32::MAX,
@@ -107,7 +107,12 @@ impl Topology {
     /// Creates or corrects all streams and consumers. Waits up to 30 s for a JetStream that is still starting.
     pub async fn ensure(&self, jetstream: &Context) -> Result<(), TopologyError> {
         for subject in Subject::ALL {
-            retry(&STARTING, || self.ensure_one(jetstream, subject), is_transient).await?;
+            retry(
+                &STARTUP_RETRY,
+                || self.ensure_one(jetstream, subject),
+                is_transient,
+            )
+            .await?;
         }
         Ok(())
     }

@@ -128,7 +128,6 @@ fn refunds(criterion: &mut Criterion) {
         amount: Cents::new(980),
         deducted: Cents::ZERO,
         status: CommissionStatus::Pending,
-        paid_out: false,
     };
     let sale = SaleRefunds::none(AmountCents::new(4_900).unwrap(), vec![commission]);
     criterion.bench_function("refund: 16 parts of one sale", |bencher| {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use domain::commission::NothingDue;
 use domain::ids::{CommissionId, EventId, ProgramId, SaleId};
-use domain::sale::{Sale, SaleRefusal};
+use domain::sale::{Earning, Sale, SaleRefusal};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SaleRecord {
@@ -51,6 +51,15 @@ pub enum NoCommission {
 
 impl NoCommission {
     const PARTNER_MISSING: &'static str = "partner_missing";
+
+    /// `None` of a sale that earns commissions.
+    pub fn of(earning: &Earning) -> Option<Self> {
+        match earning {
+            Earning::Commissions { .. } => None,
+            Earning::Nothing(reason) => Some(Self::NothingDue(*reason)),
+            Earning::PartnerMissing => Some(Self::PartnerMissing),
+        }
+    }
 
     /// The code stored in `sale_events.no_commission_reason`.
     pub fn as_str(self) -> &'static str {

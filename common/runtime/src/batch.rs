@@ -32,7 +32,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 
-use super::metrics::{BATCH_RECORDS, BATCH_REFUSED, BATCH_SECONDS, Counter, amount};
+use super::metrics::{BATCH_RECORDS, BATCH_REFUSED, BATCH_SECONDS, Counter, to_f64};
 
 /// See the module's bounds.
 #[derive(Debug, Clone, Copy)]
@@ -196,7 +196,7 @@ async fn dispatch<Req, Res, F>(
         } = batch;
         tracing::trace!(batcher = name, records = requests.len(), "batch");
         let expected = answers.len();
-        sizes.observe(amount(expected));
+        sizes.observe(to_f64(expected));
         let (seconds, begun) = (seconds.clone(), Instant::now());
         let batch = run(requests);
         tasks.spawn(async move {

@@ -28,12 +28,12 @@ const BOUNDS: Bounds = Bounds {
 
 /// What answered just now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answering {
+pub struct DependencyHealth {
     pub postgres: bool,
     pub jetstream: bool,
 }
 
-impl Answering {
+impl DependencyHealth {
     pub const fn all(self) -> bool {
         self.postgres && self.jetstream
     }
@@ -49,7 +49,7 @@ impl Answering {
 
 /// Asks Postgres and JetStream whether they answer.
 #[derive(Debug, Clone)]
-pub struct Probe(Batcher<(), Answering>);
+pub struct Probe(Batcher<(), DependencyHealth>);
 
 impl Probe {
     /// `jetstream` says whether a publish of the service's own is acknowledged.
@@ -67,8 +67,8 @@ impl Probe {
     }
 
     /// So many asking at once that this one is not heard counts as nothing answering.
-    pub async fn answering(&self) -> Answering {
-        self.0.submit(()).await.unwrap_or(Answering {
+    pub async fn check(&self) -> DependencyHealth {
+        self.0.submit(()).await.unwrap_or(DependencyHealth {
             postgres: false,
             jetstream: false,
         })
@@ -77,10 +77,10 @@ impl Probe {
 
 /// Postgres answers a query, and JetStream acknowledges a publish. A flushed connection would prove nothing: while the
 /// server is away, the flush itself waits for it.
-async fn ask(pool: &PgPool, jetstream: impl Future<Output = bool>) -> Answering {
+async fn ask(pool: &PgPool, jetstream: impl Future<Output = bool>) -> DependencyHealth {
     let query = sqlx::query_scalar::<_, i32>("SELECT 1").fetch_one(pool);
     let (postgres, jetstream) = tokio::join!(query, jetstream);
-    Answering {
+    DependencyHealth {
         postgres: postgres.is_ok(),
         jetstream,
     }
@@ -94,8 +94,8 @@ pub fn router(probe: Probe) -> Router {
 }
 
 async fn readyz(State(probe): State<Probe>) -> (StatusCode, Json<Value>) {
-    let answering = probe.answering().await;
-    let Answering { postgres, jetstream } = answering;
+    let answering = probe.check().await;
+    let DependencyHealth { postgres, jetstream } = answering;
     let body = json!({ "ready": answering.all(), "postgres": postgres, "jetstream": jetstream });
     (answering.status(), Json(body))
 }

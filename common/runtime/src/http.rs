@@ -9,8 +9,8 @@
 //! [`LAST_REQUEST`] for a request that is on its way already. Every answer from then on says that it is the last. Then idle
 //! connections are closed, and what is being answered is finished.
 
-mod stalled;
-mod turned_away;
+mod over_capacity;
+mod write_timeout;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -35,8 +35,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service;
 
-use self::stalled::Stalled;
-use self::turned_away::TurnedAway;
+use self::over_capacity::OverCapacity;
+use self::write_timeout::WriteTimeout;
 use super::config::HttpConfig;
 use super::lifecycle::Lifecycle;
 
@@ -90,7 +90,7 @@ pub async fn serve(
         behind_https: config.behind_https,
         lifecycle,
         slots: Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS))),
-        turned_away: TurnedAway::new(lifecycle),
+        over_capacity: OverCapacity::new(lifecycle),
         connections: TaskTracker::new(),
     };
     while let Some(accepted) = lifecycle.soft().run_until_cancelled(listener.accept()).await {
@@ -127,7 +127,7 @@ struct Server<'a> {
     behind_https: bool,
     lifecycle: &'a Lifecycle,
     slots: Arc<Semaphore>,
-    turned_away: TurnedAway,
+    over_capacity: OverCapacity,
     connections: TaskTracker,
 }
 
@@ -135,13 +135,13 @@ impl Server<'_> {
     fn take(&mut self, stream: TcpStream, peer: SocketAddr) {
         match Arc::clone(&self.slots).try_acquire_owned() {
             Ok(slot) => self.serve(stream, peer, slot),
-            Err(_) => self.turned_away.tell(stream),
+            Err(_) => self.over_capacity.reject(stream),
         }
     }
 
     /// In a task of its own, which holds the slot.
     fn serve(&self, stream: TcpStream, peer: SocketAddr, slot: OwnedSemaphorePermit) {
-        let stream = Stalled::after(self.write_timeout, nodelay(stream));
+        let stream = WriteTimeout::after(self.write_timeout, nodelay(stream));
         let soft = self.lifecycle.soft().clone();
         let connection = connection(
             &self.http,
@@ -170,7 +170,7 @@ fn nodelay(stream: TcpStream) -> TcpStream {
 
 fn connection(
     http: &http1::Builder,
-    stream: Stalled,
+    stream: WriteTimeout,
     peer: SocketAddr,
     router: Router,
     behind_https: bool,

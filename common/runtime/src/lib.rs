@@ -13,6 +13,6 @@ pub mod metrics;
 pub mod platform_error;
 pub mod postgres;
 pub mod retry;
-pub mod shed;
+pub mod sampled_counter;
 pub mod telemetry;
 pub mod trace;

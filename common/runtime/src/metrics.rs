@@ -196,7 +196,7 @@ metrics! {
         "Connections to PostgreSQL that are open; the state is idle or busy");
     POOL_CONNECTIONS_MAX: Gauges<1> = showing("referral_pool_connections_max", ["pool"], ALL_SERVICES,
         "Connections to PostgreSQL that may be open");
-    CONNECTIONS_TURNED_AWAY: Counters<0> = counting("referral_connections_turned_away_total", [], ALL_SERVICES,
+    CONNECTIONS_REJECTED: Counters<0> = counting("referral_connections_turned_away_total", [], ALL_SERVICES,
         "Connections beyond MAX_CONNECTIONS, told to come again or closed");
     REQUESTS: Counters<2> = counting("referral_requests_total", ["route", "status"], EDGES,
         "Requests answered; the route is method and path as described, the status the answer's code");
@@ -232,7 +232,7 @@ metrics! {
         "How long one batch took, repetitions included");
     STEP_FAILURES: Counters<2> = counting("referral_step_failures_total", ["subject", "kind"], WORKER,
         "Batches that failed, each try counted; the kind is transient, blocked or permanent");
-    DEAD_LETTERS_BURIED: Counters<1> = counting("referral_dead_letters_total", ["subject"], WORKER,
+    DEAD_LETTERS_STORED: Counters<1> = counting("referral_dead_letters_total", ["subject"], WORKER,
         "Records and messages buried as dead letters");
     REDELIVERED: Counters<1> = counting("referral_redelivered_messages_total", ["subject"], WORKER,
         "Messages that did not come for the first time");
@@ -267,7 +267,7 @@ metrics! {
 }
 
 /// So many, as histograms and gauges have it.
-pub fn amount(count: usize) -> f64 {
+pub fn to_f64(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::INFINITY, f64::from)
 }
 

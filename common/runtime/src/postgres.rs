@@ -13,7 +13,7 @@ use super::retry::{RetryPolicy, retry};
 
 /// For what a process does before it serves. Long enough for a database that is still recovering and a network that breaks,
 /// short enough to notice a wrong address at deployment.
-pub const STARTING: RetryPolicy = RetryPolicy {
+pub const STARTUP_RETRY: RetryPolicy = RetryPolicy {
     first_delay: Duration::from_millis(200),
     max_delay: Duration::from_secs(2),
     max_attempts: u32::MAX,
@@ -78,7 +78,7 @@ async fn proven(config: &PostgresConfig, pool: PgPool) -> Result<PgPool, sqlx::E
             "DATABASE_URL has no password, and PostgreSQL is on another machine: who reaches it may be let in"
         );
     }
-    retry(&STARTING, || pool.acquire(), is_not_up_yet).await?;
+    retry(&STARTUP_RETRY, || pool.acquire(), is_not_up_yet).await?;
     Ok(pool)
 }
 

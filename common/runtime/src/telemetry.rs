@@ -56,7 +56,7 @@ pub fn init(service: &'static str, config: &TelemetryConfig) -> Result<(), Telem
 }
 
 /// The same for a command somebody types: what goes well goes without saying, unless `LOG` asks for it.
-pub fn init_quietly(command: &'static str) -> Result<(), TelemetryError> {
+pub fn init_cli(command: &'static str) -> Result<(), TelemetryError> {
     let filter = std::env::var("LOG").unwrap_or_else(|_| "warn".to_owned());
     init_with(command, &filter, LogFormat::Text)
 }

@@ -2,7 +2,7 @@
 //!
 //! Which requests are traced is drawn at the edge, whatever the caller says of its own trace: strangers must not decide how
 //! much we write down. A request that is traced has a [`Span`] for as long as it is answered; steps of its way are children
-//! ([`step`]); its record carries the trace on ([`carry`]), and a worker's batch continues the traces of its records
+//! ([`child_span`]); its record carries the trace on ([`attach`]), and a worker's batch continues the traces of its records
 //! ([`Batch`]). [Why it is done so](../../../docs/adr/0027-a-trace-goes-with-its-record.md).
 //!
 //! Off unless there is somebody to tell ([`start`]). What is off is nothing: no span is made, no record is longer, no record is
@@ -173,7 +173,7 @@ impl Tracing {
 
 impl Span {
     /// A request's, if it is drawn. It belongs to the caller's trace, where the caller names one.
-    pub fn of_request(route: &str, headers: &HeaderMap) -> Self {
+    pub fn for_request(route: &str, headers: &HeaderMap) -> Self {
         let Some(tracing) = TRACING.get().filter(|tracing| is_drawn(tracing.ratio)) else {
             return Self::default();
         };
@@ -202,14 +202,14 @@ impl Span {
         })
     }
 
-    pub fn note(&self, name: &'static str, value: impl Into<opentelemetry::Value>) {
+    pub fn set_attribute(&self, name: &'static str, value: impl Into<opentelemetry::Value>) {
         if let Some(context) = &self.0 {
             context.span().set_attribute(KeyValue::new(name, value));
         }
     }
 
-    pub fn answered(&self, status: StatusCode) {
-        self.note("http.response.status_code", i64::from(status.as_u16()));
+    pub fn record_status(&self, status: StatusCode) {
+        self.set_attribute("http.response.status_code", i64::from(status.as_u16()));
         if status.is_server_error() {
             self.fail();
         }
@@ -225,7 +225,7 @@ impl Span {
     pub fn log_span(&self, request_id: &str) -> tracing::Span {
         let span = tracing::info_span!("request", request_id, trace_id = tracing::field::Empty);
         if let Some(TraceParent { trace_id, .. }) = self.parent() {
-            self.note("request_id", request_id.to_owned());
+            self.set_attribute("request_id", request_id.to_owned());
             span.record(
                 "trace_id",
                 tracing::field::display(format_args!("{trace_id:032x}")),
@@ -235,18 +235,18 @@ impl Span {
     }
 
     /// The work of a request: what is done within it is a part of it.
-    pub fn over<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
+    pub fn scope<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
         CURRENT.scope(self, work)
     }
 }
 
 /// A part of the request this task answers, until it is dropped.
-pub fn step(name: &'static str) -> Span {
+pub fn child_span(name: &'static str) -> Span {
     CURRENT.try_with(|span| span.child(name)).unwrap_or_default()
 }
 
 /// A record of the request this task answers, with its trace.
-pub fn carry(record: Box<RawValue>) -> Box<RawValue> {
+pub fn attach(record: Box<RawValue>) -> Box<RawValue> {
     match CURRENT.try_with(Span::parent) {
         Ok(Some(parent)) => parent.mark(record),
         _ => record,
@@ -358,10 +358,10 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_off_is_nothing() {
-        let span = Span::of_request("POST /", &HeaderMap::new());
+        let span = Span::for_request("POST /", &HeaderMap::new());
         assert!(span.parent().is_none());
         let record = serde_json::value::to_raw_value(&serde_json::json!({ "n": 1 })).unwrap();
-        let carried = span.over(async { carry(record) }).await;
+        let carried = span.scope(async { attach(record) }).await;
         assert_eq!(carried.get(), r#"{"n":1}"#);
         let marked = TraceParent {
             trace_id: 1,

@@ -5,9 +5,11 @@
 //! key order, tables in the order the migrations state: transaction_claims, processor_refs, customers, sale_events,
 //! commissions, partner_program_balances, partner_balances, processor_events.
 
+mod batch;
 pub mod error;
 mod money;
 mod operations;
+pub mod page;
 mod people;
 mod processor;
 mod program;
@@ -34,7 +36,7 @@ pub use self::reads::{
 };
 pub use self::tracking::{
     claims, clicks, customer_ids, customers, leads, reassessments, refused_events, sales,
-    subscription_periods, subscriptions, test_chains, test_events, window,
+    subscription_periods, subscriptions, test_chains, test_events,
 };
 
 pub use error::{Prospect, StorageError, StorageResult};
@@ -64,11 +66,4 @@ pub async fn migrate(pool: &sqlx::PgPool) -> Result<(), sqlx::migrate::MigrateEr
     MIGRATIONS.run(&mut *connection).await?;
     sqlx::raw_sql(ROLES).execute(&mut *connection).await?;
     Ok(())
-}
-
-/// A PostgreSQL array literal, for arrays inside a batch: `UNNEST` flattens nested arrays, so the inner ones
-/// travel as text. For values that need no quoting beyond double quotes (numbers, timestamps).
-fn array_literal<T: std::fmt::Display>(values: impl IntoIterator<Item = T>) -> String {
-    let quoted: Vec<String> = values.into_iter().map(|value| format!("\"{value}\"")).collect();
-    format!("{{{}}}", quoted.join(","))
 }

@@ -12,4 +12,3 @@ pub mod subscription_periods;
 pub mod subscriptions;
 pub mod test_chains;
 pub mod test_events;
-pub mod window;

@@ -35,7 +35,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use sqlx::PgPool;
 use storage::claims::{self, NewClaim};
 use storage::links::Selection;
-use storage::window::Window;
+use storage::page::Window;
 use storage::{commissions, customer_ids, directory, links, partitions, rollups};
 
 use super::chance::Chance;

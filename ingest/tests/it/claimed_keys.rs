@@ -186,3 +186,67 @@ async fn a_click_of_another_program_moves_no_key() {
     stack.verify().await;
     stack.stop().await;
 }
+
+#[tokio::test]
+async fn a_key_bound_by_a_browser_yields_to_a_backends_lead_that_is_refused() {
+    let stack = Stack::start().await;
+    for order in [
+        "thief signup lead",
+        "signup thief lead",
+        "signup-by-server thief lead",
+        "thief purchase lead",
+    ] {
+        let program = stack.program().await;
+        let (theirs, own) = two_clicks(&stack, &program).await;
+        let transaction_id = format!("{order} {}", program.program_id);
+        for step in order.split(' ') {
+            match step {
+                "thief" => drop(browser(&stack, lead_of(&theirs)).await),
+                "signup" => drop(browser(&stack, json!({ "click_id": own })).await),
+                "signup-by-server" => drop(server(&stack, &program, json!({ "click_id": own })).await),
+                "purchase" => {
+                    let sale = json!({ "transaction_id": format!("first {transaction_id}"), "amount_cents": 5000, "click_id": own });
+                    assert_eq!(stack.sale(&program, sale).await.status, StatusCode::OK, "{order}");
+                }
+                _ => {
+                    let lead = server(&stack, &program, lead_of(&own)).await;
+                    assert!(
+                        lead.message()
+                            .starts_with("Customer status cannot be updated to lead"),
+                        "{lead:?}"
+                    );
+                }
+            }
+        }
+        sold(&stack, &program, &transaction_id, None).await;
+        assert_eq!(earned(&stack, &program).await.0, 0, "{order}");
+        assert_eq!(
+            (key_of(&stack, &theirs).await, key_of(&stack, &own).await),
+            (Value::Null, json!(KEY)),
+            "{order}"
+        );
+        let contested = signals(&stack, &transaction_id).await;
+        assert!(contested.to_string().contains("contested_key"), "{order}");
+    }
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_bound_by_a_browser_yields_to_a_sale_outside_the_attribution_window() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let (theirs, own) = two_clicks(&stack, &program).await;
+    browser(&stack, lead_of(&theirs)).await;
+    stack
+        .execute("UPDATE customers SET first_click_at = first_click_at - interval '400 days', touched_at = ARRAY[touched_at[1] - interval '400 days'] WHERE customer_key IS NULL")
+        .await;
+    let sale = stack.sale(&program, sale_through("t1", Some(&own))).await;
+    assert_eq!(sale.body["attributed"], false, "{sale:?}");
+    assert_eq!(key_of(&stack, &theirs).await, Value::Null);
+    let again = stack.sale(&program, sale_through("t2", None)).await;
+    assert_eq!(again.body["attributed"], false, "{again:?}");
+    assert_eq!(earned(&stack, &program).await, (0, 0));
+    stack.verify().await;
+    stack.stop().await;
+}

@@ -355,3 +355,44 @@ async fn owners_hear_of_every_change_of_account_or_secret() {
     }
     stack.stop().await;
 }
+
+#[tokio::test]
+async fn a_disconnected_connection_receives_nothing_at_its_own_endpoint() {
+    let mut stack = Stack::start().await;
+    let hooks = Hooks::start(&mut stack).await;
+    let (acme, program) = bound(&stack).await;
+    let id = program.program_id.get();
+    let set = async |status: &str| {
+        let done = stack
+            .put(&path(id), &acme.token, json!({ "status": status }))
+            .await;
+        assert_eq!(done.status, StatusCode::OK);
+    };
+    let paid = payment(&stack, &program);
+    set("disconnected").await;
+    let refused = hooks.deliver(&stack, &program, &paid).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    assert!(inbox(&stack).await.is_empty());
+    // The processor sends it again, and the owner has connected anew meanwhile.
+    set("connected").await;
+    accepted(&hooks.deliver(&stack, &program, &paid).await);
+    settled(&stack, &["done"]).await;
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn another_account_starts_without_the_secret_of_the_one_before() {
+    let mut stack = Stack::start().await;
+    let hooks = Hooks::start(&mut stack).await;
+    let (acme, program) = bound(&stack).await;
+    let id = program.program_id.get();
+    let changed = stack
+        .put(&path(id), &acme.token, json!({ "account_id": "acct_1Other" }))
+        .await;
+    assert_eq!(changed.body["data"]["webhook_secret_set"], false, "{changed:?}");
+    let refused = hooks.deliver(&stack, &program, &payment(&stack, &program)).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    assert!(inbox(&stack).await.is_empty());
+    stack.stop().await;
+}

@@ -131,7 +131,7 @@ const DAMAGES: &[(&str, &str)] = &[
          SELECT program_id, transaction_id, 't1' FROM transaction_claims WHERE transaction_id IN ('t1', 't2')",
     ),
     (
-        "a duplicate is wholly reversed, and a sale that stands is one of its program",
+        "a duplicate is wholly reversed, and its original is an earlier sale of its program",
         "UPDATE sale_events SET duplicate_of = (SELECT id FROM sale_events WHERE processor_event_id = 't1')
          WHERE processor_event_id = 't2'",
     ),

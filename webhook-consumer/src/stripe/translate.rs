@@ -95,9 +95,17 @@ impl Buyer {
         reference: Option<&str>,
         processor_customer: Option<&Reference>,
     ) -> Result<Self, Untranslatable> {
-        let by_metadata = keys.payer(sources)?;
+        let by_reference = reference.and_then(Payer::from_reference);
+        let payer = match (keys.payer(sources)?, by_reference) {
+            // A key that only a browser bound yields to the click that is named with it, wherever it is named.
+            (Some(metadata), Some(reference)) if metadata.click_id.is_none() => Some(Payer {
+                click_id: reference.click_id,
+                ..metadata
+            }),
+            (metadata, reference) => metadata.or(reference),
+        };
         Ok(Self {
-            payer: by_metadata.or_else(|| reference.and_then(Payer::from_reference)),
+            payer,
             processor_customer: processor_customer.map(|customer| customer.0.clone()),
         })
     }

@@ -10,7 +10,13 @@ use storage::customers::{self, Customer};
 use storage::processor_events::{self, waits_for_key};
 use storage::{StorageResult, commissions};
 
-use super::Match;
+/// Whom a reference names, as the tables have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Match {
+    pub customer_id: CustomerId,
+    /// The customer whose click_id it quotes.
+    pub clicked: Option<CustomerId>,
+}
 
 /// Whether a customer's key goes to the click that a caller names: only a browser bound it, and the caller is authenticated.
 pub(super) fn yields(caller: Option<ProgramId>, holder: Option<&Customer>) -> bool {
@@ -34,6 +40,14 @@ pub struct Whom {
     vouched: bool,
     /// To whom a browser had bound the key that the record names.
     loser: Option<CustomerId>,
+}
+
+impl Whom {
+    /// The record takes its key from a customer to whom only a browser had bound it. That counts even if the record is refused:
+    /// the caller has said whose the key is.
+    pub const fn takes_key(&self) -> bool {
+        self.loser.is_some()
+    }
 }
 
 impl KeyBindings {

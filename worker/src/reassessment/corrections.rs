@@ -5,10 +5,10 @@ use domain::ids::{CommissionId, EventId, ReferralLinkId};
 use domain::ledger::{self, deduct};
 use domain::money::{Cents, Currency, proportion};
 use domain::sale::{Credit, Earning, Recording};
-use messages::notification::{Content, Deduction, NotificationRecord, Recipient};
+use messages::notification::NotificationRecord;
 use messages::sale::NoCommission;
-use messages::subject::Subject;
 use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::commissions::{self, LockedCommission, NewCommission, RefundedCommission};
 use storage::customers::Customer;
 use storage::duplicate_sales::Recorded;
@@ -17,12 +17,9 @@ use storage::links::Owners;
 use storage::programs::Program;
 use storage::reassessments::{self, Credited, StoredSale};
 use storage::rollups::Deltas;
-use storage::{StorageResult, outbox};
 
-use super::signals;
 use crate::steps::StepContext;
-use crate::steps::refund::json;
-use crate::steps::sale::no_commission;
+use crate::{postings, signals};
 
 /// Stored with a commission that is superseded, and sent to its partner.
 const REASON: &str = "an earlier click or payment became known, and the sale was credited again";
@@ -114,7 +111,7 @@ impl<'a> Corrections<'a> {
         let credited = Credited {
             sale_id: sale.recorded.sale_id,
             referral_link_id: anew.credited_links.last().copied(),
-            no_commission_reason: no_commission(anew).map(NoCommission::as_str),
+            no_commission_reason: NoCommission::of(&anew.earning).map(NoCommission::as_str),
         };
         if credited.referral_link_id != sale.referral_link_id
             || credited.no_commission_reason != sale.no_commission_reason.as_deref()
@@ -144,12 +141,7 @@ impl<'a> Corrections<'a> {
         }
         self.deltas.append(connection).await?;
         ledger_entries::post(connection, &entries).await?;
-        let notifications = self.notifications();
-        let payloads = notifications
-            .iter()
-            .map(json)
-            .collect::<StorageResult<Vec<String>>>()?;
-        outbox::add(connection, Subject::Notifications.noun(), &payloads).await?;
+        postings::notify(connection, &self.notifications()).await?;
         if !entries.is_empty() {
             tracing::info!(
                 program_id = %self.customer.program_id,
@@ -172,16 +164,8 @@ impl<'a> Corrections<'a> {
         for commission in &self.superseded {
             self.deltas.superseded(commission);
             let entry_group = EventId::new(self.context.clock.mint());
-            entries.extend(taken_back(remaining(commission)).map(|entry| NewEntry {
-                entry_group,
-                entry,
-                program_id: commission.program_id,
-                partner_program_id: commission.partner_program_id,
-                partner_id: commission.partner_id,
-                commission_id: commission.commission_id,
-                sale_id: Some(commission.sale_id),
-                currency: commission.currency,
-            }));
+            let reversal = taken_back(remaining(commission));
+            entries.extend(postings::of_stored(commission, entry_group, reversal));
         }
         Ok(entries)
     }
@@ -206,19 +190,10 @@ impl<'a> Corrections<'a> {
         for ((added, new), commission_id) in self.added.iter().zip(&new).zip(ids) {
             self.deltas.commission(new);
             let entry_group = EventId::new(self.context.clock.mint());
-            let entry = |entry| NewEntry {
-                entry_group,
-                entry,
-                program_id: new.program_id,
-                partner_program_id: added.credit.partner_program_id,
-                partner_id: added.credit.partner_id,
-                commission_id,
-                sale_id: Some(new.sale_id),
-                currency: added.currency,
-            };
-            entries.extend(ledger::accrual(added.credit.amount).map(entry));
+            let entry = |pair| postings::of_new(new, commission_id, entry_group, pair);
+            entries.extend(entry(ledger::accrual(added.credit.amount)));
             if let Some((share, status)) = refunded_share(added) {
-                entries.extend(taken_back(share).map(entry));
+                entries.extend(entry(taken_back(share)));
                 refunded.push(RefundedCommission {
                     commission_id,
                     deducted: share,
@@ -240,7 +215,7 @@ impl<'a> Corrections<'a> {
             credit: added.credit,
             currency: added.currency,
             policy: added.policy,
-            signals: signals(
+            signals: signals::of_sale(
                 &self.context.signal_rules,
                 self.customer,
                 &self.owners.addresses,
@@ -252,35 +227,13 @@ impl<'a> Corrections<'a> {
         }
     }
 
-    /// For each partner who lost a commission; and for the advertiser, when it was paid out.
     fn notifications(&self) -> Vec<NotificationRecord> {
-        let notification = |recipient, content| NotificationRecord {
-            event_id: EventId::new(self.context.clock.mint()),
-            program_id: self.customer.program_id,
-            recipient,
-            content,
+        let of = |commission| {
+            let (status, reason) = (CommissionStatus::Reversed, Some(REASON.to_owned()));
+            let deducted = remaining(commission);
+            postings::deduction_notifications(commission, status, deducted, reason, &self.context.clock)
         };
-        self.superseded
-            .iter()
-            .flat_map(|commission| {
-                let deduction = Deduction {
-                    sale_id: commission.sale_id,
-                    commission_id: commission.commission_id,
-                    status: CommissionStatus::Reversed,
-                    deducted: remaining(commission),
-                    currency: commission.currency,
-                    refund_reason: Some(REASON.to_owned()),
-                };
-                let to_partner = notification(
-                    Recipient::Partner(commission.partner_id),
-                    Content::CommissionDeducted(deduction.clone()),
-                );
-                let to_advertiser = commission
-                    .paid_out
-                    .then(|| notification(Recipient::Advertiser, Content::PaidCommissionDeducted(deduction)));
-                std::iter::once(to_partner).chain(to_advertiser)
-            })
-            .collect()
+        self.superseded.iter().flat_map(of).collect()
     }
 }
 

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use bus::consume::{DeadLetter, Delivered, StepError};
 use chrono::{DateTime, Utc};
 use domain::attribution::Touch;
-use domain::ids::{CustomerId, ProgramId};
+use domain::ids::{CustomerId, EventId, ProgramId};
 use domain::visitor::Visitor;
 use messages::click::ClickRecord;
 use messages::subject::Subject;
@@ -24,7 +24,8 @@ use storage::customers::{self, Customer, NewCustomer};
 use storage::rollups::Deltas;
 use storage::{StorageResult, personal_data, programs};
 
-use super::{StepContext, storage_failed};
+use super::StepContext;
+use super::transaction::{BatchResult, TransactionalStep, records};
 use crate::reassessment::{OutOfOrder, reassess};
 use crate::visitor::{Traces, Visitors};
 
@@ -34,30 +35,41 @@ pub struct ClickStep {
     pub visitors: Arc<Visitors>,
 }
 
-impl Step for ClickStep {
+impl TransactionalStep for ClickStep {
     type Record = ClickRecord;
+    type Prepared = Vec<Visitor>;
+    type Outcome = ();
     const SUBJECT: Subject = Subject::Clicks;
     /// Far below what a lead or sale that quotes a click waits for its row.
     const PACE: Duration = Duration::from_millis(20);
 
-    async fn run(&self, batch: &[Delivered<ClickRecord>]) -> Result<Processed, StepError> {
-        let clicks: Vec<&ClickRecord> = batch.iter().map(|delivered| &delivered.record).collect();
-        let visitors = self.visitors.of(clicks.iter().copied().map(Traces::from)).await;
-        // Only a runtime that is shutting down takes the work away; another delivery will find another worker.
-        let visitors = visitors.map_err(|error| StepError::Transient(error.into()))?;
-        let mut transaction = self.context.pool.begin().await.map_err(storage_failed)?;
-        store(&mut transaction, &self.context, &clicks, &visitors)
-            .await
-            .map_err(storage_failed)?;
-        transaction.commit().await.map_err(storage_failed)?;
-        Ok(Processed {
-            verdicts: vec![Verdict::Done; batch.len()],
-            replies: Vec::new(),
-        })
+    fn context(&self) -> &StepContext {
+        &self.context
     }
 
-    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.context.dead_letter(&without_address(letter)).await
+    fn event_id(record: &ClickRecord) -> EventId {
+        record.event_id
+    }
+
+    async fn prepare(&self, batch: &[Delivered<ClickRecord>]) -> Result<Vec<Visitor>, StepError> {
+        let traces = batch.iter().map(|delivered| Traces::from(&delivered.record));
+        // Fails only in a runtime that shuts down; the next delivery reaches another worker.
+        let visitors = self.visitors.of(traces).await;
+        visitors.map_err(|error| StepError::Transient(error.into()))
+    }
+
+    async fn process(
+        &self,
+        connection: &mut PgConnection,
+        batch: &[Delivered<ClickRecord>],
+        visitors: Vec<Visitor>,
+    ) -> StorageResult<BatchResult<()>> {
+        store(connection, &self.context, &records(batch), &visitors).await?;
+        Ok(BatchResult::of(HashMap::new()))
+    }
+
+    fn redact(letter: DeadLetter) -> DeadLetter {
+        without_address(letter)
     }
 }
 

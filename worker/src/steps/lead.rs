@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use bus::consume::{Delivered, StepError};
 use chrono::{DateTime, Utc};
 use domain::attribution::Journey;
 use domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
@@ -23,44 +23,48 @@ use storage::rollups::Deltas;
 use storage::{StorageError, StorageResult, refused_events};
 use uuid::Uuid;
 
-use super::{StepContext, reply, storage_failed};
+use super::StepContext;
+use super::transaction::{BatchResult, TransactionalStep, records};
 use crate::customer_lookup::{Found, KeyBindings, Reference, Resolved, resolve, without_clicks};
 use crate::lead_rates::LeadRates;
 
 #[derive(Debug)]
 pub struct LeadStep(pub StepContext);
 
-impl Step for LeadStep {
+impl TransactionalStep for LeadStep {
     type Record = LeadRecord;
+    /// Events that no longer wait for their click.
+    type Prepared = HashSet<EventId>;
+    type Outcome = LeadOutcome;
     const SUBJECT: Subject = Subject::Leads;
 
-    async fn run(&self, batch: &[Delivered<LeadRecord>]) -> Result<Processed, StepError> {
-        let records: Vec<&LeadRecord> = batch.iter().map(|delivered| &delivered.record).collect();
-        let waited = without_clicks(&self.0.clicks, batch, |record| record.event_id).await;
-        let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        let outcomes = self
-            .track(&mut transaction, &records, &waited)
-            .await
-            .map_err(storage_failed)?;
-        transaction.commit().await.map_err(storage_failed)?;
-        let mut processed = Processed::default();
-        for delivered in batch {
-            let outcome = outcomes.get(&delivered.record.event_id);
-            processed.verdicts.push(if outcome.is_some() {
-                Verdict::Done
-            } else {
-                Verdict::Later
-            });
-            if let Some(outcome) = outcome {
-                let reply = reply(delivered.reply_to.as_ref(), delivered.record.event_id, outcome)?;
-                processed.replies.extend(reply);
-            }
-        }
-        Ok(processed)
+    fn context(&self) -> &StepContext {
+        &self.0
     }
 
-    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.0.dead_letter(&letter).await
+    fn event_id(record: &LeadRecord) -> EventId {
+        record.event_id
+    }
+
+    async fn prepare(&self, batch: &[Delivered<LeadRecord>]) -> Result<HashSet<EventId>, StepError> {
+        Ok(without_clicks(&self.0.clicks, batch, Self::event_id).await)
+    }
+
+    async fn process(
+        &self,
+        connection: &mut PgConnection,
+        batch: &[Delivered<LeadRecord>],
+        waited: HashSet<EventId>,
+    ) -> StorageResult<BatchResult<LeadOutcome>> {
+        let records = records(batch);
+        let outcomes = self.track(connection, &records, &waited).await?;
+        let events = records.iter().map(|record| record.event_id);
+        Ok(BatchResult {
+            later: events
+                .filter(|event_id| !outcomes.contains_key(event_id))
+                .collect(),
+            ..BatchResult::of(outcomes)
+        })
     }
 }
 
@@ -195,6 +199,10 @@ impl<'a> LeadBatch<'a> {
                 } else {
                     LeadRefusal::CustomerNotFound
                 };
+                if whom.takes_key() {
+                    self.changed
+                        .extend(self.keys.bind(&mut self.customers, &whom, key));
+                }
                 return Some(self.refuse(record, reason));
             }
             LeadDecision::Provisional => true,

@@ -1,39 +1,52 @@
 //! Messages to people. A consumer of its own: whatever happens here never reaches an HTTP answer.
 
-use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
-use domain::ids::PartnerId;
+use std::collections::HashMap;
+
+use bus::consume::{Delivered, StepError};
+use domain::ids::{EventId, PartnerId};
 use messages::notification::{Adjustment, Content, Deduction, NotificationRecord, Recipient};
 use messages::subject::Subject;
+use sqlx::PgConnection;
+use storage::StorageResult;
 use storage::notifications::{self, NewNotification};
 
-use super::{StepContext, storage_failed};
+use super::StepContext;
+use super::transaction::{BatchResult, TransactionalStep};
 
 #[derive(Debug)]
 pub struct NotificationStep(pub StepContext);
 
-impl Step for NotificationStep {
+impl TransactionalStep for NotificationStep {
     type Record = NotificationRecord;
+    type Prepared = Vec<NewNotification>;
+    type Outcome = ();
     const SUBJECT: Subject = Subject::Notifications;
 
-    async fn run(&self, batch: &[Delivered<NotificationRecord>]) -> Result<Processed, StepError> {
-        let new = batch
-            .iter()
-            .map(|delivered| compose(&delivered.record))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| StepError::Permanent(error.into()))?;
-        let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        notifications::add(&mut transaction, &new)
-            .await
-            .map_err(storage_failed)?;
-        transaction.commit().await.map_err(storage_failed)?;
-        Ok(Processed {
-            verdicts: vec![Verdict::Done; batch.len()],
-            replies: Vec::new(),
-        })
+    fn context(&self) -> &StepContext {
+        &self.0
     }
 
-    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.0.dead_letter(&letter).await
+    fn event_id(record: &NotificationRecord) -> EventId {
+        record.event_id
+    }
+
+    async fn prepare(
+        &self,
+        batch: &[Delivered<NotificationRecord>],
+    ) -> Result<Vec<NewNotification>, StepError> {
+        let composed = batch.iter().map(|delivered| compose(&delivered.record));
+        let composed: Result<Vec<_>, _> = composed.collect();
+        composed.map_err(|error| StepError::Permanent(error.into()))
+    }
+
+    async fn process(
+        &self,
+        connection: &mut PgConnection,
+        _: &[Delivered<NotificationRecord>],
+        new: Vec<NewNotification>,
+    ) -> StorageResult<BatchResult<()>> {
+        notifications::add(connection, &new).await?;
+        Ok(BatchResult::of(HashMap::new()))
     }
 }
 

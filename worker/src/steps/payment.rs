@@ -12,9 +12,9 @@
 mod duplicates;
 mod reversals;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use bus::consume::{Delivered, StepError};
 use chrono::{DateTime, Utc};
 use domain::ids::{EventId, SaleId};
 use domain::money::{AmountCents, Currency};
@@ -34,37 +34,50 @@ use storage::subscriptions::SubscriptionKey;
 use storage::{StorageResult, customers, subscription_periods, subscriptions};
 
 pub use self::reversals::reverse;
-use super::{StepContext, storage_failed};
+use super::StepContext;
+use super::transaction::{BatchResult, TransactionalStep, commit, records, storage_failed};
 use crate::reassessment::{OutOfOrder, reassess};
 
 #[derive(Debug)]
 pub struct PaymentStep(pub StepContext);
 
-impl Step for PaymentStep {
+impl TransactionalStep for PaymentStep {
     type Record = PaymentRecord;
+    /// Events that name another customer than their processor's customer is bound to.
+    type Prepared = HashSet<EventId>;
+    type Outcome = ();
     const SUBJECT: Subject = Subject::Payments;
+    /// The claim of the same event is its sale's.
+    const HOLDS_CLAIMS: bool = false;
 
-    async fn run(&self, batch: &[Delivered<PaymentRecord>]) -> Result<Processed, StepError> {
-        let records: Vec<&PaymentRecord> = batch.iter().map(|delivered| &delivered.record).collect();
-        let mut recording = self.0.pool.begin().await.map_err(storage_failed)?;
-        let conflicts = record_facts(&mut recording, &records)
-            .await
-            .map_err(storage_failed)?;
-        recording.commit().await.map_err(storage_failed)?;
-        let mut settling = self.0.pool.begin().await.map_err(storage_failed)?;
-        self.settle(&mut settling, &records, &conflicts)
-            .await
-            .map_err(storage_failed)?;
-        settling.commit().await.map_err(storage_failed)?;
-        self.0.outbox_filled.notify_one();
-        Ok(Processed {
-            verdicts: vec![Verdict::Done; batch.len()],
-            replies: Vec::new(),
-        })
+    fn context(&self) -> &StepContext {
+        &self.0
     }
 
-    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.0.dead_letter_payment(&letter).await
+    fn event_id(record: &PaymentRecord) -> EventId {
+        record.event_id
+    }
+
+    async fn prepare(&self, batch: &[Delivered<PaymentRecord>]) -> Result<HashSet<EventId>, StepError> {
+        let mut recording = self.0.begin().await?;
+        let conflicts = record_facts(&mut recording, &records(batch))
+            .await
+            .map_err(storage_failed)?;
+        commit(recording).await?;
+        Ok(conflicts)
+    }
+
+    async fn process(
+        &self,
+        connection: &mut PgConnection,
+        batch: &[Delivered<PaymentRecord>],
+        conflicts: HashSet<EventId>,
+    ) -> StorageResult<BatchResult<()>> {
+        self.settle(connection, &records(batch), &conflicts).await?;
+        Ok(BatchResult {
+            outbox_filled: true,
+            ..BatchResult::of(HashMap::new())
+        })
     }
 }
 

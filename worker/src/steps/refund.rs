@@ -9,10 +9,8 @@
 mod settle;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
-use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
-use bus::reply::Reply;
+use bus::consume::Delivered;
 use domain::ids::EventId;
 use messages::refund::{RefundOutcome, RefundRecord};
 use messages::subject::Subject;
@@ -23,57 +21,39 @@ use storage::refunds::{self, ParkedRefund};
 use storage::{StorageError, StorageResult, refused_events};
 use uuid::Uuid;
 
-pub use self::settle::settle;
-use super::{StepContext, reply, storage_failed};
+pub use self::settle::{Outcomes, settle};
+use super::transaction::{BatchResult, TransactionalStep};
+use super::{StepContext, json};
 
 #[derive(Debug)]
 pub struct RefundStep(pub StepContext);
 
-/// Outcomes by event.
-pub type Outcomes = HashMap<EventId, RefundOutcome>;
-
-impl Step for RefundStep {
+impl TransactionalStep for RefundStep {
     type Record = RefundRecord;
+    type Prepared = ();
+    type Outcome = RefundOutcome;
     const SUBJECT: Subject = Subject::Refunds;
 
-    async fn run(&self, batch: &[Delivered<RefundRecord>]) -> Result<Processed, StepError> {
-        let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        let outcomes = self
-            .reverse(&mut transaction, batch)
-            .await
-            .map_err(storage_failed)?;
-        transaction.commit().await.map_err(storage_failed)?;
-        self.0.outbox_filled.notify_one();
-        // A parked refund has no outcome yet; the sale's transaction will reply for it.
-        let replies = replies(
-            batch
-                .iter()
-                .map(|delivered| (delivered.record.event_id, delivered.reply_to.as_ref())),
-            &outcomes,
-        )?;
-        Ok(Processed {
-            verdicts: vec![Verdict::Done; batch.len()],
-            replies,
+    fn context(&self) -> &StepContext {
+        &self.0
+    }
+
+    fn event_id(record: &RefundRecord) -> EventId {
+        record.event_id
+    }
+
+    /// A parked refund has no outcome yet; the sale's transaction replies for it.
+    async fn process(
+        &self,
+        connection: &mut PgConnection,
+        batch: &[Delivered<RefundRecord>],
+        (): (),
+    ) -> StorageResult<BatchResult<RefundOutcome>> {
+        Ok(BatchResult {
+            outbox_filled: true,
+            ..BatchResult::of(self.reverse(connection, batch).await?)
         })
     }
-
-    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.0.dead_letter(&letter).await
-    }
-}
-
-/// Replies for those events that have an outcome and somebody waiting.
-pub fn replies<'a>(
-    waiting: impl Iterator<Item = (EventId, Option<&'a Arc<str>>)>,
-    outcomes: &Outcomes,
-) -> Result<Vec<Reply>, StepError> {
-    let mut replies = Vec::new();
-    for (event_id, reply_to) in waiting {
-        if let Some(outcome) = outcomes.get(&event_id) {
-            replies.extend(reply(reply_to, event_id, outcome)?);
-        }
-    }
-    Ok(replies)
 }
 
 impl RefundStep {
@@ -208,9 +188,4 @@ async fn earlier_outcomes(
             Ok((event_id, outcome))
         })
         .collect()
-}
-
-/// Our own types always encode; should one not, its record is given up rather than half written.
-pub fn json(value: &impl serde::Serialize) -> StorageResult<String> {
-    serde_json::to_string(value).map_err(|error| StorageError::Database(sqlx::Error::Encode(error.into())))
 }

@@ -24,7 +24,7 @@ mod rows;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use bus::consume::{Delivered, StepError};
 use chrono::{DateTime, Utc};
 use domain::attribution::AttributionModel;
 use domain::ids::{EventId, SaleId};
@@ -42,10 +42,10 @@ use self::batch::{Judged, SaleBatch};
 use self::inbox::Inbox;
 use self::payment_match::{PaymentMatch, Payments};
 use self::rows::Rows;
-pub use self::rows::no_commission;
+use super::StepContext;
 use super::payment::reverse;
 use super::refund::{self, remember_refusals, settle};
-use super::{StepContext, reply, storage_failed};
+use super::transaction::{BatchResult, TransactionalStep, records, replies};
 use crate::customer_lookup::{Reference, Resolved, resolve, without_clicks};
 use crate::reassessment::reassess;
 
@@ -102,46 +102,42 @@ impl<'a> Sorted<'a> {
     }
 }
 
-impl Step for SaleStep {
+impl TransactionalStep for SaleStep {
     type Record = SaleRecord;
+    /// Events that no longer wait for their click.
+    type Prepared = HashSet<EventId>;
+    type Outcome = SaleOutcome;
     const SUBJECT: Subject = Subject::Sales;
 
-    async fn run(&self, batch: &[Delivered<SaleRecord>]) -> Result<Processed, StepError> {
-        let records: Vec<&SaleRecord> = batch.iter().map(|delivered| &delivered.record).collect();
-        let waited = without_clicks(&self.0.clicks, batch, |record| record.event_id).await;
-        let mut transaction = self.0.pool.begin().await.map_err(storage_failed)?;
-        let done = self
-            .record(&mut transaction, &records, &waited)
-            .await
-            .map_err(storage_failed)?;
-        transaction.commit().await.map_err(storage_failed)?;
-        if !done.refunds.is_empty() || done.reversals > 0 {
-            self.0.outbox_filled.notify_one();
-        }
-        let mut processed = Processed::default();
-        for delivered in batch {
-            let event_id = delivered.record.event_id;
-            processed.verdicts.push(if done.later.contains(&event_id) {
-                Verdict::Later
-            } else {
-                Verdict::Done
-            });
-            if let Some(outcome) = done.outcomes.get(&event_id) {
-                processed
-                    .replies
-                    .extend(reply(delivered.reply_to.as_ref(), event_id, outcome)?);
-            }
-        }
+    fn context(&self) -> &StepContext {
+        &self.0
+    }
+
+    fn event_id(record: &SaleRecord) -> EventId {
+        record.event_id
+    }
+
+    async fn prepare(&self, batch: &[Delivered<SaleRecord>]) -> Result<HashSet<EventId>, StepError> {
+        Ok(without_clicks(&self.0.clicks, batch, Self::event_id).await)
+    }
+
+    async fn process(
+        &self,
+        connection: &mut PgConnection,
+        batch: &[Delivered<SaleRecord>],
+        waited: HashSet<EventId>,
+    ) -> StorageResult<BatchResult<SaleOutcome>> {
+        let done = self.record(connection, &records(batch), &waited).await?;
         let waiting = done
             .parked
             .iter()
             .map(|(event_id, reply_to)| (*event_id, reply_to.as_ref()));
-        processed.replies.extend(refund::replies(waiting, &done.refunds)?);
-        Ok(processed)
-    }
-
-    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.0.dead_letter(&letter).await
+        Ok(BatchResult {
+            replies: replies(waiting, &done.refunds)?,
+            outbox_filled: !done.refunds.is_empty() || done.reversals > 0,
+            later: done.later,
+            ..BatchResult::of(done.outcomes)
+        })
     }
 }
 

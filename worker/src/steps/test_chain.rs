@@ -6,9 +6,9 @@
 //! ledger, balances) and releases the rows it had locked → **test rows**, and the first proof that the chain works.
 //! What runs inside gets identities of its own: a second delivery meets the test rows of the first, and no conflict.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict as Disposition};
+use bus::consume::Delivered;
 use domain::click::Visit;
 use domain::ids::{CustomerId, EventId, PartnerId};
 use domain::lead::{Lead, LeadMode};
@@ -30,7 +30,8 @@ use storage::{StorageResult, customers};
 
 use super::lead::LeadStep;
 use super::sale::SaleStep;
-use super::{StepContext, click, reply, storage_failed};
+use super::transaction::{BatchResult, TransactionalStep, records};
+use super::{StepContext, click};
 
 /// What the synthetic customer pays: ten dollars.
 const AMOUNT: AmountCents = match AmountCents::new(1000) {
@@ -45,30 +46,31 @@ pub struct TestChainStep {
     sales: SaleStep,
 }
 
-impl Step for TestChainStep {
+impl TransactionalStep for TestChainStep {
     type Record = TestChainRecord;
+    type Prepared = ();
+    type Outcome = TestChainOutcome;
     const SUBJECT: Subject = Subject::TestChains;
 
-    async fn run(&self, batch: &[Delivered<TestChainRecord>]) -> Result<Processed, StepError> {
-        let mut transaction = self.context.pool.begin().await.map_err(storage_failed)?;
-        let mut processed = Processed::default();
-        for delivered in batch {
-            let record = &delivered.record;
-            let outcome = self
-                .try_out(&mut transaction, record)
-                .await
-                .map_err(storage_failed)?;
-            processed.verdicts.push(Disposition::Done);
-            processed
-                .replies
-                .extend(reply(delivered.reply_to.as_ref(), record.event_id, &outcome)?);
-        }
-        transaction.commit().await.map_err(storage_failed)?;
-        Ok(processed)
+    fn context(&self) -> &StepContext {
+        &self.context
     }
 
-    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.context.dead_letter(&letter).await
+    fn event_id(record: &TestChainRecord) -> EventId {
+        record.event_id
+    }
+
+    async fn process(
+        &self,
+        connection: &mut PgConnection,
+        batch: &[Delivered<TestChainRecord>],
+        (): (),
+    ) -> StorageResult<BatchResult<TestChainOutcome>> {
+        let mut outcomes = HashMap::new();
+        for record in records(batch) {
+            outcomes.insert(record.event_id, self.try_out(connection, record).await?);
+        }
+        Ok(BatchResult::of(outcomes))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use bus::consume::{DeadLetter, Delivered, StepError};
 use domain::ids::EventId;
 use domain::visitor::Visitor;
 use messages::subject::Subject;
@@ -12,8 +12,9 @@ use sqlx::PgConnection;
 use storage::test_events::NewTestClick;
 use storage::{StorageResult, test_events};
 
+use super::StepContext;
 use super::click::without_address;
-use super::{StepContext, reply, storage_failed};
+use super::transaction::{BatchResult, TransactionalStep};
 use crate::visitor::{Traces, Visitors};
 
 #[derive(Debug)]
@@ -22,37 +23,40 @@ pub struct TestEventStep {
     pub visitors: Arc<Visitors>,
 }
 
-impl Step for TestEventStep {
+impl TransactionalStep for TestEventStep {
     type Record = TestEventRecord;
+    /// Of the clicks, in their order.
+    type Prepared = Vec<Visitor>;
+    type Outcome = TestEventOutcome;
     const SUBJECT: Subject = Subject::TestEvents;
 
-    async fn run(&self, batch: &[Delivered<TestEventRecord>]) -> Result<Processed, StepError> {
-        let visitors = self
-            .visitors
-            .of(clicks(batch).map(|(_, click)| Traces::from(click)))
-            .await;
-        let visitors = visitors.map_err(|error| StepError::Transient(error.into()))?;
-        let mut transaction = self.context.pool.begin().await.map_err(storage_failed)?;
-        let stored = store(&mut transaction, batch, &visitors)
-            .await
-            .map_err(storage_failed)?;
-        transaction.commit().await.map_err(storage_failed)?;
-        let mut processed = Processed {
-            verdicts: vec![Verdict::Done; batch.len()],
-            replies: Vec::new(),
-        };
-        for Delivered { record, reply_to, .. } in batch {
-            if let Some(row_id) = stored.get(&record.event_id) {
-                let outcome = TestEventOutcome { row_id: *row_id };
-                let reply = reply(reply_to.as_ref(), record.event_id, &outcome)?;
-                processed.replies.extend(reply);
-            }
-        }
-        Ok(processed)
+    fn context(&self) -> &StepContext {
+        &self.context
     }
 
-    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
-        self.context.dead_letter(&without_address(letter)).await
+    fn event_id(record: &TestEventRecord) -> EventId {
+        record.event_id
+    }
+
+    async fn prepare(&self, batch: &[Delivered<TestEventRecord>]) -> Result<Vec<Visitor>, StepError> {
+        let traces = clicks(batch).map(|(_, click)| Traces::from(click));
+        let visitors = self.visitors.of(traces).await;
+        visitors.map_err(|error| StepError::Transient(error.into()))
+    }
+
+    async fn process(
+        &self,
+        connection: &mut PgConnection,
+        batch: &[Delivered<TestEventRecord>],
+        visitors: Vec<Visitor>,
+    ) -> StorageResult<BatchResult<TestEventOutcome>> {
+        let stored = store(connection, batch, &visitors).await?;
+        let outcome = |(event_id, row_id)| (event_id, TestEventOutcome { row_id });
+        Ok(BatchResult::of(stored.into_iter().map(outcome).collect()))
+    }
+
+    fn redact(letter: DeadLetter) -> DeadLetter {
+        without_address(letter)
     }
 }
 

@@ -4,7 +4,7 @@
 use domain::commission::CommissionStatus;
 use domain::ids::CommissionId;
 use domain::money::{AmountCents, Cents};
-use domain::refund::{RefundDecision, RefundKey, RefundRequest, RefundableCommission, SaleRefunds};
+use domain::refund::{RefundEffect, RefundKey, RefundRequest, RefundableCommission, SaleRefunds};
 
 const MOST_CENTS: u64 = 100_000_000_000_000;
 
@@ -87,7 +87,6 @@ fn applied(sale: i64, commissions: &[i64], reports: &[RefundRequest]) -> (i64, V
             amount: Cents::new(*cents),
             deducted: Cents::ZERO,
             status: CommissionStatus::Pending,
-            paid_out: false,
         });
     let amount = AmountCents::new(sale).expect("within its range");
     let mut refunds = SaleRefunds::none(amount, stored.collect());
@@ -100,23 +99,21 @@ fn applied(sale: i64, commissions: &[i64], reports: &[RefundRequest]) -> (i64, V
             before <= effective && effective <= sale,
             "it only grows, to the sale at most"
         );
-        if let RefundDecision::Applied {
-            effective_delta,
-            deductions,
-            total,
-            status,
-        } = decision
-        {
-            assert_eq!(effective_delta.get(), effective - before);
+        assert_eq!(decision.effective_delta.get(), effective - before);
+        if let RefundEffect::Applied { total, status, .. } = decision.effect {
             assert_eq!(status == CommissionStatus::Reversed, effective == sale);
             assert_eq!(
                 total.get(),
-                deductions.iter().map(|taken| taken.requested.get()).sum::<i64>()
+                decision
+                    .deductions
+                    .iter()
+                    .map(|taken| taken.requested.get())
+                    .sum::<i64>()
             );
-            for (taken, lost) in deductions.iter().zip(&mut lost) {
-                assert!(taken.requested >= Cents::ZERO);
-                *lost += taken.requested.get();
-            }
+        }
+        for (taken, lost) in decision.deductions.iter().zip(&mut lost) {
+            assert!(taken.requested >= Cents::ZERO);
+            *lost += taken.requested.get();
         }
         // After every report, not only in the end.
         for (lost, cents) in lost.iter().zip(commissions) {

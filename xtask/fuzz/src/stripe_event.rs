@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use webhook_consumer::stripe::event::Event;
 use webhook_consumer::stripe::metadata::MetadataKeys;
-use webhook_consumer::stripe::translate::{Untold, translate};
+use webhook_consumer::stripe::translate::{Untranslated, translate};
 
 use crate::json::unambiguous;
 
@@ -42,9 +42,9 @@ fn meaning(bytes: &[u8]) -> Option<Value> {
     assert!(!event.id.as_str().is_empty() && event.created.timestamp() >= 0);
     Some(match translate(&event, &MetadataKeys::new(&[])) {
         None => json!("of no known kind"),
-        Some(Err(Untold::Ignored(reason))) => json!({ "ignored": reason }),
-        Some(Err(Untold::Review(reason))) => json!({ "review": reason }),
-        Some(Err(Untold::Stuck(reason))) => json!({ "stuck": reason }),
+        Some(Err(Untranslated::Ignored(reason))) => json!({ "ignored": reason }),
+        Some(Err(Untranslated::Review(reason))) => json!({ "review": reason }),
+        Some(Err(Untranslated::Stuck(reason))) => json!({ "stuck": reason }),
         Some(Ok(told)) => {
             assert!(
                 told.sale.is_some() || told.is_of_use(),

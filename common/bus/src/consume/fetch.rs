@@ -19,9 +19,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::ledger::MessageId;
+use super::in_flight::MessageId;
+use super::pending_ack::{PendingAck, PendingAcks};
 use super::pull::{self, Pull};
-use super::receipt::{Receipt, Receipts};
 use crate::topology::{MAX_ACK_PENDING, Topology};
 use messages::subject::Subject;
 use runtime::retry::{Delays, RetryPolicy, delays};
@@ -41,7 +41,7 @@ pub(super) struct Arrived {
     pub(super) message: MessageId,
     pub(super) deliveries: u32,
     pub(super) payload: Bytes,
-    pub(super) receipt: Receipt,
+    pub(super) pending_ack: PendingAck,
     pub(super) _room: OwnedSemaphorePermit,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Fetcher {
     subject: Subject,
     arrivals: mpsc::Sender<Arrived>,
     room: Arc<Semaphore>,
-    receipts: Arc<Receipts>,
+    pending_acks: Arc<PendingAcks>,
 }
 
 /// Why a pull subscription was left.
@@ -66,7 +66,7 @@ impl Fetcher {
         jetstream: Context,
         topology: Topology,
         subject: Subject,
-        receipts: Arc<Receipts>,
+        pending_acks: Arc<PendingAcks>,
     ) -> (Self, mpsc::Receiver<Arrived>) {
         let (arrivals, incoming) = mpsc::channel(BUFFER_MESSAGES);
         let room = Arc::new(Semaphore::new(BUFFER_BYTES as usize));
@@ -77,7 +77,7 @@ impl Fetcher {
                 subject,
                 arrivals,
                 room,
-                receipts,
+                pending_acks,
             },
             incoming,
         )
@@ -183,7 +183,7 @@ impl Fetcher {
             }
         };
         let (message, acker) = message.split();
-        let receipt = self.receipts.take(acker);
+        let pending_ack = self.pending_acks.take(acker);
         let bytes = u32::try_from(message.payload.len())
             .unwrap_or(u32::MAX)
             .clamp(1, BUFFER_BYTES);
@@ -194,13 +194,13 @@ impl Fetcher {
             message: id,
             deliveries,
             payload: message.payload,
-            receipt,
+            pending_ack,
             _room: room,
         };
         let Err(refused) = self.arrivals.send(arrived).await else {
             return true;
         };
-        refused.0.receipt.acknowledge(AckKind::Nak(None)).await;
+        refused.0.pending_ack.acknowledge(AckKind::Nak(None)).await;
         false
     }
 }

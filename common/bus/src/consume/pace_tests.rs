@@ -8,7 +8,7 @@ use chrono::DateTime;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::ledger::MessageId;
+use super::in_flight::MessageId;
 use super::*;
 use messages::envelope;
 
@@ -60,17 +60,17 @@ impl Loop {
             subject: "clicks".to_owned(),
             retry: bounds.retry.clone(),
             shutdown: CancellationToken::new(),
-            measures: Measures::of(Subject::Clicks),
+            metrics: ConsumeMetrics::of(Subject::Clicks),
         };
         let consumer = Consumer {
             work: Arc::new(work),
             schedule: Schedule::new(Instant::now(), Unhurried::PACE, MAX_RECORDS),
             bounds,
             incoming,
-            ledger: Ledger::new(),
+            in_flight: InFlightMessages::new(),
             queue: Queue::new(),
             running: JoinSet::new(),
-            runs_apart: false,
+            isolated_running: false,
         };
         Self {
             client,
@@ -93,7 +93,7 @@ impl Loop {
             },
             deliveries: 1,
             payload: envelope::encode(None, &vec![record; records]),
-            receipt: Arc::new(Receipts::default()).take(acker),
+            pending_ack: Arc::new(PendingAcks::default()).take(acker),
             _room: Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap(),
         };
         assert!(self.arrivals.send(arrived).await.is_ok());

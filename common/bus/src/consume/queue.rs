@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::Delivered;
-use super::ledger::Holding;
+use super::in_flight::Admission;
 
 /// One record, where it came from, and its text as it came.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Item<R> {
 
 #[derive(Debug)]
 pub(super) struct Origin {
-    pub(super) holding: Holding,
+    pub(super) admission: Admission,
     pub(super) raw: Box<RawValue>,
 }
 
@@ -55,7 +55,7 @@ impl<R> Queue<R> {
         self.later.push_back((due, item));
     }
 
-    pub(super) fn push_apart(&mut self, due: Instant, item: Item<R>) {
+    pub(super) fn push_isolated(&mut self, due: Instant, item: Item<R>) {
         self.apart.push_back((due, item));
     }
 
@@ -72,12 +72,12 @@ impl<R> Queue<R> {
     }
 
     /// When the next blocked record may be tried again.
-    pub(super) fn apart_due(&self) -> Option<Instant> {
+    pub(super) fn isolated_due(&self) -> Option<Instant> {
         self.apart.front().map(|(due, _)| *due)
     }
 
     /// The next blocked record, if it is due, by itself.
-    pub(super) fn take_apart(&mut self, now: Instant) -> Option<Batch<R>> {
+    pub(super) fn take_isolated(&mut self, now: Instant) -> Option<Batch<R>> {
         let (_, item) = self.apart.pop_front_if(|(due, _)| *due <= now)?;
         Some(Batch {
             records: vec![item.delivered],
@@ -106,10 +106,10 @@ impl<R> Queue<R> {
     }
 
     /// Drops the records of a message that was given up; they come back with it.
-    pub(super) fn forget(&mut self, holding: Holding) {
-        self.fresh.retain(|item| item.origin.holding != holding);
-        self.later.retain(|(_, item)| item.origin.holding != holding);
-        self.apart.retain(|(_, item)| item.origin.holding != holding);
+    pub(super) fn forget(&mut self, admission: Admission) {
+        self.fresh.retain(|item| item.origin.admission != admission);
+        self.later.retain(|(_, item)| item.origin.admission != admission);
+        self.apart.retain(|(_, item)| item.origin.admission != admission);
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
         };
         Item {
             origin: Origin {
-                holding: Holding::of(sequence),
+                admission: Admission::of(sequence),
                 raw,
             },
             delivered,
@@ -162,7 +162,7 @@ mod tests {
         (0..10).for_each(|n| queue.push_later(now, item(1, n)));
         (100..110).for_each(|n| queue.push(item(2, n)));
         assert_eq!(take(&mut queue, now, 4), [0, 1, 100, 101]);
-        queue.forget(Holding::of(2));
+        queue.forget(Admission::of(2));
         assert_eq!(take(&mut queue, now, 4), [2, 3, 4, 5]);
     }
 
@@ -181,7 +181,7 @@ mod tests {
         queue.push(item(1, 1));
         queue.push(item(2, 2));
         queue.push_later(now, item(1, 3));
-        queue.forget(Holding::of(1));
+        queue.forget(Admission::of(1));
         assert_eq!(take(&mut queue, now, 8), [2]);
     }
 }

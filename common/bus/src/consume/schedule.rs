@@ -49,7 +49,7 @@ impl Schedule {
         }
     }
 
-    pub(super) fn may_begin(&self, now: Instant, waiting: Waiting) -> bool {
+    pub(super) fn may_start(&self, now: Instant, waiting: Waiting) -> bool {
         if waiting.fresh > 0 && waiting.fresh >= self.enough {
             return waiting.running < AT_ONCE;
         }
@@ -100,14 +100,14 @@ mod tests {
         let begun = Instant::now();
         let mut schedule = Schedule::new(begun, PACE, 512);
         assert!(
-            schedule.may_begin(begun, waiting(1, 0)),
+            schedule.may_start(begun, waiting(1, 0)),
             "the first does not wait"
         );
         schedule.began(begun, 1);
-        assert!(!schedule.may_begin(begun, waiting(127, 0)));
+        assert!(!schedule.may_start(begun, waiting(127, 0)));
         assert_eq!(schedule.wakes_at(waiting(127, 0)), Some(begun + PACE));
-        assert!(schedule.may_begin(begun + PACE, waiting(127, 0)));
-        assert!(schedule.may_begin(begun, waiting(128, 0)));
+        assert!(schedule.may_start(begun + PACE, waiting(127, 0)));
+        assert!(schedule.may_start(begun, waiting(128, 0)));
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
         let begun = Instant::now();
         let mut schedule = Schedule::new(begun, PACE, 512);
         schedule.began(begun, 128);
-        assert!(schedule.may_begin(begun, waiting(1, 0)));
+        assert!(schedule.may_start(begun, waiting(1, 0)));
     }
 
     #[test]
@@ -123,14 +123,14 @@ mod tests {
         let now = Instant::now();
         for (pace, few, enough) in [(Duration::ZERO, 15, 16), (PACE, 127, 128)] {
             let schedule = Schedule::new(now, pace, 512);
-            assert!(!schedule.may_begin(now, waiting(few, 1)));
+            assert!(!schedule.may_start(now, waiting(few, 1)));
             assert_eq!(
                 schedule.wakes_at(waiting(few, 1)),
                 None,
                 "the end of the other one wakes them"
             );
-            assert!(schedule.may_begin(now, waiting(enough, 1)));
-            assert!(!schedule.may_begin(now, waiting(512, 2)));
+            assert!(schedule.may_start(now, waiting(enough, 1)));
+            assert!(!schedule.may_start(now, waiting(512, 2)));
         }
     }
 
@@ -144,12 +144,12 @@ mod tests {
             ..NOTHING
         };
         assert_eq!(schedule.wakes_at(due_at(soon)), Some(soon));
-        assert!(!schedule.may_begin(now, due_at(soon)));
-        assert!(schedule.may_begin(soon, due_at(soon)));
+        assert!(!schedule.may_start(now, due_at(soon)));
+        assert!(schedule.may_start(soon, due_at(soon)));
         schedule.began(now, 1);
         assert_eq!(schedule.wakes_at(due_at(soon)), Some(now + PACE));
         assert_eq!(schedule.wakes_at(due_at(late)), Some(late));
         assert_eq!(schedule.wakes_at(NOTHING), None);
-        assert!(!schedule.may_begin(late, NOTHING));
+        assert!(!schedule.may_start(late, NOTHING));
     }
 }

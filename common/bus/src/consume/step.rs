@@ -31,7 +31,7 @@ pub struct Delivered<R> {
 /// What a step decided about one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Settled for good, whatever the outcome was.
+    /// FinishedBatch for good, whatever the outcome was.
     Done,
     /// Not yet possible: offer it again in a following batch. The step decides when it has waited long enough.
     Later,

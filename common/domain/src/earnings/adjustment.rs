@@ -4,10 +4,10 @@
 //! from a paid one is owed back like a refund of a paid commission. Nothing is added to a paid one: nobody would pay it.
 //! Later refunds take their share of what the commission is by then.
 
-use crate::commission::CommissionStatus;
-use crate::ledger::{self, Entry, deduct};
+use crate::earnings::commission::CommissionStatus;
+use crate::earnings::ledger::{self, Entry, deduct};
+use crate::earnings::payout::CommissionState;
 use crate::money::{AmountCents, Cents};
-use crate::payout::CommissionState;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {

@@ -20,9 +20,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::commission::{CommissionStatus, TransitionError};
+use crate::earnings::commission::{CommissionStatus, TransitionError};
+use crate::earnings::ledger::Deducted;
 use crate::ids::PartnerProgramId;
-use crate::ledger::Deducted;
 use crate::money::Cents;
 
 /// A commission as far as paying it goes.

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::commission::CommissionStatus;
+use crate::earnings::commission::CommissionStatus;
 use crate::ids::CommissionId;
 use crate::money::{AmountCents, Cents, proportion};
 
@@ -59,8 +59,6 @@ pub struct RefundableCommission {
     /// Σ of deductions requested so far, before the clamp of the balance.
     pub deducted: Cents,
     pub status: CommissionStatus,
-    /// Whether the money has left already: the deduction may then push the balance below zero.
-    pub paid_out: bool,
 }
 
 /// Everything known about the refunds of one sale.
@@ -73,25 +71,34 @@ pub struct SaleRefunds {
     commissions: Vec<RefundableCommission>,
 }
 
-/// What a refund did, or why it did nothing.
+/// Everything that follows from one report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RefundDecision {
+pub struct RefundDecision {
+    /// The first report under its key: a refund is stored.
+    pub recorded: bool,
+    /// By how much the effective total grew.
+    pub effective_delta: Cents,
+    pub effect: RefundEffect,
+    /// One for each commission, ascending by id; the amount may be zero. None unless the refund is applied.
+    pub deductions: Vec<Deduction>,
+}
+
+/// What a refund did to the sale's commissions. The `commission_id` is the last one's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefundEffect {
     Applied {
         /// `Reversed` once the sale is wholly refunded, `Refunded` before.
         status: CommissionStatus,
-        /// By how much the effective total grew.
-        effective_delta: Cents,
-        /// One for each commission, ascending by id; the amount may be zero.
-        deductions: Vec<Deduction>,
         /// Σ requested, before the clamp of the balance.
         total: Cents,
+        commission_id: CommissionId,
     },
-    Skipped(SkipReason),
-    /// The sale earned no commission; the refund is recorded all the same. `recorded` is by how much the
-    /// effective total grew.
-    NoCommission {
-        recorded: Cents,
+    Skipped {
+        reason: SkipReason,
+        commission_id: CommissionId,
     },
+    /// The sale earned no commission; the refund is recorded all the same.
+    NoCommission,
 }
 
 /// What one commission loses.
@@ -99,7 +106,6 @@ pub enum RefundDecision {
 pub struct Deduction {
     pub commission_id: CommissionId,
     pub requested: Cents,
-    pub paid_out: bool,
     pub status_after: CommissionStatus,
 }
 
@@ -165,12 +171,6 @@ impl SaleRefunds {
         &self.commissions
     }
 
-    /// Whether a refund of this key was recorded. Asked before and after [`SaleRefunds::apply`], it tells
-    /// whether there is a refund to store.
-    pub fn knows(&self, key: &RefundKey) -> bool {
-        self.keys.contains(key.as_str())
-    }
-
     /// What of the sale counts as refunded, in 0..=sale amount.
     pub fn effective(&self) -> Cents {
         self.api_refunded
@@ -178,43 +178,57 @@ impl SaleRefunds {
             .min(self.amount.into())
     }
 
-    /// Takes one report in, and says what it costs each commission. Repeating a report changes nothing.
+    /// Applies one report, and returns all that follows from it. Repeating a report changes nothing.
     pub fn apply(&mut self, request: &RefundRequest) -> RefundDecision {
-        if self.commissions.is_empty() {
-            return RefundDecision::NoCommission {
-                recorded: self.record_if_new(request),
-            };
+        let was_wholly_refunded = self.is_wholly_refunded();
+        let before = self.effective();
+        let last = self.commissions.last().map(|commission| commission.id);
+        let recorded = (last.is_none() || !was_wholly_refunded) && self.record_if_new(request);
+        let effective_delta = self.effective().saturating_sub(before);
+        let (effect, deductions) = match last {
+            None => (RefundEffect::NoCommission, Vec::new()),
+            Some(commission_id) if effective_delta == Cents::ZERO => {
+                let reason = if was_wholly_refunded {
+                    SkipReason::AlreadyReversed
+                } else {
+                    SkipReason::AlreadyProcessed
+                };
+                (
+                    RefundEffect::Skipped {
+                        reason,
+                        commission_id,
+                    },
+                    Vec::new(),
+                )
+            }
+            Some(commission_id) => self.deduct(commission_id),
+        };
+        RefundDecision {
+            recorded,
+            effective_delta,
+            effect,
+            deductions,
         }
-        if self.is_wholly_refunded() {
-            return RefundDecision::Skipped(SkipReason::AlreadyReversed);
-        }
-        let effective_delta = self.record_if_new(request);
-        if effective_delta == Cents::ZERO {
-            return RefundDecision::Skipped(SkipReason::AlreadyProcessed);
-        }
-        self.deduct(effective_delta)
     }
 
     fn is_wholly_refunded(&self) -> bool {
         self.effective() == Cents::from(self.amount)
     }
 
-    /// By how much the effective total grew.
-    fn record_if_new(&mut self, request: &RefundRequest) -> Cents {
+    /// Whether the report's key is new.
+    fn record_if_new(&mut self, request: &RefundRequest) -> bool {
         if self.is_repeat(request) {
-            return Cents::ZERO;
+            return false;
         }
-        let before = self.effective();
-        self.keys.insert(request.key().as_str().to_owned());
         self.record_amount(request);
-        self.effective().saturating_sub(before)
+        self.keys.insert(request.key().as_str().to_owned())
     }
 
     /// A delta is known by its key. A cumulative total is known by not exceeding the greatest one: its
     /// reference may be a charge, which reports growing totals under one name.
     fn is_repeat(&self, request: &RefundRequest) -> bool {
         match request {
-            RefundRequest::Delta { key, .. } => self.knows(key),
+            RefundRequest::Delta { key, .. } => self.keys.contains(key.as_str()),
             RefundRequest::ProcessorCumulative { amount, .. } => {
                 Cents::from(*amount) <= self.processor_refunded
             }
@@ -238,7 +252,7 @@ impl SaleRefunds {
         }
     }
 
-    fn deduct(&mut self, effective_delta: Cents) -> RefundDecision {
+    fn deduct(&mut self, commission_id: CommissionId) -> (RefundEffect, Vec<Deduction>) {
         let (sale, effective, fully) = (
             self.amount.get(),
             self.effective().get(),
@@ -249,18 +263,18 @@ impl SaleRefunds {
             .iter_mut()
             .map(|commission| commission.reduce_to(proportion(commission.amount, effective, sale), fully))
             .collect();
-        RefundDecision::Applied {
+        let applied = RefundEffect::Applied {
             status: if fully {
                 CommissionStatus::Reversed
             } else {
                 CommissionStatus::Refunded
             },
-            effective_delta,
             total: deductions.iter().fold(Cents::ZERO, |total, deduction| {
                 total.saturating_add(deduction.requested)
             }),
-            deductions,
-        }
+            commission_id,
+        };
+        (applied, deductions)
     }
 }
 
@@ -273,7 +287,6 @@ impl RefundableCommission {
         Deduction {
             commission_id: self.id,
             requested,
-            paid_out: self.paid_out,
             status_after: self.status,
         }
     }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::name::Name;
-use crate::permission::{ProgramScope, Scopes};
+use crate::people::permission::{ProgramScope, Scopes};
 
 pub type KeyName = Name;
 

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 use totp_rs::{Builder, Secret, TotpError};
 
-use crate::account::plain_digit;
 use crate::ids::UserId;
+use crate::people::account::plain_digit;
 use crate::sealed::{NONCE_BYTES, SealError, SealingKeys};
 use crate::token::TokenHash;
 

@@ -5,9 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::click_id::ClickId;
-use crate::processor::ProcessorId;
+use crate::processors::processor::ProcessorId;
 use crate::text::CustomerKey;
+use crate::tracking::click_id::ClickId;
 
 /// The names by which a customer is known here. One of them is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

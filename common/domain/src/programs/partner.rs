@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::account::PersonName;
+use crate::people::account::PersonName;
 
 /// As their advertiser calls them.
 pub type PartnerName = PersonName;

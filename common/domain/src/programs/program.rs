@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use crate::attribution::{AttributionModel, AttributionWindow};
-use crate::commission::{HoldPeriod, NeedsApproval, SelfReferrals};
-use crate::lead::LeadAuth;
+use crate::earnings::commission::{HoldPeriod, NeedsApproval, SelfReferrals};
 use crate::money::Currency;
 use crate::name::Name;
 use crate::text::Text;
+use crate::tracking::attribution::{AttributionModel, AttributionWindow};
+use crate::tracking::lead::LeadAuth;
 
 pub type ProgramName = Name;
 pub type Description = Text<2000>;

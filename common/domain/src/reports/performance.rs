@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
-use crate::days::DayRange;
 use crate::money::{Cents, proportion};
+use crate::reports::days::DayRange;
 
 /// Of one day or of many. Amounts are of one currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::click_id::ClickId;
-use crate::customer::CustomerStatus;
 use crate::ids::ProgramId;
 use crate::text::{CustomerKey, Label};
+use crate::tracking::click_id::ClickId;
+use crate::tracking::customer::CustomerStatus;
 
 /// Keyed hash of an e-mail address, `v<key version>:<hex>`. The address itself never leaves the edge.
 pub type EmailHash = crate::text::Text<80>;

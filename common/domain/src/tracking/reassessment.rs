@@ -7,14 +7,14 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
-use crate::attribution::AttributionModel;
-use crate::commission::SelfReferrals;
+use crate::earnings::commission::SelfReferrals;
 use crate::ids::{PartnerId, ReferralLinkId, SaleId};
-use crate::sale::{
+use crate::text::SubscriptionId;
+use crate::tracking::attribution::AttributionModel;
+use crate::tracking::sale::{
     FirstPayment, LinkOwner, ProgramTerms, Recording, Sale, SaleCustomer, SaleDecision, SaleFacts,
     Subscription, decide,
 };
-use crate::text::SubscriptionId;
 
 /// A sale as it was recorded.
 #[derive(Debug, Clone)]

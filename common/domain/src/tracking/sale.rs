@@ -11,13 +11,17 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::attribution::{AttributionModel, AttributionWindow, Journey, WindowVerdict, distinct_in_order};
-use crate::click_id::ClickId;
-use crate::commission::{Due, NothingDue, PaymentHistory, Policy, SelfReferrals, due, policy_in_force};
+use crate::earnings::commission::{
+    Due, NothingDue, PaymentHistory, Policy, SelfReferrals, due, policy_in_force,
+};
 use crate::ids::{CustomerId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use crate::money::{AmountCents, Cents, CommissionableCents, Currency, split_evenly};
-use crate::processor::ProcessorId;
+use crate::processors::processor::ProcessorId;
 use crate::text::{CustomerKey, ProductId, SubscriptionId, TransactionId};
+use crate::tracking::attribution::{
+    AttributionModel, AttributionWindow, Journey, WindowVerdict, distinct_in_order,
+};
+use crate::tracking::click_id::ClickId;
 
 /// A sale as the caller reported it, valid in form.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ use opentelemetry_http::{HttpClient, HttpError};
 
 use super::CollectorUrl;
 use crate::metrics::Counter;
-use crate::shed::Shed;
+use crate::sampled_counter::SampledCounter;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ const MAX_ANSWER_BYTES: u64 = 16 * 1024;
 pub(super) struct Collector {
     host: String,
     port: u16,
-    lost: Shed,
+    lost: SampledCounter,
 }
 
 impl Collector {
@@ -36,7 +36,7 @@ impl Collector {
         Self {
             host: url.host.clone(),
             port: url.port,
-            lost: Shed::new(Counter::default()),
+            lost: SampledCounter::new(Counter::default()),
         }
     }
 
@@ -70,7 +70,7 @@ impl Collector {
             Ok(response) => response.status().to_string(),
             Err(error) => error.to_string(),
         };
-        if let Some(batches) = self.lost.one_more() {
+        if let Some(batches) = self.lost.increment() {
             tracing::warn!(batches, reason, "the collector did not take spans");
         }
     }

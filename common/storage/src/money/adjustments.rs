@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::StorageResult;
-use crate::error::expect_rows;
-use crate::ledger::{NewEntry, post};
-use crate::payouts::LockedCommission;
+use crate::batch::columns;
+use crate::error::{StorageResult, expect_rows};
+use crate::money::ledger::{NewEntry, post};
+use crate::money::payouts::LockedCommission;
 use domain::adjustment::{Adjusted, Change};
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId, SaleId};
 use domain::ledger::raised;
@@ -29,15 +29,11 @@ pub async fn save(
     adjusted: &[(LockedCommission, Adjusted)],
 ) -> StorageResult<()> {
     let rejected = (new.change == Change::Reject).then_some(new.reason);
-    let ids: Vec<i64> = adjusted
-        .iter()
-        .map(|(commission, _)| commission.commission_id.get())
-        .collect();
-    let amounts: Vec<i64> = adjusted.iter().map(|(_, adjusted)| adjusted.by.get()).collect();
-    let statuses: Vec<&str> = adjusted
-        .iter()
-        .map(|(_, adjusted)| adjusted.status.as_str())
-        .collect();
+    columns!((commission, adjusted) in adjusted =>
+        ids: i64 = commission.commission_id.get(),
+        amounts: i64 = adjusted.by.get(),
+        statuses: &str = adjusted.status.as_str(),
+    );
     let updated = sqlx::query!(
         "UPDATE commissions c
          SET amount_cents = c.amount_cents + n.cents, adjusted_cents = c.adjusted_cents + n.cents, status = n.status,

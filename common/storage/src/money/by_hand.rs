@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 
 use sqlx::PgConnection;
 
-use crate::adjustments::{self, AddedCommission, NewAdjustment};
-use crate::ledger::lock_balances;
-use crate::payouts::{self, LockedCommission, not_found};
-use crate::{StorageResult, outbox};
+use crate::batch::columns;
+use crate::error::StorageResult;
+use crate::money::adjustments::{self, AddedCommission, NewAdjustment};
+use crate::money::ledger::lock_balances;
+use crate::money::payouts::{self, LockedCommission, not_found};
+use crate::operations::outbox;
 use domain::adjustment::{Adjusted, adjust};
 use domain::commission::CommissionStatus;
 use domain::ids::{CommissionId, EventId, PartnerId, ProgramId};
@@ -30,10 +32,7 @@ pub async fn change(
     new_event_id: impl Fn() -> EventId,
 ) -> StorageResult<Result<Vec<(LockedCommission, Adjusted)>, Refused>> {
     let locked = payouts::lock_listed(connection, new.program_id, ids).await?;
-    let memberships: Vec<i64> = locked
-        .iter()
-        .map(|commission| commission.partner_program_id.get())
-        .collect();
+    columns!(commission in locked => memberships: i64 = commission.partner_program_id.get());
     let mut balances = lock_balances(connection, &memberships).await?;
     let mut refused = not_found(ids, &locked);
     let mut adjusted = Vec::with_capacity(locked.len());

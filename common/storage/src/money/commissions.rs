@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::error::expect_rows;
-use crate::{StorageError, StorageResult, array_literal};
+use crate::batch::{array_literal, columns};
+use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::commission::{CommissionStatus, Policy, Rate};
 use domain::ids::{CommissionId, CustomerId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{Cents, Currency};
@@ -35,42 +35,24 @@ pub async fn insert(
     if commissions.is_empty() {
         return Ok(Vec::new());
     }
-    let sales: Vec<i64> = commissions.iter().map(|new| new.sale_id.get()).collect();
-    let programs: Vec<i64> = commissions.iter().map(|new| new.program_id.get()).collect();
-    let customers: Vec<i64> = commissions.iter().map(|new| new.customer_id.get()).collect();
-    let memberships: Vec<i64> = commissions
-        .iter()
-        .map(|new| new.credit.partner_program_id.get())
-        .collect();
-    let partners: Vec<i64> = commissions
-        .iter()
-        .map(|new| new.credit.partner_id.get())
-        .collect();
-    let links: Vec<i64> = commissions
-        .iter()
-        .map(|new| new.credit.referral_link_id.get())
-        .collect();
-    let amounts: Vec<i64> = commissions.iter().map(|new| new.credit.amount.get()).collect();
-    let currencies: Vec<&str> = commissions.iter().map(|new| new.currency.as_str()).collect();
-    let policies: Vec<i64> = commissions.iter().map(|new| new.policy.id.get()).collect();
-    let types: Vec<&str> = commissions
-        .iter()
-        .map(|new| new.policy.commission_type.as_str())
-        .collect();
-    let months: Vec<Option<i32>> = commissions
-        .iter()
-        .map(|new| new.policy.commission_type.default_duration_months())
-        .collect();
-    let (rates, fixed): (Vec<Option<i32>>, Vec<Option<i64>>) = commissions
-        .iter()
-        .map(|new| rate_columns(&new.policy.rate))
-        .unzip();
-    let signals: Vec<String> = commissions
-        .iter()
-        .map(|new| array_literal(new.signals.iter().map(|signal| signal.as_str())))
-        .collect();
-    let holds: Vec<DateTime<Utc>> = commissions.iter().map(|new| new.hold_until).collect();
-    let created_at: Vec<DateTime<Utc>> = commissions.iter().map(|new| new.created_at).collect();
+    columns!(new in commissions =>
+        sales: i64 = new.sale_id.get(),
+        programs: i64 = new.program_id.get(),
+        customers: i64 = new.customer_id.get(),
+        memberships: i64 = new.credit.partner_program_id.get(),
+        partners: i64 = new.credit.partner_id.get(),
+        links: i64 = new.credit.referral_link_id.get(),
+        amounts: i64 = new.credit.amount.get(),
+        currencies: &str = new.currency.as_str(),
+        policies: i64 = new.policy.id.get(),
+        types: &str = new.policy.commission_type.as_str(),
+        months: Option<i32> = new.policy.commission_type.default_duration_months(),
+        rates: Option<i32> = rate_columns(&new.policy.rate).0,
+        fixed: Option<i64> = rate_columns(&new.policy.rate).1,
+        signals: String = array_literal(new.signals.iter().map(|signal| signal.as_str())),
+        holds: DateTime<Utc> = new.hold_until,
+        created_at: DateTime<Utc> = new.created_at,
+    );
     let rows = sqlx::query!(
         r#"INSERT INTO commissions (sale_id, program_id, customer_id, partner_program_id, partner_id,
              referral_link_id, amount_cents, currency, policy_id, commission_type, default_duration_months,
@@ -133,9 +115,11 @@ pub async fn flag(
     if customers.is_empty() {
         return Ok(());
     }
-    let ids: Vec<i64> = customers.iter().map(|(customer, ..)| customer.get()).collect();
-    let programs: Vec<i64> = customers.iter().map(|(_, program, _)| program.get()).collect();
-    let since: Vec<DateTime<Utc>> = customers.iter().map(|(.., since)| *since).collect();
+    columns!((customer, program, first_purchase) in customers =>
+        ids: i64 = customer.get(),
+        programs: i64 = program.get(),
+        since: DateTime<Utc> = *first_purchase,
+    );
     sqlx::query!(
         "UPDATE commissions SET signals = array_append(signals, $4)
          WHERE id IN (SELECT c.id
@@ -236,22 +220,12 @@ pub async fn save_refunded(
     if commissions.is_empty() {
         return Ok(());
     }
-    let ids: Vec<i64> = commissions
-        .iter()
-        .map(|refunded| refunded.commission_id.get())
-        .collect();
-    let deducted: Vec<i64> = commissions
-        .iter()
-        .map(|refunded| refunded.deducted.get())
-        .collect();
-    let statuses: Vec<&str> = commissions
-        .iter()
-        .map(|refunded| refunded.status.as_str())
-        .collect();
-    let reasons: Vec<Option<&str>> = commissions
-        .iter()
-        .map(|refunded| refunded.refund_reason)
-        .collect();
+    columns!(refunded in commissions =>
+        ids: i64 = refunded.commission_id.get(),
+        deducted: i64 = refunded.deducted.get(),
+        statuses: &str = refunded.status.as_str(),
+        reasons: Option<&str> = refunded.refund_reason,
+    );
     let updated = sqlx::query!(
         "UPDATE commissions c
          SET deducted_cents = n.deducted, status = n.status, refund_reason = coalesce(n.reason, c.refund_reason)

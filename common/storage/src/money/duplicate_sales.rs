@@ -3,8 +3,9 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
-use crate::customers::Milestone;
-use crate::{StorageError, StorageResult};
+use crate::batch::columns;
+use crate::error::{StorageError, StorageResult};
+use crate::tracking::customers::Milestone;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{AmountCents, Currency};
 
@@ -130,10 +131,10 @@ pub async fn mark(
     duplicates: &[Duplicate],
     names: &[&str],
 ) -> StorageResult<()> {
-    let (sales, standing): (Vec<i64>, Vec<i64>) = duplicates
-        .iter()
-        .map(|duplicate| (duplicate.sale_id.get(), duplicate.duplicate_of.get()))
-        .unzip();
+    columns!(duplicate in duplicates =>
+        sales: i64 = duplicate.sale_id.get(),
+        standing: i64 = duplicate.duplicate_of.get(),
+    );
     sqlx::query!(
         "UPDATE sale_events s SET duplicate_of = n.standing FROM UNNEST($1::bigint[], $2::bigint[]) AS n (sale_id, standing)
          WHERE s.id = n.sale_id OR s.duplicate_of = n.sale_id",

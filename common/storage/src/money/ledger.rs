@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::StorageResult;
+use crate::batch::columns;
+use crate::error::StorageResult;
 use crate::operations::alone::begin_alone;
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId, SaleId};
 use domain::ledger::{Account, Entry};
@@ -32,18 +33,20 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
     if entries.is_empty() {
         return Ok(());
     }
-    let groups: Vec<Uuid> = entries.iter().map(|new| new.entry_group.get()).collect();
-    let kinds: Vec<&str> = entries.iter().map(|new| new.entry.kind.as_str()).collect();
-    let accounts: Vec<&str> = entries.iter().map(|new| new.entry.account.as_str()).collect();
-    let programs: Vec<i64> = entries.iter().map(|new| new.program_id.get()).collect();
-    let memberships: Vec<i64> = entries.iter().map(|new| new.partner_program_id.get()).collect();
-    let partners: Vec<i64> = entries.iter().map(|new| new.partner_id.get()).collect();
-    let commissions: Vec<i64> = entries.iter().map(|new| new.commission_id.get()).collect();
-    let sales: Vec<Option<i64>> = entries.iter().map(|new| new.sale_id.map(SaleId::get)).collect();
-    let currencies: Vec<&str> = entries.iter().map(|new| new.currency.as_str()).collect();
-    let amounts: Vec<i64> = entries.iter().map(|new| new.entry.amount.get()).collect();
-    let requested: Vec<i64> = entries.iter().map(|new| new.entry.requested.get()).collect();
-    let shortfalls: Vec<i64> = entries.iter().map(|new| new.entry.shortfall.get()).collect();
+    columns!(new in entries =>
+        groups: Uuid = new.entry_group.get(),
+        kinds: &str = new.entry.kind.as_str(),
+        accounts: &str = new.entry.account.as_str(),
+        programs: i64 = new.program_id.get(),
+        memberships: i64 = new.partner_program_id.get(),
+        partners: i64 = new.partner_id.get(),
+        commissions: i64 = new.commission_id.get(),
+        sales: Option<i64> = new.sale_id.map(SaleId::get),
+        currencies: &str = new.currency.as_str(),
+        amounts: i64 = new.entry.amount.get(),
+        requested: i64 = new.entry.requested.get(),
+        shortfalls: i64 = new.entry.shortfall.get(),
+    );
     let of_memberships = sums(entries, |new| new.partner_program_id.get());
     let of_partners = sums(entries, |new| new.partner_id.get());
     sqlx::query!(

@@ -1,7 +1,7 @@
 //! `payouts`: locking what is to be paid, writing the batch, and reading batches back.
 //!
 //! Locks are taken as everywhere: commissions ascending, then the memberships' balances
-//! ([`lock_balances`](crate::ledger::lock_balances)), then what [`post`](crate::ledger::post) writes. A caller's key is locked
+//! ([`lock_balances`](crate::money::ledger::lock_balances)), then what [`post`](crate::money::ledger::post) writes. A caller's key is locked
 //! before all of these, and by nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,9 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::error::expect_rows;
-use crate::window::Window;
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult, expect_rows};
+use crate::page::{Window, page};
 use domain::commission::{CommissionStatus, NeedsApproval};
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, PayoutId, ProgramId, SaleId};
 use domain::money::{Cents, Currency};
@@ -317,23 +316,15 @@ pub async fn page(
     program_id: ProgramId,
     window: Window,
 ) -> StorageResult<(Vec<StoredPayout>, i64)> {
-    let rows = sqlx::query_as!(
+    Ok(page!(
+        connection,
+        window,
         StoredPayout,
         "SELECT id, currency, amount_cents, commission_count, reference, created_at FROM payouts
          WHERE program_id = $1 ORDER BY id DESC OFFSET $2 LIMIT $3",
-        program_id.get(),
-        window.offset,
-        window.limit,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let total = sqlx::query_scalar!(
         r#"SELECT count(*) AS "count!" FROM payouts WHERE program_id = $1"#,
-        program_id.get()
-    )
-    .fetch_one(connection)
-    .await?;
-    Ok((rows, total))
+        program_id.get(),
+    ))
 }
 
 /// `None` when the program has no such payout.

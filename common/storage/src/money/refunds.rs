@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::StorageResult;
+use crate::batch::columns;
+use crate::error::StorageResult;
 use domain::ids::{EventId, ProgramId, SaleId};
 
 /// An idempotency key already used on a sale, and the event that used it.
@@ -53,17 +54,19 @@ pub async fn insert(connection: &mut PgConnection, refunds: &[NewRefund]) -> Sto
     if refunds.is_empty() {
         return Ok(());
     }
-    let events: Vec<Uuid> = refunds.iter().map(|new| new.event_id.get()).collect();
-    let sales: Vec<i64> = refunds.iter().map(|new| new.sale_id.get()).collect();
-    let programs: Vec<i64> = refunds.iter().map(|new| new.program_id.get()).collect();
-    let channels: Vec<&str> = refunds.iter().map(|new| new.channel).collect();
-    let keys: Vec<&str> = refunds.iter().map(|new| new.refund_key.as_str()).collect();
-    let requested: Vec<Option<i64>> = refunds.iter().map(|new| new.requested_cents).collect();
-    let effective: Vec<i64> = refunds.iter().map(|new| new.effective_cents).collect();
-    let deducted: Vec<i64> = refunds.iter().map(|new| new.deducted_cents).collect();
-    let reasons: Vec<Option<&str>> = refunds.iter().map(|new| new.refund_reason.as_deref()).collect();
-    let times: Vec<DateTime<Utc>> = refunds.iter().map(|new| new.refunded_at).collect();
-    let outcomes: Vec<&str> = refunds.iter().map(|new| new.outcome.as_str()).collect();
+    columns!(new in refunds =>
+        events: Uuid = new.event_id.get(),
+        sales: i64 = new.sale_id.get(),
+        programs: i64 = new.program_id.get(),
+        channels: &str = new.channel,
+        keys: &str = new.refund_key.as_str(),
+        requested: Option<i64> = new.requested_cents,
+        effective: i64 = new.effective_cents,
+        deducted: i64 = new.deducted_cents,
+        reasons: Option<&str> = new.refund_reason.as_deref(),
+        times: DateTime<Utc> = new.refunded_at,
+        outcomes: &str = new.outcome.as_str(),
+    );
     sqlx::query!(
         "INSERT INTO refunds (event_id, sale_id, program_id, channel, refund_key, requested_cents, effective_cents,
              deducted_cents, refund_reason, refunded_at, outcome)
@@ -119,14 +122,13 @@ pub async fn park(connection: &mut PgConnection, refunds: &[ParkedRefund]) -> St
     if refunds.is_empty() {
         return Ok(());
     }
-    let events: Vec<Uuid> = refunds.iter().map(|parked| parked.event_id.get()).collect();
-    let programs: Vec<i64> = refunds.iter().map(|parked| parked.program_id.get()).collect();
-    let transaction_ids: Vec<&str> = refunds
-        .iter()
-        .map(|parked| parked.transaction_id.as_str())
-        .collect();
-    let replies: Vec<Option<&str>> = refunds.iter().map(|parked| parked.reply_to.as_deref()).collect();
-    let payloads: Vec<&str> = refunds.iter().map(|parked| parked.payload.as_str()).collect();
+    columns!(parked in refunds =>
+        events: Uuid = parked.event_id.get(),
+        programs: i64 = parked.program_id.get(),
+        transaction_ids: &str = parked.transaction_id.as_str(),
+        replies: Option<&str> = parked.reply_to.as_deref(),
+        payloads: &str = parked.payload.as_str(),
+    );
     sqlx::query!(
         "INSERT INTO parked_refunds (event_id, program_id, transaction_id, reply_to, payload)
          SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[])

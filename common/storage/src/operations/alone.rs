@@ -2,7 +2,7 @@
 
 use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 
 /// A transaction that has these tables to itself, but for those who only read: whoever writes to them, or has locked a row, is waited
 /// for, within reason. It may take as long as it takes.

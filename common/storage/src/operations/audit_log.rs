@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use crate::window::Window;
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
+use crate::page::{Window, page};
 use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
 
 /// Who acted.
@@ -111,15 +111,9 @@ pub async fn list(
     window: Window,
 ) -> StorageResult<(Vec<AuditEntry>, i64)> {
     let program_id = program_id.map(ProgramId::get);
-    let total = sqlx::query_scalar!(
-        r#"SELECT count(*) AS "total!" FROM audit_log
-           WHERE workspace_id = $1 AND ($2::bigint IS NULL OR program_id = $2)"#,
-        workspace_id.get(),
-        program_id,
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let rows = sqlx::query_as!(
+    let (rows, total) = page!(
+        connection,
+        window,
         Row,
         r#"SELECT a.id, a.created_at, a.program_id, a.actor, a.actor_id, coalesce(u.name, k.name, p.name) AS actor_name,
                   a.action, a.subject_id, a.details, a.address, a.request_id
@@ -129,13 +123,11 @@ pub async fn list(
            LEFT JOIN programs p ON a.actor = 'program' AND p.id = a.actor_id
            WHERE a.workspace_id = $1 AND ($2::bigint IS NULL OR a.program_id = $2)
            ORDER BY a.id DESC OFFSET $3 LIMIT $4"#,
+        r#"SELECT count(*) AS "total!" FROM audit_log
+           WHERE workspace_id = $1 AND ($2::bigint IS NULL OR program_id = $2)"#,
         workspace_id.get(),
         program_id,
-        window.offset,
-        window.limit,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let entries = rows.into_iter().map(Row::entry).collect::<StorageResult<_>>()?;
     Ok((entries, total))
 }

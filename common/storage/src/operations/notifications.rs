@@ -5,8 +5,9 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::StorageResult;
-use crate::window::Window;
+use crate::batch::columns;
+use crate::error::StorageResult;
+use crate::page::{Window, page};
 use domain::ids::{ProgramId, UserId};
 
 #[derive(Debug)]
@@ -22,12 +23,14 @@ pub struct NewNotification {
 
 /// Stores a batch; one that is there already is left alone.
 pub async fn add(connection: &mut PgConnection, notifications: &[NewNotification]) -> StorageResult<()> {
-    let events: Vec<Uuid> = notifications.iter().map(|new| new.event_id).collect();
-    let programs: Vec<i64> = notifications.iter().map(|new| new.program_id).collect();
-    let partners: Vec<Option<i64>> = notifications.iter().map(|new| new.partner_id).collect();
-    let kinds: Vec<&str> = notifications.iter().map(|new| new.kind).collect();
-    let messages: Vec<&str> = notifications.iter().map(|new| new.message.as_str()).collect();
-    let details: Vec<&Value> = notifications.iter().map(|new| &new.details).collect();
+    columns!(new in notifications =>
+        events: Uuid = new.event_id,
+        programs: i64 = new.program_id,
+        partners: Option<i64> = new.partner_id,
+        kinds: &str = new.kind,
+        messages: &str = new.message.as_str(),
+        details: &Value = &new.details,
+    );
     sqlx::query!(
         "INSERT INTO notifications (event_id, program_id, recipient, partner_id, kind, message, details)
          SELECT event_id, program_id, CASE WHEN partner_id IS NULL THEN 'advertiser' ELSE 'partner' END,
@@ -81,27 +84,18 @@ pub async fn of_program(
     unread_only: bool,
     window: Window,
 ) -> StorageResult<(Vec<StoredNotification>, i64)> {
-    let rows = sqlx::query_as!(
+    Ok(page!(
+        connection,
+        window,
         StoredNotification,
         "SELECT id, program_id, kind, message, details, read_at, created_at FROM notifications
          WHERE program_id = $1 AND recipient = 'advertiser' AND NOT ($2 AND read_at IS NOT NULL)
          ORDER BY id DESC OFFSET $3 LIMIT $4",
-        program_id.get(),
-        unread_only,
-        window.offset,
-        window.limit,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let total = sqlx::query_scalar!(
         r#"SELECT count(*) AS "count!" FROM notifications
            WHERE program_id = $1 AND recipient = 'advertiser' AND NOT ($2 AND read_at IS NOT NULL)"#,
         program_id.get(),
         unread_only,
-    )
-    .fetch_one(connection)
-    .await?;
-    Ok((rows, total))
+    ))
 }
 
 /// A partner's, in whatever workspaces, newest first, and how many there are.
@@ -111,29 +105,20 @@ pub async fn of_partner(
     unread_only: bool,
     window: Window,
 ) -> StorageResult<(Vec<StoredNotification>, i64)> {
-    let rows = sqlx::query_as!(
+    Ok(page!(
+        connection,
+        window,
         StoredNotification,
         "SELECT id, program_id, kind, message, details, read_at, created_at FROM notifications
          WHERE partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
            AND NOT ($2 AND read_at IS NOT NULL)
          ORDER BY id DESC OFFSET $3 LIMIT $4",
-        user_id.get(),
-        unread_only,
-        window.offset,
-        window.limit,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let total = sqlx::query_scalar!(
         r#"SELECT count(*) AS "count!" FROM notifications
            WHERE partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
              AND NOT ($2 AND read_at IS NOT NULL)"#,
         user_id.get(),
         unread_only,
-    )
-    .fetch_one(connection)
-    .await?;
-    Ok((rows, total))
+    ))
 }
 
 /// Marks a program's advertiser's; returns how many had not been read.

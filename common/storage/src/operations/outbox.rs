@@ -2,7 +2,7 @@
 
 use sqlx::PgConnection;
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 
 #[derive(Debug)]
 pub struct OutboxMessage {

@@ -3,7 +3,7 @@
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use sqlx::PgPool;
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 
 /// Makes sure that the partitions of `months` UTC calendar months from `first_day` on exist.
 pub async fn ensure(pool: &PgPool, first_day: NaiveDate, months: i32) -> StorageResult<()> {

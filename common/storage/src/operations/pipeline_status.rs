@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 
 /// So many rows, and since when the oldest of them is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::StorageResult;
-use crate::sessions::Whereabouts;
+use crate::error::StorageResult;
+use crate::people::sessions::Whereabouts;
 use domain::ids::{UserId, WorkspaceId};
 use domain::token::TokenHash;
 

@@ -6,10 +6,10 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use crate::audit_log::AuditActor;
-use crate::members::{self, GivenPermissions};
-use crate::window::Window;
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
+use crate::operations::audit_log::AuditActor;
+use crate::page::Window;
+use crate::people::members::{self, GivenPermissions};
 use domain::account::{EmailAddress, UserKind};
 use domain::ids::{InvitationId, PartnerId, ProgramId, WorkspaceId};
 use domain::permission::{ProgramPermissions, Role};

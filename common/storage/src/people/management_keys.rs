@@ -3,8 +3,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-use crate::window::Window;
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
+use crate::page::{Window, page};
 use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
 use domain::management_key::{KeySettings, KeyStatus};
 use domain::name::Name;
@@ -135,24 +135,17 @@ pub async fn list(
     workspace_id: WorkspaceId,
     window: Window,
 ) -> StorageResult<(Vec<StoredKey>, i64)> {
-    let total = sqlx::query_scalar!(
-        r#"SELECT count(*) AS "total!" FROM management_keys WHERE workspace_id = $1"#,
-        workspace_id.get(),
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let rows = sqlx::query_as!(
+    let (rows, total) = page!(
+        connection,
+        window,
         KeyRow,
         "SELECT k.id, k.workspace_id, k.name, scopes, program_scope, expires_at, prefix, key_masked, k.status, k.created_at,
                 k.created_by, u.name AS creator_name, k.last_used_at
          FROM management_keys k JOIN users u ON u.id = k.created_by
          WHERE k.workspace_id = $1 ORDER BY k.id DESC OFFSET $2 LIMIT $3",
+        r#"SELECT count(*) AS "total!" FROM management_keys WHERE workspace_id = $1"#,
         workspace_id.get(),
-        window.offset,
-        window.limit,
-    )
-    .fetch_all(connection)
-    .await?;
+    );
     let keys = rows
         .into_iter()
         .map(TryInto::try_into)

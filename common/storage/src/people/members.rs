@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::window::Window;
-use crate::{StorageError, StorageResult, invitations, management_keys};
+use crate::error::{StorageError, StorageResult};
+use crate::page::{Window, page};
 use domain::account::EmailAddress;
 use domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
 use domain::permission::{ProgramPermissions, Role};
@@ -26,20 +26,6 @@ pub struct Member {
     pub verified: bool,
     pub has_second_factor: bool,
     pub created_at: DateTime<Utc>,
-}
-
-/// Ends the workspace's management keys and open invitations whose right has ended. The action that the audit log has of each, and
-/// its id.
-pub async fn end_unsupported(
-    connection: &mut PgConnection,
-    workspace_id: WorkspaceId,
-    now: DateTime<Utc>,
-) -> StorageResult<Vec<(&'static str, i64)>> {
-    let keys = management_keys::revoke_unsupported(connection, workspace_id, now).await?;
-    let keys = keys.into_iter().map(|id| ("api_key.revoked", id.get()));
-    let withdrawn = invitations::withdraw_unsupported(connection, workspace_id, now).await?;
-    let withdrawn = withdrawn.into_iter().map(|id| ("invitation.withdrawn", id.get()));
-    Ok(keys.chain(withdrawn).collect())
 }
 
 /// The workspace of a membership; `None` when there is no such membership.
@@ -91,25 +77,18 @@ pub async fn list(
     workspace_id: WorkspaceId,
     window: Window,
 ) -> StorageResult<(Vec<Member>, i64)> {
-    let total = sqlx::query_scalar!(
-        r#"SELECT count(*) AS "total!" FROM workspace_members WHERE workspace_id = $1"#,
-        workspace_id.get(),
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let rows = sqlx::query_as!(
+    let (rows, total) = page!(
+        connection,
+        window,
         MemberRow,
         r#"SELECT m.id, m.user_id, u.name, u.email, m.role, m.created_at, u.verified_at IS NOT NULL AS "verified!",
                 EXISTS (SELECT FROM second_factors f WHERE f.user_id = m.user_id AND f.enabled_at IS NOT NULL)
                     AS "has_second_factor!"
          FROM workspace_members m JOIN users u ON u.id = m.user_id
          WHERE m.workspace_id = $1 ORDER BY m.id OFFSET $2 LIMIT $3"#,
+        r#"SELECT count(*) AS "total!" FROM workspace_members WHERE workspace_id = $1"#,
         workspace_id.get(),
-        window.offset,
-        window.limit,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
+    );
     Ok((with_permissions(connection, rows).await?, total))
 }
 

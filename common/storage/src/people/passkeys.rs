@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 use domain::ids::{PasskeyId, UserId};
 use domain::name::Name;
 use domain::token::TokenHash;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 use domain::ids::UserId;
 use domain::second_factor::RecoveryCode;
 use domain::token::TokenHash;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
 use domain::account::UserKind;
 use domain::ids::{SessionId, UserId, WorkspaceId};
 use domain::token::TokenHash;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
 use domain::account::{EmailAddress, PasswordHash, UserKind};
 use domain::ids::UserId;
 
@@ -145,7 +145,7 @@ pub async fn verify(
     Ok(verified.rows_affected() == 1)
 }
 
-/// Suspends somebody, or lets them in again. Their sessions are [`revoked`](crate::sessions::revoke_all) by the caller.
+/// Suspends somebody, or lets them in again. Their sessions are [`revoked`](crate::people::sessions::revoke_all) by the caller.
 pub async fn set_suspended(
     connection: &mut PgConnection,
     user_id: UserId,

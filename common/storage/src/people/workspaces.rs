@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::window::Window;
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
+use crate::page::Window;
+use crate::people::{invitations, management_keys};
 use domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
 use domain::money::Currency;
 use domain::name::Name;
@@ -233,4 +234,18 @@ pub async fn programs_within(
     let total = i64::try_from(ids.len()).unwrap_or(i64::MAX);
     let ids = window.of(ids).into_iter().map(ProgramId::new).collect();
     Ok((ids, total))
+}
+
+/// Revokes management keys and withdraws open invitations whose creator lost the right to make them. Returns the audit log's
+/// action and the id of each.
+pub async fn end_unsupported(
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    now: DateTime<Utc>,
+) -> StorageResult<Vec<(&'static str, i64)>> {
+    let keys = management_keys::revoke_unsupported(connection, workspace_id, now).await?;
+    let keys = keys.into_iter().map(|id| ("api_key.revoked", id.get()));
+    let withdrawn = invitations::withdraw_unsupported(connection, workspace_id, now).await?;
+    let withdrawn = withdrawn.into_iter().map(|id| ("invitation.withdrawn", id.get()));
+    Ok(keys.chain(withdrawn).collect())
 }

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 use domain::ids::{ProgramId, WorkspaceId};
 use domain::processor::ProcessorId;
 

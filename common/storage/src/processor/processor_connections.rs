@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
 use domain::ids::{EventId, ProgramId};
 use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use domain::sealed::{SealError, SealingKeys};

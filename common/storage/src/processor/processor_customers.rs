@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::processor_events::{self, waits_for_processor_customer};
-use crate::{StorageError, StorageResult};
+use crate::batch::columns;
+use crate::error::{StorageError, StorageResult};
+use crate::processor::processor_events::{self, waits_for_processor_customer};
 use domain::click_id::ClickId;
 use domain::ids::{EventId, ProgramId};
 use domain::payer::{Addition, NamedCustomer, Payer};
@@ -30,7 +31,10 @@ pub async fn find(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<
     if keys.is_empty() {
         return Ok(HashMap::new());
     }
-    let (programs, ids) = columns(keys);
+    columns!((program_id, id) in keys =>
+        programs: i64 = program_id.get(),
+        ids: &str = id.as_str(),
+    );
     let rows = sqlx::query_as!(
         Row,
         "SELECT c.* FROM processor_customers c
@@ -157,16 +161,12 @@ pub async fn list(
 
 /// Those that were inserted.
 async fn insert(connection: &mut PgConnection, new: &BTreeMap<Key, &Payer>) -> StorageResult<Vec<Key>> {
-    let keys: Vec<Key> = new.keys().cloned().collect();
-    let (programs, ids) = columns(&keys);
-    let customer_keys: Vec<Option<&str>> = new
-        .values()
-        .map(|payer| payer.customer_key.as_ref().map(CustomerKey::as_str))
-        .collect();
-    let click_ids: Vec<Option<&str>> = new
-        .values()
-        .map(|payer| payer.click_id.as_ref().map(ClickId::as_str))
-        .collect();
+    columns!(((program_id, id), payer) in new =>
+        programs: i64 = program_id.get(),
+        ids: &str = id.as_str(),
+        customer_keys: Option<&str> = payer.customer_key.as_ref().map(CustomerKey::as_str),
+        click_ids: Option<&str> = payer.click_id.as_ref().map(ClickId::as_str),
+    );
     let rows = sqlx::query_as!(
         Row,
         "INSERT INTO processor_customers (program_id, processor_customer_id, customer_key, click_id)
@@ -184,7 +184,10 @@ async fn insert(connection: &mut PgConnection, new: &BTreeMap<Key, &Payer>) -> S
 }
 
 async fn lock(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<HashMap<Key, Payer>> {
-    let (programs, ids) = columns(keys);
+    columns!((program_id, id) in keys =>
+        programs: i64 = program_id.get(),
+        ids: &str = id.as_str(),
+    );
     let rows = sqlx::query_as!(
         Row,
         "SELECT c.* FROM processor_customers c
@@ -220,7 +223,10 @@ async fn contest(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<(
     if keys.is_empty() {
         return Ok(());
     }
-    let (programs, ids) = columns(keys);
+    columns!((program_id, id) in keys =>
+        programs: i64 = program_id.get(),
+        ids: &str = id.as_str(),
+    );
     sqlx::query!(
         "UPDATE processor_customers c SET contested_at = now()
          FROM UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
@@ -234,17 +240,8 @@ async fn contest(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<(
 }
 
 async fn wake(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<()> {
-    let awaited: Vec<_> = keys
-        .iter()
-        .map(|(program_id, id)| (*program_id, waits_for_processor_customer(id)))
-        .collect();
+    columns!((program_id, id) in keys => awaited: _ = (*program_id, waits_for_processor_customer(id)));
     processor_events::wake(connection, &awaited).await
-}
-
-fn columns(keys: &[Key]) -> (Vec<i64>, Vec<&str>) {
-    keys.iter()
-        .map(|(program_id, id)| (program_id.get(), id.as_str()))
-        .unzip()
 }
 
 struct Row {

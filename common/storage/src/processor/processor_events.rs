@@ -1,14 +1,22 @@
 //! `processor_events`: the inbox of what payment processors report, and what became of each event.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod endings;
+mod waits;
+
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::StorageResult;
-use crate::error::expect_rows;
+pub use self::endings::{Ending, Part, end};
+pub use self::waits::{
+    PARTNER_APPROVED, Reason, give_up_parked, waits_for_key, waits_for_processor_customer, waits_for_sale,
+    wake,
+};
+use crate::batch::columns;
+use crate::error::{StorageResult, expect_rows};
 use domain::ids::{EventId, ProgramId};
 use domain::processor::ProcessorId;
 use domain::text::TransactionId;
@@ -53,112 +61,14 @@ pub enum Disposition {
     Stuck(String),
 }
 
-/// Why an event waits, or why nothing came of its sale. The code stored in `processor_events.reason`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// Another report of the same payment was recorded.
-    Duplicate,
-    /// The processor's customer is bound to another of ours.
-    ProcessorCustomerDiffers,
-    /// Another report of the same transaction_id is being decided.
-    Claimed,
-    /// Its session or invoice may be reported yet, and says more of the sale.
-    AwaitsSession,
-    CustomerNotFound,
-    NoAttribution,
-    NoRelationship,
-    ProgramArchived,
-    WindowExpired,
-    /// Paid before the customer's first click.
-    BeforeFirstClick,
-    /// The partner it would credit is not approved in the program, or no longer.
-    PartnerNotApproved,
-    /// A refund or dispute of a payment that is no sale so far.
-    SaleMissing,
-    /// Of another currency than its sale.
-    CurrencyDiffers,
-}
-
-impl Reason {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Duplicate => "duplicate",
-            Self::ProcessorCustomerDiffers => "processor_customer_differs",
-            Self::Claimed => "claimed",
-            Self::AwaitsSession => "awaits_session",
-            Self::CustomerNotFound => "customer_not_found",
-            Self::NoAttribution => "no_attribution",
-            Self::NoRelationship => "no_relationship",
-            Self::ProgramArchived => "program_archived",
-            Self::WindowExpired => "window_expired",
-            Self::BeforeFirstClick => "before_first_click",
-            Self::PartnerNotApproved => "partner_not_approved",
-            Self::SaleMissing => "sale_missing",
-            Self::CurrencyDiffers => "currency_differs",
-        }
-    }
-}
-
-/// What payments wait for that would credit a partner who is not approved, or no longer.
-pub const PARTNER_APPROVED: &str = "partner_approved";
-
-/// What the payments of a customer_key wait for that no customer has.
-pub fn waits_for_key(customer_key: &str) -> String {
-    format!("customer_key:{customer_key}")
-}
-
-/// What the payments of a processor's customer wait for whom nothing names.
-pub fn waits_for_processor_customer(processor_customer: &ProcessorId) -> String {
-    format!("processor_customer:{processor_customer}")
-}
-
-/// What payments wait for of which a session or an invoice may say more.
-pub fn waits_for_sale(transaction_id: &TransactionId) -> String {
-    // The query of `receive` takes the name from behind the colon.
-    format!("sale:{transaction_id}")
-}
-
-/// Which half of an event was handled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    Sale,
-    Payment,
-}
-
-impl Part {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sale => "sale",
-            Self::Payment => "payment",
-        }
-    }
-}
-
-/// How a half of an event ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
-    Done(Option<Reason>),
-    /// Waits; taken up again by the relay after its pause, or (None) only when `waits_for` or its payment's sale comes.
-    Parked {
-        reason: Reason,
-        waits_for: Option<String>,
-        /// Instead, where it did not wait for this before, or was woken since: what it waits for may have come while it was
-        /// looked for, and have woken nothing.
-        look_again: Option<Duration>,
-        retry: Option<Duration>,
-    },
-    Stuck(Reason),
-}
-
-/// A disposition, as its columns say it.
-struct Fate<'a> {
+struct DispositionColumns<'a> {
     state: &'static str,
     reason: Option<&'a str>,
     sale_pending: bool,
     payment_pending: bool,
 }
 
-impl<'a> From<&'a Disposition> for Fate<'a> {
+impl<'a> From<&'a Disposition> for DispositionColumns<'a> {
     fn from(disposition: &'a Disposition) -> Self {
         let (state, reason, sale_pending, payment_pending) = match disposition {
             Disposition::Open {
@@ -179,9 +89,9 @@ impl<'a> From<&'a Disposition> for Fate<'a> {
     }
 }
 
-/// Stores what is new and tells, event by event, whether it was. Repeated ids, in the batch too, are not.
+/// Stores new events; returns for each whether it was new. Repeated ids, in the batch too, are not.
 ///
-/// May be repeated when it is not known whether it committed: a row that this very event holds already counts as new.
+/// May be repeated when it is unknown whether it committed: a row that already holds this very event counts as new.
 pub async fn receive(
     connection: &mut PgConnection,
     events: &[NewProcessorEvent],
@@ -190,37 +100,49 @@ pub async fn receive(
     // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
     first_of_id.sort_by(|a, b| inbox_key(a).cmp(&inbox_key(b)));
     first_of_id.dedup_by(|later, earlier| inbox_key(later) == inbox_key(earlier));
-    let fates: Vec<Fate<'_>> = first_of_id.iter().map(|event| fate(event)).collect();
-    let pauses: Vec<f64> = first_of_id
+    let mut new = insert(connection, &first_of_id).await?;
+    if new.len() < first_of_id.len() {
+        columns!(event in first_of_id => ids: Uuid = event.event_id.get());
+        let held = sqlx::query_scalar!(
+            "SELECT event_id FROM processor_events WHERE event_id = ANY($1)",
+            &ids
+        )
+        .fetch_all(connection)
+        .await?;
+        new.extend(held);
+    }
+    Ok(events
         .iter()
-        .map(|event| pause(event).as_secs_f64())
-        .collect();
-    let ids: Vec<Uuid> = first_of_id.iter().map(|event| event.event_id.get()).collect();
-    let programs: Vec<Option<i64>> = first_of_id
-        .iter()
-        .map(|event| event.program_id.map(ProgramId::get))
-        .collect();
-    let processor_ids: Vec<&str> = first_of_id
-        .iter()
-        .map(|event| event.processor_event_id.as_str())
-        .collect();
-    let kinds: Vec<&str> = first_of_id.iter().map(|event| event.kind.as_str()).collect();
-    let accounts: Vec<Option<&str>> = first_of_id
-        .iter()
-        .map(|event| event.account_id.as_ref().map(ProcessorId::as_str))
-        .collect();
-    let occurred: Vec<DateTime<Utc>> = first_of_id.iter().map(|event| event.occurred_at).collect();
-    let received: Vec<DateTime<Utc>> = first_of_id.iter().map(|event| event.received_at).collect();
-    let states: Vec<&str> = fates.iter().map(|fate| fate.state).collect();
-    let reasons: Vec<Option<&str>> = fates.iter().map(|fate| fate.reason).collect();
-    let sales: Vec<bool> = fates.iter().map(|fate| fate.sale_pending).collect();
-    let payments: Vec<bool> = fates.iter().map(|fate| fate.payment_pending).collect();
-    let waits: Vec<Option<String>> = first_of_id
-        .iter()
-        .map(|event| event.awaits_session.as_ref().map(waits_for_sale))
-        .collect();
-    let payloads: Vec<&str> = first_of_id.iter().map(|event| event.payload.as_str()).collect();
-    let by_platform: Vec<bool> = first_of_id.iter().map(|event| event.by_platform).collect();
+        .map(|event| new.contains(&event.event_id.get()))
+        .collect())
+}
+
+async fn insert(
+    connection: &mut PgConnection,
+    events: &[&NewProcessorEvent],
+) -> StorageResult<HashSet<Uuid>> {
+    columns!(event in events =>
+        dispositions: DispositionColumns<'_> = disposition(event),
+        pauses: f64 = pause(event).as_secs_f64(),
+        ids: Uuid = event.event_id.get(),
+        programs: Option<i64> = event.program_id.map(ProgramId::get),
+        processor_ids: &str = event.processor_event_id.as_str(),
+        kinds: &str = event.kind.as_str(),
+        accounts: Option<&str> = event.account_id.as_ref().map(ProcessorId::as_str),
+        occurred: DateTime<Utc> = event.occurred_at,
+        received: DateTime<Utc> = event.received_at,
+    );
+    columns!(columns in dispositions =>
+        states: &str = columns.state,
+        reasons: Option<&str> = columns.reason,
+        sales: bool = columns.sale_pending,
+        payments: bool = columns.payment_pending,
+    );
+    columns!(event in events =>
+        waits: Option<String> = event.awaits_session.as_ref().map(waits_for_sale),
+        payloads: &str = event.payload.as_str(),
+        by_platform: bool = event.by_platform,
+    );
     let new = sqlx::query_scalar!(
         "INSERT INTO processor_events (event_id, program_id, processor_event_id, kind, account_id, occurred_at,
              received_at, state, reason, sale_pending, payment_pending, relay_after, payload, by_platform,
@@ -257,34 +179,21 @@ pub async fn receive(
         &by_platform,
         &waits as &[Option<String>],
     )
-    .fetch_all(&mut *connection)
+    .fetch_all(connection)
     .await?;
-    let mut new: HashSet<Uuid> = new.into_iter().collect();
-    if new.len() < ids.len() {
-        let held = sqlx::query_scalar!(
-            "SELECT event_id FROM processor_events WHERE event_id = ANY($1)",
-            &ids
-        )
-        .fetch_all(connection)
-        .await?;
-        new.extend(held);
-    }
-    Ok(events
-        .iter()
-        .map(|event| new.contains(&event.event_id.get()))
-        .collect())
+    Ok(new.into_iter().collect())
 }
 
-fn fate(event: &NewProcessorEvent) -> Fate<'_> {
-    let fate = Fate::from(&event.disposition);
-    if event.awaits_session.is_some() && fate.sale_pending {
-        Fate {
+fn disposition(event: &NewProcessorEvent) -> DispositionColumns<'_> {
+    let columns = DispositionColumns::from(&event.disposition);
+    if event.awaits_session.is_some() && columns.sale_pending {
+        DispositionColumns {
             state: "parked",
             reason: Some(Reason::AwaitsSession.as_str()),
-            ..fate
+            ..columns
         }
     } else {
-        fate
+        columns
     }
 }
 
@@ -348,89 +257,6 @@ pub async fn take_due(pool: &PgPool, limit: i64, pause: Duration) -> StorageResu
         .collect())
 }
 
-/// Says how halves of events ended. An event is done when neither half is pending any more; its payload goes then.
-///
-/// A half that is not pending is left alone: what a second delivery comes to changes nothing. A stuck half stays pending,
-/// so that a replay knows what is left to do.
-pub async fn end(
-    connection: &mut PgConnection,
-    part: Part,
-    endings: &[(EventId, Ending)],
-) -> StorageResult<()> {
-    if endings.is_empty() {
-        return Ok(());
-    }
-    // Of two endings of one event the last one counts; rows are locked in ascending order.
-    let last: BTreeMap<EventId, &Ending> = endings.iter().map(|(id, ending)| (*id, ending)).collect();
-    let (mut events, mut states, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut waits, mut looks, mut pauses) = (Vec::new(), Vec::new(), Vec::new());
-    for (event_id, ending) in last {
-        events.push(event_id.get());
-        let (state, reason, waits_for, look, pause) = match ending {
-            Ending::Done(reason) => ("done", *reason, None, None, None),
-            Ending::Parked {
-                reason,
-                waits_for,
-                look_again,
-                retry,
-            } => (
-                "parked",
-                Some(*reason),
-                waits_for.as_deref(),
-                look_again.map(|pause| pause.as_secs_f64()),
-                retry.map(|pause| pause.as_secs_f64()),
-            ),
-            Ending::Stuck(reason) => ("stuck", Some(*reason), None, None, None),
-        };
-        states.push(state);
-        reasons.push(reason.map(Reason::as_str));
-        waits.push(waits_for);
-        looks.push(look);
-        pauses.push(pause);
-    }
-    sqlx::query!(
-        "SELECT event_id FROM processor_events WHERE event_id = ANY($1) ORDER BY event_id FOR UPDATE",
-        &events,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    sqlx::query!(
-        "WITH ended AS (
-           SELECT e.event_id, n.state AS ending, n.reason, n.waits_for,
-                  CASE WHEN e.waits_for IS DISTINCT FROM n.waits_for THEN coalesce(n.look, n.pause) ELSE n.pause END AS pause,
-                  e.state <> 'open' AS waited,
-                  n.state = 'done' AND NOT CASE $1 WHEN 'sale' THEN e.payment_pending ELSE e.sale_pending END AS all_done
-           FROM UNNEST($2::uuid[], $3::text[], $4::text[], $5::text[], $6::float8[], $7::float8[])
-                AS n (event_id, state, reason, waits_for, look, pause)
-           JOIN processor_events e ON e.event_id = n.event_id
-           WHERE CASE $1 WHEN 'sale' THEN e.sale_pending ELSE e.payment_pending END
-         )
-         UPDATE processor_events e
-         SET sale_pending = e.sale_pending AND NOT ($1 = 'sale' AND n.ending = 'done'),
-             payment_pending = e.payment_pending AND NOT ($1 = 'payment' AND n.ending = 'done'),
-             state = CASE WHEN n.all_done THEN 'done' WHEN n.ending = 'done' THEN e.state ELSE n.ending END,
-             -- The reason of a wait goes with the wait; why nothing came of the other half stays.
-             reason = CASE WHEN n.reason IS NOT NULL THEN n.reason
-                           WHEN n.all_done AND n.waited THEN NULL ELSE e.reason END,
-             waits_for = CASE WHEN n.ending = 'done' AND NOT n.all_done THEN e.waits_for ELSE n.waits_for END,
-             relay_after = CASE WHEN n.all_done OR n.ending = 'stuck' THEN NULL
-                                WHEN n.ending = 'done' THEN e.relay_after
-                                ELSE now() + make_interval(secs => n.pause) END,
-             payload = CASE WHEN n.all_done THEN NULL ELSE e.payload END
-         FROM ended n WHERE e.event_id = n.event_id",
-        part.as_str(),
-        &events,
-        &states as &[&str],
-        &reasons as &[Option<&str>],
-        &waits as &[Option<&str>],
-        &looks as &[Option<f64>],
-        &pauses as &[Option<f64>],
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
 /// What a translation made anew came to: the event cannot be translated still, or concerns nobody now. A half that was
 /// handled before stays so.
 pub async fn dispose(
@@ -438,7 +264,7 @@ pub async fn dispose(
     event_id: EventId,
     disposition: &Disposition,
 ) -> StorageResult<()> {
-    let fate = Fate::from(disposition);
+    let columns = DispositionColumns::from(disposition);
     let disposed = sqlx::query!(
         "UPDATE processor_events e
          SET sale_pending = n.sale, payment_pending = n.payment,
@@ -454,46 +280,14 @@ pub async fn dispose(
                FROM processor_events o WHERE o.event_id = $1 FOR UPDATE) n
          WHERE e.event_id = n.event_id",
         event_id.get(),
-        fate.state,
-        fate.reason,
-        fate.sale_pending,
-        fate.payment_pending,
+        columns.state,
+        columns.reason,
+        columns.sale_pending,
+        columns.payment_pending,
     )
     .execute(connection)
     .await?;
     expect_rows("processor_events", 1, disposed.rows_affected())
-}
-
-/// Lets the relay take up what waited for `waits_for` (of a program). Should it have to wait again, that is a wait of its own.
-pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, String)]) -> StorageResult<()> {
-    if waited_for.is_empty() {
-        return Ok(());
-    }
-    let programs: Vec<i64> = waited_for
-        .iter()
-        .map(|(program_id, _)| program_id.get())
-        .collect();
-    let waits: Vec<&str> = waited_for
-        .iter()
-        .map(|(_, waits_for)| waits_for.as_str())
-        .collect();
-    sqlx::query!(
-        "WITH waiting AS (
-           SELECT e.event_id FROM processor_events e
-           JOIN UNNEST($1::bigint[], $2::text[]) AS w (program_id, waits_for)
-             ON e.program_id = w.program_id AND e.waits_for = w.waits_for
-           WHERE e.waits_for IS NOT NULL AND e.state = 'parked'
-           ORDER BY e.event_id
-           FOR UPDATE OF e
-         )
-         UPDATE processor_events e SET relay_after = now(), relays = 0, waits_for = NULL
-         FROM waiting WHERE e.event_id = waiting.event_id",
-        &programs,
-        &waits as &[&str],
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
 }
 
 /// When events arrived. An event that is not there is not in the answer.
@@ -527,24 +321,6 @@ pub async fn bury(connection: &mut PgConnection, event_id: EventId) -> StorageRe
     .execute(connection)
     .await?;
     Ok(())
-}
-
-/// Gives up what has waited since before `horizon`, except payments for partners who are not approved: those wait for a person. Bounded per
-/// call.
-pub async fn give_up_parked(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
-    let given_up = sqlx::query!(
-        "UPDATE processor_events
-         SET state = 'ignored', sale_pending = false, payment_pending = false, waits_for = NULL, relay_after = NULL,
-             payload = NULL
-         WHERE event_id IN (
-             SELECT event_id FROM processor_events WHERE state = 'parked' AND received_at < $1 AND reason IS DISTINCT FROM 'partner_not_approved'
-             ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
-        horizon,
-        limit,
-    )
-    .execute(pool)
-    .await?;
-    Ok(given_up.rows_affected())
 }
 
 /// Forgets what was finished and arrived before `horizon`: no copy of it comes any more. Bounded per call.

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 
 /// An event as it is kept.
 #[derive(Debug, Clone)]

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use sqlx::PgConnection;
 
-use crate::StorageResult;
+use crate::batch::columns;
+use crate::error::StorageResult;
 use domain::ids::{ProgramId, SaleId};
 use domain::payment::Names;
 
@@ -26,7 +27,7 @@ pub async fn known(
     connection: &mut PgConnection,
     references: &[(ProgramId, &str)],
 ) -> StorageResult<Vec<Known>> {
-    let (programs, names) = columns(references);
+    let (programs, names) = distinct(references);
     let rows = sqlx::query!(
         r#"SELECT m.program_id AS "program_id!", m.reference AS "reference!", m.payment AS "payment!",
                   min(c.sale_id) AS sale_id
@@ -57,7 +58,7 @@ pub async fn known(
 /// Locks the names of these payments, ascending: of two batches that record sales of one payment under two of its names,
 /// the second sees what the first did.
 pub async fn lock(connection: &mut PgConnection, payments: &[Reference]) -> StorageResult<()> {
-    let (programs, names) = columns(&borrowed(payments));
+    let (programs, names) = distinct(&borrowed(payments));
     sqlx::query!(
         "SELECT r.reference FROM processor_refs r
          JOIN UNNEST($1::bigint[], $2::text[]) AS p (program_id, payment)
@@ -77,7 +78,7 @@ pub async fn groups(
     connection: &mut PgConnection,
     references: &[Reference],
 ) -> StorageResult<BTreeMap<Reference, Reference>> {
-    let (programs, names) = columns(&borrowed(references));
+    let (programs, names) = distinct(&borrowed(references));
     let rows = sqlx::query!(
         r#"SELECT r.program_id AS "program_id!", r.reference AS "reference!", r.payment AS "payment!"
            FROM (SELECT DISTINCT m.program_id, m.payment FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, reference)
@@ -126,11 +127,11 @@ pub async fn join(connection: &mut PgConnection, told: &[Vec<Reference>]) -> Sto
     if changed.is_empty() {
         return Ok(());
     }
-    let (programs, references): (Vec<i64>, Vec<&str>) = changed
-        .iter()
-        .map(|((program_id, reference), _)| (program_id.get(), reference.as_str()))
-        .unzip();
-    let payments: Vec<&str> = changed.iter().map(|(_, (_, payment))| payment.as_str()).collect();
+    columns!(((program_id, reference), (_, payment)) in changed =>
+        programs: i64 = program_id.get(),
+        references: &str = reference.as_str(),
+        payments: &str = payment.as_str(),
+    );
     sqlx::query!(
         "INSERT INTO processor_refs (program_id, reference, payment)
          SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::text[]) AS n (program_id, reference, payment)
@@ -153,7 +154,7 @@ fn borrowed(references: &[Reference]) -> Vec<(ProgramId, &str)> {
 }
 
 /// Each pair once.
-fn columns<'a>(references: &[(ProgramId, &'a str)]) -> (Vec<i64>, Vec<&'a str>) {
+fn distinct<'a>(references: &[(ProgramId, &'a str)]) -> (Vec<i64>, Vec<&'a str>) {
     references
         .iter()
         .collect::<HashSet<_>>()

@@ -4,8 +4,9 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::processor_refs::Reference;
-use crate::{StorageError, StorageResult};
+use crate::batch::columns;
+use crate::error::{StorageError, StorageResult};
+use crate::processor::processor_refs::Reference;
 use domain::ids::{EventId, ProgramId, SaleId};
 use domain::money::{AmountCents, Currency};
 use domain::payment::ReversalKind;
@@ -29,14 +30,16 @@ pub async fn insert(connection: &mut PgConnection, reversals: &[NewReversal<'_>]
     if reversals.is_empty() {
         return Ok(());
     }
-    let events: Vec<Uuid> = reversals.iter().map(|new| new.event_id.get()).collect();
-    let programs: Vec<i64> = reversals.iter().map(|new| new.program_id.get()).collect();
-    let references: Vec<&str> = reversals.iter().map(|new| new.reference).collect();
-    let kinds: Vec<&str> = reversals.iter().map(|new| new.kind.as_str()).collect();
-    let sources: Vec<&str> = reversals.iter().map(|new| new.source).collect();
-    let amounts: Vec<i64> = reversals.iter().map(|new| new.amount.get()).collect();
-    let currencies: Vec<&str> = reversals.iter().map(|new| new.currency.as_str()).collect();
-    let times: Vec<DateTime<Utc>> = reversals.iter().map(|new| new.occurred_at).collect();
+    columns!(new in reversals =>
+        events: Uuid = new.event_id.get(),
+        programs: i64 = new.program_id.get(),
+        references: &str = new.reference,
+        kinds: &str = new.kind.as_str(),
+        sources: &str = new.source,
+        amounts: i64 = new.amount.get(),
+        currencies: &str = new.currency.as_str(),
+        times: DateTime<Utc> = new.occurred_at,
+    );
     sqlx::query!(
         "INSERT INTO processor_reversals (event_id, program_id, reference, kind, source, amount_cents, currency, occurred_at)
          SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[],
@@ -87,15 +90,11 @@ pub async fn of_payments(
     if payments.is_empty() {
         return Ok(Vec::new());
     }
-    let programs: Vec<i64> = payments
-        .iter()
-        .map(|((program_id, _), _)| program_id.get())
-        .collect();
-    let names: Vec<&str> = payments
-        .iter()
-        .map(|((_, payment), _)| payment.as_str())
-        .collect();
-    let sales: Vec<i64> = payments.iter().map(|(_, sale_id)| sale_id.get()).collect();
+    columns!(((program_id, payment), sale_id) in payments =>
+        programs: i64 = program_id.get(),
+        names: &str = payment.as_str(),
+        sales: i64 = sale_id.get(),
+    );
     let rows = sqlx::query!(
         r#"SELECT v.event_id, v.program_id, v.kind, v.source, v.amount_cents, v.currency, v.occurred_at,
                   s.id AS sale_id, s.processor_event_id AS transaction_id, s.currency AS sale_currency,
@@ -139,8 +138,10 @@ pub async fn count(connection: &mut PgConnection, counted: &[(EventId, SaleId)])
     if counted.is_empty() {
         return Ok(());
     }
-    let events: Vec<Uuid> = counted.iter().map(|(event_id, _)| event_id.get()).collect();
-    let sales: Vec<i64> = counted.iter().map(|(_, sale_id)| sale_id.get()).collect();
+    columns!((event_id, sale_id) in counted =>
+        events: Uuid = event_id.get(),
+        sales: i64 = sale_id.get(),
+    );
     sqlx::query!(
         "UPDATE processor_reversals v SET sale_id = n.sale_id
          FROM UNNEST($1::uuid[], $2::bigint[]) AS n (event_id, sale_id) WHERE v.event_id = n.event_id",

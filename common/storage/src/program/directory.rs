@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 
-use crate::tracking_tokens::stored_scopes;
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
+use crate::program::tracking_tokens::stored_scopes;
 use domain::ids::{PartnerId, ProgramId, ReferralLinkId};
 use domain::key_rotation::KeyRotation;
 use domain::token::TokenHash;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::window::Window;
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
+use crate::page::Window;
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::partner::{LinkStatus, ShortCode};
 use domain::sale::{LinkOwner, Membership};

@@ -7,10 +7,9 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::error::expect_rows;
-use crate::rollups::Deltas;
-use crate::window::Window;
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult, expect_rows};
+use crate::page::Window;
+use crate::reads::rollups::Deltas;
 use domain::account::EmailAddress;
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId, UserId};
 use domain::money::{Cents, Currency};

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::commissions::rate_columns;
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
+use crate::money::commissions::rate_columns;
 use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
 use domain::ids::{PolicyId, ProgramId};
 use domain::money::Currency;

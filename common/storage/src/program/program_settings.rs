@@ -1,5 +1,5 @@
 //! Programs as their advertisers set them up: settings, life, tracking token. What the worker's steps read of them is in
-//! [`programs`](crate::programs), what the edge knows by heart in [`directory`](crate::directory).
+//! [`programs`](crate::program::programs), what the edge knows by heart in [`directory`](crate::program::directory).
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;

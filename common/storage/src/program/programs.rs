@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::policies::PolicyColumns;
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
+use crate::program::policies::PolicyColumns;
 use domain::attribution::{AttributionModel, AttributionWindow};
 use domain::commission::{HoldPeriod, Policy, SelfReferrals};
 use domain::ids::ProgramId;

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::StorageResult;
-use crate::test_events::{COUNTED, LatestTestEvent, TestEvents};
+use crate::error::StorageResult;
+use crate::tracking::test_events::{COUNTED, LatestTestEvent, TestEvents};
 use domain::ids::ProgramId;
 
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
 use domain::ids::{ProgramId, TrackingTokenId, UserId};
 use domain::key_rotation::KeyRotation;
 use domain::token::{ProgramToken, TokenHash};

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::StorageResult;
-use crate::window::Window;
+use crate::error::StorageResult;
+use crate::page::Window;
 use domain::commission::CommissionStatus;
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId};
 use domain::signal::Signal;

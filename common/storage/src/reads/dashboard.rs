@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 
 /// Figures of one program. Test events are in none of them.
 #[derive(Debug, Default, Clone)]

@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 use domain::ids::ProgramId;
 
 /// A sale is listed as a conversion.

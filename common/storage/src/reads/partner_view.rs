@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::window::Window;
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
+use crate::page::{Window, page};
 use domain::ids::{ProgramId, ReferralLinkId, UserId, WorkspaceId};
 use domain::program::ProgramStatus;
 
@@ -29,26 +29,18 @@ pub async fn memberships(
     user_id: UserId,
     window: Window,
 ) -> StorageResult<(Vec<PartnerMembership>, i64)> {
-    let rows = sqlx::query_as!(
+    Ok(page!(
+        connection,
+        window,
         PartnerMembership,
         "SELECT m.id AS partner_program_id, g.id AS program_id, g.name AS program_name, m.status, g.cookie_window_days,
                 m.created_at
          FROM partners p JOIN partner_programs m ON m.partner_id = p.id JOIN programs g ON g.id = m.program_id
          WHERE p.user_id = $1 ORDER BY m.id DESC OFFSET $2 LIMIT $3",
-        user_id.get(),
-        window.offset,
-        window.limit,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let total = sqlx::query_scalar!(
         r#"SELECT count(*) AS "count!" FROM partners p JOIN partner_programs m ON m.partner_id = p.id
            WHERE p.user_id = $1"#,
         user_id.get(),
-    )
-    .fetch_one(connection)
-    .await?;
-    Ok((rows, total))
+    ))
 }
 
 /// By membership: currency and cents.
@@ -92,26 +84,18 @@ pub async fn links(
     user_id: UserId,
     window: Window,
 ) -> StorageResult<(Vec<PartnerLink>, i64)> {
-    let rows = sqlx::query_as!(
+    Ok(page!(
+        connection,
+        window,
         PartnerLink,
         "SELECT l.id, g.id AS program_id, g.name AS program_name, l.short_code, l.status, l.clicks, l.last_clicked,
                 l.created_at, l.updated_at
          FROM partners p JOIN referral_links l ON l.partner_id = p.id JOIN programs g ON g.id = l.program_id
          WHERE p.user_id = $1 ORDER BY l.id DESC OFFSET $2 LIMIT $3",
-        user_id.get(),
-        window.offset,
-        window.limit,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let total = sqlx::query_scalar!(
         r#"SELECT count(*) AS "count!" FROM partners p JOIN referral_links l ON l.partner_id = p.id
            JOIN programs g ON g.id = l.program_id WHERE p.user_id = $1"#,
         user_id.get(),
-    )
-    .fetch_one(connection)
-    .await?;
-    Ok((rows, total))
+    ))
 }
 
 /// Whose program a link is of.
@@ -247,27 +231,19 @@ pub async fn commissions(
     user_id: UserId,
     window: Window,
 ) -> StorageResult<(Vec<PartnerCommission>, i64)> {
-    let rows = sqlx::query_as!(
+    Ok(page!(
+        connection,
+        window,
         PartnerCommission,
         "SELECT c.id, c.program_id, g.name AS program_name, c.amount_cents, c.deducted_cents, c.adjusted_cents, c.currency,
                 c.status, c.note, c.hold_until, c.approved_at, c.paid_at, c.created_at
          FROM commissions c JOIN programs g ON g.id = c.program_id
          WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))
          ORDER BY c.id DESC OFFSET $2 LIMIT $3",
-        user_id.get(),
-        window.offset,
-        window.limit,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let total = sqlx::query_scalar!(
         r#"SELECT count(*) AS "count!" FROM commissions c
            WHERE c.partner_id = ANY(ARRAY(SELECT p.id FROM partners p WHERE p.user_id = $1))"#,
         user_id.get(),
-    )
-    .fetch_one(connection)
-    .await?;
-    Ok((rows, total))
+    ))
 }
 
 /// Of one membership in one currency.

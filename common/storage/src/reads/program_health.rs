@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 use domain::ids::ProgramId;
 use domain::readiness::{Facts, LastEvents};
 

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::{StorageError, StorageResult};
+use crate::error::{StorageError, StorageResult};
 use domain::commission::Rate;
 use domain::ids::{ProgramId, WorkspaceId};
 use domain::money::{BasisPoints, Cents, Currency};

@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{Connection, PgConnection, PgPool};
 
-use crate::commissions::{LockedCommission, NewCommission};
-use crate::customers::Milestone;
-use crate::duplicate_sales::{CountedCommission, Recorded};
-use crate::sales::NewSale;
-use crate::{StorageError, StorageResult};
+use crate::batch::columns;
+use crate::error::{StorageError, StorageResult};
+use crate::money::commissions::{LockedCommission, NewCommission};
+use crate::money::duplicate_sales::{CountedCommission, Recorded};
+use crate::tracking::customers::Milestone;
+use crate::tracking::sales::NewSale;
 use domain::ids::{ProgramId, ReferralLinkId};
 use domain::money::Currency;
 
@@ -205,19 +206,19 @@ impl Deltas {
         if self.0.is_empty() {
             return Ok(());
         }
-        let column = |of: fn(&Sums) -> i64| self.0.values().map(of).collect::<Vec<i64>>();
-        let programs: Vec<i64> = self.0.keys().map(|key| key.program_id.get()).collect();
-        let links: Vec<i64> = self
-            .0
-            .keys()
-            .map(|key| key.referral_link_id.map_or(0, ReferralLinkId::get))
-            .collect();
-        let days: Vec<NaiveDate> = self.0.keys().map(|key| key.day).collect();
-        let currencies: Vec<&str> = self
-            .0
-            .keys()
-            .map(|key| key.currency.as_ref().map_or("", Currency::as_str))
-            .collect();
+        columns!((key, sums) in self.0 =>
+            programs: i64 = key.program_id.get(),
+            links: i64 = key.referral_link_id.map_or(0, ReferralLinkId::get),
+            days: NaiveDate = key.day,
+            currencies: &str = key.currency.as_ref().map_or("", Currency::as_str),
+            clicks: i64 = sums.clicks,
+            leads: i64 = sums.leads,
+            conversions: i64 = sums.conversions,
+            partners: i64 = sums.partners,
+            sales: i64 = sums.sales,
+            revenues: i64 = sums.revenue_cents,
+            commissions: i64 = sums.commission_cents,
+        );
         sqlx::query!(
             "INSERT INTO rollup_deltas (program_id, referral_link_id, day, currency, clicks, leads, conversions, partners,
                  sales, revenue_cents, commission_cents)
@@ -227,13 +228,13 @@ impl Deltas {
             &links,
             &days,
             &currencies as &[&str],
-            &column(|sums| sums.clicks),
-            &column(|sums| sums.leads),
-            &column(|sums| sums.conversions),
-            &column(|sums| sums.partners),
-            &column(|sums| sums.sales),
-            &column(|sums| sums.revenue_cents),
-            &column(|sums| sums.commission_cents),
+            &clicks,
+            &leads,
+            &conversions,
+            &partners,
+            &sales,
+            &revenues,
+            &commissions,
         )
         .execute(connection)
         .await?;

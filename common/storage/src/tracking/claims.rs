@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::error::expect_rows;
-use crate::{StorageError, StorageResult};
+use crate::batch::columns;
+use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::ids::{EventId, ProgramId, SaleId};
 
 /// A sale about to be claimed.
@@ -32,17 +32,13 @@ pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> Storag
     // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
     first_of_id.sort_by(|a, b| a.transaction_id.cmp(&b.transaction_id));
     first_of_id.dedup_by(|later, earlier| later.transaction_id == earlier.transaction_id);
-    let transaction_ids: Vec<&str> = first_of_id
-        .iter()
-        .map(|claim| claim.transaction_id.as_str())
-        .collect();
-    let programs: Vec<i64> = first_of_id.iter().map(|claim| claim.program_id.get()).collect();
-    let events: Vec<Uuid> = first_of_id.iter().map(|claim| claim.event_id.get()).collect();
-    let replies: Vec<Option<&str>> = first_of_id
-        .iter()
-        .map(|claim| claim.reply_to.as_deref())
-        .collect();
-    let payloads: Vec<&str> = first_of_id.iter().map(|claim| claim.payload.as_str()).collect();
+    columns!(claim in first_of_id =>
+        transaction_ids: &str = claim.transaction_id.as_str(),
+        programs: i64 = claim.program_id.get(),
+        events: Uuid = claim.event_id.get(),
+        replies: Option<&str> = claim.reply_to.as_deref(),
+        payloads: &str = claim.payload.as_str(),
+    );
     let won = sqlx::query_scalar!(
         "INSERT INTO transaction_claims (transaction_id, program_id, event_id, reply_to, payload)
          SELECT * FROM UNNEST($1::text[], $2::bigint[], $3::uuid[], $4::text[], $5::text[])
@@ -79,8 +75,10 @@ pub async fn conflicts(executor: impl PgExecutor<'_>, lost: &[&NewClaim]) -> Sto
     if lost.is_empty() {
         return Ok(Vec::new());
     }
-    let transaction_ids: Vec<&str> = lost.iter().map(|claim| claim.transaction_id.as_str()).collect();
-    let programs: Vec<i64> = lost.iter().map(|claim| claim.program_id.get()).collect();
+    columns!(claim in lost =>
+        transaction_ids: &str = claim.transaction_id.as_str(),
+        programs: i64 = claim.program_id.get(),
+    );
     let rows = sqlx::query!(
         r#"SELECT lost.program_id AS "program_id!", held.program_id AS held_by, count(*) AS "claims!"
            FROM UNNEST($1::text[], $2::bigint[]) AS lost (transaction_id, program_id)
@@ -172,10 +170,10 @@ pub struct Told {
 /// Whether anything was told of claims that are locked: names and refunds that come from now on wait for whoever holds the
 /// locks.
 pub async fn told(connection: &mut PgConnection, claims: &[(ProgramId, &str)]) -> StorageResult<Told> {
-    let (programs, transaction_ids): (Vec<i64>, Vec<&str>) = claims
-        .iter()
-        .map(|(program_id, transaction_id)| (program_id.get(), *transaction_id))
-        .unzip();
+    columns!((program_id, transaction_id) in claims =>
+        programs: i64 = program_id.get(),
+        transaction_ids: &str = *transaction_id,
+    );
     Ok(sqlx::query_as!(
         Told,
         r#"SELECT EXISTS (SELECT FROM UNNEST($1::bigint[], $2::text[]) AS c (program_id, transaction_id)
@@ -189,13 +187,15 @@ pub async fn told(connection: &mut PgConnection, claims: &[(ProgramId, &str)]) -
     .await?)
 }
 
-/// Closes claims of payments that are a sale already, under another name. ([`crate::sales::insert`] closes those of new ones.)
+/// Closes claims of payments that are a sale already, under another name. ([`crate::tracking::sales::insert`] closes those of new ones.)
 pub async fn record(connection: &mut PgConnection, sales: &[(&str, SaleId)]) -> StorageResult<()> {
     if sales.is_empty() {
         return Ok(());
     }
-    let transaction_ids: Vec<&str> = sales.iter().map(|(transaction_id, _)| *transaction_id).collect();
-    let sale_ids: Vec<i64> = sales.iter().map(|(_, sale_id)| sale_id.get()).collect();
+    columns!((transaction_id, sale_id) in sales =>
+        transaction_ids: &str = *transaction_id,
+        sale_ids: i64 = sale_id.get(),
+    );
     let updated = sqlx::query!(
         "UPDATE transaction_claims c
          SET state = 'recorded', sale_id = s.sale_id, payload = NULL, reply_to = NULL

@@ -6,7 +6,8 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::StorageResult;
+use crate::batch::columns;
+use crate::error::StorageResult;
 use crate::operations::alone::begin_alone;
 use domain::ids::EventId;
 use domain::text::Text;
@@ -24,32 +25,32 @@ pub struct NewClick<'a> {
 
 /// Inserts click events and tells which of them are new; the others were stored by an earlier delivery.
 pub async fn insert(connection: &mut PgConnection, new: &[NewClick<'_>]) -> StorageResult<HashSet<EventId>> {
-    fn texts<'a, T: ?Sized, const MAX: usize>(
-        rows: &[&'a T],
-        field: fn(&'a T) -> &'a Option<Text<MAX>>,
-    ) -> Vec<Option<&'a str>> {
-        rows.iter()
-            .map(|row| field(row).as_ref().map(Text::as_str))
-            .collect()
-    }
-    let clicks: &[&ClickRecord] = &new.iter().map(|click| click.record).collect::<Vec<_>>();
-    let visitors: &[&Visitor] = &new.iter().map(|click| click.visitor).collect::<Vec<_>>();
-    let events: Vec<Uuid> = clicks.iter().map(|click| click.event_id.get()).collect();
-    let programs: Vec<i64> = clicks.iter().map(|click| click.program_id.get()).collect();
-    let links: Vec<i64> = clicks.iter().map(|click| click.referral_link_id.get()).collect();
-    let customers: Vec<i64> = clicks.iter().map(|click| click.customer_id.get()).collect();
-    let clicked_at: Vec<DateTime<Utc>> = clicks.iter().map(|click| click.clicked_at).collect();
-    let click_ids: Vec<&str> = clicks.iter().map(|click| click.click_id.as_str()).collect();
-    let countries: Vec<Option<&str>> = visitors
-        .iter()
-        .map(|visitor| visitor.place.country.as_ref().map(CountryCode::as_str))
-        .collect();
-    let device_types: Vec<Option<&str>> = visitors
-        .iter()
-        .map(|visitor| visitor.software.device_type.map(DeviceType::as_str))
-        .collect();
-    let bots: Vec<bool> = visitors.iter().map(|visitor| visitor.is_bot()).collect();
-    let counted: Vec<bool> = new.iter().map(|click| click.counted).collect();
+    columns!(NewClick { record, visitor, counted } in new =>
+        events: Uuid = record.event_id.get(),
+        programs: i64 = record.program_id.get(),
+        links: i64 = record.referral_link_id.get(),
+        customers: i64 = record.customer_id.get(),
+        clicked_at: DateTime<Utc> = record.clicked_at,
+        click_ids: &str = record.click_id.as_str(),
+        previous_click_ids: Option<&str> = record.previous_click_id.as_ref().map(Text::as_str),
+        sessions: Option<&str> = record.visit.session_id.as_ref().map(Text::as_str),
+        pages: Option<&str> = record.visit.page_url.as_ref().map(Text::as_str),
+        titles: Option<&str> = record.visit.page_title.as_ref().map(Text::as_str),
+        referrers: Option<&str> = record.visit.referrer_url.as_ref().map(Text::as_str),
+        user_agents: Option<&str> = record.visit.user_agent.as_ref().map(Text::as_str),
+        screens: Option<&str> = record.visit.screen_resolution.as_ref().map(Text::as_str),
+        viewports: Option<&str> = record.visit.viewport_size.as_ref().map(Text::as_str),
+        languages: Option<&str> = record.visit.language.as_ref().map(Text::as_str),
+        timezones: Option<&str> = record.visit.timezone.as_ref().map(Text::as_str),
+        countries: Option<&str> = visitor.place.country.as_ref().map(CountryCode::as_str),
+        regions: Option<&str> = visitor.place.region.as_ref().map(Text::as_str),
+        cities: Option<&str> = visitor.place.city.as_ref().map(Text::as_str),
+        device_types: Option<&str> = visitor.software.device_type.map(DeviceType::as_str),
+        systems: Option<&str> = visitor.software.device_os.as_ref().map(Text::as_str),
+        browsers: Option<&str> = visitor.software.browser_name.as_ref().map(Text::as_str),
+        bots: bool = visitor.is_bot(),
+        counts: bool = *counted,
+    );
     let inserted = sqlx::query_scalar!(
         "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id,
              previous_click_id, session_id, page_url, page_title, referrer_url, user_agent, screen_resolution,
@@ -67,24 +68,24 @@ pub async fn insert(connection: &mut PgConnection, new: &[NewClick<'_>]) -> Stor
         &customers,
         &clicked_at,
         &click_ids as &[&str],
-        &texts(clicks, |click| &click.previous_click_id) as &[Option<&str>],
-        &texts(clicks, |click| &click.visit.session_id) as &[Option<&str>],
-        &texts(clicks, |click| &click.visit.page_url) as &[Option<&str>],
-        &texts(clicks, |click| &click.visit.page_title) as &[Option<&str>],
-        &texts(clicks, |click| &click.visit.referrer_url) as &[Option<&str>],
-        &texts(clicks, |click| &click.visit.user_agent) as &[Option<&str>],
-        &texts(clicks, |click| &click.visit.screen_resolution) as &[Option<&str>],
-        &texts(clicks, |click| &click.visit.viewport_size) as &[Option<&str>],
-        &texts(clicks, |click| &click.visit.language) as &[Option<&str>],
-        &texts(clicks, |click| &click.visit.timezone) as &[Option<&str>],
+        &previous_click_ids as &[Option<&str>],
+        &sessions as &[Option<&str>],
+        &pages as &[Option<&str>],
+        &titles as &[Option<&str>],
+        &referrers as &[Option<&str>],
+        &user_agents as &[Option<&str>],
+        &screens as &[Option<&str>],
+        &viewports as &[Option<&str>],
+        &languages as &[Option<&str>],
+        &timezones as &[Option<&str>],
         &countries as &[Option<&str>],
-        &texts(visitors, |visitor| &visitor.place.region) as &[Option<&str>],
-        &texts(visitors, |visitor| &visitor.place.city) as &[Option<&str>],
+        &regions as &[Option<&str>],
+        &cities as &[Option<&str>],
         &device_types as &[Option<&str>],
-        &texts(visitors, |visitor| &visitor.software.device_os) as &[Option<&str>],
-        &texts(visitors, |visitor| &visitor.software.browser_name) as &[Option<&str>],
+        &systems as &[Option<&str>],
+        &browsers as &[Option<&str>],
         &bots,
-        &counted,
+        &counts,
     )
     .fetch_all(connection)
     .await?;
@@ -101,9 +102,11 @@ pub struct ClickCount {
 /// Adds pre-summed clicks to the links and to their memberships. Last in its transaction: these are the rows
 /// every other batch wants too.
 pub async fn count(connection: &mut PgConnection, by_link: &BTreeMap<i64, ClickCount>) -> StorageResult<()> {
-    let links: Vec<i64> = by_link.keys().copied().collect();
-    let clicks: Vec<i64> = by_link.values().map(|count| count.clicks).collect();
-    let last_clicked: Vec<DateTime<Utc>> = by_link.values().map(|count| count.last_clicked).collect();
+    columns!((link, count) in by_link =>
+        links: i64 = *link,
+        clicks: i64 = count.clicks,
+        last_clicked: DateTime<Utc> = count.last_clicked,
+    );
     // The locking sub-select fixes the order of the locks; UPDATE … FROM alone would not.
     sqlx::query!(
         "WITH counted AS (

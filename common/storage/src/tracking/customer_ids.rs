@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use sqlx::{PgConnection, PgPool};
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 
 /// Ids in one block: minutes of clicks at full speed, and still two thousand million restarts until the 53
 /// bits of a public id are used up.

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::error::expect_rows;
-use crate::{StorageError, StorageResult, array_literal};
+use crate::batch::{array_literal, columns};
+use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::attribution::{Journey, Touch};
 use domain::customer::CustomerStatus;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId};
@@ -39,6 +39,12 @@ pub struct Customer {
 pub struct Milestone {
     pub at: DateTime<Utc>,
     pub referral_link_id: Option<ReferralLinkId>,
+}
+
+impl Milestone {
+    fn link(self) -> Option<i64> {
+        self.referral_link_id.map(ReferralLinkId::get)
+    }
 }
 
 /// Enough of a customer to tell whether a click_id is its own.
@@ -85,7 +91,10 @@ pub async fn by_proposed_key(
     connection: &mut PgConnection,
     keys: &[KeyInProgram<'_>],
 ) -> StorageResult<Vec<(usize, CustomerId)>> {
-    let (texts, programs) = unzip(keys);
+    columns!(key in keys =>
+        texts: &str = key.customer_key,
+        programs: i64 = key.program_id.get(),
+    );
     // Two rows are enough to see that a key is ambiguous.
     let rows = sqlx::query!(
         r#"SELECT k.position AS "position!", min(c.id) AS "id!"
@@ -140,7 +149,10 @@ pub async fn lock_named(
     if ids.is_empty() && keys.is_empty() {
         return Ok(Vec::new());
     }
-    let (texts, programs) = unzip(keys);
+    columns!(key in keys =>
+        texts: &str = key.customer_key,
+        programs: i64 = key.program_id.get(),
+    );
     let rows = sqlx::query_as!(
         CustomerRow,
         "SELECT id, program_id, click_id, customer_key, key_from_browser, key_contested, many_leads, proposed_customer_key,
@@ -176,14 +188,13 @@ pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]
     if customers.is_empty() {
         return Ok(());
     }
-    let ids: Vec<i64> = customers.iter().map(|new| new.customer_id.get()).collect();
-    let programs: Vec<i64> = customers.iter().map(|new| new.program_id.get()).collect();
-    let click_ids: Vec<&str> = customers.iter().map(|new| new.click_id).collect();
-    let clicked_at: Vec<DateTime<Utc>> = customers.iter().map(|new| new.first_touch.clicked_at).collect();
-    let links: Vec<i64> = customers
-        .iter()
-        .map(|new| new.first_touch.referral_link_id.get())
-        .collect();
+    columns!(new in customers =>
+        ids: i64 = new.customer_id.get(),
+        programs: i64 = new.program_id.get(),
+        click_ids: &str = new.click_id,
+        clicked_at: DateTime<Utc> = new.first_touch.clicked_at,
+        links: i64 = new.first_touch.referral_link_id.get(),
+    );
     sqlx::query!(
         "INSERT INTO customers (id, program_id, click_id, first_click_at, first_referral_link_id,
                                 touched_link_ids, touched_at)
@@ -219,38 +230,21 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
     if customers.is_empty() {
         return Ok(());
     }
-    let ids: Vec<i64> = customers
-        .iter()
-        .map(|customer| customer.customer_id.get())
-        .collect();
-    let keys: Vec<Option<&str>> = customers
-        .iter()
-        .map(|customer| customer.customer_key.as_deref())
-        .collect();
-    let from_browsers: Vec<bool> = customers
-        .iter()
-        .map(|customer| customer.key_from_browser)
-        .collect();
-    let contested: Vec<bool> = customers.iter().map(|customer| customer.key_contested).collect();
-    let many_leads: Vec<bool> = customers.iter().map(|customer| customer.many_leads).collect();
-    let proposed: Vec<Option<&str>> = customers
-        .iter()
-        .map(|customer| customer.proposed_customer_key.as_deref())
-        .collect();
-    let emails: Vec<Option<&str>> = customers
-        .iter()
-        .map(|customer| customer.email_hash.as_deref())
-        .collect();
-    let statuses: Vec<&str> = customers
-        .iter()
-        .map(|customer| customer.status.as_str())
-        .collect();
-    let (signups, signup_links) = milestones(customers, |customer| customer.signup);
-    let (purchases, purchase_links) = milestones(customers, |customer| customer.first_purchase);
-    let last_purchases: Vec<Option<DateTime<Utc>>> = customers
-        .iter()
-        .map(|customer| customer.last_purchase_at)
-        .collect();
+    columns!(customer in customers =>
+        ids: i64 = customer.customer_id.get(),
+        keys: Option<&str> = customer.customer_key.as_deref(),
+        from_browsers: bool = customer.key_from_browser,
+        contested: bool = customer.key_contested,
+        many_leads: bool = customer.many_leads,
+        proposed: Option<&str> = customer.proposed_customer_key.as_deref(),
+        emails: Option<&str> = customer.email_hash.as_deref(),
+        statuses: &str = customer.status.as_str(),
+        signups: Option<DateTime<Utc>> = customer.signup.map(|signup| signup.at),
+        signup_links: Option<i64> = customer.signup.and_then(Milestone::link),
+        purchases: Option<DateTime<Utc>> = customer.first_purchase.map(|purchase| purchase.at),
+        purchase_links: Option<i64> = customer.first_purchase.and_then(Milestone::link),
+        last_purchases: Option<DateTime<Utc>> = customer.last_purchase_at,
+    );
     let updated = sqlx::query!(
         "UPDATE customers c
          SET customer_key = n.customer_key, proposed_customer_key = n.proposed_customer_key,
@@ -284,47 +278,26 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
     expect_rows("customers", customers.len(), updated.rows_affected())
 }
 
-fn milestones(
-    customers: &[&Customer],
-    of: fn(&Customer) -> Option<Milestone>,
-) -> (Vec<Option<DateTime<Utc>>>, Vec<Option<i64>>) {
-    customers
-        .iter()
-        .map(|customer| of(customer))
-        .map(|reached| {
-            let link = reached.and_then(|reached| reached.referral_link_id);
-            (reached.map(|reached| reached.at), link.map(ReferralLinkId::get))
-        })
-        .unzip()
-}
-
 /// Writes the journeys of customers who clicked again.
 pub async fn save_journeys(connection: &mut PgConnection, customers: &[&Customer]) -> StorageResult<()> {
     if customers.is_empty() {
         return Ok(());
     }
-    let ids: Vec<i64> = customers
+    columns!(customer in customers =>
+        ids: i64 = customer.customer_id.get(),
+        first_at: DateTime<Utc> = customer.journey.first().clicked_at,
+        first_links: i64 = customer.journey.first().referral_link_id.get(),
+    );
+    let touches: Vec<(Vec<Touch>, Vec<Touch>)> = customers
         .iter()
-        .map(|customer| customer.customer_id.get())
+        .map(|customer| by_age(&customer.journey))
         .collect();
-    let first_at: Vec<DateTime<Utc>> = customers
-        .iter()
-        .map(|customer| customer.journey.first().clicked_at)
-        .collect();
-    let first_links: Vec<i64> = customers
-        .iter()
-        .map(|customer| customer.journey.first().referral_link_id.get())
-        .collect();
-    let touches: Vec<(TouchColumns, TouchColumns)> = customers
-        .iter()
-        .map(|customer| {
-            let (latest, earlier) = by_age(&customer.journey);
-            (TouchColumns::of(&latest), TouchColumns::of(&earlier))
-        })
-        .collect();
-    let column = |of: fn(&(TouchColumns, TouchColumns)) -> &String| {
-        touches.iter().map(of).cloned().collect::<Vec<String>>()
-    };
+    columns!((latest, earlier) in touches =>
+        links: String = link_array(latest),
+        times: String = time_array(latest),
+        earlier_links: String = link_array(earlier),
+        earlier_times: String = time_array(earlier),
+    );
     let updated = sqlx::query!(
         "UPDATE customers c
          SET first_click_at = n.first_at, first_referral_link_id = n.first_link,
@@ -336,10 +309,10 @@ pub async fn save_journeys(connection: &mut PgConnection, customers: &[&Customer
         &ids,
         &first_at,
         &first_links,
-        &column(|(latest, _)| &latest.links),
-        &column(|(latest, _)| &latest.times),
-        &column(|(_, earlier)| &earlier.links),
-        &column(|(_, earlier)| &earlier.times),
+        &links,
+        &times,
+        &earlier_links,
+        &earlier_times,
     )
     .execute(connection)
     .await?;
@@ -360,19 +333,12 @@ fn by_age(journey: &Journey) -> (Vec<Touch>, Vec<Touch>) {
     (latest, earlier)
 }
 
-/// Array literals.
-struct TouchColumns {
-    links: String,
-    times: String,
+fn link_array(touches: &[Touch]) -> String {
+    array_literal(touches.iter().map(|touch| touch.referral_link_id))
 }
 
-impl TouchColumns {
-    fn of(touches: &[Touch]) -> Self {
-        Self {
-            links: array_literal(touches.iter().map(|touch| touch.referral_link_id)),
-            times: array_literal(touches.iter().map(|touch| touch.clicked_at.to_rfc3339())),
-        }
-    }
+fn time_array(touches: &[Touch]) -> String {
+    array_literal(touches.iter().map(|touch| touch.clicked_at.to_rfc3339()))
 }
 
 struct CustomerRow {
@@ -444,12 +410,6 @@ impl TryFrom<CustomerRow> for Customer {
             last_purchase_at: row.last_purchase_date,
         })
     }
-}
-
-fn unzip<'a>(keys: &[KeyInProgram<'a>]) -> (Vec<&'a str>, Vec<i64>) {
-    keys.iter()
-        .map(|key| (key.customer_key, key.program_id.get()))
-        .unzip()
 }
 
 /// SQL ordinality counts from one.

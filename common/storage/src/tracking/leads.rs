@@ -6,7 +6,8 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::StorageResult;
+use crate::batch::columns;
+use crate::error::StorageResult;
 use domain::ids::{CustomerId, EventId, ProgramId};
 
 #[derive(Debug)]
@@ -47,14 +48,16 @@ pub async fn insert(connection: &mut PgConnection, leads: &[NewLead<'_>]) -> Sto
     if leads.is_empty() {
         return Ok(());
     }
-    let events: Vec<Uuid> = leads.iter().map(|lead| lead.event_id.get()).collect();
-    let programs: Vec<i64> = leads.iter().map(|lead| lead.program_id.get()).collect();
-    let customers: Vec<i64> = leads.iter().map(|lead| lead.customer_id.get()).collect();
-    let times: Vec<DateTime<Utc>> = leads.iter().map(|lead| lead.led_at).collect();
-    let click_ids: Vec<&str> = leads.iter().map(|lead| lead.click_id.as_str()).collect();
-    let keys: Vec<Option<&str>> = leads.iter().map(|lead| lead.customer_key).collect();
-    let names: Vec<Option<&str>> = leads.iter().map(|lead| lead.event_name).collect();
-    let provisional: Vec<bool> = leads.iter().map(|lead| lead.provisional).collect();
+    columns!(lead in leads =>
+        events: Uuid = lead.event_id.get(),
+        programs: i64 = lead.program_id.get(),
+        customers: i64 = lead.customer_id.get(),
+        times: DateTime<Utc> = lead.led_at,
+        click_ids: &str = lead.click_id.as_str(),
+        keys: Option<&str> = lead.customer_key,
+        names: Option<&str> = lead.event_name,
+        provisional: bool = lead.provisional,
+    );
     sqlx::query!(
         "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id, customer_key,
              event_name, provisional)

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::error::expect_rows;
-use crate::{StorageError, StorageResult};
+use crate::batch::columns;
+use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::attribution::AttributionModel;
 use domain::commission::SelfReferrals;
 use domain::ids::{CommissionId, CustomerId, ProgramId, ReferralLinkId, SaleId};
@@ -142,10 +142,10 @@ pub async fn relink(
     if commissions.is_empty() {
         return Ok(());
     }
-    let (ids, links): (Vec<i64>, Vec<i64>) = commissions
-        .iter()
-        .map(|(id, link)| (id.get(), link.get()))
-        .unzip();
+    columns!((id, link) in commissions =>
+        ids: i64 = id.get(),
+        links: i64 = link.get(),
+    );
     let updated = sqlx::query!(
         "UPDATE commissions c SET referral_link_id = n.link_id
          FROM UNNEST($1::bigint[], $2::bigint[]) AS n (id, link_id) WHERE c.id = n.id",
@@ -170,12 +170,11 @@ pub async fn save_credits(connection: &mut PgConnection, sales: &[Credited<'_>])
     if sales.is_empty() {
         return Ok(());
     }
-    let ids: Vec<i64> = sales.iter().map(|sale| sale.sale_id.get()).collect();
-    let links: Vec<Option<i64>> = sales
-        .iter()
-        .map(|sale| sale.referral_link_id.map(ReferralLinkId::get))
-        .collect();
-    let reasons: Vec<Option<&str>> = sales.iter().map(|sale| sale.no_commission_reason).collect();
+    columns!(sale in sales =>
+        ids: i64 = sale.sale_id.get(),
+        links: Option<i64> = sale.referral_link_id.map(ReferralLinkId::get),
+        reasons: Option<&str> = sale.no_commission_reason,
+    );
     let updated = sqlx::query!(
         "UPDATE sale_events s SET referral_link_id = n.link_id, no_commission_reason = n.reason
          FROM UNNEST($1::bigint[], $2::bigint[], $3::text[]) AS n (id, link_id, reason) WHERE s.id = n.id",

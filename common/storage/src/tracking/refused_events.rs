@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::StorageResult;
+use crate::batch::columns;
+use crate::error::StorageResult;
 use domain::ids::EventId;
 
 /// Outcomes (JSON text) remembered for these events.
@@ -26,8 +27,10 @@ pub async fn remember(connection: &mut PgConnection, refusals: &[(EventId, Strin
     if refusals.is_empty() {
         return Ok(());
     }
-    let events: Vec<Uuid> = refusals.iter().map(|(event_id, _)| event_id.get()).collect();
-    let outcomes: Vec<&str> = refusals.iter().map(|(_, outcome)| outcome.as_str()).collect();
+    columns!((event_id, outcome) in refusals =>
+        events: Uuid = event_id.get(),
+        outcomes: &str = outcome.as_str(),
+    );
     sqlx::query!(
         "INSERT INTO refused_events (event_id, outcome)
          SELECT * FROM UNNEST($1::uuid[], $2::text[]) AS r (event_id, outcome) ORDER BY 1

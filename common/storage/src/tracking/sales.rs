@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::error::expect_rows;
-use crate::{StorageError, StorageResult};
+use crate::batch::columns;
+use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::attribution::AttributionModel;
 use domain::commission::SelfReferrals;
 use domain::ids::{CommissionId, CustomerId, EventId, ProgramId, ReferralLinkId, SaleId};
@@ -38,41 +38,26 @@ pub async fn insert(
     if sales.is_empty() {
         return Ok(HashMap::new());
     }
-    let events: Vec<Uuid> = sales.iter().map(|new| new.record.event_id.get()).collect();
-    let programs: Vec<i64> = sales.iter().map(|new| new.record.program_id.get()).collect();
-    let customers: Vec<i64> = sales.iter().map(|new| new.customer_id.get()).collect();
-    let told = || sales.iter().map(|new| &new.record.sale);
-    let transaction_ids: Vec<&str> = told().map(|sale| sale.transaction_id.as_str()).collect();
-    let amounts: Vec<i64> = told().map(|sale| sale.amount.get()).collect();
-    let commissionable: Vec<Option<i64>> = told()
-        .map(|sale| sale.commissionable.map(CommissionableCents::get))
-        .collect();
-    let currencies: Vec<&str> = told().map(|sale| sale.currency.as_str()).collect();
-    let types: Vec<&str> = told().map(|sale| sale.sale_type.as_str()).collect();
-    let recurring: Vec<bool> = told().map(|sale| sale.is_recurring).collect();
-    let subscriptions: Vec<Option<&str>> = told()
-        .map(|sale| sale.subscription_id.as_ref().map(SubscriptionId::as_str))
-        .collect();
-    let intervals: Vec<Option<&str>> = told()
-        .map(|sale| sale.subscription_interval.map(SubscriptionInterval::as_str))
-        .collect();
-    let products: Vec<Option<&str>> = told()
-        .map(|sale| sale.product_id.as_ref().map(ProductId::as_str))
-        .collect();
-    let line_items: Vec<Option<&str>> = told()
-        .map(|sale| sale.line_items.as_ref().map(|items| items.get()))
-        .collect();
-    let dates: Vec<DateTime<Utc>> = sales.iter().map(|new| new.record.sold_at).collect();
-    let reasons: Vec<Option<&str>> = sales
-        .iter()
-        .map(|new| new.no_commission.map(NoCommission::as_str))
-        .collect();
-    let links: Vec<Option<i64>> = sales
-        .iter()
-        .map(|new| new.referral_link_id.map(ReferralLinkId::get))
-        .collect();
-    let models: Vec<&str> = sales.iter().map(|new| new.model.as_str()).collect();
-    let self_referrals: Vec<&str> = sales.iter().map(|new| new.self_referrals.as_str()).collect();
+    columns!(new in sales =>
+        events: Uuid = new.record.event_id.get(),
+        programs: i64 = new.record.program_id.get(),
+        customers: i64 = new.customer_id.get(),
+        transaction_ids: &str = new.record.sale.transaction_id.as_str(),
+        amounts: i64 = new.record.sale.amount.get(),
+        commissionable: Option<i64> = new.record.sale.commissionable.map(CommissionableCents::get),
+        currencies: &str = new.record.sale.currency.as_str(),
+        types: &str = new.record.sale.sale_type.as_str(),
+        recurring: bool = new.record.sale.is_recurring,
+        subscriptions: Option<&str> = new.record.sale.subscription_id.as_ref().map(SubscriptionId::as_str),
+        intervals: Option<&str> = new.record.sale.subscription_interval.map(SubscriptionInterval::as_str),
+        products: Option<&str> = new.record.sale.product_id.as_ref().map(ProductId::as_str),
+        line_items: Option<&str> = new.record.sale.line_items.as_ref().map(|items| items.get()),
+        dates: DateTime<Utc> = new.record.sold_at,
+        reasons: Option<&str> = new.no_commission.map(NoCommission::as_str),
+        links: Option<i64> = new.referral_link_id.map(ReferralLinkId::get),
+        models: &str = new.model.as_str(),
+        self_referrals: &str = new.self_referrals.as_str(),
+    );
     let rows = sqlx::query!(
         r#"WITH sales AS (
                INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency,
@@ -199,9 +184,11 @@ pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult
 
 /// Writes the refund totals of sales that are locked.
 pub async fn save_refunded(connection: &mut PgConnection, sales: &[LockedSale]) -> StorageResult<()> {
-    let ids: Vec<i64> = sales.iter().map(|sale| sale.sale_id.get()).collect();
-    let api: Vec<i64> = sales.iter().map(|sale| sale.api_refunded_cents).collect();
-    let processor: Vec<i64> = sales.iter().map(|sale| sale.processor_refunded_cents).collect();
+    columns!(sale in sales =>
+        ids: i64 = sale.sale_id.get(),
+        api: i64 = sale.api_refunded_cents,
+        processor: i64 = sale.processor_refunded_cents,
+    );
     let updated = sqlx::query!(
         "UPDATE sale_events s SET api_refunded_cents = n.api, processor_refunded_cents = n.processor
          FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[]) AS n (id, api, processor)

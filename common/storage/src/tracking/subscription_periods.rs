@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::StorageResult;
-use crate::subscriptions::SubscriptionKey;
+use crate::batch::columns;
+use crate::error::StorageResult;
+use crate::tracking::subscriptions::SubscriptionKey;
 
 /// Stores starts; the earliest one reported counts.
 pub async fn record_starts(
@@ -17,7 +18,11 @@ pub async fn record_starts(
     if starts.is_empty() {
         return Ok(());
     }
-    let (programs, ids, times) = columns(starts);
+    columns!(((program_id, subscription_id), at) in starts =>
+        programs: i64 = program_id.get(),
+        ids: &str = subscription_id.as_str(),
+        times: DateTime<Utc> = *at,
+    );
     sqlx::query!(
         "INSERT INTO subscription_starts AS s (program_id, subscription_id, started_at)
          SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::timestamptz[]) AS n (program_id, subscription_id, started_at)
@@ -40,7 +45,11 @@ pub async fn record_ends(
     if ends.is_empty() {
         return Ok(());
     }
-    let (programs, ids, times) = columns(ends);
+    columns!(((program_id, subscription_id), at) in ends =>
+        programs: i64 = program_id.get(),
+        ids: &str = subscription_id.as_str(),
+        times: DateTime<Utc> = *at,
+    );
     sqlx::query!(
         "INSERT INTO subscription_ends AS e (program_id, subscription_id, ended_at)
          SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::timestamptz[]) AS n (program_id, subscription_id, ended_at)
@@ -53,12 +62,4 @@ pub async fn record_ends(
     .execute(connection)
     .await?;
     Ok(())
-}
-
-fn columns(times: &BTreeMap<SubscriptionKey, DateTime<Utc>>) -> (Vec<i64>, Vec<&str>, Vec<DateTime<Utc>>) {
-    let (programs, ids) = times
-        .keys()
-        .map(|(program_id, subscription_id)| (program_id.get(), subscription_id.as_str()))
-        .unzip();
-    (programs, ids, times.values().copied().collect())
 }

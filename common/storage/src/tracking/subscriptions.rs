@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::{StorageResult, array_literal};
+use crate::batch::{array_literal, columns};
+use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::sale::{FirstPayment, Subscription};
 
@@ -19,11 +20,10 @@ pub async fn find(
     if keys.is_empty() {
         return Ok(HashMap::new());
     }
-    let programs: Vec<i64> = keys.iter().map(|(program_id, _)| program_id.get()).collect();
-    let ids: Vec<&str> = keys
-        .iter()
-        .map(|(_, subscription_id)| subscription_id.as_str())
-        .collect();
+    columns!((program_id, subscription_id) in keys =>
+        programs: i64 = program_id.get(),
+        ids: &str = subscription_id.as_str(),
+    );
     let rows = sqlx::query!(
         r#"SELECT k.program_id AS "program_id!", k.subscription_id AS "subscription_id!", s.first_payment_at AS "first_payment_at?",
                   s.first_click_at AS "first_click_at?", s.credited_link_ids AS "credited_link_ids?",
@@ -75,16 +75,15 @@ pub async fn save(connection: &mut PgConnection, subscriptions: &[NewSubscriptio
     if subscriptions.is_empty() {
         return Ok(());
     }
-    let programs: Vec<i64> = subscriptions.iter().map(|new| new.key.0.get()).collect();
-    let ids: Vec<&str> = subscriptions.iter().map(|new| new.key.1.as_str()).collect();
-    let customers: Vec<i64> = subscriptions.iter().map(|new| new.customer_id.get()).collect();
-    let sales: Vec<i64> = subscriptions.iter().map(|new| new.first_sale_id.get()).collect();
-    let payments: Vec<DateTime<Utc>> = subscriptions.iter().map(|new| new.first.at).collect();
-    let clicks: Vec<DateTime<Utc>> = subscriptions.iter().map(|new| new.first.first_click_at).collect();
-    let links: Vec<String> = subscriptions
-        .iter()
-        .map(|new| array_literal(&new.first.credited_links))
-        .collect();
+    columns!(new in subscriptions =>
+        programs: i64 = new.key.0.get(),
+        ids: &str = new.key.1.as_str(),
+        customers: i64 = new.customer_id.get(),
+        sales: i64 = new.first_sale_id.get(),
+        payments: DateTime<Utc> = new.first.at,
+        clicks: DateTime<Utc> = new.first.first_click_at,
+        links: String = array_literal(&new.first.credited_links),
+    );
     sqlx::query!(
         "INSERT INTO subscriptions AS u (program_id, subscription_id, customer_id, first_sale_id, first_payment_at,
              first_click_at, credited_link_ids)
@@ -115,10 +114,10 @@ pub async fn customers(
     connection: &mut PgConnection,
     keys: &[SubscriptionKey],
 ) -> StorageResult<HashMap<SubscriptionKey, CustomerId>> {
-    let (programs, ids): (Vec<i64>, Vec<&str>) = keys
-        .iter()
-        .map(|(program_id, subscription_id)| (program_id.get(), subscription_id.as_str()))
-        .unzip();
+    columns!((program_id, subscription_id) in keys =>
+        programs: i64 = program_id.get(),
+        ids: &str = subscription_id.as_str(),
+    );
     let rows = sqlx::query!(
         "SELECT s.program_id, s.subscription_id, s.customer_id
          FROM UNNEST($1::bigint[], $2::text[]) AS k (program_id, subscription_id)
@@ -146,12 +145,11 @@ pub async fn adopt(
     if subscriptions.is_empty() {
         return Ok(Vec::new());
     }
-    let programs: Vec<i64> = subscriptions
-        .iter()
-        .map(|((program_id, _), _)| program_id.get())
-        .collect();
-    let ids: Vec<&str> = subscriptions.iter().map(|((_, id), _)| id.as_str()).collect();
-    let sales: Vec<i64> = subscriptions.iter().map(|(_, sale_id)| sale_id.get()).collect();
+    columns!(((program_id, id), sale_id) in subscriptions =>
+        programs: i64 = program_id.get(),
+        ids: &str = id.as_str(),
+        sales: i64 = sale_id.get(),
+    );
     let adopted = sqlx::query!(
         r#"UPDATE sale_events s SET subscription_id = n.subscription_id
          FROM UNNEST($1::text[], $2::bigint[]) AS n (subscription_id, sale_id)

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::StorageResult;
+use crate::error::StorageResult;
 use domain::ids::{PartnerId, ProgramId, ReferralLinkId, SaleId};
 use messages::test_chain::TestChainRecord;
 

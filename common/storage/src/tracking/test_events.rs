@@ -8,7 +8,8 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::StorageResult;
+use crate::batch::columns;
+use crate::error::StorageResult;
 use domain::ids::{EventId, ProgramId, ReferralLinkId};
 use domain::money::AmountCents;
 use domain::sale::SubscriptionInterval;
@@ -18,24 +19,6 @@ use messages::test_event::{TestClick, TestEventRecord, TestLead, TestSale};
 
 /// A test event with what is particular to its type.
 pub type Test<'a, T> = (&'a TestEventRecord, &'a T);
-
-/// What all types have: event, program, time.
-fn common<T>(tests: &[Test<'_, T>]) -> (Vec<Uuid>, Vec<i64>, Vec<DateTime<Utc>>) {
-    let events = tests.iter().map(|(record, _)| record.event_id.get()).collect();
-    let programs = tests.iter().map(|(record, _)| record.program_id.get()).collect();
-    let times = tests.iter().map(|(record, _)| record.happened_at).collect();
-    (events, programs, times)
-}
-
-fn texts<'a, T, const MAX: usize>(
-    tests: &[Test<'a, T>],
-    field: fn(&'a T) -> &'a Option<Text<MAX>>,
-) -> Vec<Option<&'a str>> {
-    tests
-        .iter()
-        .map(|(_, test)| field(test).as_ref().map(Text::as_str))
-        .collect()
-}
 
 /// A test click to be stored.
 #[derive(Debug, Clone, Copy)]
@@ -53,35 +36,28 @@ pub async fn insert_clicks(
     if new.is_empty() {
         return Ok(HashMap::new());
     }
-    let tests: &[Test<'_, TestClick>] = &new
-        .iter()
-        .map(|test| (test.record, test.click))
-        .collect::<Vec<_>>();
-    let visitors = || new.iter().map(|test| test.visitor);
-    let countries: Vec<Option<&str>> = visitors()
-        .map(|visitor| visitor.place.country.as_ref().map(CountryCode::as_str))
-        .collect();
-    let regions: Vec<Option<&str>> = visitors()
-        .map(|visitor| visitor.place.region.as_ref().map(Text::as_str))
-        .collect();
-    let cities: Vec<Option<&str>> = visitors()
-        .map(|visitor| visitor.place.city.as_ref().map(Text::as_str))
-        .collect();
-    let device_types: Vec<Option<&str>> = visitors()
-        .map(|visitor| visitor.software.device_type.map(DeviceType::as_str))
-        .collect();
-    let systems: Vec<Option<&str>> = visitors()
-        .map(|visitor| visitor.software.device_os.as_ref().map(Text::as_str))
-        .collect();
-    let browsers: Vec<Option<&str>> = visitors()
-        .map(|visitor| visitor.software.browser_name.as_ref().map(Text::as_str))
-        .collect();
-    let bots: Vec<bool> = visitors().map(Visitor::is_bot).collect();
-    let (events, programs, times) = common(tests);
-    let links: Vec<Option<i64>> = tests
-        .iter()
-        .map(|(_, click)| click.referral_link_id.map(ReferralLinkId::get))
-        .collect();
+    columns!(NewTestClick { record, click, visitor } in new =>
+        events: Uuid = record.event_id.get(),
+        programs: i64 = record.program_id.get(),
+        times: DateTime<Utc> = record.happened_at,
+        links: Option<i64> = click.referral_link_id.map(ReferralLinkId::get),
+        sessions: Option<&str> = click.visit.session_id.as_ref().map(Text::as_str),
+        pages: Option<&str> = click.visit.page_url.as_ref().map(Text::as_str),
+        titles: Option<&str> = click.visit.page_title.as_ref().map(Text::as_str),
+        referrers: Option<&str> = click.visit.referrer_url.as_ref().map(Text::as_str),
+        user_agents: Option<&str> = click.visit.user_agent.as_ref().map(Text::as_str),
+        screens: Option<&str> = click.visit.screen_resolution.as_ref().map(Text::as_str),
+        viewports: Option<&str> = click.visit.viewport_size.as_ref().map(Text::as_str),
+        languages: Option<&str> = click.visit.language.as_ref().map(Text::as_str),
+        timezones: Option<&str> = click.visit.timezone.as_ref().map(Text::as_str),
+        countries: Option<&str> = visitor.place.country.as_ref().map(CountryCode::as_str),
+        regions: Option<&str> = visitor.place.region.as_ref().map(Text::as_str),
+        cities: Option<&str> = visitor.place.city.as_ref().map(Text::as_str),
+        device_types: Option<&str> = visitor.software.device_type.map(DeviceType::as_str),
+        systems: Option<&str> = visitor.software.device_os.as_ref().map(Text::as_str),
+        browsers: Option<&str> = visitor.software.browser_name.as_ref().map(Text::as_str),
+        bots: bool = visitor.is_bot(),
+    );
     sqlx::query!(
         "INSERT INTO click_events (event_id, program_id, click_timestamp, referral_link_id, session_id, page_url,
              page_title, referrer_url, user_agent, screen_resolution, viewport_size, language, timezone, geo_country,
@@ -94,15 +70,15 @@ pub async fn insert_clicks(
         &programs,
         &times,
         &links as &[Option<i64>],
-        &texts(tests, |click| &click.visit.session_id) as &[Option<&str>],
-        &texts(tests, |click| &click.visit.page_url) as &[Option<&str>],
-        &texts(tests, |click| &click.visit.page_title) as &[Option<&str>],
-        &texts(tests, |click| &click.visit.referrer_url) as &[Option<&str>],
-        &texts(tests, |click| &click.visit.user_agent) as &[Option<&str>],
-        &texts(tests, |click| &click.visit.screen_resolution) as &[Option<&str>],
-        &texts(tests, |click| &click.visit.viewport_size) as &[Option<&str>],
-        &texts(tests, |click| &click.visit.language) as &[Option<&str>],
-        &texts(tests, |click| &click.visit.timezone) as &[Option<&str>],
+        &sessions as &[Option<&str>],
+        &pages as &[Option<&str>],
+        &titles as &[Option<&str>],
+        &referrers as &[Option<&str>],
+        &user_agents as &[Option<&str>],
+        &screens as &[Option<&str>],
+        &viewports as &[Option<&str>],
+        &languages as &[Option<&str>],
+        &timezones as &[Option<&str>],
         &countries as &[Option<&str>],
         &regions as &[Option<&str>],
         &cities as &[Option<&str>],
@@ -137,7 +113,14 @@ pub async fn insert_leads(
     if tests.is_empty() {
         return Ok(HashMap::new());
     }
-    let (events, programs, times) = common(tests);
+    columns!((record, lead) in tests =>
+        events: Uuid = record.event_id.get(),
+        programs: i64 = record.program_id.get(),
+        times: DateTime<Utc> = record.happened_at,
+        click_ids: Option<&str> = lead.click_id.as_ref().map(Text::as_str),
+        customer_keys: Option<&str> = lead.customer_key.as_ref().map(Text::as_str),
+        names: Option<&str> = lead.event_name.as_ref().map(Text::as_str),
+    );
     sqlx::query!(
         "INSERT INTO lead_events (event_id, program_id, lead_timestamp, click_id, customer_key, event_name, is_test)
          SELECT *, true FROM UNNEST($1::uuid[], $2::bigint[], $3::timestamptz[], $4::text[], $5::text[], $6::text[])
@@ -145,9 +128,9 @@ pub async fn insert_leads(
         &events,
         &programs,
         &times,
-        &texts(tests, |lead| &lead.click_id) as &[Option<&str>],
-        &texts(tests, |lead| &lead.customer_key) as &[Option<&str>],
-        &texts(tests, |lead| &lead.event_name) as &[Option<&str>],
+        &click_ids as &[Option<&str>],
+        &customer_keys as &[Option<&str>],
+        &names as &[Option<&str>],
     )
     .execute(&mut *connection)
     .await?;
@@ -175,21 +158,20 @@ pub async fn insert_sales(
     if tests.is_empty() {
         return Ok(HashMap::new());
     }
-    let (events, programs, times) = common(tests);
-    let sales = || tests.iter().map(|(_, sale)| sale);
-    let transaction_ids: Vec<&str> = sales().map(|sale| sale.transaction_id.as_str()).collect();
-    let amounts: Vec<i64> = sales()
-        .map(|sale| sale.amount.map_or(0, AmountCents::get))
-        .collect();
-    let currencies: Vec<&str> = sales().map(|sale| sale.currency.as_str()).collect();
-    let types: Vec<&str> = sales().map(|sale| sale.sale_type.as_str()).collect();
-    let recurring: Vec<bool> = sales().map(|sale| sale.is_recurring).collect();
-    let intervals: Vec<Option<&str>> = sales()
-        .map(|sale| sale.subscription_interval.map(SubscriptionInterval::as_str))
-        .collect();
-    let line_items: Vec<Option<&str>> = sales()
-        .map(|sale| sale.line_items.as_ref().map(|items| items.get()))
-        .collect();
+    columns!((record, sale) in tests =>
+        events: Uuid = record.event_id.get(),
+        programs: i64 = record.program_id.get(),
+        times: DateTime<Utc> = record.happened_at,
+        transaction_ids: &str = sale.transaction_id.as_str(),
+        amounts: i64 = sale.amount.map_or(0, AmountCents::get),
+        currencies: &str = sale.currency.as_str(),
+        types: &str = sale.sale_type.as_str(),
+        recurring: bool = sale.is_recurring,
+        subscriptions: Option<&str> = sale.subscription_id.as_ref().map(Text::as_str),
+        intervals: Option<&str> = sale.subscription_interval.map(SubscriptionInterval::as_str),
+        products: Option<&str> = sale.product_id.as_ref().map(Text::as_str),
+        line_items: Option<&str> = sale.line_items.as_ref().map(|items| items.get()),
+    );
     sqlx::query!(
         "INSERT INTO sale_events (event_id, program_id, sale_date, processor_event_id, amount_cents, currency,
              sale_type, is_recurring, subscription_id, subscription_interval, product_id, line_items, is_test)
@@ -208,9 +190,9 @@ pub async fn insert_sales(
         &currencies as &[&str],
         &types as &[&str],
         &recurring,
-        &texts(tests, |sale| &sale.subscription_id) as &[Option<&str>],
+        &subscriptions as &[Option<&str>],
         &intervals as &[Option<&str>],
-        &texts(tests, |sale| &sale.product_id) as &[Option<&str>],
+        &products as &[Option<&str>],
         &line_items as &[Option<&str>],
     )
     .execute(&mut *connection)

@@ -261,6 +261,9 @@ impl Reference {
         }
         if customer.status != "click" {
             let status = customer.status;
+            if loser.is_some() {
+                self.bind(place, key, true, loser);
+            }
             return refused(
                 400,
                 &format!("Customer status cannot be updated to lead. Current status: {status}"),

@@ -156,7 +156,7 @@ async fn verify_finds_payments_that_do_not_agree_with_the_books() {
         (
             "UPDATE sale_events SET processor_refunded_cents = 0 WHERE duplicate_of IS NOT NULL",
             "UPDATE sale_events SET processor_refunded_cents = amount_cents WHERE duplicate_of IS NOT NULL",
-            "a duplicate is wholly reversed, and a sale that stands is one of its program",
+            "a duplicate is wholly reversed, and its original is an earlier sale of its program",
         ),
         (
             "UPDATE processor_reversals SET amount_cents = amount_cents + 1",

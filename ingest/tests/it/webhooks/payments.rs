@@ -59,6 +59,25 @@ async fn a_payment_takes_a_key_back_that_only_a_browser_bound() {
 }
 
 #[tokio::test]
+async fn a_payment_takes_a_key_back_by_the_click_in_its_reference() {
+    let mut stack = Stack::start().await;
+    let hooks = Hooks::start(&mut stack).await;
+    let program = connected(&stack).await;
+    let (theirs, own) = two_clicks(&stack, &program).await;
+    browser(&stack, json!({ "click_id": theirs, "customer_key": "1001" })).await;
+    let name = "checkout.session.completed.with_invoice.acacia";
+    let mut event = event(&stack, name, &program, "1001");
+    event["data"]["object"]["client_reference_id"] = json!(own);
+    accepted(&hooks.deliver(&stack, &program, &event).await);
+    settled(&stack, &["done"]).await;
+    let commission = commission(&stack, "in_1OneOff").await;
+    assert_eq!(commission["referral_link_id"], program.bruno.link.get());
+    assert!(commission["signals"].to_string().contains("contested_key"));
+    stack.verify().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
 async fn an_alias_is_read_like_our_own_prefix() {
     let mut stack = Stack::start().await;
     stack.set("METADATA_ALIASES", "aff-,partner_");

@@ -6,24 +6,26 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use domain::commission::CommissionStatus;
 use domain::ids::{CommissionId, EventId, PartnerProgramId, SaleId};
 use domain::ledger::{self, deduct};
 use domain::money::{AmountCents, Cents};
-use domain::refund::{RefundDecision, RefundRequest, RefundableCommission, SaleRefunds};
+use domain::refund::{self, RefundEffect, RefundRequest, RefundableCommission, SaleRefunds};
 use domain::text::RefundReason;
-use messages::notification::{Content, Deduction, NotificationRecord, Recipient};
+use messages::notification::NotificationRecord;
 use messages::refund::{RefundOutcome, RefundRecord};
-use messages::subject::Subject;
 use runtime::clock::Clock;
 use sqlx::PgConnection;
 use storage::commissions::{self, LockedCommission, RefundedCommission};
 use storage::ledger::{NewEntry, lock_balances, post};
 use storage::refunds::{self, NewRefund};
 use storage::sales::{self, LockedSale};
-use storage::{StorageError, StorageResult, outbox};
+use storage::{StorageError, StorageResult};
 
-use super::{Outcomes, json};
+use crate::postings;
+use crate::steps::json;
+
+/// Outcomes by event.
+pub type Outcomes = HashMap<EventId, RefundOutcome>;
 
 /// Applies refunds to recorded sales, in order of their events, and writes everything that follows from them.
 pub async fn settle(
@@ -108,96 +110,45 @@ impl<'a> RefundBatch<'a> {
             .sales
             .get_mut(&sale_id)
             .ok_or_else(|| StorageError::corrupt("transaction_claims", "sale_id", &record.transaction_id))?;
-        let key_was_used = sale.knows(record.request.key());
-        let effective_before = sale.effective();
         let decision = sale.apply(&record.request);
-        let effective_delta = sale.effective().saturating_sub(effective_before);
-        let commission_id = sale.commissions().last().map(|commission| commission.id);
-        let (outcome, deducted) = match decision {
-            RefundDecision::NoCommission { .. } => (RefundOutcome::NoCommission, Cents::ZERO),
-            RefundDecision::Skipped(reason) => (
-                RefundOutcome::Skipped {
-                    reason,
-                    commission_id,
-                },
-                Cents::ZERO,
-            ),
-            RefundDecision::Applied {
-                status,
-                total,
-                deductions,
-                ..
-            } => {
-                for deduction in deductions {
-                    self.deduct(
-                        record,
-                        deduction.commission_id,
-                        deduction.requested,
-                        deduction.status_after,
-                        clock,
-                    );
-                }
-                let commission_id = commission_id
-                    .ok_or_else(|| StorageError::corrupt("commissions", "sale_id", sale_id.get()))?;
-                (
-                    RefundOutcome::Applied {
-                        status,
-                        deducted: total,
-                        commission_id,
-                    },
-                    total,
-                )
-            }
-        };
-        let recorded_now = !key_was_used
-            && self
-                .sales
-                .get(&sale_id)
-                .is_some_and(|sale| sale.knows(record.request.key()));
-        if recorded_now {
+        for deduction in &decision.deductions {
+            self.deduct(record, deduction, clock);
+        }
+        let outcome = outcome(decision.effect);
+        if decision.recorded {
             self.recorded
-                .push(new_refund(sale_id, record, effective_delta, deducted, &outcome)?);
+                .push(new_refund(sale_id, record, decision.effective_delta, &outcome)?);
         }
         self.outcomes.insert(record.event_id, outcome);
         Ok(())
     }
 
-    fn deduct(
-        &mut self,
-        record: &'a RefundRecord,
-        commission_id: CommissionId,
-        requested: Cents,
-        status: CommissionStatus,
-        clock: &Clock,
-    ) {
-        let Some(commission) = self.commissions.get_mut(&commission_id) else {
+    fn deduct(&mut self, record: &'a RefundRecord, deduction: &refund::Deduction, clock: &Clock) {
+        let Some(commission) = self.commissions.get(&deduction.commission_id) else {
             return;
         };
-        commission.deducted = commission.deducted.saturating_add(requested);
-        commission.status = status;
         if let Some(reason) = &record.refund_reason {
-            self.reasons.insert(commission_id, reason.as_str());
+            self.reasons.insert(commission.commission_id, reason.as_str());
         }
         let account = (
             commission.partner_program_id,
             commission.currency.as_str().to_owned(),
         );
         let balance = self.balances.entry(account).or_insert(Cents::ZERO);
-        let deducted = deduct(*balance, requested, commission.paid_out);
+        let deducted = deduct(*balance, deduction.requested, commission.paid_out);
         *balance = balance.saturating_sub(deducted.applied);
-        self.entries
-            .extend(ledger::reversal(&deducted).into_iter().map(|entry| NewEntry {
-                entry_group: record.event_id,
-                entry,
-                program_id: commission.program_id,
-                partner_program_id: commission.partner_program_id,
-                partner_id: commission.partner_id,
-                commission_id,
-                sale_id: Some(commission.sale_id),
-                currency: commission.currency,
-            }));
-        self.notifications
-            .extend(notifications(record, commission, requested, clock));
+        self.entries.extend(postings::of_stored(
+            commission,
+            record.event_id,
+            ledger::reversal(&deducted),
+        ));
+        self.notifications.extend(postings::deduction_notifications(
+            commission,
+            deduction.status_after,
+            deduction.requested,
+            record.refund_reason.as_ref().map(RefundReason::to_string),
+            clock,
+        ));
     }
 
     async fn close(self, connection: &mut PgConnection) -> StorageResult<Outcomes> {
@@ -221,12 +172,7 @@ impl<'a> RefundBatch<'a> {
         commissions::save_refunded(connection, &refunded).await?;
         refunds::insert(connection, &self.recorded).await?;
         post(connection, &self.entries).await?;
-        let payloads = self
-            .notifications
-            .iter()
-            .map(json)
-            .collect::<StorageResult<Vec<String>>>()?;
-        outbox::add(connection, Subject::Notifications.noun(), &payloads).await?;
+        postings::notify(connection, &self.notifications).await?;
         Ok(self.outcomes)
     }
 }
@@ -237,7 +183,28 @@ fn refundable(commission: &LockedCommission) -> RefundableCommission {
         amount: commission.amount,
         deducted: commission.deducted,
         status: commission.status,
-        paid_out: commission.paid_out,
+    }
+}
+
+fn outcome(effect: RefundEffect) -> RefundOutcome {
+    match effect {
+        RefundEffect::Applied {
+            status,
+            total,
+            commission_id,
+        } => RefundOutcome::Applied {
+            status,
+            deducted: total,
+            commission_id,
+        },
+        RefundEffect::Skipped {
+            reason,
+            commission_id,
+        } => RefundOutcome::Skipped {
+            reason,
+            commission_id: Some(commission_id),
+        },
+        RefundEffect::NoCommission => RefundOutcome::NoCommission,
     }
 }
 
@@ -245,12 +212,15 @@ fn new_refund(
     sale_id: SaleId,
     record: &RefundRecord,
     effective_delta: Cents,
-    deducted: Cents,
     outcome: &RefundOutcome,
 ) -> StorageResult<NewRefund> {
     let (channel, requested) = match &record.request {
         RefundRequest::Delta { amount, .. } => ("api", amount.map(AmountCents::get)),
         RefundRequest::ProcessorCumulative { amount, .. } => ("processor", Some(amount.get())),
+    };
+    let deducted = match outcome {
+        RefundOutcome::Applied { deducted, .. } => *deducted,
+        _ => Cents::ZERO,
     };
     Ok(NewRefund {
         event_id: record.event_id,
@@ -265,38 +235,4 @@ fn new_refund(
         refunded_at: record.refunded_at,
         outcome: json(outcome)?,
     })
-}
-
-/// The partner hears of every deduction; the advertiser of one that was already paid out.
-fn notifications(
-    record: &RefundRecord,
-    commission: &LockedCommission,
-    deducted: Cents,
-    clock: &Clock,
-) -> Vec<NotificationRecord> {
-    let deduction = Deduction {
-        sale_id: commission.sale_id,
-        commission_id: commission.commission_id,
-        status: commission.status,
-        deducted,
-        currency: commission.currency,
-        refund_reason: record.refund_reason.as_ref().map(RefundReason::to_string),
-    };
-    let notification = |recipient, content| NotificationRecord {
-        event_id: EventId::new(clock.mint()),
-        program_id: commission.program_id,
-        recipient,
-        content,
-    };
-    let mut notifications = vec![notification(
-        Recipient::Partner(commission.partner_id),
-        Content::CommissionDeducted(deduction.clone()),
-    )];
-    if commission.paid_out {
-        notifications.push(notification(
-            Recipient::Advertiser,
-            Content::PaidCommissionDeducted(deduction),
-        ));
-    }
-    notifications
 }

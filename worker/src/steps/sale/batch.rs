@@ -23,7 +23,8 @@ use storage::rollups::Deltas;
 use storage::subscriptions::{self, SubscriptionKey};
 
 use crate::customer_lookup::{Found, KeyBindings, Match, Whom};
-use crate::reassessment::{OutOfOrder, signals};
+use crate::reassessment::OutOfOrder;
+use crate::signals;
 
 pub enum Judged {
     /// Its click may still be on its way.
@@ -134,8 +135,14 @@ impl SaleBatch {
                 buying_partners: &buying_partners.unwrap_or_default(),
             },
         );
-        if let (SaleDecision::Record(recording), Some(buyer), Some(whom)) = (&decision, buyer, whom) {
-            self.follow(record, recording, &buyer);
+        let is_recorded = match (&decision, buyer) {
+            (SaleDecision::Record(recording), Some(buyer)) => {
+                self.follow(record, recording, &buyer);
+                true
+            }
+            _ => false,
+        };
+        if let Some(whom) = whom.filter(|whom| is_recorded || whom.takes_key()) {
             self.bind(record, &whom);
         }
         Judged::Decided(decision)
@@ -233,7 +240,7 @@ impl SaleBatch {
         let Some(customer) = buyer else {
             return Vec::new();
         };
-        signals(rules, customer, &self.addresses, partner_id, record.sold_at)
+        signals::of_sale(rules, customer, &self.addresses, partner_id, record.sold_at)
     }
 
     pub fn program(&self, program_id: ProgramId) -> Option<&Program> {

@@ -19,6 +19,7 @@ use storage::subscriptions::{self, NewSubscription};
 use storage::{StorageError, StorageResult};
 
 use super::batch::{SaleBatch, subscription_key};
+use crate::postings;
 
 /// A sale that now exists.
 pub struct Written {
@@ -58,7 +59,7 @@ pub async fn write(
                 split: batch
                     .terms(record.program_id)
                     .is_some_and(|terms| terms.attribution_model == AttributionModel::Linear),
-                no_commission: no_commission(recording),
+                no_commission: NoCommission::of(&recording.earning),
             };
             Ok((record.event_id, Written { sale_id, outcome }))
         })
@@ -93,7 +94,7 @@ async fn write_sales(
                 record,
                 customer_id,
                 referral_link_id: recording.credited_links.last().copied(),
-                no_commission: no_commission(recording),
+                no_commission: NoCommission::of(&recording.earning),
                 model: batch
                     .terms(record.program_id)
                     .map_or_else(AttributionModel::default, |terms| terms.attribution_model),
@@ -159,20 +160,8 @@ async fn write_commissions(
     let mut accruals = Vec::with_capacity(new.len() * 2);
     for ((event_id, commission), commission_id) in events.into_iter().zip(&new).zip(ids) {
         by_event.entry(event_id).or_default().push(commission_id);
-        accruals.extend(
-            ledger::accrual(commission.credit.amount)
-                .into_iter()
-                .map(|entry| NewEntry {
-                    entry_group: event_id,
-                    entry,
-                    program_id: commission.program_id,
-                    partner_program_id: commission.credit.partner_program_id,
-                    partner_id: commission.credit.partner_id,
-                    commission_id,
-                    sale_id: Some(commission.sale_id),
-                    currency: commission.currency,
-                }),
-        );
+        let accrual = ledger::accrual(commission.credit.amount);
+        accruals.extend(postings::of_new(commission, commission_id, event_id, accrual));
     }
     Ok((by_event, accruals))
 }
@@ -205,12 +194,4 @@ fn sale_id(sale_ids: &HashMap<EventId, SaleId>, record: &SaleRecord) -> StorageR
             expected: 1,
             actual: 0,
         })
-}
-
-pub fn no_commission(recording: &Recording) -> Option<NoCommission> {
-    match &recording.earning {
-        Earning::Commissions { .. } => None,
-        Earning::Nothing(reason) => Some(NoCommission::NothingDue(*reason)),
-        Earning::PartnerMissing => Some(NoCommission::PartnerMissing),
-    }
 }

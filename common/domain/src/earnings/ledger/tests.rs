@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::payout::pay;
+use crate::earnings::payout::pay;
 
 #[derive(Debug, Clone)]
 enum Movement {

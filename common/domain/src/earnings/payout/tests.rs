@@ -2,7 +2,7 @@ use chrono::TimeDelta;
 use proptest::prelude::*;
 
 use super::*;
-use crate::ledger::deduct;
+use crate::earnings::ledger::deduct;
 
 fn state(status: CommissionStatus) -> CommissionState {
     CommissionState {

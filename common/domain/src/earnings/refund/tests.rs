@@ -14,7 +14,6 @@ fn commission(id: i64, cents: i64) -> RefundableCommission {
         amount: Cents::new(cents),
         deducted: Cents::ZERO,
         status: Pending,
-        paid_out: false,
     }
 }
 
@@ -51,15 +50,10 @@ fn cumulative(reference: &str, cents: i64) -> RefundRequest {
 
 /// Status, growth of the effective total, and what was deducted in all.
 fn applied(decision: &RefundDecision) -> (CommissionStatus, i64, i64) {
-    let RefundDecision::Applied {
-        status,
-        effective_delta,
-        deductions,
-        total,
-    } = decision
-    else {
+    let RefundEffect::Applied { status, total, .. } = decision.effect else {
         panic!("not applied: {decision:?}");
     };
+    let deductions = &decision.deductions;
     assert_eq!(
         deductions
             .iter()
@@ -69,10 +63,22 @@ fn applied(decision: &RefundDecision) -> (CommissionStatus, i64, i64) {
     );
     // One that was rejected stays reversed, and nothing is asked of it.
     assert!(deductions.iter().all(|deduction| {
-        deduction.status_after == *status
+        deduction.status_after == status
             || deduction.status_after == Reversed && deduction.requested == Cents::ZERO
     }));
-    (*status, effective_delta.get(), total.get())
+    (status, decision.effective_delta.get(), total.get())
+}
+
+/// Why nothing was deducted.
+fn skipped(decision: &RefundDecision) -> SkipReason {
+    let RefundEffect::Skipped { reason, .. } = decision.effect else {
+        panic!("not skipped: {decision:?}");
+    };
+    assert_eq!(
+        (decision.effective_delta, decision.deductions.len()),
+        (Cents::ZERO, 0)
+    );
+    reason
 }
 
 #[test]
@@ -86,14 +92,8 @@ fn partial_refunds_deduct_their_share_until_the_sale_is_reversed() {
         applied(&refunds.apply(&delta("b", 7_000))),
         (Reversed, 7_000, 1_400)
     );
-    assert_eq!(
-        refunds.apply(&delta("c", 1)),
-        RefundDecision::Skipped(AlreadyReversed)
-    );
-    assert_eq!(
-        refunds.apply(&delta("a", 3_000)),
-        RefundDecision::Skipped(AlreadyReversed)
-    );
+    assert_eq!(skipped(&refunds.apply(&delta("c", 1))), AlreadyReversed);
+    assert_eq!(skipped(&refunds.apply(&delta("a", 3_000))), AlreadyReversed);
 }
 
 #[test]
@@ -101,10 +101,7 @@ fn a_refund_of_the_rest_reverses_whatever_is_left() {
     let mut refunds = sale(10_000, &[2_000]);
     refunds.apply(&delta("a", 2_500));
     assert_eq!(applied(&refunds.apply(&unnamed(None))), (Reversed, 7_500, 1_500));
-    assert_eq!(
-        refunds.apply(&unnamed(None)),
-        RefundDecision::Skipped(AlreadyReversed)
-    );
+    assert_eq!(skipped(&refunds.apply(&unnamed(None))), AlreadyReversed);
 }
 
 #[test]
@@ -140,10 +137,7 @@ fn an_amount_beyond_the_sale_is_capped() {
 fn without_an_id_the_same_amount_is_a_retry_and_another_amount_is_not() {
     let mut refunds = sale(10_000, &[2_000]);
     refunds.apply(&unnamed(Some(1_000)));
-    assert_eq!(
-        refunds.apply(&unnamed(Some(1_000))),
-        RefundDecision::Skipped(AlreadyProcessed)
-    );
+    assert_eq!(skipped(&refunds.apply(&unnamed(Some(1_000)))), AlreadyProcessed);
     assert_eq!(
         applied(&refunds.apply(&unnamed(Some(1_001)))),
         (Refunded, 1_001, 200)
@@ -158,19 +152,14 @@ fn without_an_id_the_same_amount_is_a_retry_and_another_amount_is_not() {
 fn one_refund_reported_on_both_channels_is_deducted_once() {
     let mut refunds = sale(10_000, &[2_000]);
     refunds.apply(&delta("a", 4_000));
-    assert_eq!(
-        refunds.apply(&cumulative("evt_1", 4_000)),
-        RefundDecision::Skipped(AlreadyProcessed)
-    );
-    assert!(refunds.knows(&RefundKey::processor("evt_1")));
+    let reported_again = refunds.apply(&cumulative("evt_1", 4_000));
+    assert_eq!(skipped(&reported_again), AlreadyProcessed);
+    assert!(reported_again.recorded);
     assert_eq!(
         applied(&refunds.apply(&cumulative("evt_2", 5_000))),
         (Refunded, 1_000, 200)
     );
-    assert_eq!(
-        refunds.apply(&delta("b", 1_000)),
-        RefundDecision::Skipped(AlreadyProcessed)
-    );
+    assert_eq!(skipped(&refunds.apply(&delta("b", 1_000))), AlreadyProcessed);
     assert_eq!(refunds.api_refunded(), Cents::new(5_000));
     assert_eq!(refunds.effective(), Cents::new(5_000));
 }
@@ -187,25 +176,28 @@ fn a_growing_total_counts_under_one_reference_and_a_late_smaller_one_does_not() 
         (Refunded, 2_000, 400)
     );
     assert_eq!(
-        refunds.apply(&cumulative("ch_1", 5_000)),
-        RefundDecision::Skipped(AlreadyProcessed)
+        skipped(&refunds.apply(&cumulative("ch_1", 5_000))),
+        AlreadyProcessed
     );
     assert_eq!(
-        refunds.apply(&cumulative("evt_0", 1_000)),
-        RefundDecision::Skipped(AlreadyProcessed)
+        skipped(&refunds.apply(&cumulative("evt_0", 1_000))),
+        AlreadyProcessed
     );
 }
 
 #[test]
 fn a_sale_without_commission_records_its_refunds() {
     let mut refunds = sale(10_000, &[]);
-    let recorded = |cents| RefundDecision::NoCommission {
-        recorded: Cents::new(cents),
+    let decided = |recorded, cents| RefundDecision {
+        recorded,
+        effective_delta: Cents::new(cents),
+        effect: RefundEffect::NoCommission,
+        deductions: Vec::new(),
     };
-    assert_eq!(refunds.apply(&delta("a", 4_000)), recorded(4_000));
-    assert_eq!(refunds.apply(&delta("a", 4_000)), recorded(0));
-    assert_eq!(refunds.apply(&unnamed(None)), recorded(6_000));
-    assert_eq!(refunds.apply(&delta("b", 1)), recorded(0));
+    assert_eq!(refunds.apply(&delta("a", 4_000)), decided(true, 4_000));
+    assert_eq!(refunds.apply(&delta("a", 4_000)), decided(false, 0));
+    assert_eq!(refunds.apply(&unnamed(None)), decided(true, 6_000));
+    assert_eq!(refunds.apply(&delta("b", 1)), decided(true, 0));
     assert_eq!(refunds.effective(), Cents::new(10_000));
 }
 
@@ -213,10 +205,9 @@ fn a_sale_without_commission_records_its_refunds() {
 fn several_commissions_are_reduced_each_by_its_share_in_order_of_id() {
     let commissions = vec![commission(9, 334), commission(3, 333), commission(5, 333)];
     let mut refunds = SaleRefunds::none(amount(1_001), commissions);
-    let RefundDecision::Applied { deductions, .. } = refunds.apply(&delta("a", 500)) else {
-        panic!("a first refund is applied");
-    };
-    let requested: Vec<_> = deductions
+    let requested: Vec<_> = refunds
+        .apply(&delta("a", 500))
+        .deductions
         .iter()
         .map(|deduction| (deduction.commission_id.get(), deduction.requested.get()))
         .collect();
@@ -228,23 +219,18 @@ fn several_commissions_are_reduced_each_by_its_share_in_order_of_id() {
 }
 
 #[test]
-fn a_paid_commission_is_deducted_from_and_says_so() {
+fn a_paid_commission_is_refunded() {
     let paid = RefundableCommission {
         status: Paid,
-        paid_out: true,
         ..commission(1, 2_000)
     };
     let mut refunds = SaleRefunds::none(amount(10_000), vec![paid]);
-    let RefundDecision::Applied { deductions, .. } = refunds.apply(&delta("a", 1)) else {
-        panic!("a first refund is applied");
-    };
     let expected = Deduction {
         commission_id: CommissionId::new(1),
         requested: Cents::ZERO,
-        paid_out: true,
         status_after: Refunded,
     };
-    assert_eq!(deductions, [expected]);
+    assert_eq!(refunds.apply(&delta("a", 1)).deductions, [expected]);
 }
 
 #[test]
@@ -272,16 +258,14 @@ fn a_refund_of_a_sale_whose_commission_was_rejected_is_recorded_and_takes_nothin
         ..commission(1, 500)
     };
     let mut refunds = SaleRefunds::none(amount(10_000), vec![rejected]);
-    let RefundDecision::Applied {
-        effective_delta,
-        total,
-        ..
-    } = refunds.apply(&delta("a", 1_000))
-    else {
-        panic!("it was not recorded");
+    let decision = refunds.apply(&delta("a", 1_000));
+    let expected = RefundEffect::Applied {
+        status: Refunded,
+        total: Cents::ZERO,
+        commission_id: CommissionId::new(1),
     };
-    assert_eq!((effective_delta.get(), total.get()), (1_000, 0));
-    assert!(refunds.knows(&RefundKey::for_delta(Some("a"), None)));
+    assert_eq!(decision.effect, expected);
+    assert_eq!((decision.recorded, decision.effective_delta.get()), (true, 1_000));
     assert_eq!(refunds.commissions(), [rejected]);
 }
 

@@ -2,10 +2,10 @@ use chrono::{TimeDelta, TimeZone};
 use proptest::prelude::*;
 
 use super::*;
-use crate::attribution::Touch;
-use crate::commission::{CommissionType, Rate};
+use crate::earnings::commission::{CommissionType, Rate};
 use crate::ids::PolicyId;
 use crate::money::BasisPoints;
+use crate::tracking::attribution::Touch;
 
 const PROGRAM: ProgramId = ProgramId::new(1);
 const ADA: ReferralLinkId = ReferralLinkId::new(11);

@@ -11,9 +11,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::Found;
-use crate::StorageResult;
-use crate::error::expect_rows;
+use super::find::Found;
+use crate::error::{StorageResult, expect_rows};
 use domain::ids::{CustomerId, EventId};
 
 /// Events on their way are stored well within this, and those of an outage as long as it lasts.
@@ -40,14 +39,34 @@ impl Erased {
     }
 }
 
-/// Erases what [`super::find`] found, in its transaction. A second time there is nobody to find.
+/// Erases what [`find`](super::find()) found, in its transaction. A second time there is nobody to find.
 pub async fn erase(
     connection: &mut PgConnection,
     found: &Found,
     now: DateTime<Utc>,
 ) -> StorageResult<Erased> {
-    let (program_id, customers) = (found.program_id.get(), found.customer_ids());
     let before = visits(connection, found, Uuid::nil()).await?;
+    let customers = lock_and_erase_customers(connection, found, now).await?;
+    let meanwhile = visits(connection, found, EventId::first_of(now - UNDER_WAY)).await?;
+    let erased = Erased {
+        customers,
+        click_events: before.0 + meanwhile.0,
+        lead_events: before.1 + meanwhile.1,
+        ..purchases(connection, found).await?
+    };
+    Ok(Erased {
+        processor_customers: processor_customers(connection, found).await?,
+        unprocessed: unprocessed(connection, found, now).await?,
+        ..erased
+    })
+}
+
+async fn lock_and_erase_customers(
+    connection: &mut PgConnection,
+    found: &Found,
+    now: DateTime<Utc>,
+) -> StorageResult<u64> {
+    let customers = found.customer_ids();
     // Ascending, like the steps.
     sqlx::query!(
         "SELECT id FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE",
@@ -55,17 +74,22 @@ pub async fn erase(
     )
     .fetch_all(&mut *connection)
     .await?;
-    let people = sqlx::query!(
+    let erased = sqlx::query!(
         "UPDATE customers SET customer_key = NULL, proposed_customer_key = NULL, email_hash = NULL,
                 click_id = 'erased_' || id, erased_at = $2
          WHERE id = ANY($1)",
         &customers,
         now,
     )
-    .execute(&mut *connection)
+    .execute(connection)
     .await?;
-    expect_rows("customers", customers.len(), people.rows_affected())?;
-    let meanwhile = visits(connection, found, EventId::first_of(now - UNDER_WAY)).await?;
+    expect_rows("customers", customers.len(), erased.rows_affected())?;
+    Ok(erased.rows_affected())
+}
+
+/// Texts that sales, refunds, commissions and notifications quote from the advertiser.
+async fn purchases(connection: &mut PgConnection, found: &Found) -> StorageResult<Erased> {
+    let (program_id, customers) = (found.program_id.get(), found.customer_ids());
     let sale_events = sqlx::query!(
         "UPDATE sale_events SET line_items = NULL
          WHERE program_id = $1 AND customer_id = ANY($2) AND line_items IS NOT NULL",
@@ -104,25 +128,25 @@ pub async fn erase(
         program_id,
         &customers,
     )
-    .execute(&mut *connection)
-    .await?;
-    let processor_customers = sqlx::query!(
-        "DELETE FROM processor_customers WHERE program_id = $1 AND processor_customer_id = ANY($2)",
-        program_id,
-        &found.processor_customers() as &[&str],
-    )
-    .execute(&mut *connection)
+    .execute(connection)
     .await?;
     Ok(Erased {
-        customers: people.rows_affected(),
-        click_events: before.0 + meanwhile.0,
-        lead_events: before.1 + meanwhile.1,
         sale_events: sale_events.rows_affected(),
         refunds: refunds.rows_affected(),
         notifications: notifications.rows_affected(),
-        processor_customers: processor_customers.rows_affected(),
-        unprocessed: unprocessed(connection, found, now).await?,
+        ..Erased::default()
     })
+}
+
+async fn processor_customers(connection: &mut PgConnection, found: &Found) -> StorageResult<u64> {
+    let deleted = sqlx::query!(
+        "DELETE FROM processor_customers WHERE program_id = $1 AND processor_customer_id = ANY($2)",
+        found.program_id.get(),
+        &found.processor_customers() as &[&str],
+    )
+    .execute(connection)
+    .await?;
+    Ok(deleted.rows_affected())
 }
 
 /// Where somebody was, with what, and whence. Country, kind of device and browser stay: they are many people's.

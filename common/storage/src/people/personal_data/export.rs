@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::Found;
-use crate::StorageResult;
+use super::find::Found;
+use crate::error::StorageResult;
 
 /// Each an array of objects.
 #[derive(Debug, Serialize)]

@@ -37,6 +37,9 @@ impl Reference {
             .map_or(self.first_click(customer.number).at, |known| known.first_click);
         let window_days = self.programs[program].window_days;
         if at - first_click > window_days * DAY {
+            if loser.is_some() {
+                self.bind(place, sale.key, true, loser);
+            }
             return answered(json!({
                 "success": true,
                 "attributed": false,

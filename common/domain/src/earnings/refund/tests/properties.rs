@@ -54,9 +54,9 @@ fn deducted(refunds: &SaleRefunds) -> Vec<i64> {
 }
 
 fn requested(decision: &RefundDecision) -> i64 {
-    match decision {
-        RefundDecision::Applied { total, .. } => total.get(),
-        RefundDecision::Skipped(_) | RefundDecision::NoCommission { .. } => 0,
+    match decision.effect {
+        RefundEffect::Applied { total, .. } => total.get(),
+        RefundEffect::Skipped { .. } | RefundEffect::NoCommission => 0,
     }
 }
 
@@ -106,8 +106,8 @@ proptest! {
             prop_assert!(refunds.processor_refunded() >= before.processor_refunded());
             let growth: i64 = deducted(&refunds).iter().zip(deducted(&before)).map(|(after, before)| after - before).sum();
             prop_assert_eq!(growth, requested(&decision));
-            if let RefundDecision::Applied { effective_delta, status, .. } = decision {
-                prop_assert_eq!(before.effective().checked_add(effective_delta), Some(refunds.effective()));
+            prop_assert_eq!(before.effective().checked_add(decision.effective_delta), Some(refunds.effective()));
+            if let RefundEffect::Applied { status, .. } = decision.effect {
                 prop_assert_eq!(status == Reversed, refunds.effective() == refunds.amount().into());
             }
         }
@@ -121,7 +121,9 @@ proptest! {
             // A cumulative total that a greater one has overtaken, and a delta under a known key, are repeats
             // as well.
             for repeated in &requests[..=at] {
-                prop_assert!(matches!(refunds.apply(repeated), RefundDecision::Skipped(_)));
+                let decision = refunds.apply(repeated);
+                prop_assert!(!decision.recorded);
+                prop_assert!(matches!(decision.effect, RefundEffect::Skipped { .. }), "{decision:?}");
                 prop_assert_eq!(&refunds, &settled);
             }
         }
@@ -209,9 +211,11 @@ proptest! {
         let mut refunds = SaleRefunds::none(sale.amount(), Vec::new());
         let mut total = 0;
         for request in &requests {
-            let RefundDecision::NoCommission { recorded } = refunds.apply(request) else { panic!("no commission") };
-            total += recorded.get();
-            prop_assert_eq!(refunds.apply(request), RefundDecision::NoCommission { recorded: Cents::ZERO });
+            let decision = refunds.apply(request);
+            prop_assert_eq!(decision.effect, RefundEffect::NoCommission);
+            total += decision.effective_delta.get();
+            let repeated = refunds.apply(request);
+            prop_assert_eq!((repeated.effect, repeated.effective_delta), (RefundEffect::NoCommission, Cents::ZERO));
         }
         prop_assert_eq!(total, refunds.effective().get());
     }

@@ -1,0 +1,55 @@
+//! What a consumer shows of its batches.
+
+use tokio::time::Instant;
+
+use super::run_batch::Fate;
+use messages::subject::Subject;
+use runtime::metrics::{
+    Counter, Histogram, RECORDS_SETTLED, REDELIVERED, STEP_RECORDS, STEP_SECONDS, to_f64,
+};
+
+#[derive(Debug)]
+pub(super) struct ConsumeMetrics {
+    records: Histogram,
+    seconds: Histogram,
+    done: Counter,
+    later: Counter,
+    apart: Counter,
+    redeliver: Counter,
+    redelivered: Counter,
+}
+
+impl ConsumeMetrics {
+    pub(super) fn of(subject: Subject) -> Self {
+        let noun = subject.noun();
+        Self {
+            records: STEP_RECORDS.with([noun]),
+            seconds: STEP_SECONDS.with([noun]),
+            done: RECORDS_SETTLED.with([noun, "done"]),
+            later: RECORDS_SETTLED.with([noun, "later"]),
+            apart: RECORDS_SETTLED.with([noun, "apart"]),
+            redeliver: RECORDS_SETTLED.with([noun, "redeliver"]),
+            redelivered: REDELIVERED.with([noun]),
+        }
+    }
+
+    pub(super) fn arrived(&self, deliveries: u32) {
+        if deliveries > 1 {
+            self.redelivered.inc();
+        }
+    }
+
+    /// A batch that is over, as soon as it is.
+    pub(super) fn settled(&self, begun: Instant, fates: &[Fate]) {
+        self.seconds.observe(begun.elapsed().as_secs_f64());
+        self.records.observe(to_f64(fates.len()));
+        for fate in fates {
+            match fate {
+                Fate::Done => self.done.inc(),
+                Fate::Later => self.later.inc(),
+                Fate::Isolated => self.apart.inc(),
+                Fate::Redeliver => self.redeliver.inc(),
+            };
+        }
+    }
+}

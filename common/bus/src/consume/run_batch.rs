@@ -1,0 +1,274 @@
+//! From a batch to the fate of each record: run, retry, divide, bury. No transport in it.
+//!
+//! - A transient error repeats the same records, a bounded number of times. If it persists, the cause lies outside
+//!   the records (the store is down), so the rest of the batch is left for redelivery without being tried.
+//! - A permanent error divides the records and tries each part, until the one that fails stands alone and is buried.
+//! - A blocked run ([`StepError::Blocked`]) is tried once more and then divided too, but nothing is buried: the record that is
+//!   blocked stands alone in the end, and is tried apart from all others from then on. Each such run may last as long as a
+//!   lock is waited for, so parts are small and their number is limited, and records that pass are answered at once.
+//! - A panic counts as a permanent error: it must cost its own record, not the worker.
+//!
+//! A batch of 512 with one bad record costs about 25 runs, of which 4 fail.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::anyhow;
+use futures::FutureExt;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::queue::Batch;
+use super::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use crate::reply::Reply;
+use runtime::crash_point::crash_point;
+use runtime::metrics::{DEAD_LETTERS_STORED, STEP_FAILURES};
+use runtime::retry::{RetryPolicy, retry};
+
+/// What becomes of one record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Done,
+    /// Offer it again in a following batch.
+    Later,
+    /// It was blocked, and is tried again by itself: it would hold up every batch it is in.
+    Isolated,
+    /// Give its whole message back for redelivery.
+    Redeliver,
+}
+
+/// Into so many parts a batch is divided. Parts that pass take no time, and one that is blocked takes long: three levels find one
+/// record of 512.
+const PARTS: usize = 8;
+
+/// Runs of one batch that are blocked, at most: each of them waits for a while. What is left is given back.
+const BLOCKED_RUNS: usize = 24;
+
+/// What every attempt shares.
+#[derive(Debug)]
+pub(super) struct Attempts<'a, S> {
+    pub(super) step: &'a S,
+    pub(super) subject: &'a str,
+    pub(super) policy: &'a RetryPolicy,
+    /// Once cancelled, nothing is tried again.
+    pub(super) shutdown: &'a CancellationToken,
+}
+
+impl<S: Step> Attempts<'_, S> {
+    /// The fates are in the order of the batch. `answers` gets the replies of each part as it is committed.
+    pub(super) async fn run_batch(
+        &self,
+        batch: &Batch<S::Record>,
+        answers: mpsc::Sender<Vec<Reply>>,
+    ) -> Vec<Fate> {
+        let mut fates = Fates::of(batch.records.len());
+        let mut open = VecDeque::new();
+        open.push_back(0..batch.records.len());
+        let mut blocked = Blocked::default();
+        while let Some(range) = open.pop_front() {
+            let records = batch.records.get(range.clone()).unwrap_or_default();
+            match self.run(records).await {
+                Ok(processed) => {
+                    blocked.passed = true;
+                    let replies = fates.accept(range, processed);
+                    if answers.send(replies).await.is_err() {
+                        tracing::warn!(subject = self.subject, "outcomes are not sent any more");
+                    }
+                }
+                Err(StepError::Transient(error)) => {
+                    self.give_up(records, &error);
+                    break;
+                }
+                Err(StepError::Permanent(error)) if records.len() == 1 => {
+                    fates.set(
+                        range.start,
+                        self.dead_letter_record(batch, range.start, &error).await,
+                    );
+                }
+                // In front: records keep their order.
+                Err(StepError::Permanent(_)) => parts(&range).rev().for_each(|part| open.push_front(part)),
+                Err(StepError::Blocked(error)) => {
+                    blocked.runs += 1;
+                    if blocked.is_everything() || self.shutdown.is_cancelled() {
+                        self.give_up(records, &error);
+                        break;
+                    }
+                    if records.len() == 1 {
+                        self.give_up(records, &error);
+                        fates.set(range.start, Fate::Isolated);
+                    } else {
+                        // Behind: records that can pass do so before the next wait.
+                        open.extend(parts(&range));
+                    }
+                }
+            }
+        }
+        fates.0
+    }
+
+    fn give_up(&self, records: &[Delivered<S::Record>], error: &anyhow::Error) {
+        tracing::warn!(
+            subject = self.subject,
+            records = records.len(),
+            error = format!("{error:#}"),
+            "giving up for now"
+        );
+    }
+
+    async fn run(&self, records: &[Delivered<S::Record>]) -> Result<Processed, StepError> {
+        // Two batches that were in each other's way are not so again.
+        let once_more = AtomicBool::new(records.len() > 1);
+        let processed = retry(
+            self.policy,
+            || self.run_once(records),
+            |error| match error {
+                StepError::Blocked(_) => {
+                    once_more.swap(false, Ordering::Relaxed) && !self.shutdown.is_cancelled()
+                }
+                StepError::Transient(_) | StepError::Permanent(_) => self.may_retry(error),
+            },
+        )
+        .await?;
+        crash_point("worker.after_commit");
+        Ok(processed)
+    }
+
+    async fn run_once(&self, records: &[Delivered<S::Record>]) -> Result<Processed, StepError> {
+        let run = AssertUnwindSafe(self.step.run(records)).catch_unwind();
+        let result = run
+            .await
+            .unwrap_or_else(|_| Err(StepError::Permanent(anyhow!("step panicked"))));
+        if let Err(error) = &result {
+            STEP_FAILURES.with([S::SUBJECT.noun(), error.kind()]).inc();
+        }
+        result
+    }
+
+    async fn dead_letter_record(
+        &self,
+        batch: &Batch<S::Record>,
+        index: usize,
+        error: &anyhow::Error,
+    ) -> Fate {
+        let (Some(delivered), Some(origin)) = (batch.records.get(index), batch.origins.get(index)) else {
+            return Fate::Redeliver;
+        };
+        let letter = DeadLetter::record(
+            self.subject,
+            &origin.raw,
+            format!("{error:#}"),
+            delivered.deliveries,
+        );
+        if self.bury(letter).await {
+            Fate::Done
+        } else {
+            Fate::Redeliver
+        }
+    }
+
+    /// `true` once the letter is stored; until then its message must not be acknowledged.
+    pub(super) async fn bury(&self, letter: DeadLetter) -> bool {
+        let DeadLetter {
+            event_id,
+            reason,
+            deliveries,
+            ..
+        } = &letter;
+        tracing::error!(
+            subject = self.subject,
+            ?event_id,
+            reason,
+            deliveries,
+            "burying a record"
+        );
+        let buried = retry(
+            self.policy,
+            || self.step.dead_letter(letter.clone()),
+            |error| self.may_retry(error),
+        )
+        .await;
+        if buried.is_ok() {
+            DEAD_LETTERS_STORED.with([S::SUBJECT.noun()]).inc();
+        }
+        if let Err(StepError::Transient(error) | StepError::Blocked(error) | StepError::Permanent(error)) =
+            &buried
+        {
+            tracing::error!(
+                subject = self.subject,
+                error = format!("{error:#}"),
+                "cannot bury"
+            );
+        }
+        buried.is_ok()
+    }
+
+    fn may_retry(&self, error: &StepError) -> bool {
+        !matches!(error, StepError::Permanent(_)) && !self.shutdown.is_cancelled()
+    }
+}
+
+/// Of about the same size, in their order; single records in the end.
+fn parts(range: &Range<usize>) -> impl DoubleEndedIterator<Item = Range<usize>> + use<> {
+    let Range { start, end } = *range;
+    let size = range.len().div_ceil(PARTS);
+    (0..range.len().div_ceil(size)).map(move |part| {
+        let begin = start + part * size;
+        begin..end.min(begin + size)
+    })
+}
+
+/// How far a batch is blocked.
+#[derive(Debug, Default)]
+struct Blocked {
+    runs: usize,
+    /// Some of its records were settled.
+    passed: bool,
+}
+
+impl Blocked {
+    /// When none of its parts passes, the cause lies outside the records: a whole table is locked.
+    const fn is_everything(&self) -> bool {
+        self.runs > BLOCKED_RUNS || (self.runs > PARTS && !self.passed)
+    }
+}
+
+/// Of the records of a batch; whatever is not settled is delivered again.
+#[derive(Debug)]
+struct Fates(Vec<Fate>);
+
+impl Fates {
+    fn of(records: usize) -> Self {
+        Self(vec![Fate::Redeliver; records])
+    }
+
+    /// Gives the replies back.
+    fn accept(&mut self, range: Range<usize>, Processed { verdicts, replies }: Processed) -> Vec<Reply> {
+        let Some(fates) = self
+            .0
+            .get_mut(range)
+            .filter(|fates| fates.len() == verdicts.len())
+        else {
+            // It committed, but which verdict is whose? Redelivery is harmless, losing a record is not.
+            tracing::error!(verdicts = verdicts.len(), "verdicts do not match the records");
+            return Vec::new();
+        };
+        for (fate, verdict) in fates.iter_mut().zip(verdicts) {
+            *fate = match verdict {
+                Verdict::Done => Fate::Done,
+                Verdict::Later => Fate::Later,
+            };
+        }
+        replies
+    }
+
+    fn set(&mut self, index: usize, fate: Fate) {
+        if let Some(slot) = self.0.get_mut(index) {
+            *slot = fate;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! Room in the streams: what is settled leaves a stream that fills.
+//!
+//! Streams keep by limits and refuse when they are full, so without this a busy week would end in refusals, full of records
+//! that were settled long ago. Only what lies below the consumer's ack floor goes: everything there was acknowledged, and
+//! that happens after its commit. A floor that falls back (acks are hints) only makes less room. Until half of a stream is
+//! used, everything stays, for whoever wants to look.
+
+use async_nats::jetstream::Context;
+use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::jetstream::context::GetStreamError;
+use async_nats::jetstream::stream::{ConsumerError, PurgeError};
+
+use super::topology::Topology;
+use messages::subject::Subject;
+
+/// Why it is not known whether a stream has room.
+#[derive(Debug, thiserror::Error)]
+pub enum TrimError {
+    #[error("cannot look at the stream: {0}")]
+    Stream(#[from] GetStreamError),
+    #[error("cannot look at its consumer: {0}")]
+    Consumer(#[from] ConsumerError),
+    #[error("cannot purge it: {0}")]
+    Purge(#[from] PurgeError),
+}
+
+/// Removes what is settled from a stream that is more than half full. Returns the number of messages removed.
+pub async fn trim(jetstream: &Context, topology: &Topology, subject: Subject) -> Result<u64, TrimError> {
+    let stream = jetstream.get_stream(topology.stream_name(subject)).await?;
+    let state = &stream.cached_info().state;
+    let half = u64::try_from(topology.max_bytes / 2).unwrap_or(u64::MAX);
+    if state.bytes <= half {
+        return Ok(0);
+    }
+    let consumer: PullConsumer = jetstream
+        .get_consumer_from_stream(subject.consumer_name(), &stream.cached_info().config.name)
+        .await?;
+    let settled = consumer.cached_info().ack_floor.stream_sequence;
+    if settled < state.first_sequence {
+        return Ok(0);
+    }
+    // Up to, not including.
+    let purged = stream.purge().sequence(settled + 1).await?;
+    Ok(purged.purged)
+}

@@ -1,0 +1,23 @@
+//! Batches as arrays, for `UNNEST`.
+
+use std::fmt::Display;
+
+/// A `Vec` of each column, in the order of the rows: `columns!(sale in sales => ids: i64 = sale.sale_id.get())` makes `ids`.
+macro_rules! columns {
+    ($row:pat in $rows:expr => $($column:ident: $kind:ty = $value:expr),+ $(,)?) => {
+        let rows = $rows.iter();
+        $(let mut $column: Vec<$kind> = Vec::with_capacity(rows.len());)+
+        for $row in rows {
+            $($column.push($value);)+
+        }
+    };
+}
+
+pub(crate) use columns;
+
+/// An array inside a batch: `UNNEST` flattens nested arrays, so the inner ones travel as text. For values that need no
+/// quoting beyond double quotes (numbers, timestamps).
+pub fn array_literal<T: Display>(values: impl IntoIterator<Item = T>) -> String {
+    let quoted: Vec<String> = values.into_iter().map(|value| format!("\"{value}\"")).collect();
+    format!("{{{}}}", quoted.join(","))
+}

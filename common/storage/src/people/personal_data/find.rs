@@ -1,0 +1,271 @@
+//! The rows of one customer, and the dead letters, claims and processor events that carry one of the customer's names.
+
+use std::collections::BTreeSet;
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::error::StorageResult;
+use domain::account::EmailAddress;
+use domain::click_id::ClickId;
+use domain::data_subject::{CustomerNames, RecordOwner};
+use domain::ids::{CustomerId, ProgramId};
+
+/// Records that are held in memory at a time.
+const PIECE: i64 = 100;
+
+/// How somebody says who they are; any of them may be absent.
+#[derive(Clone, Copy, Default)]
+pub struct Stated<'a> {
+    pub customer_key: Option<&'a str>,
+    pub click_id: Option<&'a ClickId>,
+    /// What the click_id decodes to.
+    pub click_id_customers: &'a [i64],
+    pub email: Option<&'a EmailAddress>,
+    pub email_hash: Option<&'a str>,
+}
+
+/// They are personal data.
+impl std::fmt::Debug for Stated<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stated")
+    }
+}
+
+/// Among which records that were put aside a customer is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Those that name the customer's program: all that its people may see.
+    Program,
+    /// Those too that name no program or cannot be read: for operators, because they may be about another program's customer.
+    Installation,
+}
+
+/// What there is of one customer.
+#[derive(Debug)]
+pub struct Found {
+    pub program_id: ProgramId,
+    /// Ascending; several when they came several times under the same address.
+    pub customers: Vec<CustomerId>,
+    pub(super) names: CustomerNames,
+    pub(super) letters: Vec<i64>,
+    pub(super) claims: Vec<String>,
+    pub(super) processor_events: Vec<Uuid>,
+}
+
+impl Found {
+    pub(super) fn customer_ids(&self) -> Vec<i64> {
+        self.customers.iter().map(|id| id.get()).collect()
+    }
+
+    pub(super) fn keys(&self) -> Vec<&str> {
+        self.names.keys.iter().map(String::as_str).collect()
+    }
+
+    pub(super) fn processor_customers(&self) -> Vec<&str> {
+        self.names
+            .processor_customers
+            .iter()
+            .map(String::as_str)
+            .collect()
+    }
+}
+
+/// Locks nothing: looking through what was put aside takes a while, in which others work on.
+pub async fn find(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    stated: Stated<'_>,
+    reach: Reach,
+) -> StorageResult<Found> {
+    let rows = sqlx::query!(
+        "SELECT id, click_id, customer_key, email_hash FROM customers
+         WHERE program_id = $1 AND (customer_key = $2 OR proposed_customer_key = $2 OR email_hash = $3
+                                    OR (id = ANY($4) AND click_id = $5))
+         ORDER BY id",
+        program_id.get(),
+        stated.customer_key,
+        stated.email_hash,
+        stated.click_id_customers,
+        stated.click_id.map(ClickId::as_str),
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut names = CustomerNames {
+        keys: stated.customer_key.map(str::to_owned).into_iter().collect(),
+        click_ids: stated
+            .click_id
+            .map(|id| id.as_str().to_owned())
+            .into_iter()
+            .collect(),
+        email_hashes: stated.email_hash.map(str::to_owned).into_iter().collect(),
+        email: stated.email.cloned(),
+        ..CustomerNames::default()
+    };
+    let mut customers = Vec::new();
+    for row in rows {
+        customers.push(CustomerId::new(row.id));
+        // A proposed key is anybody's word: it leads to its row, not from there to other rows.
+        names.keys.extend(row.customer_key);
+        names.click_ids.insert(row.click_id);
+        names.email_hashes.extend(row.email_hash);
+    }
+    names.processor_customers = processor_customers(connection, program_id, &names).await?;
+    let seeker = Seeker {
+        program_id,
+        names: &names,
+        reach,
+    };
+    Ok(Found {
+        program_id,
+        customers,
+        letters: seeker.letters(connection).await?,
+        claims: seeker.claims(connection).await?,
+        processor_events: seeker.processor_events(connection).await?,
+        names,
+    })
+}
+
+async fn processor_customers(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    names: &CustomerNames,
+) -> StorageResult<BTreeSet<String>> {
+    let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>();
+    let ids = sqlx::query_scalar!(
+        "SELECT processor_customer_id FROM processor_customers
+         WHERE program_id = $1 AND (customer_key = ANY($2) OR click_id = ANY($3))",
+        program_id.get(),
+        &list(&names.keys),
+        &list(&names.click_ids),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids.into_iter().collect())
+}
+
+/// Looks through what was put aside.
+#[derive(Clone, Copy)]
+struct Seeker<'a> {
+    program_id: ProgramId,
+    names: &'a CustomerNames,
+    reach: Reach,
+}
+
+impl Seeker<'_> {
+    /// Records that no program is known of, too.
+    fn all(self) -> bool {
+        self.reach == Reach::Installation
+    }
+
+    async fn letters(self, connection: &mut PgConnection) -> StorageResult<Vec<i64>> {
+        let mut search = Search::new(0, self);
+        while search.goes_on {
+            let piece = sqlx::query!(
+                "SELECT id, program_id, payload FROM dead_letters
+                 WHERE id > $1 AND payload <> '' AND (program_id = $2 OR (program_id IS NULL AND $3)) ORDER BY id LIMIT $4",
+                search.after,
+                self.program_id.get(),
+                self.all(),
+                PIECE,
+            )
+            .fetch_all(&mut *connection)
+            .await?;
+            search.look_through(
+                piece
+                    .into_iter()
+                    .map(|row| (row.id, owner(row.program_id), row.payload)),
+            );
+        }
+        Ok(search.theirs)
+    }
+
+    async fn claims(self, connection: &mut PgConnection) -> StorageResult<Vec<String>> {
+        let mut search = Search::new(String::new(), self);
+        while search.goes_on {
+            let piece = sqlx::query!(
+                r#"SELECT transaction_id, payload AS "payload!" FROM transaction_claims
+                   WHERE program_id = $1 AND state = 'dead' AND payload IS NOT NULL AND transaction_id > $2
+                   ORDER BY transaction_id LIMIT $3"#,
+                self.program_id.get(),
+                search.after.as_str(),
+                PIECE,
+            )
+            .fetch_all(&mut *connection)
+            .await?;
+            search.look_through(
+                piece
+                    .into_iter()
+                    .map(|row| (row.transaction_id, RecordOwner::Program, row.payload)),
+            );
+        }
+        Ok(search.theirs)
+    }
+
+    async fn processor_events(self, connection: &mut PgConnection) -> StorageResult<Vec<Uuid>> {
+        let mut search = Search::new(Uuid::nil(), self);
+        while search.goes_on {
+            let piece = sqlx::query!(
+                r#"SELECT event_id, program_id, payload AS "payload!" FROM processor_events
+                   WHERE (program_id = $1 OR (program_id IS NULL AND $2)) AND payload IS NOT NULL AND event_id > $3
+                   ORDER BY event_id LIMIT $4"#,
+                self.program_id.get(),
+                self.all(),
+                search.after,
+                PIECE,
+            )
+            .fetch_all(&mut *connection)
+            .await?;
+            search.look_through(
+                piece
+                    .into_iter()
+                    .map(|row| (row.event_id, owner(row.program_id), row.payload)),
+            );
+        }
+        Ok(search.theirs)
+    }
+}
+
+/// Of a row that was selected for the program, or for being of none.
+const fn owner(program_id: Option<i64>) -> RecordOwner {
+    match program_id {
+        Some(_) => RecordOwner::Program,
+        None => RecordOwner::Unknown,
+    }
+}
+
+/// For records about the customer, piece by piece, in the order of their keys.
+struct Search<'a, K> {
+    seeker: Seeker<'a>,
+    /// The last key that was looked at.
+    after: K,
+    theirs: Vec<K>,
+    /// Until a piece is empty.
+    goes_on: bool,
+}
+
+impl<'a, K: Clone> Search<'a, K> {
+    /// No key comes before `first`.
+    const fn new(first: K, seeker: Seeker<'a>) -> Self {
+        Self {
+            seeker,
+            after: first,
+            theirs: Vec::new(),
+            goes_on: true,
+        }
+    }
+
+    fn look_through(&mut self, piece: impl Iterator<Item = (K, RecordOwner, impl AsRef<[u8]>)>) {
+        self.goes_on = false;
+        for (key, owner, record) in piece {
+            self.goes_on = true;
+            self.after.clone_from(&key);
+            let Seeker {
+                names, program_id, ..
+            } = self.seeker;
+            if names.are_in(record.as_ref(), program_id, owner) {
+                self.theirs.push(key);
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Why events wait, what they wait for, and how they are woken.
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgConnection, PgPool};
+
+use crate::batch::columns;
+use crate::error::StorageResult;
+use domain::ids::ProgramId;
+use domain::processor::ProcessorId;
+use domain::text::TransactionId;
+
+/// Why an event waits, or why its sale was not recorded. The code stored in `processor_events.reason`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Another report of the same payment was recorded.
+    Duplicate,
+    /// The processor's customer is bound to another of ours.
+    ProcessorCustomerDiffers,
+    /// Another report of the same transaction_id is being decided.
+    Claimed,
+    /// Its session or invoice may still be reported, with more of the sale.
+    AwaitsSession,
+    CustomerNotFound,
+    NoAttribution,
+    NoRelationship,
+    ProgramArchived,
+    WindowExpired,
+    /// Paid before the customer's first click.
+    BeforeFirstClick,
+    /// The partner it would credit is not approved in the program, or no longer.
+    PartnerNotApproved,
+    /// A refund or dispute of a payment without a sale so far.
+    SaleMissing,
+    /// Of another currency than its sale.
+    CurrencyDiffers,
+}
+
+impl Reason {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Duplicate => "duplicate",
+            Self::ProcessorCustomerDiffers => "processor_customer_differs",
+            Self::Claimed => "claimed",
+            Self::AwaitsSession => "awaits_session",
+            Self::CustomerNotFound => "customer_not_found",
+            Self::NoAttribution => "no_attribution",
+            Self::NoRelationship => "no_relationship",
+            Self::ProgramArchived => "program_archived",
+            Self::WindowExpired => "window_expired",
+            Self::BeforeFirstClick => "before_first_click",
+            Self::PartnerNotApproved => "partner_not_approved",
+            Self::SaleMissing => "sale_missing",
+            Self::CurrencyDiffers => "currency_differs",
+        }
+    }
+}
+
+/// What payments for a partner who is not approved wait for.
+pub const PARTNER_APPROVED: &str = "partner_approved";
+
+/// What payments with an unknown customer_key wait for.
+pub fn waits_for_key(customer_key: &str) -> String {
+    format!("customer_key:{customer_key}")
+}
+
+/// What payments of an unbound processor customer wait for.
+pub fn waits_for_processor_customer(processor_customer: &ProcessorId) -> String {
+    format!("processor_customer:{processor_customer}")
+}
+
+/// What payments wait for whose session or invoice may still be reported.
+pub fn waits_for_sale(transaction_id: &TransactionId) -> String {
+    // The query of `receive` takes the name after the colon.
+    format!("sale:{transaction_id}")
+}
+
+/// Makes events that wait for `waits_for` (of a program) due for the relay. A later wait counts its retries from zero.
+pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, String)]) -> StorageResult<()> {
+    if waited_for.is_empty() {
+        return Ok(());
+    }
+    columns!((program_id, waits_for) in waited_for =>
+        programs: i64 = program_id.get(),
+        waits: &str = waits_for.as_str(),
+    );
+    sqlx::query!(
+        "WITH waiting AS (
+           SELECT e.event_id FROM processor_events e
+           JOIN UNNEST($1::bigint[], $2::text[]) AS w (program_id, waits_for)
+             ON e.program_id = w.program_id AND e.waits_for = w.waits_for
+           WHERE e.waits_for IS NOT NULL AND e.state = 'parked'
+           ORDER BY e.event_id
+           FOR UPDATE OF e
+         )
+         UPDATE processor_events e SET relay_after = now(), relays = 0, waits_for = NULL
+         FROM waiting WHERE e.event_id = waiting.event_id",
+        &programs,
+        &waits as &[&str],
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Gives up what has waited since before `horizon`, except payments for partners who are not approved: those wait for a person.
+/// Bounded per call.
+pub async fn give_up_parked(pool: &PgPool, horizon: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
+    let given_up = sqlx::query!(
+        "UPDATE processor_events
+         SET state = 'ignored', sale_pending = false, payment_pending = false, waits_for = NULL, relay_after = NULL,
+             payload = NULL
+         WHERE event_id IN (
+             SELECT event_id FROM processor_events WHERE state = 'parked' AND received_at < $1 AND reason IS DISTINCT FROM 'partner_not_approved'
+             ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+        horizon,
+        limit,
+    )
+    .execute(pool)
+    .await?;
+    Ok(given_up.rows_affected())
+}

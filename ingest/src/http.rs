@@ -1,0 +1,15 @@
+//! HTTP for both halves: middleware, request ids, limits, credentials, client addresses, bodies, fields, errors.
+
+pub mod body;
+pub mod client_address;
+pub mod credential;
+pub mod endpoint;
+pub mod error;
+pub mod field;
+pub mod health;
+pub mod layers;
+pub mod limits;
+pub mod openapi;
+pub mod query;
+pub mod request_id;
+pub mod rotation;

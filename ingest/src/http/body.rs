@@ -1,0 +1,46 @@
+//! A request's body: read within bounds, and looked at only when a route asks for it.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use runtime::body::read;
+use serde::Deserialize;
+
+use crate::app::App;
+use crate::http::error::ApiError;
+
+/// A body that has been read, or the reason why not. Routes look at it after the credential, because that is
+/// the order in which a caller expects to hear of mistakes.
+#[derive(Debug)]
+pub struct TrackingBody(Result<Bytes, ApiError>);
+
+impl TrackingBody {
+    /// The bytes, for a request type to be parsed from with [`parse`].
+    pub fn bytes(self) -> Result<Bytes, ApiError> {
+        self.0
+    }
+}
+
+impl FromRequest<App> for TrackingBody {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Self::Rejection> {
+        let body = read(request, app.body_limit_bytes).await;
+        Ok(Self(body.map_err(ApiError::from)))
+    }
+}
+
+/// Parses a JSON object. Whatever Content-Type says: beacons send JSON as plain text.
+pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ApiError> {
+    // All of it, not only the fields somebody reads.
+    let text = std::str::from_utf8(bytes).map_err(|_| malformed())?;
+    // An array would be taken for the fields of T in their order.
+    if !text.trim_ascii_start().starts_with('{') {
+        return Err(malformed());
+    }
+    serde_json::from_str(text).map_err(|_| malformed())
+}
+
+/// The refusal of a body that is no JSON object.
+pub fn malformed() -> ApiError {
+    ApiError::bad_request("Request body must be a valid JSON object")
+}

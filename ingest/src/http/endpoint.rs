@@ -1,0 +1,141 @@
+//! An endpoint: its route, its middleware, and the description of both.
+//!
+//! The router and the description are made from the same list of endpoints, so neither can have what the other lacks.
+
+use axum::Router;
+use axum::routing::MethodRouter;
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{Deprecated, OpenApi, RefOr};
+use utoipa_axum::router::UtoipaMethodRouter;
+
+use crate::app::App;
+use crate::http::client_address::TrustedProxies;
+use crate::http::layers::{Identified, Layers};
+use crate::http::limits::Budget;
+use crate::http::openapi::examples::Examples;
+use crate::tracking::pipeline::Noun;
+
+#[derive(Clone)]
+pub struct Endpoint {
+    path: String,
+    route: MethodRouter<App>,
+    described: PathItem,
+    schemas: Vec<(String, RefOr<Schema>)>,
+    examples: Examples,
+    layers: Layers,
+}
+
+impl Endpoint {
+    /// One path with all its methods, as `routes!` returns them. Without middleware yet.
+    pub fn new((schemas, paths, route): UtoipaMethodRouter<App>) -> Self {
+        let (path, described) = paths.paths.into_iter().next().unwrap_or_default();
+        Self {
+            path,
+            route,
+            described,
+            schemas,
+            examples: Examples::default(),
+            layers: Layers::default(),
+        }
+    }
+
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// A tracking or CLI route: requests have an id, are counted, and a program's key is known by then.
+    pub fn limited(mut self, budget: Budget) -> Self {
+        self.layers.identified = Identified::Always;
+        self.layers.budget = Some(budget);
+        self
+    }
+
+    /// Its callers count towards a noun's concurrency limit.
+    pub fn waiting_with(mut self, noun: Noun) -> Self {
+        self.layers.waits_with = Some(noun);
+        self
+    }
+
+    /// A route for sessions and management keys. Those of the command line are [`Self::limited`], too.
+    pub fn managed(mut self) -> Self {
+        self.layers.identified = Identified::Always;
+        self.layers.managed = true;
+        self
+    }
+
+    pub fn with(mut self, layers: Layers) -> Self {
+        self.layers = layers;
+        self
+    }
+
+    /// Any site may call it from its pages.
+    pub fn open_to_browsers(mut self) -> Self {
+        self.layers.browsers = true;
+        self
+    }
+
+    /// Answers carry the request's id only when we failed.
+    pub fn identified_on_failure(mut self) -> Self {
+        self.layers.identified = Identified::OnFailure;
+        self
+    }
+
+    pub fn examples(mut self, examples: Examples) -> Self {
+        self.examples = examples;
+        self
+    }
+
+    /// The same route under the path it had before.
+    pub fn under_older_path(&self, path: &str) -> Self {
+        let mut older = Self {
+            path: path.to_owned(),
+            ..self.clone()
+        };
+        for operation in operations_mut(&mut older.described) {
+            let id = operation.operation_id.take().unwrap_or_default();
+            operation.operation_id = Some(format!("older_{id}"));
+            operation.description = Some(format!("Use `{}` instead: it answers the same.", self.path));
+        }
+        older.older()
+    }
+
+    /// Kept for old callers only; its description names what to use instead.
+    pub fn older(mut self) -> Self {
+        for operation in operations_mut(&mut self.described) {
+            operation.tags = Some(vec!["older paths".to_owned()]);
+            operation.deprecated = Some(Deprecated::True);
+        }
+        self
+    }
+
+    /// Adds the route with its middleware.
+    pub fn serve(self, app: &App, proxies: &TrustedProxies, router: Router<App>) -> Router<App> {
+        router.route(&self.path, self.layers.wrap(&self.path, self.route, app, proxies))
+    }
+
+    /// Adds the description, with the middleware's answers and headers.
+    pub fn describe(mut self, api: &mut OpenApi) {
+        for operation in operations_mut(&mut self.described) {
+            self.layers.describe(&self.path, operation);
+            self.examples.add_to(operation);
+        }
+        api.components
+            .get_or_insert_default()
+            .schemas
+            .extend(self.schemas);
+        api.paths.paths.insert(self.path, self.described);
+    }
+}
+
+fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [
+        &mut item.get,
+        &mut item.put,
+        &mut item.post,
+        &mut item.patch,
+        &mut item.delete,
+    ]
+    .into_iter()
+    .flatten()
+}

@@ -1,0 +1,316 @@
+//! The one error a route answers with: message, status, envelope and log level stand together here.
+//!
+//! Two envelopes exist in the contract. The platform envelope is `{data: null, error: {status, name, message,
+//! details}}`; the typed one `{error: {code, …}}` is used where clients act on a code.
+
+use std::borrow::Cow;
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use runtime::body::BodyError;
+use runtime::platform_error::platform_error;
+use serde_json::json;
+use storage::StorageError;
+
+use crate::http::request_id::RequestId;
+use crate::http::rotation;
+
+/// How long a client should wait before it repeats a request that was shed.
+const OVERLOADED_RETRY_AFTER_SECONDS: i64 = 1;
+/// How long a client should wait before it asks for readiness again after a failure.
+const READINESS_RETRY_AFTER_SECONDS: i64 = 5;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The request cannot succeed unchanged.
+    #[error("{0}")]
+    BadRequest(Cow<'static, str>),
+    /// The same, and which part of the request is why: `details` of the envelope.
+    #[error("{message}")]
+    BadParts {
+        message: &'static str,
+        details: serde_json::Value,
+    },
+    #[error("{0}")]
+    Unauthorized(&'static str),
+    /// The credential is good, but not for what was asked.
+    #[error("{0}")]
+    Forbidden(&'static str),
+    /// The credential is good, and its owner is locked out.
+    #[error("Your account has been suspended")]
+    AccountBlocked,
+    /// The session is good, and its owner has not given the password in it of late.
+    #[error("Confirm your password first")]
+    PasswordRequired,
+    /// The password is right, and the account has a second factor.
+    #[error("A code of your authenticator app is required")]
+    SecondFactorRequired,
+    /// The session is good, and a workspace of its owner's demands what they have not set up.
+    #[error("Your workspace requires a second factor: set it up first")]
+    SecondFactorMissing,
+    #[error("{0}")]
+    NotFound(&'static str),
+    #[error("{0}")]
+    Conflict(&'static str),
+    /// `replacement` is method and path, as a caller would write them.
+    #[error("This endpoint has been retired. Use {replacement} instead.")]
+    Retired { replacement: &'static str },
+    /// A click on a link that its partner or the brand has turned off.
+    #[error("This referral link has been disabled")]
+    LinkDisabled,
+    #[error("This API key had to be rotated and is no longer accepted.")]
+    KeyRetired,
+    /// Readiness: no key, an unreadable one, or nobody's.
+    #[error("Invalid API key")]
+    InvalidKey,
+    #[error("Too many requests. Try again in {retry_after_seconds} seconds.")]
+    RateLimited { retry_after_seconds: i64 },
+    #[error("Method Not Allowed")]
+    MethodNotAllowed,
+    #[error("Request body is too large")]
+    BodyTooLarge,
+    #[error("Request body did not arrive in time")]
+    BodyTooSlow,
+    /// Queues are full: the request was not accepted, and nothing of it is stored.
+    #[error("The service is over capacity")]
+    Overloaded,
+    /// `message` is the contract's; the cause is for the log only.
+    #[error("{message}")]
+    Internal {
+        message: &'static str,
+        cause: anyhow::Error,
+    },
+    /// The same for the CLI, whose users quote what they see: the message ends with the request's id.
+    #[error("{message}. Request ID: {request_id}")]
+    InternalQuoted {
+        message: &'static str,
+        request_id: String,
+        cause: anyhow::Error,
+    },
+    #[error("Readiness could not be determined")]
+    ReadinessFailed(anyhow::Error),
+}
+
+impl ApiError {
+    pub fn bad_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::BadRequest(message.into())
+    }
+
+    pub fn internal(message: &'static str, cause: impl Into<anyhow::Error>) -> Self {
+        Self::Internal {
+            message,
+            cause: cause.into(),
+        }
+    }
+
+    /// A failure of ours on a route that has no message of its own for it.
+    pub fn unexpected(cause: impl Into<anyhow::Error>) -> Self {
+        Self::internal("Internal Server Error", cause)
+    }
+
+    /// A failure of ours, told with the id of its request; other errors stay as they are.
+    #[must_use]
+    pub fn quoting(self, request_id: &RequestId) -> Self {
+        match self {
+            Self::Internal { message, cause } => Self::InternalQuoted {
+                message,
+                request_id: request_id.0.to_str().unwrap_or_default().to_owned(),
+                cause,
+            },
+            other => other,
+        }
+    }
+
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::BadRequest(_) | Self::BadParts { .. } => StatusCode::BAD_REQUEST,
+            Self::Unauthorized(_) | Self::KeyRetired | Self::InvalidKey => StatusCode::UNAUTHORIZED,
+            Self::Forbidden(_)
+            | Self::AccountBlocked
+            | Self::PasswordRequired
+            | Self::SecondFactorRequired
+            | Self::SecondFactorMissing => StatusCode::FORBIDDEN,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::LinkDisabled | Self::Retired { .. } => StatusCode::GONE,
+            Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal { .. } | Self::InternalQuoted { .. } | Self::ReadinessFailed(_) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        }
+    }
+
+    /// A caller's mistake is the caller's business; ours is an error.
+    pub fn log(&self) {
+        match self {
+            Self::Internal { cause, .. }
+            | Self::InternalQuoted { cause, .. }
+            | Self::ReadinessFailed(cause) => {
+                tracing::error!(error = format!("{cause:#}"), "{self}");
+            }
+            other => tracing::debug!(status = other.status().as_u16(), "{other}"),
+        }
+    }
+
+    pub fn body(&self) -> serde_json::Value {
+        let message = self.to_string();
+        match self {
+            Self::LinkDisabled => json!({
+                "success": false,
+                "message": message,
+                "error": {
+                    "code": "link_disabled",
+                    "message": message,
+                    "hint": "Turn the link back on, or send visitors to another one.",
+                },
+            }),
+            Self::KeyRetired => json!({
+                "error": {
+                    "code": rotation::CODE,
+                    "message": message,
+                    "hint": rotation::HINT,
+                    "docs_url": rotation::DOCS_URL,
+                },
+            }),
+            Self::RateLimited { retry_after_seconds } => json!({
+                "error": {
+                    "code": "rate_limited",
+                    "status": self.status().as_u16(),
+                    "message": message,
+                    "retry_after_seconds": retry_after_seconds,
+                },
+            }),
+            Self::InvalidKey => json!({ "error": { "code": "invalid_key", "message": message } }),
+            Self::ReadinessFailed(_) => json!({
+                "error": {
+                    "code": "internal_error",
+                    "message": message,
+                    "retry_after_seconds": READINESS_RETRY_AFTER_SECONDS,
+                },
+            }),
+            _ => platform_error(self.status(), &message, &self.details()),
+        }
+    }
+
+    fn details(&self) -> serde_json::Value {
+        match self {
+            Self::InternalQuoted { request_id, .. } => json!({ "request_id": request_id }),
+            Self::AccountBlocked => json!({ "code": "ACCOUNT_BLOCKED" }),
+            Self::PasswordRequired => json!({ "code": "PASSWORD_REQUIRED" }),
+            Self::SecondFactorRequired => json!({ "code": "SECOND_FACTOR_REQUIRED" }),
+            Self::SecondFactorMissing => json!({ "code": "SECOND_FACTOR_MISSING" }),
+            Self::BadParts { details, .. } => details.clone(),
+            _ => json!({}),
+        }
+    }
+}
+
+impl From<BodyError> for ApiError {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge => Self::BodyTooLarge,
+            BodyError::TooSlow => Self::BodyTooSlow,
+            BodyError::Broken => Self::bad_request(error.to_string()),
+        }
+    }
+}
+
+impl From<StorageError> for ApiError {
+    fn from(error: StorageError) -> Self {
+        Self::unexpected(error)
+    }
+}
+
+impl From<sqlx::Error> for ApiError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::unexpected(error)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        self.log();
+        let mut response = (self.status(), Json(self.body())).into_response();
+        let retry_after_seconds = match self {
+            Self::Overloaded => Some(OVERLOADED_RETRY_AFTER_SECONDS),
+            Self::RateLimited { retry_after_seconds } => Some(retry_after_seconds),
+            Self::ReadinessFailed(_) => Some(READINESS_RETRY_AFTER_SECONDS),
+            _ => None,
+        };
+        if let Some(seconds) = retry_after_seconds {
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+/// What a route answers to a method it does not have.
+pub async fn method_not_allowed() -> Response {
+    ApiError::MethodNotAllowed.into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_platform_envelope_names_status_and_message() {
+        assert_eq!(
+            ApiError::Conflict("taken").body(),
+            json!({"data": null, "error": {"status": 409, "name": "ConflictError", "message": "taken", "details": {}}})
+        );
+    }
+
+    #[test]
+    fn a_disabled_link_answers_in_the_typed_envelope_and_keeps_the_old_fields() {
+        let body = ApiError::LinkDisabled.body();
+        assert_eq!(body["error"]["code"], "link_disabled");
+        assert_eq!(body["success"], false);
+        assert_eq!(body["message"], body["error"]["message"]);
+        assert!(body.get("data").is_none());
+    }
+
+    #[test]
+    fn a_suspended_account_is_told_by_a_code() {
+        let body = ApiError::AccountBlocked.body();
+        assert_eq!(body["error"]["status"], 403);
+        assert_eq!(body["error"]["details"], json!({ "code": "ACCOUNT_BLOCKED" }));
+    }
+
+    #[test]
+    fn causes_stay_out_of_answers() {
+        let error = ApiError::internal("Sale tracking failed", anyhow::anyhow!("password=hunter2"));
+        assert!(!error.body().to_string().contains("hunter2"));
+    }
+
+    #[test]
+    fn a_failure_of_the_cli_quotes_its_request_in_message_and_details() {
+        let request_id = RequestId(HeaderValue::from_static("r-1"));
+        let body = ApiError::internal("Test event failed", anyhow::anyhow!("why"))
+            .quoting(&request_id)
+            .body();
+        assert_eq!(body["error"]["message"], "Test event failed. Request ID: r-1");
+        assert_eq!(body["error"]["details"], json!({ "request_id": "r-1" }));
+        assert_eq!(
+            ApiError::Forbidden("no").quoting(&request_id).body()["error"]["details"],
+            json!({})
+        );
+    }
+
+    #[test]
+    fn readiness_fails_in_the_typed_envelope() {
+        let failed = ApiError::ReadinessFailed(anyhow::anyhow!("why")).body();
+        assert_eq!(failed["error"]["code"], "internal_error");
+        assert!(failed["error"]["retry_after_seconds"].is_i64());
+        let invalid = ApiError::InvalidKey.body();
+        assert_eq!(invalid["error"]["code"], "invalid_key");
+        assert!(failed.get("data").is_none() && invalid.get("data").is_none());
+    }
+}

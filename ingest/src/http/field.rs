@@ -1,0 +1,390 @@
+//! Fields of a tracking body, read leniently: absent, `null`, of the right type, or of another type.
+//!
+//! A body is parsed once, straight into these. Types that are wrong do not fail the parse, because the contract
+//! gives each field its own message; unknown fields are skipped, so nothing a caller invents has an effect.
+
+use chrono::{DateTime, Utc};
+use domain::name::{Name, NameError};
+use domain::text::{Text, TextError};
+use serde::de::{self, Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::http::error::ApiError;
+
+/// What stands in a body under one name. `null` counts as absent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Field<T> {
+    #[default]
+    Absent,
+    Given(T),
+    WrongType,
+}
+
+impl Field<String> {
+    /// Descriptive text: absent and empty are the same.
+    pub fn text<const MAX: usize>(self, name: &str) -> Result<Option<Text<MAX>>, ApiError> {
+        match self {
+            Self::Absent => Ok(None),
+            Self::Given(text) if text.is_empty() => Ok(None),
+            Self::Given(text) => Text::try_from(text)
+                .map(Some)
+                .map_err(|reason: TextError| refused(name, &reason.to_string())),
+            Self::WrongType => Err(refused(name, "must be a string")),
+        }
+    }
+
+    /// Text that must be there; `missing` is the contract's message for absent, empty and of another type.
+    pub fn required_text<const MAX: usize>(
+        self,
+        name: &str,
+        missing: &'static str,
+    ) -> Result<Text<MAX>, ApiError> {
+        match self {
+            Self::WrongType => Err(ApiError::bad_request(missing)),
+            field => field.text(name)?.ok_or_else(|| ApiError::bad_request(missing)),
+        }
+    }
+
+    /// As [`Self::required_text`]; a name of blanks is as good as none.
+    pub fn required_name(self, name: &str, missing: &'static str) -> Result<Name, ApiError> {
+        let missing = || ApiError::bad_request(missing);
+        match self {
+            Self::Absent | Self::WrongType => Err(missing()),
+            Self::Given(text) => Name::parse(&text).map_err(|reason| match reason {
+                NameError::Text(TextError::Empty) => missing(),
+                reason => refused(name, &reason.to_string()),
+            }),
+        }
+    }
+
+    /// An instant that is still to come, as ISO 8601 writes it, with its offset from UTC.
+    pub fn time_to_come(self, name: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, ApiError> {
+        let text = match self {
+            Self::Absent => return Ok(None),
+            Self::Given(text) => text,
+            Self::WrongType => String::new(),
+        };
+        let at = DateTime::parse_from_rfc3339(&text)
+            .map_err(|_| refused(name, "must be an ISO 8601 instant such as 2027-01-31T12:00:00Z"))?
+            .to_utc();
+        if at <= now {
+            return Err(refused(name, "must be in the future"));
+        }
+        Ok(Some(at))
+    }
+}
+
+impl Field<Key> {
+    pub fn text<const MAX: usize>(self, name: &str) -> Result<Option<Text<MAX>>, ApiError> {
+        let text = match self {
+            Self::Absent => Field::Absent,
+            Self::Given(Key(text)) => Field::Given(text),
+            Self::WrongType => Field::WrongType,
+        };
+        text.text(name)
+    }
+}
+
+impl Field<bool> {
+    pub fn flag(self, name: &str) -> Result<bool, ApiError> {
+        match self {
+            Self::Absent => Ok(false),
+            Self::Given(flag) => Ok(flag),
+            Self::WrongType => Err(refused(name, "must be a boolean")),
+        }
+    }
+}
+
+/// For a change: a field that is not there is `None`, and `null`, which takes a setting back, is [`Field::Absent`].
+/// Used as `#[serde(default, deserialize_with = "stated")]`.
+pub fn stated<'de, T: FieldType, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Field<T>>, D::Error> {
+    Field::deserialize(deserializer).map(Some)
+}
+
+/// `<field> must …`: the form of every message about a field that has none of its own in the contract.
+pub fn refused(name: &str, rule: &str) -> ApiError {
+    ApiError::bad_request(format!("{name} {rule}"))
+}
+
+/// A JSON type that a [`Field`] accepts.
+pub trait FieldType: Sized {
+    fn from_text(_: String) -> Option<Self> {
+        None
+    }
+    /// As it is written: it may be too large for any type of ours.
+    fn from_integer(_: &str) -> Option<Self> {
+        None
+    }
+    fn from_boolean(_: bool) -> Option<Self> {
+        None
+    }
+    fn from_list(_: &str) -> Option<Self> {
+        None
+    }
+    fn from_object(_: &str) -> Option<Self> {
+        None
+    }
+}
+
+impl FieldType for String {
+    fn from_text(text: String) -> Option<Self> {
+        Some(text)
+    }
+}
+
+impl FieldType for i64 {
+    fn from_integer(digits: &str) -> Option<Self> {
+        digits.parse().ok()
+    }
+}
+
+impl FieldType for bool {
+    fn from_boolean(boolean: bool) -> Option<Self> {
+        Some(boolean)
+    }
+}
+
+/// An id, as a number or in quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdNumber(pub i64);
+
+impl FieldType for IdNumber {
+    fn from_text(text: String) -> Option<Self> {
+        text.parse().ok().map(Self)
+    }
+
+    fn from_integer(digits: &str) -> Option<Self> {
+        digits.parse().ok().map(Self)
+    }
+}
+
+/// A customer_key: text, or an integer, which counts as its decimal text. Users are numbered in many a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key(pub String);
+
+impl FieldType for Key {
+    fn from_text(text: String) -> Option<Self> {
+        Some(Self(text))
+    }
+
+    fn from_integer(digits: &str) -> Option<Self> {
+        Some(Self(digits.to_owned()))
+    }
+}
+
+/// Its items are looked at one by one.
+impl FieldType for Vec<Value> {
+    fn from_list(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
+}
+
+/// Its values are looked at one by one.
+impl FieldType for Map<String, Value> {
+    fn from_object(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
+}
+
+/// By way of the text that stands there: a number need not fit any type of ours to be told from other values.
+impl<'de, T: FieldType> Deserialize<'de> for Field<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // As an option, so that a field that is not there at all needs no default to be absent.
+        let Some(raw) = Option::<&RawValue>::deserialize(deserializer)?.map(RawValue::get) else {
+            return Ok(Self::Absent);
+        };
+        let value = match raw.as_bytes().first() {
+            Some(b'"') => T::from_text(serde_json::from_str(raw).map_err(de::Error::custom)?),
+            Some(b't' | b'f') => T::from_boolean(raw == "true"),
+            Some(b'-' | b'0'..=b'9') if is_integer(raw) => T::from_integer(raw),
+            Some(b'[') => T::from_list(raw),
+            Some(b'{') => T::from_object(raw),
+            _ => None,
+        };
+        Ok(value.map_or(Self::WrongType, Self::Given))
+    }
+}
+
+/// An integer written as one. Minus zero is none: who wrote it meant something else than 0.
+fn is_integer(number: &str) -> bool {
+    number != "-0" && !number.contains(['.', 'e', 'E'])
+}
+
+/// Free-form detail: an object or an array, kept as the caller wrote it.
+///
+/// It ends in a `jsonb` column, which refuses some of what JSON allows (NUL, lone surrogates, numbers out of any
+/// range): those are refused here, by the field's name.
+pub fn free_form(
+    raw: Option<&RawValue>,
+    name: &str,
+    max_bytes: usize,
+) -> Result<Option<Box<RawValue>>, ApiError> {
+    let Some(raw) = raw.filter(|raw| raw.get() != "null") else {
+        return Ok(None);
+    };
+    if !raw.get().starts_with(['{', '[']) {
+        return Err(refused(name, "must be an object or an array"));
+    }
+    if raw.get().len() > max_bytes {
+        return Err(refused(name, &format!("must be at most {max_bytes} bytes")));
+    }
+    let value: Value = serde_json::from_str(raw.get()).map_err(|_| refused(name, "must be valid JSON"))?;
+    if holds_nul(&value) {
+        return Err(refused(name, "must not contain NUL characters"));
+    }
+    if numbers(raw.get()).any(|number| !is_storable(number)) {
+        return Err(refused(name, "must not contain numbers of more than 64 digits"));
+    }
+    Ok(Some(raw.to_owned()))
+}
+
+/// The numbers of a valid JSON text, as they are written.
+fn numbers(json: &str) -> impl Iterator<Item = &str> {
+    let mut in_string = false;
+    let mut escaped = false;
+    json.split(move |c: char| {
+        let inside = in_string;
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => in_string = !in_string,
+            _ => {}
+        }
+        inside || !(c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E'))
+    })
+    .filter(|token| token.starts_with(|c: char| c == '-' || c.is_ascii_digit()))
+}
+
+/// A `numeric` has room for 16,383 digits behind the point. Nobody needs 64.
+fn is_storable(number: &str) -> bool {
+    let exponent = number
+        .split_once(['e', 'E'])
+        .map_or("0", |(_, exponent)| exponent);
+    number.len() <= 64 && exponent.parse::<i16>().is_ok_and(|exponent| exponent.abs() <= 64)
+}
+
+fn holds_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(holds_nul),
+        Value::Object(entries) => entries
+            .iter()
+            .any(|(key, value)| key.contains('\0') || holds_nul(value)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field<T: FieldType>(json: &str) -> Field<T> {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn null_is_absent_and_other_types_are_told_apart() {
+        assert_eq!(field::<String>("null"), Field::Absent);
+        assert_eq!(field::<String>("\"a\""), Field::Given("a".to_owned()));
+        for json in ["1", "1.5", "true", "[1,[2]]", "{\"a\":{\"b\":1}}"] {
+            assert_eq!(field::<String>(json), Field::WrongType, "{json}");
+        }
+    }
+
+    #[test]
+    fn an_integer_is_one_only_when_written_as_one_within_64_bits() {
+        assert_eq!(field::<i64>("9223372036854775807"), Field::Given(i64::MAX));
+        for json in ["9223372036854775808", "1e2", "1.0", "-0", "\"100\"", "1e400000"] {
+            assert_eq!(field::<i64>(json), Field::WrongType, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_a_text_or_an_integer_as_it_is_written() {
+        for (json, key) in [
+            ("4711", "4711"),
+            ("\"4711\"", "4711"),
+            ("-1", "-1"),
+            ("18446744073709551616", "18446744073709551616"),
+        ] {
+            assert_eq!(field::<Key>(json), Field::Given(Key(key.to_owned())), "{json}");
+        }
+        for json in ["1.0", "1e2", "-0", "true", "[4711]", "{}"] {
+            assert_eq!(field::<Key>(json), Field::WrongType, "{json}");
+        }
+        let long = Field::Given(Key("1".repeat(256)));
+        assert!(long.text::<255>("customer_key").is_err());
+    }
+
+    #[test]
+    fn lists_and_objects_are_read_where_they_are_asked_for() {
+        let list: Field<Vec<Value>> = field("[1, \"a\"]");
+        assert!(matches!(list, Field::Given(items) if items.len() == 2));
+        let entries: Field<Map<String, Value>> = field("{\"a\": [1]}");
+        assert!(matches!(entries, Field::Given(entries) if entries.contains_key("a")));
+        assert_eq!(field::<Vec<Value>>("{\"a\": 1}"), Field::WrongType);
+        assert_eq!(field::<Map<String, Value>>("[1]"), Field::WrongType);
+    }
+
+    #[test]
+    fn a_time_to_come_has_an_offset_and_is_not_over() {
+        let now = DateTime::UNIX_EPOCH;
+        let read = |text: &str| Field::Given(text.to_owned()).time_to_come("expires_at", now);
+        assert_eq!(
+            read("1970-01-01T01:00:00.001+01:00").unwrap(),
+            Some(now + chrono::TimeDelta::milliseconds(1))
+        );
+        for text in [
+            "1970-01-01T00:00:00Z",
+            "1970-01-02",
+            "1970-01-02T00:00:00",
+            "soon",
+            "",
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+        assert!(Field::WrongType.time_to_come("expires_at", now).is_err());
+        assert_eq!(Field::Absent.time_to_come("expires_at", now).unwrap(), None);
+    }
+
+    #[test]
+    fn numbers_are_told_from_digits_in_texts() {
+        let found = |json: &'static str| numbers(json).collect::<Vec<_>>();
+        assert_eq!(
+            found(r#"{"a1": [1, -2.5e+3,"4\\"], "5\"6": 7E8}"#),
+            ["1", "-2.5e+3", "7E8"]
+        );
+        assert_eq!(found(r#"[true,false,null,"1e-20000"]"#), [""; 0]);
+    }
+
+    #[test]
+    fn free_form_keeps_what_was_written_and_refuses_what_cannot_be_stored() {
+        let read = |json: &'static str| {
+            let raw: &RawValue = serde_json::from_str(json).unwrap();
+            free_form(Some(raw), "line_items", 64)
+        };
+        assert_eq!(
+            read(r#"[{"price": 0.10000000000000000001}]"#)
+                .unwrap()
+                .unwrap()
+                .get(),
+            r#"[{"price": 0.10000000000000000001}]"#
+        );
+        assert!(read("null").unwrap().is_none());
+        for json in [
+            r#""text""#,
+            "7",
+            r#"["\u0000"]"#,
+            r#"{"\u0000": 1}"#,
+            r#"["\ud800"]"#,
+            "[1e-65]",
+            r#"{"\"a": -1E-20000}"#,
+        ] {
+            assert!(read(json).is_err(), "{json}");
+        }
+        assert!(read(r#"["0123456789012345678901234567890123456789012345678901234567890123"]"#).is_err());
+    }
+}

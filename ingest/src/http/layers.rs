@@ -1,0 +1,260 @@
+//! The middleware of a route, from the outside in: client address and request id; CORS; credential and rate limit; for
+//! management routes the origin check and a task of its own; the lookup of the program key.
+//!
+//! A route has any of them, always in this order: what is rejected further in was counted further out. They are functions
+//! that call each other within one tower layer: each layer costs every request a copy of all that it wraps, and the
+//! router makes those copies again for each layer around it.
+//!
+//! [`Layers::wrap`] puts them around a route, [`Layers::describe`] into its description.
+
+pub mod described;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, Route};
+use futures::future::BoxFuture;
+use runtime::metrics::requests::RouteRequests;
+use runtime::trace::Span;
+use tower::layer::layer_fn;
+use tower::{Layer, Service, service_fn};
+use tower_http::cors::{Any, CorsLayer};
+use tracing::Instrument;
+
+use crate::app::App;
+use crate::http::client_address::{ClientAddress, TrustedProxies};
+use crate::http::credential::Credential;
+use crate::http::error::{ApiError, method_not_allowed};
+use crate::http::limits::{Budget, Store, Subject};
+use crate::http::request_id::X_REQUEST_ID;
+use crate::http::{client_address, request_id, rotation};
+use crate::management::access;
+use crate::tracking::caller;
+use crate::tracking::concurrency_limit::ConcurrencyLimit;
+use crate::tracking::pipeline::Noun;
+
+/// Which answers carry the id of their request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Identified {
+    #[default]
+    Never,
+    OnFailure,
+    Always,
+}
+
+/// None by default.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Layers {
+    pub identified: Identified,
+    /// Pages of any site may call it.
+    pub browsers: bool,
+    /// The budget requests count in. A counted request's program key is looked up too.
+    pub budget: Option<Budget>,
+    /// At this noun's concurrency limit a request is shed before it is read.
+    pub waits_with: Option<Noun>,
+    /// Sessions and management keys call it.
+    pub managed: bool,
+}
+
+/// A route's layers and the parts they use.
+#[derive(Debug)]
+struct RouteContext {
+    layers: Layers,
+    app: App,
+    proxies: TrustedProxies,
+    cors: Option<CorsLayer>,
+    requests: RouteRequests,
+    route: Route,
+}
+
+/// A route within its layers.
+#[derive(Debug, Clone)]
+struct RouteService(Arc<RouteContext>);
+
+impl Service<Request> for RouteService {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // Routes are always ready.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let context = Arc::clone(&self.0);
+        Box::pin(async move {
+            let started = context.requests.begin(request.method());
+            let span = Span::for_request(started.route(), request.headers());
+            let response = span
+                .clone()
+                .scope(assign_request_id(Arc::clone(&context), &span, request))
+                .await;
+            span.record_status(response.status());
+            started.answered(response.status());
+            Ok(response)
+        })
+    }
+}
+
+impl Layers {
+    pub fn wrap(
+        self,
+        path: &str,
+        mut route: MethodRouter<App>,
+        app: &App,
+        proxies: &TrustedProxies,
+    ) -> MethodRouter<App> {
+        if self.budget.is_some() || self.managed {
+            // Within the layers, so that 405 and preflights carry their headers too.
+            route = route.fallback(method_not_allowed);
+        }
+        let (path, app, proxies) = (path.to_owned(), app.clone(), proxies.clone());
+        route.layer(layer_fn(move |route| {
+            RouteService(Arc::new(RouteContext {
+                layers: self,
+                app: app.clone(),
+                proxies: proxies.clone(),
+                cors: self.browsers.then(browsers),
+                requests: RouteRequests::of(&path),
+                route,
+            }))
+        }))
+    }
+}
+
+/// Determines the client address and the request id, for logs and the answer.
+async fn assign_request_id(context: Arc<RouteContext>, traced: &Span, mut request: Request) -> Response {
+    client_address::insert_into(&mut request, &context.proxies);
+    let identified = context.layers.identified;
+    if identified == Identified::Never {
+        return apply_cors(context, request).await;
+    }
+    let id = request_id::insert_into(&mut request, &context.app.clock);
+    let span = traced.log_span(id.to_str().unwrap_or_default());
+    let mut response = apply_cors(context, request).instrument(span).await;
+    let failed = response.status() == StatusCode::INTERNAL_SERVER_ERROR;
+    if identified == Identified::Always || failed {
+        response.headers_mut().insert(X_REQUEST_ID, id);
+    }
+    response
+}
+
+async fn apply_cors(context: Arc<RouteContext>, request: Request) -> Response {
+    let Some(cors) = context.cors.clone() else {
+        return rate_limit(context, request).await;
+    };
+    let inner = service_fn(move |request| {
+        let context = Arc::clone(&context);
+        async move { Ok::<_, Infallible>(rate_limit(context, request).await) }
+    });
+    let Ok(response) = cors.layer(inner).call(request).await;
+    response
+}
+
+/// Counts the request, answers 429 over the limit, and sets the limit's headers on every answer. At the concurrency limit,
+/// answers 503 before the body is read.
+async fn rate_limit(context: Arc<RouteContext>, mut request: Request) -> Response {
+    let Some(budget) = context.layers.budget else {
+        return check_origin(context, request).await;
+    };
+    let app = &context.app;
+    let credential = Credential::of(request.headers());
+    request.extensions_mut().insert(credential);
+    let client = request.extensions().get::<ClientAddress>().copied();
+    let limit = context.layers.waits_with.map(|noun| app.pipeline.limit(noun));
+    let reached = limit.filter(|limit| limit.is_reached());
+    let store = if reached.is_some() {
+        Store::Local
+    } else {
+        Store::Shared
+    };
+    let subject = subject(app, budget, credential, client);
+    let counted = app.limits.count_request(budget, subject, store).await;
+    let refusal = counted.refusal().or_else(|| reached.map(ConcurrencyLimit::shed));
+    let mut response = match refusal {
+        Some(refusal) => caller::reject(app, credential, refusal).await,
+        None => check_origin(context, request).await,
+    };
+    counted.set_headers(response.headers_mut());
+    response
+}
+
+/// A key that the directory does not hold counts by address, so that inventing keys does not help; a new one does until its
+/// first request was answered.
+fn subject(app: &App, budget: Budget, credential: Credential, client: Option<ClientAddress>) -> Subject {
+    match credential {
+        Credential::Program(hash) if budget.is_by_key() && app.directory.cached_program(&hash).is_some() => {
+            Subject::Key(hash)
+        }
+        _ => Subject::Client(client),
+    }
+}
+
+/// Rejects a write from a page of another site. A management route runs in a task of its own, so that a client that
+/// disconnects cannot leave a transaction half done. A change reaches the directory before it is answered: from then on a
+/// replaced token is rejected, and a disabled link is off. Answers are never cached.
+async fn check_origin(context: Arc<RouteContext>, request: Request) -> Response {
+    if !context.layers.managed {
+        return authenticate(context, request).await;
+    }
+    if let Err(refusal) = access::same_origin(&context.app, &request) {
+        return refusal.into_response();
+    }
+    let is_read = request.method().is_safe();
+    let app = context.app.clone();
+    let work = tokio::spawn(authenticate(context, request).in_current_span());
+    let mut response = work
+        .await
+        .unwrap_or_else(|error| ApiError::unexpected(error).into_response());
+    if !is_read && response.status().is_success() {
+        app.directory.sync().await;
+    }
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Looks the program key up, where requests are counted. The answer announces a key's due rotation; an expired key is
+/// rejected.
+async fn authenticate(context: Arc<RouteContext>, mut request: Request) -> Response {
+    if context.layers.budget.is_none() {
+        return call(&context, request).await;
+    }
+    match caller::authenticate(&context.app, &mut request).await {
+        Ok(None) => call(&context, request).await,
+        Ok(Some(rotation)) => rotation::announce(&rotation, call(&context, request).await).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+async fn call(context: &RouteContext, request: Request) -> Response {
+    let Ok(response) = context.route.clone().call(request).await;
+    response
+}
+
+/// Any site may send clicks and leads from its pages. Preflights are answered here, before the limits count.
+fn browsers() -> CorsLayer {
+    let exposed = [
+        "x-ratelimit-limit",
+        "x-ratelimit-remaining",
+        "x-ratelimit-reset",
+        "retry-after",
+        "deprecation",
+        "sunset",
+        "link",
+        "x-request-id",
+    ];
+    CorsLayer::new()
+        .allow_origin(Any)
+        .allow_methods([Method::POST])
+        .allow_headers([header::CONTENT_TYPE, header::AUTHORIZATION, X_REQUEST_ID])
+        .expose_headers(exposed.map(HeaderName::from_static))
+        .max_age(Duration::from_hours(24))
+}

@@ -1,0 +1,89 @@
+//! Limits beside the routes': sign-ins, codes, unknown tokens, management requests, test events, leads without a key.
+
+use domain::ids::{ProgramId, UserId};
+use sha2::{Digest, Sha256};
+
+use super::{Limits, client_key, rejected};
+use crate::http::client_address::ClientAddress;
+use crate::http::error::ApiError;
+
+impl Limits {
+    /// Counts a test chain of a program.
+    pub async fn spend_chain(&self, program_id: ProgramId) -> Result<(), ApiError> {
+        let key = format!("chain:program:{program_id}");
+        self.spend(&key, &self.rules.chains).await?;
+        Ok(())
+    }
+
+    /// Counts a test event without a key of the program it names, whether that exists or not.
+    pub async fn spend_keyless_test(&self, named: ProgramId) -> Result<(), ApiError> {
+        let key = format!("keyless_test:program:{named}");
+        self.spend(&key, &self.rules.keyless_tests).await?;
+        Ok(())
+    }
+
+    /// Counts a lead without a key, and returns whether its address has sent more than a quarter of what it may.
+    pub async fn spend_browser_lead(&self, client: Option<ClientAddress>) -> Result<bool, ApiError> {
+        let rule = &self.rules.browser_leads;
+        let key = format!("browser_lead:{}", client_key(client));
+        let used = self.spend(&key, rule).await?;
+        Ok(used > u64::from(rule.limit.div_ceil(4)))
+    }
+
+    /// Counts an attempt to sign in, or to use a one-time secret, by address and by the account it is aimed at.
+    pub async fn spend_sign_in(&self, client: Option<ClientAddress>, account: &str) -> Result<(), ApiError> {
+        let key = format!("sign_in:{}", client_key(client));
+        self.spend(&key, &self.rules.sign_ins).await?;
+        // The name has any length and is personal: only its hash is kept.
+        let account = Sha256::digest(account.trim().to_lowercase());
+        let start = u64::from_be_bytes(account.first_chunk().copied().unwrap_or_default());
+        let key = format!("sign_in:account:{start:016x}");
+        self.spend(&key, &self.rules.account_sign_ins).await?;
+        Ok(())
+    }
+
+    /// Counts an attempt to use a passkey, by address: its account is not known yet.
+    pub async fn spend_passkey(&self, client: Option<ClientAddress>) -> Result<(), ApiError> {
+        let key = format!("passkey:{}", client_key(client));
+        self.spend(&key, &self.rules.sign_ins).await?;
+        Ok(())
+    }
+
+    /// Counts a code of an authenticator app or of a recovery list. With the password and enough time, six digits can be guessed:
+    /// at twenty an hour, the chance is one in seven hundred a day.
+    pub async fn spend_code(&self, user_id: UserId) -> Result<(), ApiError> {
+        let key = format!("code:user:{user_id}");
+        self.spend(&key, &self.rules.codes).await?;
+        Ok(())
+    }
+
+    /// Counts a management request of a user or a key: `user:7`, `key:7`.
+    pub async fn spend_management(&self, who: &str) -> Result<(), ApiError> {
+        let key = format!("management:{who}");
+        self.spend(&key, &self.rules.management).await?;
+        Ok(())
+    }
+
+    /// Rejects a client that has sent too many unknown tokens this minute, before another one is looked up. Counted in this
+    /// process: a good token costs no round trip to Redis.
+    pub fn admit_token(&self, client: Option<ClientAddress>) -> Result<(), ApiError> {
+        let rule = &self.rules.unknown_tokens;
+        let count = self
+            .minutes
+            .look(&unknown_tokens_key(client), self.clock.now().timestamp());
+        if count.used < u64::from(rule.limit) {
+            return Ok(());
+        }
+        Err(rejected(rule, count))
+    }
+
+    /// Counts a token that was looked up and does not exist.
+    pub fn count_unknown_token(&self, client: Option<ClientAddress>) {
+        self.minutes
+            .count(&unknown_tokens_key(client), self.clock.now().timestamp());
+    }
+}
+
+fn unknown_tokens_key(client: Option<ClientAddress>) -> String {
+    format!("unknown_token:{}", client_key(client))
+}

@@ -1,0 +1,39 @@
+//! Windows of time, and the count of one caller in one of them.
+
+/// What a count covers: a minute or an hour of the clock, so that all ingests agree on where it starts and ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Window {
+    Minute,
+    Hour,
+}
+
+impl Window {
+    pub const fn seconds(self) -> i64 {
+        match self {
+            Self::Minute => 60,
+            Self::Hour => 3600,
+        }
+    }
+}
+
+/// A caller's count in the current window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    pub window: Window,
+    /// Requests in this window, this one included.
+    pub used: u64,
+    /// Seconds since 1970.
+    pub now: i64,
+}
+
+impl Count {
+    /// The end of the window, in seconds since 1970.
+    pub const fn resets_at(self) -> i64 {
+        let seconds = self.window.seconds();
+        (self.now.div_euclid(seconds) + 1) * seconds
+    }
+
+    pub fn retry_after_seconds(self) -> i64 {
+        (self.resets_at() - self.now).max(1)
+    }
+}

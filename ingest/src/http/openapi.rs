@@ -1,0 +1,4 @@
+//! What descriptions of endpoints are made of.
+
+pub mod envelopes;
+pub mod examples;

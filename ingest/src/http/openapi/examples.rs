@@ -1,0 +1,108 @@
+//! Whole bodies in the description. What a route answers is written out by its own types, what it refuses by
+//! [`ApiError`], so that an example cannot say what the service does not.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::openapi::example::ExampleBuilder;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::{Content, RefOr};
+
+use crate::http::error::ApiError;
+
+const JSON: &str = "application/json";
+
+/// The examples of one operation.
+#[derive(Debug, Clone, Default)]
+pub struct Examples {
+    requests: Vec<Example>,
+    answers: Vec<(String, Example)>,
+}
+
+#[derive(Debug, Clone)]
+struct Example {
+    /// Words; what the example is called is made of them.
+    summary: String,
+    body: Value,
+}
+
+impl Examples {
+    pub fn of_refusals(errors: impl IntoIterator<Item = ApiError>) -> Self {
+        errors
+            .into_iter()
+            .fold(Self::default(), |examples, error| examples.refusal(&error))
+    }
+
+    pub fn request(mut self, summary: &str, body: Value) -> Self {
+        self.requests.push(Example {
+            summary: summary.to_owned(),
+            body,
+        });
+        self
+    }
+
+    /// A 200.
+    pub fn answer(self, summary: &str, body: impl Serialize) -> Self {
+        self.add(200, summary.to_owned(), body)
+    }
+
+    /// A 201.
+    pub fn made(self, summary: &str, body: impl Serialize) -> Self {
+        self.add(201, summary.to_owned(), body)
+    }
+
+    /// A 503 that is no refusal.
+    pub fn unready(self, summary: &str, body: impl Serialize) -> Self {
+        self.add(503, summary.to_owned(), body)
+    }
+
+    /// Called by its message.
+    pub fn refusal(self, error: &ApiError) -> Self {
+        self.add(error.status().as_u16(), error.to_string(), error.body())
+    }
+
+    fn add(mut self, status: u16, summary: String, body: impl Serialize) -> Self {
+        // What cannot be written is null, which no answer is: the check of the examples finds it.
+        let body = serde_json::to_value(body).unwrap_or_default();
+        self.answers.push((status.to_string(), Example { summary, body }));
+        self
+    }
+
+    pub fn add_to(&self, operation: &mut Operation) {
+        if let Some(RefOr::T(request)) = &mut operation.request_body
+            && let Some(content) = request.content.get_mut(JSON)
+        {
+            self.requests.iter().for_each(|example| example.add_to(content));
+        }
+        for (status, example) in &self.answers {
+            if let Some(RefOr::T(response)) = operation.responses.responses.get_mut(status)
+                && let Some(content) = response.content.get_mut(JSON)
+            {
+                example.add_to(content);
+            }
+        }
+    }
+
+    /// The bodies of the requests, as a caller would send them.
+    #[cfg(test)]
+    pub fn requests(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.requests
+            .iter()
+            .map(|example| example.body.to_string().into_bytes())
+    }
+}
+
+impl Example {
+    fn add_to(&self, content: &mut RefOr<Content>) {
+        let RefOr::T(content) = content else { return };
+        let example = ExampleBuilder::new()
+            .summary(self.summary.clone())
+            .value(Some(self.body.clone()));
+        content.examples.insert(self.name(), example.build().into());
+    }
+
+    fn name(&self) -> String {
+        let words = self.summary.split(|c: char| !c.is_ascii_alphanumeric());
+        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+        words.join("_").to_lowercase()
+    }
+}

@@ -1,0 +1,67 @@
+//! What narrows a list down: single parameters of a query, read by name. What is not known is ignored.
+
+use std::borrow::Cow;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use url::form_urlencoded;
+
+use crate::http::error::ApiError;
+use crate::http::field::refused;
+
+#[derive(Debug, Clone, Default)]
+pub struct Query(String);
+
+impl Query {
+    /// Empty counts as absent.
+    fn value(&self, wanted: &str) -> Option<Cow<'_, str>> {
+        form_urlencoded::parse(self.0.as_bytes())
+            .find(|(name, value)| name == wanted && !value.is_empty())
+            .map(|(_, value)| value)
+    }
+
+    /// `rule` ends the sentence that begins with the name.
+    pub fn parsed<T>(
+        &self,
+        name: &str,
+        rule: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, ApiError> {
+        self.value(name)
+            .map(|text| read(&text).ok_or_else(|| refused(name, rule)))
+            .transpose()
+    }
+
+    pub fn integer(&self, name: &str) -> Result<Option<i64>, ApiError> {
+        self.parsed(name, "must be an integer", |text| text.parse().ok())
+    }
+
+    pub fn flag(&self, name: &str) -> Result<bool, ApiError> {
+        let flag = self.parsed(name, "must be true or false", |text| text.parse().ok())?;
+        Ok(flag.unwrap_or(false))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Query {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(Self(parts.uri.query().unwrap_or_default().to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_absent_read_or_refused_by_its_name() {
+        let query = Query("unread=true&id=7&empty=&other=x".to_owned());
+        assert!(query.flag("unread").unwrap());
+        assert!(!query.flag("missing").unwrap());
+        assert_eq!(query.integer("id").unwrap(), Some(7));
+        assert_eq!(query.integer("empty").unwrap(), None);
+        let refusal = query.integer("other").unwrap_err();
+        assert_eq!(refusal.to_string(), "other must be an integer");
+    }
+}

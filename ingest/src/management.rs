@@ -1,0 +1,31 @@
+//! The management half: what people and management keys set up and look at.
+
+pub mod access;
+pub mod advertiser;
+pub mod answers;
+pub mod auth;
+pub mod cli;
+pub mod csv_download;
+pub mod id_list;
+pub mod idempotency;
+pub mod notices;
+pub mod partner;
+pub mod passkeys;
+pub mod passwords;
+pub mod payout;
+pub mod reads;
+pub mod reports;
+pub mod workspace_limit;
+
+use crate::http::endpoint::Endpoint;
+
+pub fn endpoints() -> Vec<Endpoint> {
+    [
+        cli::endpoints(),
+        auth::endpoints(),
+        advertiser::endpoints(),
+        reports::endpoints(),
+        partner::endpoints(),
+    ]
+    .concat()
+}

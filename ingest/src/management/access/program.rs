@@ -1,0 +1,197 @@
+//! Rights over one program.
+
+use chrono::{DateTime, Utc};
+use domain::ids::{ProgramId, WorkspaceId};
+use domain::money::Currency;
+use domain::permission::Permission;
+use domain::program::ProgramStatus;
+use sqlx::PgConnection;
+use storage::workspaces::{self, ProgramStanding};
+
+use super::people::{Advertiser, AdvertiserUser, Rights};
+use super::refusals::forbidden;
+use super::source::Audited;
+use crate::http::error::ApiError;
+
+const UNKNOWN: &str = "Program not found";
+const ARCHIVED: &str = "This program is archived";
+
+/// The refusal of a change to what is archived.
+pub const fn archived() -> ApiError {
+    ApiError::Conflict(ARCHIVED)
+}
+
+/// The proof that a program was asked for by somebody who may.
+#[derive(Debug, Clone, Copy)]
+pub struct ProgramAccess {
+    pub program_id: ProgramId,
+    pub workspace_id: WorkspaceId,
+    /// What the program's totals are in.
+    pub currency: Currency,
+    pub created_at: DateTime<Utc>,
+    status: ProgramStatus,
+}
+
+impl ProgramAccess {
+    fn new(program_id: ProgramId, standing: &ProgramStanding) -> Self {
+        Self {
+            program_id,
+            workspace_id: standing.workspace_id,
+            currency: standing.currency,
+            created_at: standing.created_at,
+            status: standing.status,
+        }
+    }
+
+    /// The beginning of what is told of an action in this program.
+    pub fn audited(self, action: &'static str) -> Audited {
+        Audited::new(self.workspace_id, action).in_program(self.program_id)
+    }
+
+    /// For a change: what is archived stays as it is. Paying what is owed is not one.
+    pub fn for_change(self) -> Result<Self, ApiError> {
+        match self.status {
+            ProgramStatus::Archived => Err(archived()),
+            ProgramStatus::Draft | ProgramStatus::Live => Ok(self),
+        }
+    }
+}
+
+/// The program of a program's own key.
+pub async fn own_program(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> Result<ProgramAccess, ApiError> {
+    let standing = workspaces::program_standing(connection, program_id, None)
+        .await?
+        .ok_or(ApiError::NotFound(UNKNOWN))?;
+    Ok(ProgramAccess::new(program_id, &standing))
+}
+
+impl Advertiser {
+    /// The program, if they may do this with it: 404 when there is none, 403 when it is another's or not permitted.
+    pub async fn program(
+        &self,
+        connection: &mut PgConnection,
+        program_id: ProgramId,
+        permission: Permission,
+    ) -> Result<ProgramAccess, ApiError> {
+        let user_id = match &self.rights {
+            Rights::User(user) => Some(user.user_id),
+            Rights::Key(_) => None,
+        };
+        let standing = workspaces::program_standing(connection, program_id, user_id)
+            .await?
+            .ok_or(ApiError::NotFound(UNKNOWN))?;
+        let may = match &self.rights {
+            Rights::User(_) => standing
+                .role
+                .is_some_and(|role| role.may(&standing.permissions, permission)),
+            Rights::Key(key) => {
+                key.workspace_id == standing.workspace_id
+                    && key.program_scope.contains(program_id)
+                    && key.scopes.allow(permission)
+            }
+        };
+        if may {
+            Ok(ProgramAccess::new(program_id, &standing))
+        } else {
+            Err(forbidden())
+        }
+    }
+
+    /// What a key may do that is about no one program; people may always, each with what they reach.
+    pub fn demand(&self, permission: Permission) -> Result<(), ApiError> {
+        match &self.rights {
+            Rights::Key(key) if !key.scopes.allow(permission) => Err(forbidden()),
+            Rights::Key(_) | Rights::User(_) => Ok(()),
+        }
+    }
+
+    /// Which programs they may do this with.
+    pub fn reach(&self, permission: Permission) -> workspaces::Reach {
+        match &self.rights {
+            Rights::User(user) => workspaces::Reach::User {
+                user_id: user.user_id,
+                permission,
+            },
+            Rights::Key(key) => workspaces::Reach::Key {
+                workspace_id: key.workspace_id,
+                program_scope: key.program_scope.clone(),
+            },
+        }
+    }
+
+    /// The workspace a new program goes into: a key's own, or the one [`AdvertiserUser::workspace`] finds. A key that is
+    /// limited to programs there are makes no others.
+    pub async fn workspace_for_programs(
+        &self,
+        connection: &mut PgConnection,
+        named: Option<WorkspaceId>,
+    ) -> Result<WorkspaceId, ApiError> {
+        self.demand(Permission::ProgramCreate)?;
+        match &self.rights {
+            Rights::Key(key) => {
+                let is_its_own = named.is_none_or(|named| named == key.workspace_id);
+                if is_its_own && key.program_scope.is_everything() {
+                    Ok(key.workspace_id)
+                } else {
+                    Err(forbidden())
+                }
+            }
+            Rights::User(user) => {
+                let user = AdvertiserUser {
+                    user: *user,
+                    source: self.source.clone(),
+                };
+                Ok(user.workspace(connection, named).await?.workspace_id)
+            }
+        }
+    }
+}
+
+impl AdvertiserUser {
+    /// As [`Advertiser::program`], for what no key may do.
+    pub async fn program(
+        &self,
+        connection: &mut PgConnection,
+        program_id: ProgramId,
+        permission: Permission,
+    ) -> Result<ProgramAccess, ApiError> {
+        let advertiser = Advertiser {
+            rights: Rights::User(self.user),
+            source: self.source.clone(),
+        };
+        advertiser.program(connection, program_id, permission).await
+    }
+
+    /// The program, for any member of its workspace, whatever they were given: 404 when there is none, 403 for strangers.
+    pub async fn member_of(
+        &self,
+        connection: &mut PgConnection,
+        program_id: ProgramId,
+    ) -> Result<ProgramAccess, ApiError> {
+        let standing = workspaces::program_standing(connection, program_id, Some(self.user.user_id))
+            .await?
+            .ok_or(ApiError::NotFound(UNKNOWN))?;
+        match standing.role {
+            Some(_) => Ok(ProgramAccess::new(program_id, &standing)),
+            None => Err(forbidden()),
+        }
+    }
+
+    /// The program, for those who run its workspace: 404 when there is none, 403 for everybody else.
+    pub async fn who_runs(
+        &self,
+        connection: &mut PgConnection,
+        program_id: ProgramId,
+    ) -> Result<ProgramAccess, ApiError> {
+        let standing = workspaces::program_standing(connection, program_id, Some(self.user.user_id))
+            .await?
+            .ok_or(ApiError::NotFound(UNKNOWN))?;
+        match standing.role {
+            Some(role) if role.runs_the_workspace() => Ok(ProgramAccess::new(program_id, &standing)),
+            Some(_) | None => Err(forbidden()),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! That somebody is who they say: the password, and a code where the account has a second factor.
+//!
+//! Every route that takes a password asks here. Guesses are counted before anything is compared, and a code is taken in the
+//! transaction of what it opens.
+
+use domain::account::Password;
+use domain::ids::UserId;
+use domain::second_factor::{AuthenticatorSecret, RecoveryCode};
+use serde_json::json;
+use sqlx::PgConnection;
+use storage::second_factors::{self, SecondFactor};
+use storage::users::{self, User};
+
+use super::source::Source;
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused};
+
+const WRONG_CODE: &str = "The code is wrong, or was used already";
+
+/// What somebody shows.
+pub struct Proof {
+    password: Option<Password>,
+    code: Option<String>,
+}
+
+impl Proof {
+    /// `code` may be missing: whether it is needed is known once the password was right.
+    pub fn of(password: String, code: Field<String>) -> Result<Self, ApiError> {
+        Ok(Self {
+            password: Password::claim(password),
+            code: match code {
+                Field::Absent => None,
+                Field::Given(code) => Some(code),
+                Field::WrongType => return Err(refused("code", "must be a string")),
+            },
+        })
+    }
+
+    /// Whether the password is the account's; where there is no account, the answer takes as long. That it is not is noted
+    /// behind the answer, which must not take longer for it.
+    pub async fn has_password_of(
+        &self,
+        app: &App,
+        source: &Source,
+        account: Option<&User>,
+    ) -> Result<bool, ApiError> {
+        let Some(password) = &self.password else {
+            return Ok(false);
+        };
+        let hash = account.map(|user| user.password_hash.clone());
+        let matches = app.passwords.matches(password.clone(), hash).await?;
+        if let Some(user) = account.filter(|_| !matches) {
+            note_failure(app, source, user.user_id, "password");
+        }
+        Ok(matches)
+    }
+
+    /// Refuses an account with a second factor if the code is missing or wrong. After the password, before what it opens, and in
+    /// its transaction.
+    pub async fn take_second_factor(
+        &self,
+        app: &App,
+        connection: &mut PgConnection,
+        source: &Source,
+        user_id: UserId,
+    ) -> Result<(), ApiError> {
+        if self.code.is_some() {
+            app.limits.spend_code(user_id).await?;
+        }
+        let factor = second_factors::lock(connection, user_id).await?;
+        let Some(factor) = factor.filter(|factor| factor.enabled_at.is_some()) else {
+            return Ok(());
+        };
+        let code = self.code.as_deref().ok_or(ApiError::SecondFactorRequired)?;
+        if take_code(app, connection, user_id, &factor, code).await? {
+            return Ok(());
+        }
+        let taken = take_recovery_code(app, connection, source, user_id, code).await;
+        if matches!(taken, Err(ApiError::BadRequest(_))) {
+            // Whoever this is knows the password.
+            note_failure(app, source, user_id, "code");
+        }
+        taken
+    }
+}
+
+/// Takes a code of the app, which is good once.
+pub async fn take_code(
+    app: &App,
+    connection: &mut PgConnection,
+    user_id: UserId,
+    factor: &SecondFactor,
+    code: &str,
+) -> Result<bool, ApiError> {
+    let secret = AuthenticatorSecret::open(&factor.secret_sealed, &app.sealing_keys, user_id)
+        .map_err(ApiError::unexpected)?;
+    match secret.step_of(code, app.clock.now()) {
+        Some(step) if step > factor.last_step => {
+            second_factors::take_step(connection, user_id, step).await?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+async fn take_recovery_code(
+    app: &App,
+    connection: &mut PgConnection,
+    source: &Source,
+    user_id: UserId,
+    code: &str,
+) -> Result<(), ApiError> {
+    let wrong = || ApiError::bad_request(WRONG_CODE);
+    let code = RecoveryCode::parse(code).ok_or_else(wrong)?;
+    let now = app.clock.now();
+    if !second_factors::take_recovery_code(connection, user_id, code.hash(), now).await? {
+        return Err(wrong());
+    }
+    source
+        .audit_account(app, connection, user_id, "user.recovery_code_used", json!({}))
+        .await?;
+    Ok(())
+}
+
+/// Counts a failed try, and says so in the audit log, once an hour for each account.
+fn note_failure(app: &App, source: &Source, user_id: UserId, wrong: &'static str) {
+    let (app, source) = (app.clone(), source.clone());
+    tokio::spawn(async move {
+        let noted: Result<(), ApiError> = async {
+            let mut transaction = app.management.begin().await?;
+            if users::count_failed_sign_in(&mut transaction, user_id, app.clock.now()).await? {
+                let details = json!({ "wrong": wrong });
+                source
+                    .audit_account(&app, &mut transaction, user_id, "user.sign_in_failed", details)
+                    .await?;
+            }
+            Ok(transaction.commit().await?)
+        }
+        .await;
+        if let Err(error) = noted {
+            error.log();
+        }
+    });
+}

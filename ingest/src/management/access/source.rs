@@ -1,0 +1,147 @@
+//! Where a request came from, and what the audit log says of it.
+
+use axum::extract::FromRequestParts;
+use axum::http::header;
+use axum::http::request::Parts;
+use domain::ids::{ProgramId, UserId, WorkspaceId};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use storage::audit_log::{self, AuditActor, NewAuditEntry};
+use storage::sessions::Whereabouts;
+use storage::{StorageResult, workspaces};
+
+use crate::app::App;
+use crate::http::client_address::ClientAddress;
+use crate::http::request_id::RequestId;
+
+const USER_AGENT_CHARACTERS: usize = 200;
+
+/// Where a request came from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    pub client: Option<ClientAddress>,
+    pub whereabouts: Whereabouts,
+    request_id: Option<String>,
+}
+
+/// What an audit entry says, beside who, when and from where.
+#[derive(Debug)]
+pub struct Audited {
+    pub workspace_id: WorkspaceId,
+    pub program_id: Option<ProgramId>,
+    /// `<noun>.<what happened>`.
+    pub action: &'static str,
+    pub subject_id: Option<i64>,
+    /// Never a secret.
+    pub details: Value,
+}
+
+impl Audited {
+    /// About nothing in particular of a workspace, until [`Self::about`] and [`Self::in_program`] say more.
+    pub fn new(workspace_id: WorkspaceId, action: &'static str) -> Self {
+        Self {
+            workspace_id,
+            program_id: None,
+            action,
+            subject_id: None,
+            details: json!({}),
+        }
+    }
+
+    #[must_use]
+    pub fn in_program(self, program_id: impl Into<Option<ProgramId>>) -> Self {
+        Self {
+            program_id: program_id.into(),
+            ..self
+        }
+    }
+
+    /// The id of what the action was done to.
+    #[must_use]
+    pub fn about(self, subject_id: i64) -> Self {
+        Self {
+            subject_id: Some(subject_id),
+            ..self
+        }
+    }
+
+    /// Never a secret.
+    #[must_use]
+    pub fn with(self, details: Value) -> Self {
+        Self { details, ..self }
+    }
+}
+
+impl Source {
+    pub(super) fn of(app: &App, parts: &Parts) -> Self {
+        let client = parts.extensions.get::<ClientAddress>().copied();
+        let user_agent = parts.headers.get(header::USER_AGENT);
+        Self {
+            client,
+            whereabouts: Whereabouts {
+                address: client.map(|client| client.ip),
+                country: client.and_then(|client| app.origin.country(client, &parts.headers)),
+                // A header that is text is of ASCII.
+                user_agent: user_agent
+                    .and_then(|value| value.to_str().ok())
+                    .map(|text| text.chars().take(USER_AGENT_CHARACTERS).collect()),
+            },
+            request_id: parts
+                .extensions
+                .get::<RequestId>()
+                .and_then(|id| id.0.to_str().ok())
+                .map(str::to_owned),
+        }
+    }
+
+    /// Writes an entry, in the transaction of what it tells of.
+    pub async fn audit(
+        &self,
+        app: &App,
+        connection: &mut PgConnection,
+        actor: AuditActor,
+        audited: Audited,
+    ) -> StorageResult<()> {
+        let address = self.client.map(|client| client.ip.to_string());
+        let entry = NewAuditEntry {
+            created_at: app.clock.now(),
+            workspace_id: audited.workspace_id,
+            program_id: audited.program_id,
+            actor,
+            action: audited.action,
+            subject_id: audited.subject_id,
+            details: audited.details,
+            address: address.as_deref(),
+            request_id: self.request_id.as_deref(),
+        };
+        audit_log::append(connection, &entry).await
+    }
+
+    /// The same, of something somebody did to their own account: in every workspace they work in.
+    pub async fn audit_account(
+        &self,
+        app: &App,
+        connection: &mut PgConnection,
+        user_id: UserId,
+        action: &'static str,
+        details: Value,
+    ) -> StorageResult<()> {
+        for membership in workspaces::of_user(connection, user_id).await? {
+            let audited = Audited::new(membership.workspace_id, action)
+                .about(user_id.get())
+                .with(details.clone());
+            self.audit(app, connection, AuditActor::User(user_id), audited)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+/// Of a request that needs no credential.
+impl FromRequestParts<App> for Source {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
+        Ok(Self::of(app, parts))
+    }
+}

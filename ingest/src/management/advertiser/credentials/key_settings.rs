@@ -1,0 +1,244 @@
+//! A management key's settings as requests change them and answers show them.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::ProgramId;
+use domain::management_key::{KeySettings, KeyStatus};
+use domain::permission::{ProgramScope, Scopes};
+use domain::token::ManagementKey;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use storage::management_keys::StoredKey;
+use utoipa::ToSchema;
+
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused, stated};
+use crate::management::answers::{as_instant, instant};
+
+/// Unless said otherwise.
+const NEW_KEY_LASTS: TimeDelta = TimeDelta::days(365);
+
+/// What is there is changed; what is not stays as it is.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub struct KeyChanges {
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, max_length = 120)]
+    name: Option<Field<String>>,
+    /// `*` for all, or some of `program:list`, `program:read`, `program:create`, `program:update`, `program:delete`,
+    /// `program:go_live`, `program:regenerate-token`, `dashboard:view`. A new key has the first two unless said otherwise.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<Vec<String>>, min_items = 1)]
+    scopes: Option<Field<Vec<Value>>>,
+    /// Ids of the programs the key is limited to; null is every one of the workspace.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<Vec<String>>, min_items = 1)]
+    program_scope: Option<Field<Vec<Value>>>,
+    /// ISO 8601, in the future; null is never. A new key ends after a year unless said otherwise.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Field<String>>,
+}
+
+impl KeyChanges {
+    /// The settings of a key that does not exist yet.
+    pub fn of_new_key(mut self, now: DateTime<Utc>) -> Result<KeySettings, ApiError> {
+        let name = self.name.take().unwrap_or_default();
+        let settings = KeySettings {
+            name: name.required_name("name", "name is required")?,
+            scopes: Scopes::reading(),
+            program_scope: ProgramScope::new(None::<Vec<ProgramId>>),
+            expires_at: Some(now + NEW_KEY_LASTS),
+        };
+        self.apply(settings, now)
+    }
+
+    /// The settings with the changes made, or the first change that cannot be.
+    pub fn apply(self, mut settings: KeySettings, now: DateTime<Utc>) -> Result<KeySettings, ApiError> {
+        if let Some(name) = self.name {
+            settings.name = name.required_name("name", "name is required")?;
+        }
+        // A null among the scopes of others must not open everything: it changes nothing.
+        if let Some(scopes) = listed(
+            self.scopes.unwrap_or_default(),
+            "scopes",
+            "must be a list of scopes",
+        )? {
+            settings.scopes = read_scopes(&scopes)?;
+        }
+        if let Some(program_scope) = self.program_scope {
+            let rule = "must be a list of program ids, or null";
+            let programs = listed(program_scope, "program_scope", rule)?;
+            let programs: Option<Vec<_>> = match programs {
+                Some(programs) => {
+                    let ids: Option<Vec<_>> = programs.iter().map(program_id).collect();
+                    Some(ids.ok_or_else(|| refused("program_scope", rule))?)
+                }
+                None => None,
+            };
+            settings.program_scope = ProgramScope::new(programs);
+        }
+        if let Some(expires_at) = self.expires_at {
+            settings.expires_at = expires_at.time_to_come("expires_at", now)?;
+        }
+        Ok(settings)
+    }
+}
+
+/// `None` for null. A list of nothing would be a key for nothing.
+fn listed(field: Field<Vec<Value>>, name: &str, rule: &str) -> Result<Option<Vec<Value>>, ApiError> {
+    match field {
+        Field::Absent => Ok(None),
+        Field::Given(items) if items.is_empty() => Err(refused(name, "must not be empty")),
+        Field::Given(items) => Ok(Some(items)),
+        Field::WrongType => Err(refused(name, rule)),
+    }
+}
+
+fn read_scopes(items: &[Value]) -> Result<Scopes, ApiError> {
+    let names: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+    let names = names.ok_or_else(|| refused("scopes", "must be a list of scopes"))?;
+    Scopes::parse(names).map_err(|unknown| ApiError::bad_request(format!("scopes names no scope: {unknown}")))
+}
+
+/// The contract writes ids of programs as strings here; numbers are as good.
+fn program_id(item: &Value) -> Option<ProgramId> {
+    let id = match item {
+        Value::String(text) => text.parse().ok(),
+        number => number.as_i64(),
+    };
+    id.map(ProgramId::new)
+}
+
+/// A management key as answers show it: the masked form only.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct KeyView {
+    id: i64,
+    workspace_id: i64,
+    name: String,
+    #[schema(pattern = "^affk_")]
+    prefix: String,
+    key_masked: String,
+    scopes: Vec<&'static str>,
+    /// Ids of the programs it is limited to; null is every one of the workspace.
+    program_scope: Option<Vec<String>>,
+    /// `active` or `revoked`.
+    status: &'static str,
+    #[schema(format = DateTime)]
+    expires_at: Option<String>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+    /// With whose right it works, and with whose right it ends.
+    created_by: Creator,
+    /// To the hour; null: never so far.
+    #[schema(format = DateTime)]
+    last_used_at: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Creator {
+    id: i64,
+    name: String,
+}
+
+impl KeyView {
+    /// For the description.
+    pub fn example() -> Self {
+        let key = ManagementKey::generate([7; 32]);
+        Self {
+            id: 3,
+            workspace_id: 2,
+            name: "Backend".to_owned(),
+            prefix: key.prefix().to_owned(),
+            key_masked: key.masked(),
+            scopes: vec!["program:list", "program:read"],
+            program_scope: Some(vec!["1".to_owned()]),
+            status: KeyStatus::Active.as_str(),
+            expires_at: Some("2027-11-21T00:00:00.000Z".to_owned()),
+            created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
+            created_by: Creator {
+                id: 7,
+                name: "Olive".to_owned(),
+            },
+            last_used_at: None,
+        }
+    }
+
+    pub fn new(key: &StoredKey) -> Self {
+        let settings = &key.settings;
+        Self {
+            id: key.key_id.get(),
+            workspace_id: key.workspace_id.get(),
+            name: settings.name.as_str().to_owned(),
+            prefix: key.prefix.clone(),
+            key_masked: key.key_masked.clone(),
+            scopes: settings.scopes.names(),
+            program_scope: shown(&settings.program_scope),
+            status: key.status.as_str(),
+            expires_at: settings.expires_at.map(instant),
+            created_at: key.created_at,
+            created_by: Creator {
+                id: key.created_by.get(),
+                name: key.creator_name.clone(),
+            },
+            last_used_at: key.last_used_at.map(instant),
+        }
+    }
+}
+
+/// For the audit log.
+pub fn described(settings: &KeySettings) -> Value {
+    json!({
+        "name": settings.name.as_str(),
+        "scopes": settings.scopes.names(),
+        "program_scope": shown(&settings.program_scope),
+        "expires_at": settings.expires_at.map(instant),
+    })
+}
+
+fn shown(program_scope: &ProgramScope) -> Option<Vec<String>> {
+    let ids = program_scope.ids()?;
+    Some(ids.iter().map(ToString::to_string).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::name::Name;
+
+    use super::*;
+
+    fn applied(body: &Value) -> Result<KeySettings, ApiError> {
+        let changes: KeyChanges = serde_json::from_str(&body.to_string()).unwrap();
+        let before = KeySettings {
+            name: Name::parse("Backend").unwrap(),
+            scopes: Scopes::parse(["program:read"]).unwrap(),
+            program_scope: ProgramScope::new(Some([ProgramId::new(7)])),
+            expires_at: None,
+        };
+        changes.apply(before, DateTime::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn what_is_not_there_stays_and_a_null_never_widens_the_scopes() {
+        let same = applied(&json!({ "scopes": null })).unwrap();
+        assert_eq!(same, applied(&json!({})).unwrap());
+        assert_eq!(same.scopes.names(), ["program:read"]);
+        assert_eq!(
+            applied(&json!({ "program_scope": null }))
+                .unwrap()
+                .program_scope
+                .ids(),
+            None
+        );
+    }
+
+    #[test]
+    fn programs_are_named_by_strings_or_numbers() {
+        let scope = applied(&json!({ "program_scope": ["8", 9] }))
+            .unwrap()
+            .program_scope;
+        assert_eq!(scope.ids(), Some(vec![8, 9]));
+        for wrong in [json!([]), json!("8"), json!([1.5]), json!(["x"]), json!([[8]])] {
+            assert!(applied(&json!({ "program_scope": wrong })).is_err());
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! A program's own tracking token: a new one in place of the old, and the mark that it has to be replaced.
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::ProgramId;
+use domain::key_rotation::KeyRotation;
+use domain::permission::Permission;
+use domain::token::ProgramToken;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+use storage::{program_settings, tracking_tokens};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{Advertiser, archived};
+use crate::management::answers::{Data, Ids, data, instant};
+
+const KEEP_UNTIL: &str = "keep_previous_until";
+const KEPT_AT_MOST: TimeDelta = TimeDelta::days(30);
+
+/// A new token. It is shown here and never again.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NewToken {
+    api_token: String,
+    api_token_masked: String,
+}
+
+/// May be left out, and then the old token is refused at once.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub struct RegenerateRequest {
+    /// ISO 8601, at most 30 days ahead: until then the old token is accepted too, as one that is marked for rotation.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    keep_previous_until: Field<String>,
+}
+
+impl RegenerateRequest {
+    fn keep_previous(self, now: DateTime<Utc>) -> Result<Option<KeyRotation>, ApiError> {
+        let Some(rotate_by) = self.keep_previous_until.time_to_come(KEEP_UNTIL, now)? else {
+            return Ok(None);
+        };
+        if rotate_by > now + KEPT_AT_MOST {
+            return Err(kept_too_long());
+        }
+        Ok(Some(KeyRotation {
+            marked_at: now,
+            rotate_by,
+        }))
+    }
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct RotationRequest {
+    /// ISO 8601, in the future: from then on the token is refused.
+    #[schema(value_type = String, format = DateTime)]
+    rotate_by: Field<String>,
+}
+
+/// The mark on a token; both times are null where there is none.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RotationView {
+    api_token_masked: String,
+    #[schema(format = DateTime)]
+    marked_at: Option<String>,
+    #[schema(format = DateTime)]
+    rotate_by: Option<String>,
+}
+
+/// Replace a program's tracking token
+///
+/// The old one is refused from now on, unless it is to be kept for a while; one that was kept before is refused in any case. A mark for
+/// rotation goes with the old one.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/regenerate-api-token",
+    operation_id = "regenerate_api_token",
+    tag = "credentials",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    request_body(content = Option<RegenerateRequest>),
+    responses(
+        (status = 200, description = "The new token, shown here only.", body = Data<NewToken>),
+        (status = 409, description = "The program is archived.", body = PlatformError),
+    )
+)]
+pub async fn regenerate(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Result<Json<Data<NewToken>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
+        .await?
+        .for_change()?;
+    advertiser.just_proved(&app)?;
+    let bytes = body.bytes()?;
+    let request: RegenerateRequest = if bytes.is_empty() {
+        RegenerateRequest::default()
+    } else {
+        body::parse(&bytes)?
+    };
+    let now = app.clock.now();
+    let keep_previous = request.keep_previous(now)?;
+    program_settings::lock(&mut transaction, program_id).await?;
+    let token = ProgramToken::generate(App::random());
+    tracking_tokens::replace_own(&mut transaction, program_id, &token, keep_previous, now).await?;
+    let details = match keep_previous {
+        Some(kept) => json!({ "api_token_masked": token.masked(), KEEP_UNTIL: instant(kept.rotate_by) }),
+        None => json!({ "api_token_masked": token.masked() }),
+    };
+    let audited = access
+        .audited("program_token.regenerated")
+        .about(program_id.get())
+        .with(details);
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(data(NewToken {
+        api_token: token.expose().to_owned(),
+        api_token_masked: token.masked(),
+    }))
+}
+
+/// Mark a program's token for rotation
+///
+/// It works until the deadline, and every answer to it says so. A later mark takes the place of an earlier one.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/key-rotation",
+    operation_id = "mark_key_rotation",
+    tag = "credentials",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    request_body = RotationRequest,
+    responses(
+        (status = 200, description = "Marked.", body = Data<RotationView>),
+        (status = 409, description = "The program is archived.", body = PlatformError),
+    )
+)]
+pub async fn mark(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Result<Json<Data<RotationView>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
+        .await?
+        .for_change()?;
+    let bytes = body.bytes()?;
+    let request: RotationRequest = body::parse(&bytes)?;
+    let now = app.clock.now();
+    let rotation = KeyRotation {
+        marked_at: now,
+        rotate_by: request
+            .rotate_by
+            .time_to_come("rotate_by", now)?
+            .ok_or_else(required)?,
+    };
+    program_settings::mark_rotation(&mut transaction, program_id, Some(rotation)).await?;
+    let audited = access
+        .audited("program_token.marked_for_rotation")
+        .about(program_id.get())
+        .with(json!({ "rotate_by": instant(rotation.rotate_by) }));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    let view = marked(&mut transaction, program_id).await?;
+    transaction.commit().await?;
+    Ok(data(view))
+}
+
+/// Take the mark for rotation back
+///
+/// Where there is none, nothing changes.
+#[utoipa::path(
+    delete,
+    path = "/api/advertiser/affiliate-programs/{program_id}/key-rotation",
+    operation_id = "unmark_key_rotation",
+    tag = "credentials",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    responses(
+        (status = 200, description = "Not marked.", body = Data<RotationView>),
+        (status = 409, description = "The program is archived.", body = PlatformError),
+    )
+)]
+pub async fn unmark(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+) -> Result<Json<Data<RotationView>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
+        .await?
+        .for_change()?;
+    program_settings::mark_rotation(&mut transaction, program_id, None).await?;
+    let audited = access.audited("program_token.unmarked").about(program_id.get());
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    let view = marked(&mut transaction, program_id).await?;
+    transaction.commit().await?;
+    Ok(data(view))
+}
+
+async fn marked(connection: &mut PgConnection, program_id: ProgramId) -> Result<RotationView, ApiError> {
+    let program = program_settings::find_one(connection, program_id)
+        .await?
+        .ok_or(ApiError::NotFound("Program not found"))?;
+    Ok(RotationView {
+        api_token_masked: program.api_token_masked,
+        marked_at: program.rotation.map(|rotation| instant(rotation.marked_at)),
+        rotate_by: program.rotation.map(|rotation| instant(rotation.rotate_by)),
+    })
+}
+
+fn required() -> ApiError {
+    ApiError::bad_request("rotate_by is required")
+}
+
+fn kept_too_long() -> ApiError {
+    refused(KEEP_UNTIL, "must be within 30 days")
+}
+
+pub fn regenerate_examples() -> Examples {
+    let token = ProgramToken::generate([7; 32]);
+    let answer = NewToken {
+        api_token: token.expose().to_owned(),
+        api_token_masked: token.masked(),
+    };
+    Examples::of_refusals([kept_too_long(), archived()])
+        .request(
+            "The old one is accepted for a week",
+            json!({ KEEP_UNTIL: "2026-11-28T12:00:00Z" }),
+        )
+        .answer("A new token", Data { data: answer })
+}
+
+pub fn rotation_examples() -> Examples {
+    let view = RotationView {
+        api_token_masked: ProgramToken::generate([7; 32]).masked(),
+        marked_at: Some("2026-11-21T12:00:00.000Z".to_owned()),
+        rotate_by: Some("2026-12-21T12:00:00.000Z".to_owned()),
+    };
+    Examples::of_refusals([required(), archived()])
+        .request("Within a month", json!({ "rotate_by": "2026-12-21T12:00:00Z" }))
+        .answer("The mark", Data { data: view })
+}

@@ -1,0 +1,289 @@
+//! `…/{program_id}/tracking-tokens`: tokens beside a program's own, one for each server, each with what that server needs to do.
+//!
+//! A server's token is replaced without a gap: make another, hand it out, and revoke the first one when its last use is over.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use domain::ids::{ProgramId, TrackingTokenId};
+use domain::permission::Permission;
+use domain::token::ProgramToken;
+use domain::tracking_token::{TokenScopes, TokenScopesError};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use storage::program_settings;
+use storage::tracking_tokens::{self, NewToken, StoredToken, TokenKind};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{Advertiser, Rights, archived};
+use crate::management::answers::{Data, Ids, as_instant, as_instant_if_any, created, data};
+
+/// One for each server is meant, not one for each request.
+const MOST: usize = 20;
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct NewTokenRequest {
+    /// The server it is for.
+    #[schema(value_type = String, max_length = 120)]
+    name: Field<String>,
+    /// What it may report, some of `sale`, `refund` and `lead`; `connect` is for a command line that sets up the payment processor.
+    #[schema(value_type = Vec<String>, min_items = 1)]
+    scopes: Field<Vec<Value>>,
+}
+
+/// A tracking token as answers show it: the masked form only.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TokenView {
+    /// Null for the program's own token.
+    id: Option<i64>,
+    /// `own`, `previous` (the own one before a regeneration that kept it for a while), or `named`.
+    kind: &'static str,
+    name: Option<String>,
+    api_token_masked: String,
+    scopes: Vec<&'static str>,
+    /// From then on it is refused; each answer says so before.
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    rotate_by: Option<DateTime<Utc>>,
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+    /// Null: with a management key, or with the program.
+    created_by: Option<String>,
+    /// To the hour; null: never so far.
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_used_at: Option<DateTime<Utc>>,
+}
+
+/// A new token. It is shown here and never again.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CreatedToken {
+    id: i64,
+    name: String,
+    scopes: Vec<&'static str>,
+    api_token: String,
+    api_token_masked: String,
+}
+
+/// List a program's tracking tokens
+///
+/// Those that are accepted: the program's own first.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/tracking-tokens",
+    operation_id = "list_tracking_tokens",
+    tag = "credentials",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    responses((status = 200, description = "Of each the masked form.", body = Data<Vec<TokenView>>))
+)]
+pub async fn list(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+) -> Result<Json<Data<Vec<TokenView>>>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    advertiser
+        .program(&mut connection, program_id, Permission::ProgramRead)
+        .await?;
+    let tokens = tracking_tokens::list(&mut connection, program_id).await?;
+    Ok(data(tokens.into_iter().map(TokenView::new).collect()))
+}
+
+/// Create a tracking token for one server
+///
+/// Beside those there are: they go on working. At most 20 a program.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/tracking-tokens",
+    operation_id = "create_tracking_token",
+    tag = "credentials",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    request_body = NewTokenRequest,
+    responses(
+        (status = 201, description = "Made. The token is shown here only.", body = Data<CreatedToken>),
+        (status = 409, description = "The program is archived, or has as many as it may.", body = PlatformError),
+    )
+)]
+pub async fn create(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Result<(StatusCode, Json<Data<CreatedToken>>), ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
+        .await?
+        .for_change()?;
+    advertiser.just_proved(&app)?;
+    let bytes = body.bytes()?;
+    let request: NewTokenRequest = body::parse(&bytes)?;
+    let name = request.name.required_name("name", "name is required")?;
+    let scopes = read_scopes(request.scopes)?;
+    program_settings::lock(&mut transaction, program_id).await?;
+    let tokens = tracking_tokens::list(&mut transaction, program_id).await?;
+    if tokens.len() > MOST {
+        return Err(too_many());
+    }
+    let token = ProgramToken::generate(App::random());
+    let new = NewToken {
+        program_id,
+        name: &name,
+        scopes,
+        token: &token,
+        created_by: match &advertiser.rights {
+            Rights::User(user) => Some(user.user_id),
+            Rights::Key(_) => None,
+        },
+        created_at: app.clock.now(),
+    };
+    let id = tracking_tokens::create(&mut transaction, &new).await?;
+    let audited = access
+        .audited("tracking_token.created")
+        .about(id.get())
+        .with(json!({ "name": name.as_str(), "scopes": scopes.names(), "api_token_masked": token.masked() }));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(created(CreatedToken {
+        id: id.get(),
+        name: name.as_str().to_owned(),
+        scopes: scopes.names(),
+        api_token: token.expose().to_owned(),
+        api_token_masked: token.masked(),
+    }))
+}
+
+/// Revoke a tracking token
+///
+/// It is refused from now on. The program's own token is replaced by `regenerate-api-token` instead.
+#[utoipa::path(
+    delete,
+    path = "/api/advertiser/affiliate-programs/{program_id}/tracking-tokens/{tracking_token_id}",
+    operation_id = "revoke_tracking_token",
+    tag = "credentials",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path), ("tracking_token_id" = i64, Path)),
+    responses(
+        (status = 204, description = "Revoked."),
+        (status = 404, description = "The program has no such token that is accepted.", body = PlatformError),
+    )
+)]
+pub async fn revoke(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids((program_id, tracking_token_id)): Ids<(ProgramId, TrackingTokenId)>,
+) -> Result<StatusCode, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
+        .await?;
+    if !tracking_tokens::revoke(&mut transaction, program_id, tracking_token_id, app.clock.now()).await? {
+        return Err(not_found());
+    }
+    let audited = access
+        .audited("tracking_token.revoked")
+        .about(tracking_token_id.get());
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn read_scopes(field: Field<Vec<Value>>) -> Result<TokenScopes, ApiError> {
+    let items = match field {
+        Field::Absent => return Err(ApiError::bad_request("scopes is required")),
+        Field::Given(items) => items,
+        Field::WrongType => return Err(not_a_list()),
+    };
+    let names: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+    TokenScopes::parse(names.ok_or_else(not_a_list)?).map_err(|error| scopes_error(&error))
+}
+
+fn scopes_error(error: &TokenScopesError) -> ApiError {
+    refused("scopes", &error.to_string())
+}
+
+fn not_a_list() -> ApiError {
+    refused("scopes", "must be a list of scopes")
+}
+
+const fn too_many() -> ApiError {
+    ApiError::Conflict("A program has at most 20 tracking tokens: revoke one first")
+}
+
+const fn not_found() -> ApiError {
+    ApiError::NotFound("Tracking token not found")
+}
+
+impl TokenView {
+    fn new(token: StoredToken) -> Self {
+        let (id, kind, name) = match token.kind {
+            TokenKind::Own => (None, "own", None),
+            TokenKind::Previous(id) => (Some(id.get()), "previous", None),
+            TokenKind::Named(id, name) => (Some(id.get()), "named", Some(name)),
+        };
+        Self {
+            id,
+            kind,
+            name,
+            api_token_masked: token.token_masked,
+            scopes: token.scopes.names(),
+            rotate_by: token.rotation.map(|rotation| rotation.rotate_by),
+            created_at: token.created_at,
+            created_by: token.creator_name,
+            last_used_at: token.last_used_at,
+        }
+    }
+
+    fn example() -> Self {
+        Self {
+            id: Some(3),
+            kind: "named",
+            name: Some("Billing server".to_owned()),
+            api_token_masked: ProgramToken::generate([7; 32]).masked(),
+            scopes: vec!["sale", "refund"],
+            rotate_by: None,
+            created_at: DateTime::UNIX_EPOCH,
+            created_by: Some("Ada".to_owned()),
+            last_used_at: None,
+        }
+    }
+}
+
+pub fn list_examples() -> Examples {
+    let token = ProgramToken::generate([7; 32]);
+    let made = CreatedToken {
+        id: 3,
+        name: "Billing server".to_owned(),
+        scopes: vec!["sale", "refund"],
+        api_token: token.expose().to_owned(),
+        api_token_masked: token.masked(),
+    };
+    let listed = Data {
+        data: vec![TokenView::example()],
+    };
+    Examples::of_refusals([
+        scopes_error(&TokenScopesError::Unknown("everything".to_owned())),
+        archived(),
+        too_many(),
+    ])
+    .request(
+        "For a server that reports payments",
+        json!({ "name": "Billing server", "scopes": ["sale", "refund"] }),
+    )
+    .answer("One", listed)
+    .made("For a server that reports payments", Data { data: made })
+}
+
+pub fn examples() -> Examples {
+    Examples::of_refusals([not_found()])
+}

@@ -1,0 +1,286 @@
+//! `…/affiliate-programs/{program_id}/customers/export` and `…/erase`: what is stored about one customer, and that it be
+//! erased. For owners and admins in person: no key of a script erases people.
+//!
+//! Both are writes in form: the names of the person asked about stand in the body, because paths and queries end up in logs.
+
+use axum::Json;
+use axum::extract::State;
+use domain::account::EmailAddress;
+use domain::click_id::ClickId;
+use domain::ids::{CustomerId, ProgramId};
+use domain::lead::EmailHash;
+use domain::text::{CustomerKey, Label};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use storage::personal_data::{self, Erased, Export, Found, Reach, Stated};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, Key, refused};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::{Data, Ids, data};
+use crate::tracking::lead::customer_key_schema;
+
+const NOBODY_NAMED: &str = "customer_key, click_id or email is required";
+
+/// One of the three is required; whoever is meant by any of them is meant.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct CustomerNamed {
+    #[schema(schema_with = customer_key_schema, required = false)]
+    customer_key: Field<Key>,
+    #[schema(value_type = Option<String>, max_length = 255)]
+    click_id: Field<String>,
+    #[schema(value_type = Option<String>, max_length = 255)]
+    email: Field<String>,
+}
+
+/// Everything that is stored about the customer: rows as they stand, under the names of their tables.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CustomerExport {
+    #[schema(value_type = Vec<Object>)]
+    customers: Value,
+    #[schema(value_type = Vec<Object>)]
+    click_events: Value,
+    #[schema(value_type = Vec<Object>)]
+    lead_events: Value,
+    #[schema(value_type = Vec<Object>)]
+    sale_events: Value,
+    #[schema(value_type = Vec<Object>)]
+    commissions: Value,
+    #[schema(value_type = Vec<Object>)]
+    refunds: Value,
+    #[schema(value_type = Vec<Object>)]
+    notifications: Value,
+    #[schema(value_type = Vec<Object>)]
+    processor_customers: Value,
+    /// Records that could not be processed, as they came.
+    #[schema(value_type = Vec<Object>)]
+    unprocessed: Vec<Value>,
+}
+
+impl From<Export> for CustomerExport {
+    fn from(export: Export) -> Self {
+        let Export {
+            customers,
+            click_events,
+            lead_events,
+            sale_events,
+            commissions,
+            refunds,
+            notifications,
+            processor_customers,
+            unprocessed,
+        } = export;
+        Self {
+            customers,
+            click_events,
+            lead_events,
+            sale_events,
+            commissions,
+            refunds,
+            notifications,
+            processor_customers,
+            unprocessed,
+        }
+    }
+}
+
+/// Rows that were changed, by table. All of them are 0 when nobody has these names, or not any more.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CustomerErased {
+    customers: u64,
+    click_events: u64,
+    lead_events: u64,
+    sale_events: u64,
+    refunds: u64,
+    notifications: u64,
+    processor_customers: u64,
+    /// Records that could not be processed; they cannot be replayed any more.
+    unprocessed: u64,
+}
+
+impl From<Erased> for CustomerErased {
+    fn from(erased: Erased) -> Self {
+        let Erased {
+            customers,
+            click_events,
+            lead_events,
+            sale_events,
+            refunds,
+            notifications,
+            processor_customers,
+            unprocessed,
+        } = erased;
+        Self {
+            customers,
+            click_events,
+            lead_events,
+            sale_events,
+            refunds,
+            notifications,
+            processor_customers,
+            unprocessed,
+        }
+    }
+}
+
+/// Export a customer's data
+///
+/// Everything the program stores about one customer, and everything an erasure would remove. For owners and admins.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/customers/export",
+    operation_id = "export_customer",
+    tag = "privacy",
+    security(("session" = [])),
+    params(("program_id" = i64, Path)),
+    request_body = CustomerNamed,
+    responses(
+        (status = 200, description = "All of it; empty lists for somebody nobody knows.", body = Data<CustomerExport>),
+        (status = 400, description = "Nobody is named, or a name is not what it must be.", body = PlatformError),
+    )
+)]
+pub async fn export(
+    State(app): State<App>,
+    advertiser: AdvertiserUser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Result<Json<Data<CustomerExport>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser.who_runs(&mut transaction, program_id).await?;
+    advertiser.user.just_proved(&app)?;
+    let found = find(&app, &mut transaction, program_id, body).await?;
+    let export = personal_data::export(&mut transaction, &found).await?;
+    let audited = access
+        .audited("customer.exported")
+        .with(json!({ "customer_ids": ids(&found) }));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(data(export.into()))
+}
+
+/// Erase a customer's data
+///
+/// Names, addresses and visits go; sales, commissions, ledger and sums stay. It cannot be undone. Whoever comes under the same
+/// names later is somebody new. For owners and admins.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/customers/erase",
+    operation_id = "erase_customer",
+    tag = "privacy",
+    security(("session" = [])),
+    params(("program_id" = i64, Path)),
+    request_body = CustomerNamed,
+    responses(
+        (status = 200, description = "Erased, or nothing was there.", body = Data<CustomerErased>),
+        (status = 400, description = "Nobody is named, or a name is not what it must be.", body = PlatformError),
+    )
+)]
+pub async fn erase(
+    State(app): State<App>,
+    advertiser: AdvertiserUser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Result<Json<Data<CustomerErased>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser.who_runs(&mut transaction, program_id).await?;
+    advertiser.user.just_proved(&app)?;
+    let found = find(&app, &mut transaction, program_id, body).await?;
+    let erased = personal_data::erase(&mut transaction, &found, app.clock.now()).await?;
+    if !erased.is_nothing() {
+        let audited = access
+            .audited("customer.erased")
+            .with(json!({ "customer_ids": ids(&found) }));
+        advertiser.audit(&app, &mut transaction, audited).await?;
+    }
+    transaction.commit().await?;
+    Ok(data(erased.into()))
+}
+
+async fn find(
+    app: &App,
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    body: TrackingBody,
+) -> Result<Found, ApiError> {
+    let bytes = body.bytes()?;
+    let named: CustomerNamed = body::parse(&bytes)?;
+    let customer_key: Option<CustomerKey> = named.customer_key.text("customer_key")?;
+    let click_id: Option<Label> = named.click_id.text("click_id")?;
+    let email = address(named.email)?;
+    if customer_key.is_none() && click_id.is_none() && email.is_none() {
+        return Err(ApiError::bad_request(NOBODY_NAMED));
+    }
+    // One that the service cannot have made is nobody's.
+    let click_id = click_id.and_then(|text| ClickId::parse(text.as_str()));
+    let decode = |click_id| app.customer_ids.codec().decode(click_id);
+    let decoded: Vec<i64> = click_id.iter().flat_map(decode).map(CustomerId::get).collect();
+    let email_hash = email
+        .as_ref()
+        .and_then(|email| app.email_hasher.hash(email.as_str()));
+    let stated = Stated {
+        customer_key: customer_key.as_ref().map(CustomerKey::as_str),
+        click_id: click_id.as_ref(),
+        click_id_customers: &decoded,
+        email: email.as_ref(),
+        email_hash: email_hash.as_ref().map(EmailHash::as_str),
+    };
+    Ok(personal_data::find(connection, program_id, stated, Reach::Program).await?)
+}
+
+fn address(field: Field<String>) -> Result<Option<EmailAddress>, ApiError> {
+    let text: Option<Label> = field.text("email")?;
+    text.map(|text| EmailAddress::parse(text.as_str()))
+        .transpose()
+        .map_err(|error| refused("email", &error.to_string()))
+}
+
+/// Ids of rows say nothing once these are erased; the names must not stand in the audit log.
+fn ids(found: &Found) -> Vec<i64> {
+    found.customers.iter().map(|id| id.get()).collect()
+}
+
+pub fn export_examples() -> Examples {
+    let none = || json!([]);
+    let export = CustomerExport {
+        customers: json!([{ "id": 42, "customer_key": "user-42", "status": "lead" }]),
+        click_events: none(),
+        lead_events: none(),
+        sale_events: none(),
+        commissions: none(),
+        refunds: none(),
+        notifications: none(),
+        processor_customers: none(),
+        unprocessed: Vec::new(),
+    };
+    named_examples().answer("A customer without events", Data { data: export })
+}
+
+pub fn erase_examples() -> Examples {
+    let erased = Erased {
+        customers: 1,
+        click_events: 3,
+        lead_events: 1,
+        ..Erased::default()
+    };
+    named_examples().answer(
+        "Erased",
+        Data {
+            data: CustomerErased::from(erased),
+        },
+    )
+}
+
+fn named_examples() -> Examples {
+    Examples::of_refusals([ApiError::bad_request(NOBODY_NAMED)])
+        .request("By key", json!({ "customer_key": "user-42" }))
+        .request(
+            "By every name",
+            json!({ "customer_key": "user-42", "email": "jane@customer.example" }),
+        )
+}

@@ -1,0 +1,183 @@
+//! `GET /api/advertiser/dashboard/summary`: the figures of every program within reach, and of all together.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::TimeDelta;
+use domain::ids::ProgramId;
+use domain::permission::Permission;
+use serde::Serialize;
+use storage::dashboard::{self, Figures, Money};
+use storage::page::Window;
+use storage::{program_settings, workspaces};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::Advertiser;
+use crate::management::answers::{Data, data};
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Summary {
+    programs: Vec<ProgramSummary>,
+    total: FiguresView,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProgramSummary {
+    program_id: i64,
+    name: String,
+    /// `draft` or `live`.
+    status: String,
+    #[serde(flatten)]
+    figures: FiguresView,
+}
+
+/// Real events only.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FiguresView {
+    clicks_all_time: i64,
+    clicks_last_30_days: i64,
+    leads_last_30_days: i64,
+    sales_last_30_days: i64,
+    /// With an approved membership. In the total each partner counts once.
+    active_partners: i64,
+    unread_notifications: i64,
+    /// One a currency.
+    money: Vec<MoneyView>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MoneyView {
+    currency: String,
+    /// Before refunds.
+    revenue_last_30_days_cents: i64,
+    commissions_pending_cents: i64,
+    /// What a payout of everything would move now: debts are off, and suspended partners left out.
+    commissions_approved_cents: i64,
+    /// What payouts have moved.
+    commissions_paid_cents: i64,
+}
+
+impl From<Figures> for FiguresView {
+    fn from(figures: Figures) -> Self {
+        Self {
+            clicks_all_time: figures.clicks_all_time,
+            clicks_last_30_days: figures.clicks,
+            leads_last_30_days: figures.leads,
+            sales_last_30_days: figures.sales,
+            active_partners: figures.active_partners,
+            unread_notifications: figures.unread_notifications,
+            money: figures
+                .money
+                .into_iter()
+                .map(|(currency, money)| MoneyView {
+                    currency,
+                    revenue_last_30_days_cents: money.revenue,
+                    commissions_pending_cents: money.pending,
+                    commissions_approved_cents: money.approved,
+                    commissions_paid_cents: money.paid,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Read the dashboard's summary
+///
+/// Programs within reach that are not archived, newest first. Amounts are in cents of their currency.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/dashboard/summary",
+    operation_id = "read_dashboard_summary",
+    tag = "programs",
+    security(("session" = []), ("management_key" = [])),
+    responses((status = 200, description = "As of now.", body = Data<Summary>))
+)]
+pub async fn summary(
+    State(app): State<App>,
+    advertiser: Advertiser,
+) -> Result<Json<Data<Summary>>, ApiError> {
+    advertiser.demand(Permission::DashboardView)?;
+    let mut connection = app.management.acquire().await?;
+    let reach = advertiser.reach(Permission::ProgramRead);
+    let everything = Window {
+        offset: 0,
+        limit: i64::MAX,
+    };
+    let (ids, _) = workspaces::programs_within(&mut connection, &reach, everything).await?;
+    let ids: Vec<i64> = ids.into_iter().map(ProgramId::get).collect();
+    let now = app.clock.now();
+    let mut programs = program_settings::find(&mut connection, &ids).await?;
+    programs.reverse();
+    let figures = dashboard::figures(&mut connection, &ids, now - TimeDelta::days(30), now).await?;
+    let total = Figures {
+        active_partners: dashboard::active_partners(&mut connection, &ids).await?,
+        ..sum(&figures)
+    };
+    Ok(data(Summary {
+        programs: programs
+            .into_iter()
+            .zip(figures)
+            .map(|(program, figures)| ProgramSummary {
+                program_id: program.program_id.get(),
+                name: program.settings.name.as_str().to_owned(),
+                status: program.status.as_str().to_owned(),
+                figures: figures.into(),
+            })
+            .collect(),
+        total: total.into(),
+    }))
+}
+
+fn sum(figures: &[Figures]) -> Figures {
+    let mut total = Figures::default();
+    let mut money: BTreeMap<String, Money> = BTreeMap::new();
+    for of_program in figures {
+        total.clicks_all_time += of_program.clicks_all_time;
+        total.clicks += of_program.clicks;
+        total.leads += of_program.leads;
+        total.sales += of_program.sales;
+        total.unread_notifications += of_program.unread_notifications;
+        for (currency, more) in &of_program.money {
+            let sum = money.entry(currency.clone()).or_default();
+            sum.revenue += more.revenue;
+            sum.pending += more.pending;
+            sum.approved += more.approved;
+            sum.paid += more.paid;
+        }
+    }
+    Figures { money, ..total }
+}
+
+pub fn examples() -> Examples {
+    let figures = || {
+        let money = Money {
+            revenue: 49_000,
+            pending: 4_900,
+            approved: 980,
+            paid: 1_500,
+        };
+        FiguresView::from(Figures {
+            clicks_all_time: 1_200,
+            clicks: 310,
+            leads: 25,
+            sales: 10,
+            active_partners: 3,
+            unread_notifications: 1,
+            money: BTreeMap::from([("USD".to_owned(), money)]),
+        })
+    };
+    let summary = Summary {
+        programs: vec![ProgramSummary {
+            program_id: 1,
+            name: "Shop affiliates".to_owned(),
+            status: "live".to_owned(),
+            figures: figures(),
+        }],
+        total: figures(),
+    };
+    Examples::default().answer("One program", Data { data: summary })
+}

@@ -1,0 +1,233 @@
+//! `POST …/affiliate-programs/{program_id}/commissions`: a commission by hand, a bonus or what a sale should have earned.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use domain::commission::CommissionStatus;
+use domain::ids::{CommissionId, EventId, PartnerProgramId, ProgramId, SaleId};
+use domain::money::{AmountCents, Currency};
+use domain::permission::Permission;
+use domain::text::Text;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use storage::adjustments::{self, AddedCommission};
+use storage::{by_hand, partners, payouts};
+use utoipa::ToSchema;
+
+use super::commission_changes::{ChangedCommission, read_changed};
+use super::payouts::not_a_currency;
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::Advertiser;
+use crate::management::answers::{Data, Ids, created};
+use crate::management::idempotency::{IdempotencyKey, another_request};
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct NewCommissionRequest {
+    /// The partner, as a member of the program.
+    #[schema(value_type = i64)]
+    #[serde(default)]
+    partner_program_id: Field<i64>,
+    #[schema(value_type = i64, minimum = 1)]
+    #[serde(default)]
+    amount_cents: Field<i64>,
+    #[schema(value_type = String)]
+    #[serde(default)]
+    currency: Field<String>,
+    /// What it is for; the partner reads it.
+    #[schema(value_type = String, max_length = 1000)]
+    #[serde(default)]
+    note: Field<String>,
+    /// A sale that earned nothing, and should have. Refunds of it take nothing from the commission.
+    #[schema(value_type = Option<String>)]
+    #[serde(default)]
+    transaction_id: Field<String>,
+}
+
+/// What a request asks for.
+struct Order {
+    partner_program_id: PartnerProgramId,
+    amount: AmountCents,
+    currency: Currency,
+    note: Text<1000>,
+    transaction_id: Option<Text<255>>,
+}
+
+impl NewCommissionRequest {
+    fn parse(self) -> Result<Order, ApiError> {
+        let partner_program_id = match self.partner_program_id {
+            Field::Given(id) => PartnerProgramId::new(id),
+            Field::Absent => return Err(ApiError::bad_request("partner_program_id is required")),
+            Field::WrongType => return Err(refused("partner_program_id", "must be an integer")),
+        };
+        let amount = match self.amount_cents {
+            Field::Given(cents) => AmountCents::new(cents).ok_or_else(not_an_amount)?,
+            Field::Absent => return Err(ApiError::bad_request("amount_cents is required")),
+            Field::WrongType => return Err(not_an_amount()),
+        };
+        let currency = match self.currency {
+            Field::Given(code) => Currency::parse(&code).ok_or_else(not_a_currency)?,
+            Field::Absent => return Err(ApiError::bad_request("currency is required")),
+            Field::WrongType => return Err(not_a_currency()),
+        };
+        Ok(Order {
+            partner_program_id,
+            amount,
+            currency,
+            note: self.note.required_text("note", "note is required")?,
+            transaction_id: self.transaction_id.text("transaction_id")?,
+        })
+    }
+}
+
+impl Order {
+    fn asked(&self) -> Value {
+        json!([
+            self.partner_program_id.get(),
+            self.amount.get(),
+            self.currency.to_string(),
+            self.note.as_str(),
+            self.transaction_id.as_ref().map(Text::as_str)
+        ])
+    }
+}
+
+/// Add a commission by hand
+///
+/// A bonus, or what a sale should have earned. No refund takes from it, also not one of the sale it makes up for; it can be rejected and adjusted like
+/// any other. It is approved at once, and its partner is notified. With an `Idempotency-Key`, the same call again answers with
+/// the commission it added, and another call is refused.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/commissions",
+    operation_id = "add_commission",
+    tag = "payouts",
+    security(("session" = []), ("management_key" = [])),
+    params(
+        ("program_id" = i64, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Of the caller's choice, at most 200 characters."),
+    ),
+    request_body = NewCommissionRequest,
+    responses(
+        (status = 201, description = "Added, by this call or an earlier one of the same key.", body = Data<ChangedCommission>),
+        (status = 400, description = "A field is not what it must be.", body = PlatformError),
+        (status = 409, description = "The `Idempotency-Key` was used for another request, or the sale has earned.", body = PlatformError),
+    )
+)]
+pub async fn create(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    headers: HeaderMap,
+    body: TrackingBody,
+) -> Result<(StatusCode, Json<Data<ChangedCommission>>), ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramPayOut)
+        .await?;
+    let bytes = body.bytes()?;
+    let order = body::parse::<NewCommissionRequest>(&bytes)?.parse()?;
+    let key = IdempotencyKey::read(&headers, &order.asked())?;
+    if let Some(key) = &key {
+        let name = key.key.as_str();
+        payouts::lock_key(&mut transaction, program_id, name).await?;
+        if let Some(made) = adjustments::find_by_key(&mut transaction, program_id, name).await? {
+            key.check(made.request_hash.as_deref())?;
+            return Ok(created(
+                read_changed(&mut transaction, program_id, made.commission_id).await?,
+            ));
+        }
+    }
+    let commission_id = add(&app, &mut transaction, program_id, &order, key.as_ref()).await?;
+    let added = read_changed(&mut transaction, program_id, commission_id).await?;
+    let audited = access
+        .audited("commission.added")
+        .about(commission_id.get())
+        .with(json!({
+            "partner_program_id": order.partner_program_id.get(), "amount_cents": order.amount.get(),
+            "currency": order.currency.to_string(),
+        }));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(created(added))
+}
+
+async fn add(
+    app: &App,
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    order: &Order,
+    key: Option<&IdempotencyKey>,
+) -> Result<CommissionId, ApiError> {
+    let member = partners::find(connection, program_id, order.partner_program_id).await?;
+    let partner = member
+        .and_then(|member| member.partner)
+        .ok_or(ApiError::NotFound("Partner not found"))?;
+    let for_sale = match &order.transaction_id {
+        Some(transaction_id) => {
+            Some(made_up_for(connection, program_id, order, transaction_id.as_str()).await?)
+        }
+        None => None,
+    };
+    let new = AddedCommission {
+        event_id: EventId::new(app.clock.mint()),
+        program_id,
+        partner_program_id: order.partner_program_id,
+        partner_id: partner.partner_id,
+        amount: order.amount,
+        currency: order.currency,
+        note: order.note.as_str(),
+        for_sale,
+        idempotency_key: key.map(|named| named.key.as_str()),
+        request_hash: key.map(|named| named.request_hash.as_slice()),
+        now: app.clock.now(),
+    };
+    Ok(by_hand::add(connection, &new, EventId::new(app.clock.mint())).await?)
+}
+
+async fn made_up_for(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    order: &Order,
+    transaction_id: &str,
+) -> Result<SaleId, ApiError> {
+    let member = order.partner_program_id;
+    let sale = adjustments::lock_sale(connection, program_id, transaction_id, member)
+        .await?
+        .ok_or(ApiError::NotFound("Sale not found"))?;
+    if sale.earned {
+        return Err(already_earned());
+    }
+    Ok(sale.sale_id)
+}
+
+const fn already_earned() -> ApiError {
+    ApiError::Conflict("This sale has earned a commission already")
+}
+
+fn not_an_amount() -> ApiError {
+    let most = AmountCents::MAX.get();
+    refused("amount_cents", &format!("must be an integer from 1 to {most}"))
+}
+
+pub fn examples(of_path: Examples) -> Examples {
+    let request =
+        json!({ "partner_program_id": 5, "amount_cents": 2_500, "currency": "USD", "note": "Best of May" });
+    of_path
+        .refusal(&not_an_amount())
+        .refusal(&not_a_currency())
+        .refusal(&another_request())
+        .refusal(&already_earned())
+        .request("A bonus", request)
+        .made(
+            "Added",
+            Data {
+                data: ChangedCommission::example(15, 2_500, CommissionStatus::Approved.as_str()),
+            },
+        )
+}

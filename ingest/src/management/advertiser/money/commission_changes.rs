@@ -1,0 +1,285 @@
+//! `…/affiliate-programs/{program_id}/commissions`: rejecting commissions, and adjusting one by an amount.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use domain::adjustment::{Adjusted, Change};
+use domain::ids::{CommissionId, EventId, ProgramId};
+use domain::money::{AmountCents, Cents};
+use domain::permission::Permission;
+use domain::text::RefundReason;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use storage::adjustments::{self, NewAdjustment};
+use storage::by_hand;
+use storage::payouts::{self, LockedCommission};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::Advertiser;
+use crate::management::answers::{Data, Ids, data};
+use crate::management::id_list::id_list;
+use crate::management::idempotency::{IdempotencyKey, another_request};
+use crate::management::payout::refused_commissions;
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct RejectRequest {
+    #[schema(value_type = Vec<i64>, min_items = 1, max_items = 1000)]
+    commission_ids: Option<Value>,
+    /// Told to the partners.
+    #[schema(value_type = String, max_length = 1000)]
+    #[serde(default)]
+    reason: Field<String>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct AdjustRequest {
+    /// What is added to the commission; taken from it when negative.
+    #[schema(value_type = i64)]
+    #[serde(default)]
+    amount_cents: Field<i64>,
+    /// Told to the partner.
+    #[schema(value_type = String, max_length = 1000)]
+    #[serde(default)]
+    reason: Field<String>,
+}
+
+/// A commission as a change by hand left it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ChangedCommission {
+    id: i64,
+    /// What was earned, changes by hand included.
+    amount_cents: i64,
+    /// What is left for the partner: amount less deductions.
+    payable_cents: i64,
+    currency: String,
+    status: &'static str,
+}
+
+impl From<&LockedCommission> for ChangedCommission {
+    fn from(commission: &LockedCommission) -> Self {
+        Self {
+            id: commission.commission_id.get(),
+            amount_cents: commission.state.amount.get(),
+            payable_cents: commission.state.left().get(),
+            currency: commission.currency.to_string(),
+            status: commission.state.status.as_str(),
+        }
+    }
+}
+
+impl From<&(LockedCommission, Adjusted)> for ChangedCommission {
+    fn from((commission, adjusted): &(LockedCommission, Adjusted)) -> Self {
+        let before = Self::from(commission);
+        Self {
+            amount_cents: before.amount_cents.saturating_add(adjusted.by.get()),
+            payable_cents: before.payable_cents.saturating_add(adjusted.by.get()),
+            status: adjusted.status.as_str(),
+            ..before
+        }
+    }
+}
+
+/// Reject commissions
+///
+/// Nothing is left of them, and their partners are told why. What was paid already is owed back and held back from later
+/// payouts. All of them or none: those that cannot be rejected are named in `details.commissions`, each with its reason.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/commissions/reject",
+    operation_id = "reject_commissions",
+    tag = "payouts",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    request_body = RejectRequest,
+    responses(
+        (status = 200, description = "Rejected.", body = Data<Vec<ChangedCommission>>),
+        (status = 400, description = "Some cannot be rejected; none was.", body = PlatformError),
+    )
+)]
+pub async fn reject(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Result<Json<Data<Vec<ChangedCommission>>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramPayOut)
+        .await?;
+    let bytes = body.bytes()?;
+    let request: RejectRequest = body::parse(&bytes)?;
+    let ids = id_list(request.commission_ids, "commission_ids")?
+        .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
+    let reason = reason(request.reason)?;
+    let new = order(&app, program_id, Change::Reject, &reason);
+    let changed =
+        changed(by_hand::change(&mut transaction, &ids, &new, || EventId::new(app.clock.mint())).await?)?;
+    let audited = access
+        .audited("commission.rejected")
+        .with(json!({ "commission_ids": ids }));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(data(changed.iter().map(Into::into).collect()))
+}
+
+/// Adjust a commission
+///
+/// By an amount, up or down; a bonus is an amount added to the commission it is for. Nothing can be added to a commission that
+/// is paid; what is taken from one is owed back, and held back from later payouts. With an `Idempotency-Key`, the same call again
+/// answers with the commission as it is by then, and another call is refused.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/commissions/{commission_id}/adjust",
+    operation_id = "adjust_commission",
+    tag = "payouts",
+    security(("session" = []), ("management_key" = [])),
+    params(
+        ("program_id" = i64, Path),
+        ("commission_id" = i64, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Of the caller's choice, at most 200 characters."),
+    ),
+    request_body = AdjustRequest,
+    responses(
+        (status = 200, description = "Adjusted, by this call or an earlier one of the same key.", body = Data<ChangedCommission>),
+        (status = 400, description = "It cannot be changed by that; nothing was.", body = PlatformError),
+        (status = 409, description = "The `Idempotency-Key` was used for another request.", body = PlatformError),
+    )
+)]
+pub async fn adjust(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids((program_id, commission_id)): Ids<(ProgramId, CommissionId)>,
+    headers: HeaderMap,
+    body: TrackingBody,
+) -> Result<Json<Data<ChangedCommission>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramPayOut)
+        .await?;
+    let bytes = body.bytes()?;
+    let request: AdjustRequest = body::parse(&bytes)?;
+    let by = amount(&request.amount_cents)?;
+    let reason = reason(request.reason)?;
+    let new = order(&app, program_id, Change::By(by), &reason);
+    let asked = json!([commission_id.get(), by.get(), reason.as_str()]);
+    if let Some(key) = IdempotencyKey::read(&headers, &asked)? {
+        let name = key.key.as_str();
+        let made =
+            adjustments::take_key(&mut transaction, program_id, name, &key.request_hash, new.now).await?;
+        if made.is_some() {
+            key.check(made.as_deref())?;
+            return Ok(data(
+                read_changed(&mut transaction, program_id, commission_id).await?,
+            ));
+        }
+    }
+    let ids = [commission_id.get()];
+    let changed =
+        changed(by_hand::change(&mut transaction, &ids, &new, || EventId::new(app.clock.mint())).await?)?;
+    let audited = access
+        .audited("commission.adjusted")
+        .about(commission_id.get())
+        .with(json!({ "amount_cents": by.get() }));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    let one = changed.first().map(ChangedCommission::from);
+    one.map(data).ok_or(ApiError::NotFound("Commission not found"))
+}
+
+/// A commission as it is by now: what an earlier call made of it may have been changed or paid since.
+pub async fn read_changed(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    commission_id: CommissionId,
+) -> Result<ChangedCommission, ApiError> {
+    let locked = payouts::lock_listed(connection, program_id, &[commission_id.get()]).await?;
+    let commission = locked.first().ok_or(ApiError::NotFound("Commission not found"))?;
+    Ok(ChangedCommission::from(commission))
+}
+
+const NOT_CHANGEABLE: &str = "Some commissions cannot be changed; none was";
+
+fn changed<T>(changed: Result<T, by_hand::Refused>) -> Result<T, ApiError> {
+    changed.map_err(|reasons| refused_commissions(NOT_CHANGEABLE, &reasons))
+}
+
+fn order<'a>(
+    app: &App,
+    program_id: ProgramId,
+    change: Change,
+    reason: &'a RefundReason,
+) -> NewAdjustment<'a> {
+    NewAdjustment {
+        event_id: EventId::new(app.clock.mint()),
+        program_id,
+        change,
+        reason: reason.as_str(),
+        now: app.clock.now(),
+    }
+}
+
+fn reason(field: Field<String>) -> Result<RefundReason, ApiError> {
+    field.required_text("reason", "reason is required")
+}
+
+fn amount(field: &Field<i64>) -> Result<Cents, ApiError> {
+    let most = AmountCents::MAX.get();
+    match field {
+        Field::Given(cents) if *cents != 0 && (-most..=most).contains(cents) => Ok(Cents::new(*cents)),
+        Field::Absent => Err(ApiError::bad_request("amount_cents is required")),
+        Field::Given(_) | Field::WrongType => Err(refused(
+            "amount_cents",
+            &format!("must be an integer from -{most} to {most}, not 0"),
+        )),
+    }
+}
+
+impl ChangedCommission {
+    /// For the description.
+    pub fn example(id: i64, amount_cents: i64, status: &'static str) -> Self {
+        Self {
+            id,
+            amount_cents,
+            payable_cents: amount_cents,
+            currency: "USD".to_owned(),
+            status,
+        }
+    }
+}
+
+pub fn reject_examples() -> Examples {
+    let reasons = [(13, "reversed".to_owned())];
+    Examples::of_refusals([refused_commissions(NOT_CHANGEABLE, &reasons.into())])
+        .request(
+            "One",
+            json!({ "commission_ids": [12], "reason": "The customer is the partner" }),
+        )
+        .answer(
+            "Nothing is left of it",
+            Data {
+                data: vec![ChangedCommission::example(12, 0, "reversed")],
+            },
+        )
+}
+
+pub fn adjust_examples() -> Examples {
+    let reasons = [(12, "already paid".to_owned())];
+    Examples::of_refusals([
+        refused_commissions(NOT_CHANGEABLE, &reasons.into()),
+        another_request(),
+    ])
+    .request("A bonus", json!({ "amount_cents": 500, "reason": "Best of May" }))
+    .answer(
+        "Five more",
+        Data {
+            data: ChangedCommission::example(12, 1_480, "pending"),
+        },
+    )
+}

@@ -1,0 +1,347 @@
+//! `…/affiliate-programs/{program_id}/payouts`: commissions marked as paid, a batch at a time.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::{EventId, PayoutId, ProgramId};
+use domain::money::Currency;
+use domain::permission::Permission;
+use domain::text::Text;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use storage::payouts::{self, PartnerShare, StoredPayout};
+use utoipa::ToSchema;
+
+use super::commissions::NamedPartner;
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::Advertiser;
+use crate::management::answers::{Data, Ids, Listed, Page, PageQuery, as_instant, created, data};
+use crate::management::id_list::id_list;
+use crate::management::idempotency::{IdempotencyKey, another_request};
+use crate::management::payout::{self, PayoutOrder, Wanted, nothing_to_pay};
+
+/// Either `commission_ids` or `all_approved`.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct NewPayoutRequest {
+    /// Paid together or not at all.
+    #[schema(value_type = Option<Vec<i64>>, min_items = 1, max_items = 1000)]
+    commission_ids: Option<Value>,
+    /// Everything that can be paid to partners who are not suspended, the oldest 5,000 at most.
+    #[schema(value_type = Option<bool>)]
+    #[serde(default)]
+    all_approved: Field<bool>,
+    /// Needed with `all_approved` when there is something to pay in several.
+    #[schema(value_type = Option<String>)]
+    #[serde(default)]
+    currency: Field<String>,
+    /// The advertiser's own words, such as a bank's reference.
+    #[schema(value_type = Option<String>, max_length = 200)]
+    #[serde(default)]
+    reference: Field<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PayoutView {
+    id: i64,
+    currency: String,
+    /// What partners are to receive: what was left of the commissions, less debts.
+    amount_cents: i64,
+    commission_count: i32,
+    reference: Option<String>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+}
+
+/// A payout with each partner's part of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PayoutDetail {
+    #[serde(flatten)]
+    payout: PayoutView,
+    partners: Vec<PartnerShareView>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PartnerShareView {
+    partner_program_id: i64,
+    partner: NamedPartner,
+    commission_count: i64,
+    /// What was left of the commissions.
+    requested_cents: i64,
+    /// What of it settled a debt: a commission that was paid, and reversed afterwards.
+    shortfall_cents: i64,
+    /// What the partner is to receive.
+    amount_cents: i64,
+}
+
+impl From<StoredPayout> for PayoutView {
+    fn from(row: StoredPayout) -> Self {
+        Self {
+            id: row.id,
+            currency: row.currency,
+            amount_cents: row.amount_cents,
+            commission_count: row.commission_count,
+            reference: row.reference,
+            created_at: row.created_at,
+        }
+    }
+}
+
+impl From<PartnerShare> for PartnerShareView {
+    fn from(row: PartnerShare) -> Self {
+        Self {
+            partner_program_id: row.partner_program_id,
+            partner: NamedPartner {
+                id: row.partner_id,
+                name: row.partner_name,
+            },
+            commission_count: row.commission_count,
+            requested_cents: row.requested_cents,
+            shortfall_cents: row.shortfall_cents,
+            amount_cents: row.amount_cents,
+        }
+    }
+}
+
+/// List payouts
+///
+/// Newest first.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/payouts",
+    operation_id = "list_payouts",
+    tag = "payouts",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path), PageQuery),
+    responses(
+        (status = 200, description = "A page of them.", body = Listed<PayoutView>),
+        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    page: Page,
+) -> Result<Json<Listed<PayoutView>>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    advertiser
+        .program(&mut connection, program_id, Permission::ProgramRead)
+        .await?;
+    let (rows, total) = payouts::page(&mut connection, program_id, page.window()).await?;
+    Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
+}
+
+/// Pay commissions
+///
+/// Marks approved commissions as paid, and what refunds have left of others; one payout is in one currency. A partner who
+/// owes something is paid less. A suspended partner is paid only what `commission_ids` names. With an `Idempotency-Key`, the
+/// same call again answers with the payout it made, and another call is refused.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/payouts",
+    operation_id = "create_payout",
+    tag = "payouts",
+    security(("session" = []), ("management_key" = [])),
+    params(
+        ("program_id" = i64, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Of the caller's choice, at most 200 characters."),
+    ),
+    request_body = NewPayoutRequest,
+    responses(
+        (status = 201, description = "Paid, by this call or an earlier one of the same key.", body = Data<PayoutDetail>),
+        (
+            status = 400,
+            description = "Nothing was paid; `details.commissions` names those of a list that cannot be.",
+            body = PlatformError,
+        ),
+        (status = 409, description = "The `Idempotency-Key` was used for another request.", body = PlatformError),
+    )
+)]
+pub async fn create(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    headers: HeaderMap,
+    body: TrackingBody,
+) -> Result<(StatusCode, Json<Data<PayoutDetail>>), ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramPayOut)
+        .await?;
+    advertiser.just_proved(&app)?;
+    let bytes = body.bytes()?;
+    let order = order(&app, program_id, &headers, body::parse(&bytes)?)?;
+    if let Some(key) = &order.idempotency_key {
+        let name = key.key.as_str();
+        payouts::lock_key(&mut transaction, program_id, name).await?;
+        if let Some(made) = payouts::find_by_key(&mut transaction, program_id, name).await? {
+            key.check(made.request_hash.as_deref())?;
+            return Ok(created(
+                detail(&mut transaction, program_id, made.payout_id).await?,
+            ));
+        }
+    }
+    let payout_id = payout::pay(&mut transaction, &order).await?;
+    let paid = detail(&mut transaction, program_id, payout_id).await?;
+    let audited = access
+        .audited("payout.created")
+        .about(payout_id.get())
+        .with(json!({
+            "amount_cents": paid.payout.amount_cents, "currency": paid.payout.currency,
+            "commission_count": paid.payout.commission_count, "reference": paid.payout.reference,
+        }));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(created(paid))
+}
+
+fn order(
+    app: &App,
+    program_id: ProgramId,
+    headers: &HeaderMap,
+    request: NewPayoutRequest,
+) -> Result<PayoutOrder, ApiError> {
+    let ids = id_list(request.commission_ids, "commission_ids")?;
+    let wanted = match (ids, request.all_approved.flag("all_approved")?) {
+        (Some(ids), false) => Wanted::Commissions(ids),
+        (None, true) => Wanted::AllApproved,
+        _ => {
+            return Err(ApiError::bad_request(
+                "commission_ids or all_approved is required, not both",
+            ));
+        }
+    };
+    let currency = match request.currency {
+        Field::Absent => None,
+        Field::Given(code) => Some(Currency::parse(&code).ok_or_else(not_a_currency)?),
+        Field::WrongType => return Err(not_a_currency()),
+    };
+    let reference = request.reference.text("reference")?;
+    let key = IdempotencyKey::read(headers, &asked(&wanted, currency, reference.as_ref()))?;
+    Ok(PayoutOrder {
+        program_id,
+        wanted,
+        currency,
+        reference,
+        idempotency_key: key,
+        event_id: EventId::new(app.clock.mint()),
+        now: app.clock.now(),
+    })
+}
+
+fn asked(wanted: &Wanted, currency: Option<Currency>, reference: Option<&Text<200>>) -> Value {
+    let ids = match wanted {
+        Wanted::Commissions(ids) => Some(ids),
+        Wanted::AllApproved => None,
+    };
+    json!([
+        ids,
+        currency.map(|code| code.to_string()),
+        reference.map(Text::as_str)
+    ])
+}
+
+pub fn not_a_currency() -> ApiError {
+    refused("currency", "must be a currency code of three letters")
+}
+
+/// Read a payout
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/payouts/{payout_id}",
+    operation_id = "read_payout",
+    tag = "payouts",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path), ("payout_id" = i64, Path)),
+    responses((status = 200, description = "With each partner's part.", body = Data<PayoutDetail>))
+)]
+pub async fn read(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids((program_id, payout_id)): Ids<(ProgramId, PayoutId)>,
+) -> Result<Json<Data<PayoutDetail>>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    advertiser
+        .program(&mut connection, program_id, Permission::ProgramRead)
+        .await?;
+    Ok(data(detail(&mut connection, program_id, payout_id).await?))
+}
+
+async fn detail(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    payout_id: PayoutId,
+) -> Result<PayoutDetail, ApiError> {
+    let payout = payouts::find(connection, program_id, payout_id)
+        .await?
+        .ok_or_else(unknown)?;
+    let shares = payouts::shares(connection, payout_id).await?;
+    Ok(PayoutDetail {
+        payout: payout.into(),
+        partners: shares.into_iter().map(Into::into).collect(),
+    })
+}
+
+/// The refusal of a payout that the program does not have.
+pub const fn unknown() -> ApiError {
+    ApiError::NotFound("Payout not found")
+}
+
+fn example() -> PayoutDetail {
+    PayoutDetail {
+        payout: example_of_a_list(),
+        partners: vec![PartnerShareView {
+            partner_program_id: 5,
+            partner: NamedPartner {
+                id: 6,
+                name: Some("Ada".to_owned()),
+            },
+            commission_count: 2,
+            requested_cents: 1_960,
+            shortfall_cents: 460,
+            amount_cents: 1_500,
+        }],
+    }
+}
+
+fn example_of_a_list() -> PayoutView {
+    PayoutView {
+        id: 7,
+        currency: Currency::default().to_string(),
+        amount_cents: 1_500,
+        commission_count: 2,
+        reference: Some("May".to_owned()),
+        created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
+    }
+}
+
+pub fn list_examples() -> Examples {
+    let listed = Page::default().listed(vec![example_of_a_list()], 1).0;
+    Examples::of_refusals([
+        ApiError::bad_request("page must be a positive integer"),
+        nothing_to_pay(),
+        another_request(),
+    ])
+    .request(
+        "Two commissions",
+        json!({ "commission_ids": [12, 14], "reference": "May" }),
+    )
+    .request(
+        "Everything in one currency",
+        json!({ "all_approved": true, "currency": "USD" }),
+    )
+    .answer("One of one", listed)
+    .made("Paid, less a debt", Data { data: example() })
+}
+
+pub fn examples() -> Examples {
+    Examples::of_refusals([unknown()]).answer("The payout", Data { data: example() })
+}

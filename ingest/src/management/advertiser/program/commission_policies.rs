@@ -1,0 +1,359 @@
+//! `…/commission-policies`: what a program pays, version by version. None is ever changed: a later one supersedes it.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
+use domain::ids::{PolicyId, ProgramId};
+use domain::money::{AmountCents, BasisPoints, Currency};
+use domain::permission::Permission;
+use domain::text::ProductId;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+use storage::policies::{self, NewPolicy, StoredPolicy};
+use storage::program_settings;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{Advertiser, archived};
+use crate::management::answers::{Data, Ids, Listed, Page, PageQuery, as_instant, created};
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct NewPolicyRequest {
+    /// Sales of this product only; without it, the program's default.
+    #[schema(value_type = Option<String>, max_length = 255)]
+    product_id: Field<String>,
+    /// `cps_recurring`, `cps_lifetime` or `cps_one_time`.
+    #[schema(value_type = String)]
+    commission_type: Field<String>,
+    /// How many months a recurring commission is paid for; null for lifetime, 0 or null for one-time.
+    #[schema(value_type = Option<i32>, minimum = 0)]
+    default_duration_months: Field<i64>,
+    /// Hundredths of a percent of the sale. Either this or `fixed_cents`.
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 10_000)]
+    rate_bps: Field<i64>,
+    /// The same for every sale.
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 100_000_000_000_000_i64)]
+    fixed_cents: Field<i64>,
+    /// Of `fixed_cents`; the program's unless said otherwise.
+    #[schema(value_type = Option<String>)]
+    currency: Field<String>,
+    /// Sales from then on; from now on unless said otherwise. Not in the past.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    effective_from: Field<String>,
+}
+
+/// A policy as asked for, valid in itself.
+#[derive(Debug)]
+struct Terms {
+    product_id: Option<ProductId>,
+    commission_type: CommissionType,
+    rate: Rate,
+    effective_from: DateTime<Utc>,
+}
+
+/// One version.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PolicyView {
+    id: i64,
+    /// Null: the program's default.
+    product_id: Option<String>,
+    /// `cps_recurring`, `cps_lifetime` or `cps_one_time`.
+    commission_type: &'static str,
+    default_duration_months: Option<i32>,
+    rate_bps: Option<u32>,
+    fixed_cents: Option<i64>,
+    /// Of `fixed_cents`; a share of a sale is paid in the sale's.
+    currency: Option<String>,
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    effective_from: DateTime<Utc>,
+    /// It is what its product's sales, or those of products without a policy, earn now.
+    in_force: bool,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+}
+
+impl PolicyView {
+    fn new(stored: &StoredPolicy, in_force: bool) -> Self {
+        let policy = &stored.policy;
+        let fixed = policy.rate.fixed_amount();
+        Self {
+            id: policy.id.get(),
+            product_id: policy.product_id.clone(),
+            commission_type: policy.commission_type.as_str(),
+            default_duration_months: policy.commission_type.default_duration_months(),
+            rate_bps: policy.rate.basis_points().map(BasisPoints::get),
+            fixed_cents: fixed.map(|(amount, _)| amount.get()),
+            currency: fixed.map(|(_, currency)| currency.to_string()),
+            effective_from: policy.effective_from,
+            in_force,
+            created_at: stored.created_at,
+        }
+    }
+
+    /// For the description.
+    fn example() -> Self {
+        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+        Self {
+            id: 9,
+            product_id: None,
+            commission_type: "cps_recurring",
+            default_duration_months: Some(12),
+            rate_bps: Some(2_000),
+            fixed_cents: None,
+            currency: None,
+            effective_from: at,
+            in_force: true,
+            created_at: at,
+        }
+    }
+}
+
+/// List commission policies
+///
+/// Every version, newest first. Of each product, and of the default, one at most is in force.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/commission-policies",
+    operation_id = "list_commission_policies",
+    tag = "programs",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path), PageQuery),
+    responses(
+        (status = 200, description = "A page of them.", body = Listed<PolicyView>),
+        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    page: Page,
+) -> Result<Json<Listed<PolicyView>>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    advertiser
+        .program(&mut connection, program_id, Permission::ProgramRead)
+        .await?;
+    let views = views(&mut connection, program_id, app.clock.now()).await?;
+    let total = i64::try_from(views.len()).unwrap_or(i64::MAX);
+    Ok(page.listed(page.window().of(views), total))
+}
+
+/// Set a commission policy
+///
+/// A new version. Sales are paid by the version in force when they happened, so what was sold before stays as it is.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/commission-policies",
+    operation_id = "create_commission_policy",
+    tag = "programs",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    request_body = NewPolicyRequest,
+    responses(
+        (status = 201, description = "Set.", body = Data<PolicyView>),
+        (status = 409, description = "The program is archived.", body = PlatformError),
+    )
+)]
+pub async fn create(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Result<(StatusCode, Json<Data<PolicyView>>), ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramUpdate)
+        .await?
+        .for_change()?;
+    let bytes = body.bytes()?;
+    let request: NewPolicyRequest = body::parse(&bytes)?;
+    let program = program_settings::find_one(&mut transaction, program_id).await?;
+    let currency = program
+        .map(|program| program.settings.currency)
+        .unwrap_or_default();
+    let now = app.clock.now();
+    let terms = request.validate(currency, now)?;
+    let new = NewPolicy {
+        program_id,
+        product_id: terms.product_id.as_ref(),
+        effective_from: terms.effective_from,
+        commission_type: terms.commission_type,
+        rate: &terms.rate,
+        created_at: now,
+    };
+    let id = policies::create(&mut transaction, &new).await?;
+    let view = made(&mut transaction, program_id, id, now).await?;
+    let audited = access
+        .audited("commission_policy.created")
+        .about(id.get())
+        .with(json!(view));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(created(view))
+}
+
+/// All versions of a program, newest first.
+async fn views(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    now: DateTime<Utc>,
+) -> Result<Vec<PolicyView>, ApiError> {
+    let mut by_program = policies::of_programs(connection, &[program_id.get()]).await?;
+    let stored = by_program.remove(&program_id).unwrap_or_default();
+    let policies: Vec<Policy> = stored.iter().map(|stored| stored.policy.clone()).collect();
+    let in_force = |policy: &Policy| {
+        policy_in_force(&policies, policy.product_id.as_deref(), now)
+            .is_some_and(|in_force| in_force.id == policy.id)
+    };
+    Ok(stored
+        .iter()
+        .map(|stored| PolicyView::new(stored, in_force(&stored.policy)))
+        .collect())
+}
+
+async fn made(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    id: PolicyId,
+    now: DateTime<Utc>,
+) -> Result<PolicyView, ApiError> {
+    let mut views = views(connection, program_id, now).await?.into_iter();
+    views
+        .find(|view| view.id == id.get())
+        .ok_or_else(|| ApiError::unexpected(anyhow::anyhow!("the policy just made is not there")))
+}
+
+impl NewPolicyRequest {
+    /// `currency` is the program's.
+    fn validate(self, currency: Currency, now: DateTime<Utc>) -> Result<Terms, ApiError> {
+        let commission_type = commission_type(self.commission_type, &self.default_duration_months)?;
+        Ok(Terms {
+            product_id: self.product_id.text("product_id")?,
+            commission_type,
+            rate: rate(self.rate_bps, self.fixed_cents, self.currency, currency)?,
+            effective_from: effective_from(self.effective_from, now)?,
+        })
+    }
+}
+
+fn commission_type(name: Field<String>, months: &Field<i64>) -> Result<CommissionType, ApiError> {
+    let Field::Given(name) = name else {
+        return Err(no_commission_type());
+    };
+    let rule = match name.as_str() {
+        "cps_recurring" => "must be a positive integer for cps_recurring",
+        "cps_lifetime" => "must be null for cps_lifetime",
+        "cps_one_time" => "must be 0 or null for cps_one_time",
+        _ => return Err(no_commission_type()),
+    };
+    let refused = || refused("default_duration_months", rule);
+    let months = match months {
+        Field::Absent => None,
+        Field::Given(months) => Some(i32::try_from(*months).map_err(|_| refused())?),
+        Field::WrongType => return Err(refused()),
+    };
+    CommissionType::from_parts(&name, months).ok_or_else(refused)
+}
+
+fn rate(
+    rate_bps: Field<i64>,
+    fixed_cents: Field<i64>,
+    currency: Field<String>,
+    programs: Currency,
+) -> Result<Rate, ApiError> {
+    match (rate_bps, fixed_cents) {
+        (Field::Absent, Field::Absent) => Err(ApiError::bad_request("rate_bps or fixed_cents is required")),
+        (rate_bps, Field::Absent) => {
+            if currency != Field::Absent {
+                return Err(refused(
+                    "currency",
+                    "must be null: a share is paid in the sale's currency",
+                ));
+            }
+            integer(&rate_bps, Rate::percentage)
+                .ok_or_else(|| refused("rate_bps", "must be an integer from 0 to 10000"))
+        }
+        (Field::Absent, fixed_cents) => {
+            let currency = match currency {
+                Field::Absent => Some(programs),
+                Field::Given(code) => Currency::parse(&code),
+                Field::WrongType => None,
+            };
+            let currency =
+                currency.ok_or_else(|| refused("currency", "must be a currency code of three letters"))?;
+            integer(&fixed_cents, |cents| Rate::fixed(cents, currency)).ok_or_else(|| {
+                let rule = format!("must be an integer from 0 to {}", AmountCents::MAX.get());
+                refused("fixed_cents", &rule)
+            })
+        }
+        _ => Err(refused("fixed_cents", "must be null where rate_bps is given")),
+    }
+}
+
+fn integer<T>(field: &Field<i64>, read: impl Fn(i64) -> Option<T>) -> Option<T> {
+    match field {
+        Field::Given(number) => read(*number),
+        Field::Absent | Field::WrongType => None,
+    }
+}
+
+fn effective_from(field: Field<String>, now: DateTime<Utc>) -> Result<DateTime<Utc>, ApiError> {
+    let from = match field {
+        Field::Absent => return Ok(now),
+        Field::Given(text) => DateTime::parse_from_rfc3339(&text).ok(),
+        Field::WrongType => None,
+    };
+    let from = from.ok_or_else(|| {
+        refused(
+            "effective_from",
+            "must be an ISO 8601 date and time with its offset",
+        )
+    })?;
+    if from < now {
+        return Err(refused("effective_from", "must not be in the past"));
+    }
+    Ok(from.to_utc())
+}
+
+fn no_commission_type() -> ApiError {
+    refused(
+        "commission_type",
+        "must be one of cps_recurring, cps_lifetime, cps_one_time",
+    )
+}
+
+pub fn list_examples() -> Examples {
+    Examples::of_refusals([no_commission_type(), archived()])
+        .request(
+            "20 % for a year",
+            json!({ "commission_type": "cps_recurring", "default_duration_months": 12, "rate_bps": 2000 }),
+        )
+        .request(
+            "A fixed amount for one product",
+            json!({ "product_id": "starter-kit", "commission_type": "cps_one_time",
+                    "fixed_cents": 1000, "currency": "USD" }),
+        )
+        .answer(
+            "One of one",
+            Page::default().listed(vec![PolicyView::example()], 1).0,
+        )
+        .made(
+            "In force",
+            Data {
+                data: PolicyView::example(),
+            },
+        )
+}
+
+#[cfg(test)]
+mod tests;

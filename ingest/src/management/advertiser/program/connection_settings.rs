@@ -1,0 +1,244 @@
+//! A program's processor connection as requests change it and answers show it.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::ProgramId;
+use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use storage::processor_connections::{Connection, SealedSecret};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused, stated};
+use crate::management::answers::as_instant_if_any;
+
+/// What is there is changed; what is not stays as it is. An account must be there to begin with.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub struct ConnectionChanges {
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
+    account_id: Option<Field<String>>,
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, max_length = 255)]
+    webhook_endpoint_id: Option<Field<String>>,
+    /// Takes the place of the one before at once; to change it while webhooks arrive, rotate it. Null takes it away.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, min_length = 16, max_length = 255)]
+    webhook_secret: Option<Field<String>>,
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<bool>)]
+    charges_enabled: Option<Field<bool>>,
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<bool>)]
+    payouts_enabled: Option<Field<bool>>,
+    /// `pending` (the first), `connected` or `disconnected`.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>)]
+    status: Option<Field<String>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "fields of an answer, each of its own"
+)]
+pub struct ConnectionView {
+    account_id: String,
+    #[schema(required = true)]
+    webhook_endpoint_id: Option<String>,
+    /// `pending`, `connected` or `disconnected`.
+    #[schema(pattern = "^(pending|connected|disconnected)$")]
+    status: &'static str,
+    /// Whether an operator has confirmed the account. Until then, and while it is not connected, the platform's events of the
+    /// account do not reach the program; its own endpoint needs no confirmation.
+    confirmed: bool,
+    charges_enabled: bool,
+    payouts_enabled: bool,
+    webhook_secret_set: bool,
+    /// Its last four characters.
+    #[schema(required = true)]
+    webhook_secret_last4: Option<String>,
+    /// Until then webhooks signed with the secret before are accepted, too.
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    previous_secret_valid_until: Option<DateTime<Utc>>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    connected_at: Option<DateTime<Utc>>,
+}
+
+impl ConnectionChanges {
+    /// A finished connection.
+    pub fn connected(account_id: String, webhook_endpoint_id: String, webhook_secret: String) -> Self {
+        Self {
+            account_id: Some(Field::Given(account_id)),
+            webhook_endpoint_id: Some(Field::Given(webhook_endpoint_id)),
+            webhook_secret: Some(Field::Given(webhook_secret)),
+            status: Some(Field::Given(ConnectionStatus::Connected.as_str().to_owned())),
+            ..Self::default()
+        }
+    }
+
+    /// The connection with the changes made, or the first change that cannot be.
+    pub fn apply(
+        self,
+        app: &App,
+        program_id: ProgramId,
+        before: Option<Connection>,
+        now: DateTime<Utc>,
+    ) -> Result<Connection, ApiError> {
+        let account_id = self.account_id.map(|id| id.text("account_id")).transpose()?;
+        let mut connection = match (before, account_id) {
+            (None, Some(Some(account_id))) => new(account_id),
+            (Some(before), Some(Some(account_id))) if before.account_id == account_id => before,
+            // Nothing is proved of another account, and whoever knew the secret of the one before must not sign for it.
+            (Some(before), Some(Some(account_id))) => Connection {
+                status: before.status,
+                charges_enabled: before.charges_enabled,
+                payouts_enabled: before.payouts_enabled,
+                connected_at: before.connected_at,
+                ..new(account_id)
+            },
+            (Some(before), None) => before,
+            (_, Some(None)) | (None, None) => return Err(refused("account_id", "is required")),
+        };
+        if let Some(id) = self.webhook_endpoint_id {
+            connection.webhook_endpoint_id = id.text("webhook_endpoint_id")?;
+        }
+        if let Some(field) = self.webhook_secret {
+            let secret = secret(field)?;
+            connection.secret = secret.map(|secret| seal(app, program_id, &secret)).transpose()?;
+            connection.previous = None;
+        }
+        if let Some(flag) = self.charges_enabled {
+            connection.charges_enabled = flag.flag("charges_enabled")?;
+        }
+        if let Some(flag) = self.payouts_enabled {
+            connection.payouts_enabled = flag.flag("payouts_enabled")?;
+        }
+        if let Some(field) = self.status {
+            connection.status = status(&field)?;
+        }
+        connection.connected_at = match connection.status {
+            ConnectionStatus::Connected => connection.connected_at.or(Some(now)),
+            ConnectionStatus::Pending | ConnectionStatus::Disconnected => None,
+        };
+        Ok(connection)
+    }
+}
+
+fn new(account_id: ProcessorId) -> Connection {
+    Connection {
+        account_id,
+        webhook_endpoint_id: None,
+        status: ConnectionStatus::Pending,
+        charges_enabled: false,
+        payouts_enabled: false,
+        connected_at: None,
+        confirmed_at: None,
+        secret: None,
+        previous: None,
+    }
+}
+
+fn status(field: &Field<String>) -> Result<ConnectionStatus, ApiError> {
+    let parsed = match field {
+        Field::Given(text) => ConnectionStatus::parse(text),
+        Field::Absent => Some(ConnectionStatus::Pending),
+        Field::WrongType => None,
+    };
+    parsed.ok_or_else(|| refused("status", "must be one of pending, connected, disconnected"))
+}
+
+/// `None` for null and the empty string.
+pub fn secret(field: Field<String>) -> Result<Option<WebhookSecret>, ApiError> {
+    match field {
+        Field::Absent => Ok(None),
+        Field::Given(text) if text.is_empty() => Ok(None),
+        Field::Given(text) => WebhookSecret::parse(&text)
+            .map(Some)
+            .map_err(|error| refused("webhook_secret", &error.to_string())),
+        Field::WrongType => Err(refused("webhook_secret", "must be a string")),
+    }
+}
+
+pub fn seal(app: &App, program_id: ProgramId, secret: &WebhookSecret) -> Result<SealedSecret, ApiError> {
+    SealedSecret::seal(&app.sealing_keys, program_id, secret, App::random()).map_err(ApiError::unexpected)
+}
+
+/// For the audit log: each field that is another now, before and after; of the secret, only that it is.
+pub fn changed(before: Option<&Connection>, after: &Connection) -> Value {
+    let fields = |connection: Option<&Connection>| {
+        let connection = connection?;
+        match json!({
+            "account_id": connection.account_id,
+            "webhook_endpoint_id": connection.webhook_endpoint_id,
+            "status": connection.status.as_str(),
+            "charges_enabled": connection.charges_enabled,
+            "payouts_enabled": connection.payouts_enabled,
+        }) {
+            Value::Object(fields) => Some(fields),
+            _ => None,
+        }
+    };
+    let was = fields(before).unwrap_or_default();
+    let mut changed: Map<String, Value> = fields(Some(after))
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|(name, after)| {
+            let before = was.get(&name).cloned().unwrap_or_default();
+            (before != after).then(|| (name, json!({ "before": before, "after": after })))
+        })
+        .collect();
+    if before.and_then(|before| before.secret.as_ref()) != after.secret.as_ref() {
+        let what = if after.secret.is_some() { "set" } else { "removed" };
+        changed.insert("webhook_secret".to_owned(), what.into());
+    }
+    changed.into()
+}
+
+impl ConnectionView {
+    pub fn new(app: &App, program_id: ProgramId, connection: Connection) -> Self {
+        let now = app.clock.now();
+        let last_four = connection.secret.as_ref().and_then(|secret| {
+            // The rest of the connection can be shown without it, and a new one be set.
+            secret
+                .open(&app.sealing_keys, program_id)
+                .inspect_err(
+                    |error| tracing::error!(%program_id, %error, "a webhook secret cannot be opened"),
+                )
+                .ok()
+        });
+        let valid_until = connection.previous.map(|(_, until)| until);
+        Self {
+            account_id: connection.account_id.to_string(),
+            webhook_endpoint_id: connection.webhook_endpoint_id.map(|id| id.to_string()),
+            status: connection.status.as_str(),
+            confirmed: connection.confirmed_at.is_some(),
+            charges_enabled: connection.charges_enabled,
+            payouts_enabled: connection.payouts_enabled,
+            webhook_secret_set: connection.secret.is_some(),
+            webhook_secret_last4: last_four.map(|secret| secret.last_four().to_owned()),
+            previous_secret_valid_until: valid_until.filter(|until| now < *until),
+            connected_at: connection.connected_at,
+        }
+    }
+
+    /// For the description.
+    pub fn example() -> Self {
+        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+        Self {
+            account_id: "acct_1032D82eZvKYlo2C".to_owned(),
+            webhook_endpoint_id: Some("we_1MhRcsLkdIwHu7ix".to_owned()),
+            status: ConnectionStatus::Connected.as_str(),
+            confirmed: true,
+            charges_enabled: true,
+            payouts_enabled: true,
+            webhook_secret_set: true,
+            webhook_secret_last4: Some("cret".to_owned()),
+            previous_secret_valid_until: Some(at + TimeDelta::days(1)),
+            connected_at: Some(at),
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! `…/partners`: who promotes a program, and who may.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::account::EmailAddress;
+use domain::ids::{PartnerProgramId, ProgramId};
+use domain::money::{Cents, Currency};
+use domain::partner::{MembershipStatus, PartnerName};
+use domain::permission::Permission;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+use storage::partners::{self, NewMembership, NewPartner, ProgramPartner, Selection};
+use storage::processor_events::{self, PARTNER_APPROVED};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused, stated};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::{Advertiser, archived};
+use crate::management::advertiser::workspace::invitations::{InvitationLink, address, invite_partner};
+use crate::management::answers::{
+    Data, Ids, Listed, Page, PageQuery, as_instant, as_instant_if_any, created, data,
+};
+
+const NO_STATUS: &str = "must be one of pending, approved, suspended";
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct NewPartnerRequest {
+    #[schema(value_type = String, max_length = 120)]
+    name: Field<String>,
+    /// One address is one partner of the workspace, in whichever of its programs.
+    #[schema(value_type = String, max_length = 254)]
+    email: Field<String>,
+    /// `pending` unless said otherwise, or `approved`.
+    #[schema(value_type = Option<String>)]
+    status: Field<String>,
+}
+
+/// What is there is changed; what is not stays as it is.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct PartnerChanges {
+    /// `approved` or `suspended`.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>)]
+    status: Option<Field<String>>,
+    /// In every program of the workspace.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, max_length = 120)]
+    name: Option<Field<String>>,
+}
+
+/// A partner in a program. `id` is that of the membership, `partner_id` of the partner.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PartnerView {
+    id: i64,
+    /// With `name` null, as the partner's record is gone.
+    partner_id: Option<i64>,
+    name: Option<String>,
+    email: Option<String>,
+    /// Whether they have accepted an invitation, and can sign in.
+    has_account: bool,
+    /// `pending`, `approved` or `suspended`. Only who is approved earns anything.
+    status: &'static str,
+    clicks: i64,
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_clicked: Option<DateTime<Utc>>,
+    /// What is owed in this program, one entry a currency.
+    balances: Vec<BalanceView>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+    #[serde(rename = "updatedAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BalanceView {
+    currency: String,
+    balance_cents: i64,
+}
+
+/// A partner who has just been added.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct InvitedPartner {
+    #[serde(flatten)]
+    partner: PartnerView,
+    /// To an account of their own; null when they have one. Shown here only.
+    invitation_url: Option<String>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    invitation_expires_at: Option<DateTime<Utc>>,
+}
+
+type Answer<T> = Result<Json<Data<T>>, ApiError>;
+
+impl PartnerView {
+    fn new(partner: ProgramPartner) -> Self {
+        let who = partner.partner;
+        Self {
+            id: partner.partner_program_id.get(),
+            partner_id: who.as_ref().map(|who| who.partner_id.get()),
+            has_account: who.as_ref().is_some_and(|who| who.user_id.is_some()),
+            email: who.as_ref().and_then(|who| who.email.clone()),
+            name: who.map(|who| who.name),
+            status: partner.status.as_str(),
+            clicks: partner.clicks,
+            last_clicked: partner.last_clicked,
+            balances: partner.balances.into_iter().map(BalanceView::new).collect(),
+            created_at: partner.created_at,
+            updated_at: partner.updated_at,
+        }
+    }
+
+    /// For the description.
+    fn example() -> Self {
+        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+        Self {
+            id: 5,
+            partner_id: Some(3),
+            name: Some("Ada".to_owned()),
+            email: Some("ada@letters.example".to_owned()),
+            has_account: false,
+            status: MembershipStatus::Approved.as_str(),
+            clicks: 240,
+            last_clicked: Some(at),
+            balances: vec![BalanceView::new((Currency::default(), Cents::new(12_500)))],
+            created_at: at,
+            updated_at: at,
+        }
+    }
+}
+
+impl InvitedPartner {
+    fn new(partner: ProgramPartner, link: Option<InvitationLink>) -> Self {
+        Self {
+            partner: PartnerView::new(partner),
+            invitation_expires_at: link.as_ref().map(|link| link.expires_at),
+            invitation_url: link.map(|link| link.invitation_url),
+        }
+    }
+}
+
+impl BalanceView {
+    fn new((currency, balance): (Currency, Cents)) -> Self {
+        Self {
+            currency: currency.to_string(),
+            balance_cents: balance.get(),
+        }
+    }
+}
+
+/// List partners
+///
+/// Newest first.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/partners",
+    operation_id = "list_partners",
+    tag = "partners",
+    security(("session" = []), ("management_key" = [])),
+    params(
+        ("program_id" = i64, Path),
+        ("status" = Option<String>, Query, description = "Only those: `pending`, `approved` or `suspended`."),
+        PageQuery,
+    ),
+    responses(
+        (status = 200, description = "A page of them.", body = Listed<PartnerView>),
+        (status = 400, description = "page or pageSize is no positive integer, or status is none.", body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    page: Page,
+    query: Query,
+) -> Result<Json<Listed<PartnerView>>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    advertiser
+        .program(&mut connection, program_id, Permission::ProgramRead)
+        .await?;
+    let status = query.parsed("status", NO_STATUS, MembershipStatus::parse)?;
+    let window = page.window();
+    let partners =
+        partners::of_program(&mut connection, program_id, Selection::Page { status, window }).await?;
+    let total = partners::count(&mut connection, program_id, status).await?;
+    Ok(page.listed(partners.into_iter().map(PartnerView::new).collect(), total))
+}
+
+/// Add a partner
+///
+/// Finds the workspace's partner by address, or makes one. Who has no account yet gets a link to one: it is shown here only,
+/// and works once, for seven days.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/partners",
+    operation_id = "add_partner",
+    tag = "partners",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    request_body = NewPartnerRequest,
+    responses(
+        (status = 201, description = "Added.", body = Data<InvitedPartner>),
+        (status = 409, description = "They are in the program already, or it is archived.", body = PlatformError),
+    )
+)]
+pub async fn add(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Result<(StatusCode, Json<Data<InvitedPartner>>), ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramUpdate)
+        .await?
+        .for_change()?;
+    let bytes = body.bytes()?;
+    let request: NewPartnerRequest = body::parse(&bytes)?;
+    let name: PartnerName = request.name.required_name("name", "name is required")?;
+    let email = address(request.email)?;
+    let status = first_status(request.status)?;
+    let membership = join(&app, &mut transaction, program_id, (&name, &email), status).await?;
+    let partner = stored(&mut transaction, program_id, membership).await?;
+    let link = match &partner.partner {
+        Some(who) if who.user_id.is_none() => {
+            let (inviter, id) = (advertiser.actor(), who.partner_id);
+            Some(invite_partner(&app, &mut transaction, &access, inviter, id, &email).await?)
+        }
+        _ => None,
+    };
+    let audited = access
+        .audited("partner.invited")
+        .about(membership.get())
+        .with(json!({ "status": status.as_str() }));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(created(InvitedPartner::new(partner, link)))
+}
+
+async fn join(
+    app: &App,
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    (name, email): (&PartnerName, &EmailAddress),
+    status: MembershipStatus,
+) -> Result<PartnerProgramId, ApiError> {
+    let created_at = app.clock.now();
+    let partner = NewPartner {
+        program_id,
+        name,
+        email: Some(email),
+        created_at,
+    };
+    let membership = NewMembership {
+        program_id,
+        partner_id: partners::provide(connection, &partner).await?,
+        status,
+        created_at,
+    };
+    partners::join(connection, &membership)
+        .await?
+        .ok_or_else(in_already)
+}
+
+/// Read a partner
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}",
+    operation_id = "read_partner",
+    tag = "partners",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path), ("partner_program_id" = i64, Path)),
+    responses((status = 200, description = "As they are.", body = Data<PartnerView>))
+)]
+pub async fn read(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids((program_id, membership)): Ids<(ProgramId, PartnerProgramId)>,
+) -> Answer<PartnerView> {
+    let mut connection = app.management.acquire().await?;
+    advertiser
+        .program(&mut connection, program_id, Permission::ProgramRead)
+        .await?;
+    let partner = stored(&mut connection, program_id, membership).await?;
+    Ok(data(PartnerView::new(partner)))
+}
+
+/// Approve, suspend or rename a partner
+///
+/// Who is suspended earns nothing from then on, and their links take no clicks, until they are approved again.
+#[utoipa::path(
+    put,
+    path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}",
+    operation_id = "update_partner",
+    tag = "partners",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path), ("partner_program_id" = i64, Path)),
+    request_body = PartnerChanges,
+    responses(
+        (status = 200, description = "As they are now.", body = Data<PartnerView>),
+        (status = 409, description = "The program is archived.", body = PlatformError),
+    )
+)]
+pub async fn update(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids((program_id, membership)): Ids<(ProgramId, PartnerProgramId)>,
+    body: TrackingBody,
+) -> Answer<PartnerView> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramUpdate)
+        .await?
+        .for_change()?;
+    let bytes = body.bytes()?;
+    let changes: PartnerChanges = body::parse(&bytes)?;
+    let status = changes.status.map(next_status).transpose()?;
+    let name: Option<PartnerName> = changes
+        .name
+        .map(|name| name.required_name("name", "name is required"))
+        .transpose()?;
+    let before = partners::lock(&mut transaction, program_id, membership)
+        .await?
+        .ok_or_else(unknown)?;
+    let audited = |action, details| access.audited(action).about(membership.get()).with(details);
+    if let Some(status) = status.filter(|status| *status != before.status) {
+        partners::set_status(&mut transaction, membership, status, app.clock.now()).await?;
+        if status == MembershipStatus::Approved {
+            let awaited = (program_id, PARTNER_APPROVED.to_owned());
+            processor_events::wake(&mut transaction, &[awaited]).await?;
+        }
+        let action = match status {
+            MembershipStatus::Approved => "partner.approved",
+            MembershipStatus::Pending | MembershipStatus::Suspended => "partner.suspended",
+        };
+        let entry = audited(action, json!({ "before": before.status.as_str() }));
+        advertiser.audit(&app, &mut transaction, entry).await?;
+    }
+    if let Some(name) = name {
+        let partner_id = before.partner.ok_or_else(unknown)?.partner_id;
+        partners::rename(&mut transaction, partner_id, &name).await?;
+        // People's names have no place in a log that is never erased.
+        let entry = audited("partner.renamed", json!({}));
+        advertiser.audit(&app, &mut transaction, entry).await?;
+    }
+    let partner = stored(&mut transaction, program_id, membership).await?;
+    transaction.commit().await?;
+    Ok(data(PartnerView::new(partner)))
+}
+
+pub async fn stored(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    membership: PartnerProgramId,
+) -> Result<ProgramPartner, ApiError> {
+    partners::find(connection, program_id, membership)
+        .await?
+        .ok_or_else(unknown)
+}
+
+fn first_status(field: Field<String>) -> Result<MembershipStatus, ApiError> {
+    let status = match field {
+        Field::Absent => Some(MembershipStatus::Pending),
+        Field::Given(text) => MembershipStatus::parse(&text),
+        Field::WrongType => None,
+    };
+    status
+        .filter(|status| *status != MembershipStatus::Suspended)
+        .ok_or_else(|| refused("status", "must be pending or approved"))
+}
+
+fn next_status(field: Field<String>) -> Result<MembershipStatus, ApiError> {
+    let status = match field {
+        Field::Given(text) => MembershipStatus::parse(&text),
+        Field::Absent | Field::WrongType => None,
+    };
+    status
+        .filter(|status| *status != MembershipStatus::Pending)
+        .ok_or_else(no_next_status)
+}
+
+fn no_next_status() -> ApiError {
+    refused("status", "must be approved or suspended")
+}
+
+/// Who is not in this program.
+pub fn unknown() -> ApiError {
+    ApiError::NotFound("Partner not found")
+}
+
+fn in_already() -> ApiError {
+    ApiError::Conflict("This partner is in the program already")
+}
+
+pub fn list_examples() -> Examples {
+    let link = InvitationLink::example();
+    let made = InvitedPartner {
+        partner: PartnerView::example(),
+        invitation_url: Some(link.invitation_url),
+        invitation_expires_at: Some(link.expires_at),
+    };
+    Examples::of_refusals([refused("status", NO_STATUS), in_already(), archived()])
+        .request(
+            "By address",
+            json!({ "name": "Ada", "email": "ada@letters.example", "status": "approved" }),
+        )
+        .answer(
+            "One of one",
+            Page::default().listed(vec![PartnerView::example()], 1).0,
+        )
+        .made("Who has no account yet", Data { data: made })
+}
+
+pub fn examples() -> Examples {
+    Examples::of_refusals([no_next_status(), archived()])
+        .request("Approve", json!({ "status": "approved" }))
+        .answer(
+            "The partner",
+            Data {
+                data: PartnerView::example(),
+            },
+        )
+}

@@ -1,0 +1,172 @@
+//! `/api/advertiser/affiliate-programs/{program_id}/processor-customers`: whose a payment processor's customers are, for payments
+//! that name nobody else.
+//!
+//! Events teach most of it. By hand it is for customers of before the integration, and to mend what an event said wrongly.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use domain::click_id::ClickId;
+use domain::ids::ProgramId;
+use domain::payer::Payer;
+use domain::permission::Permission;
+use domain::processor::ProcessorId;
+use domain::text::{CustomerKey, Label};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use storage::processor_customers::{self, Binding};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, Key, refused};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{Advertiser, archived};
+use crate::management::answers::{Data, Ids, as_instant, as_instant_if_any, created, data};
+use crate::tracking::lead::customer_key_schema;
+
+const NOBODY_NAMED: &str = "customer_key or click_id is required";
+const LIMIT: i64 = 1_000;
+
+/// Names stand in the body, because paths end up in logs. One of `customer_key` and `click_id` is required.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct ProcessorCustomerNamed {
+    /// The processor's id of the customer.
+    #[schema(value_type = String, max_length = 255)]
+    processor_customer_id: Field<String>,
+    #[schema(schema_with = customer_key_schema, required = false)]
+    customer_key: Field<Key>,
+    #[schema(value_type = Option<String>, max_length = 255)]
+    click_id: Field<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProcessorCustomer {
+    processor_customer_id: String,
+    customer_key: Option<String>,
+    click_id: Option<String>,
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    bound_at: DateTime<Utc>,
+    /// When an event named another customer, which changed nothing.
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    contested_at: Option<DateTime<Utc>>,
+}
+
+impl From<Binding> for ProcessorCustomer {
+    fn from(binding: Binding) -> Self {
+        let text = |key: &CustomerKey| key.to_string();
+        Self {
+            processor_customer_id: binding.processor_customer.to_string(),
+            customer_key: binding.payer.customer_key.as_ref().map(text),
+            click_id: binding.payer.click_id.map(|click_id| click_id.to_string()),
+            bound_at: binding.bound_at,
+            contested_at: binding.contested_at,
+        }
+    }
+}
+
+/// List whose the processor's customers are
+///
+/// At most 1,000: those first of whom an event named another customer, then the latest.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/processor-customers",
+    operation_id = "list_processor_customers",
+    tag = "programs",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    responses((status = 200, description = "As they are bound.", body = Data<Vec<ProcessorCustomer>>))
+)]
+pub async fn list(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+) -> Result<Json<Data<Vec<ProcessorCustomer>>>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    advertiser
+        .program(&mut connection, program_id, Permission::ProgramRead)
+        .await?;
+    let bound = processor_customers::list(&mut connection, program_id, LIMIT).await?;
+    Ok(data(bound.into_iter().map(ProcessorCustomer::from).collect()))
+}
+
+/// Say whose a processor's customer is
+///
+/// Replaces what it was bound to. Payments that wait for it are sales within seconds.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/processor-customers",
+    operation_id = "bind_processor_customer",
+    tag = "programs",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    request_body = ProcessorCustomerNamed,
+    responses(
+        (status = 201, description = "As it is bound now.", body = Data<ProcessorCustomer>),
+        (status = 400, description = "Nobody is named, or a name is not what it must be.", body = PlatformError),
+        (status = 409, description = "The program is archived.", body = PlatformError),
+    )
+)]
+pub async fn bind(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Result<(StatusCode, Json<Data<ProcessorCustomer>>), ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramUpdate)
+        .await?
+        .for_change()?;
+    let bytes = body.bytes()?;
+    let (processor_customer, payer) = body::parse::<ProcessorCustomerNamed>(&bytes)?.validate()?;
+    let key = (program_id, processor_customer);
+    let binding = processor_customers::bind(&mut transaction, &key, &payer).await?;
+    // Without the names: they must not outlive an erasure there.
+    let audited = access.audited("processor_customer.bound").about(program_id.get());
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(created(binding.into()))
+}
+
+impl ProcessorCustomerNamed {
+    fn validate(self) -> Result<(ProcessorId, Payer), ApiError> {
+        let id: Option<ProcessorId> = self.processor_customer_id.text("processor_customer_id")?;
+        let id = id.ok_or_else(|| refused("processor_customer_id", "is required"))?;
+        let customer_key: Option<CustomerKey> = self.customer_key.text("customer_key")?;
+        let click_id: Option<Label> = self.click_id.text("click_id")?;
+        let click_id = click_id
+            .map(|text| ClickId::parse(text.as_str()).ok_or_else(|| refused("click_id", "is no click_id")))
+            .transpose()?;
+        let payer = Payer::new(click_id, customer_key).ok_or_else(|| ApiError::bad_request(NOBODY_NAMED))?;
+        Ok((id, payer))
+    }
+}
+
+fn example() -> ProcessorCustomer {
+    ProcessorCustomer {
+        processor_customer_id: "cus_NffrFeUfNV2Hib".to_owned(),
+        customer_key: Some("user-42".to_owned()),
+        click_id: None,
+        bound_at: DateTime::UNIX_EPOCH,
+        contested_at: None,
+    }
+}
+
+pub fn examples() -> Examples {
+    let request = json!({ "processor_customer_id": "cus_NffrFeUfNV2Hib", "customer_key": "user-42" });
+    Examples::of_refusals([ApiError::bad_request(NOBODY_NAMED), archived()])
+        .request("A customer of before the integration", request)
+        .answer(
+            "One",
+            Data {
+                data: vec![example()],
+            },
+        )
+        .made("Bound", Data { data: example() })
+}

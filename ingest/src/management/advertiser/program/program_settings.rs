@@ -1,0 +1,327 @@
+//! A program's settings as requests change them and answers show them.
+
+use chrono::{DateTime, Utc};
+use domain::attribution::{AttributionModel, AttributionWindow};
+use domain::commission::{HoldPeriod, NeedsApproval, Policy, SelfReferrals};
+use domain::lead::LeadAuth;
+use domain::money::{BasisPoints, Currency};
+use domain::program::{CookieWindow, Domain, ProgramSettings, ProgramStatus, Slug};
+use domain::text::Text;
+use domain::token::ProgramToken;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use storage::program_settings::StoredProgram;
+use utoipa::ToSchema;
+
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused, stated};
+use crate::management::access::differences;
+use crate::management::answers::{as_instant, as_instant_if_any, instant};
+
+/// What is there is changed; what is not stays as it is. `null` takes a setting back to its default.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub struct ProgramChanges {
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, max_length = 120)]
+    pub name: Option<Field<String>>,
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, max_length = 80, pattern = "^[a-z0-9]+(-[a-z0-9]+)*$")]
+    pub slug: Option<Field<String>>,
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, max_length = 2000)]
+    description: Option<Field<String>>,
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>)]
+    domain: Option<Field<String>>,
+    /// ISO 4217, of fixed commissions.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>)]
+    currency: Option<Field<String>>,
+    /// `last_click`, `first_click` or `linear`.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>)]
+    attribution_model: Option<Field<String>>,
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 365)]
+    attribution_window_days: Option<Field<i64>>,
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 365)]
+    cookie_window_days: Option<Field<i64>>,
+    /// `server_required` or null.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>)]
+    lead_auth: Option<Field<String>>,
+    /// Days a commission stays pending.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 31)]
+    hold_days: Option<Field<i64>>,
+    /// Which commissions are not approved by the end of their hold, only by hand: `none`, those that are `flagged` with a
+    /// signal, or `all`.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>)]
+    needs_approval: Option<Field<String>>,
+    /// A partner's own purchases: `flag` shows them with a signal, `refuse` has the partner earn nothing by them; the sale is
+    /// recorded all the same.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>)]
+    self_referrals: Option<Field<String>>,
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<bool>)]
+    exclude_bots: Option<Field<bool>>,
+}
+
+impl ProgramChanges {
+    /// What the command line asks for.
+    pub fn of_site(name: Field<String>, domain: Field<String>, cookie_window_days: Field<i64>) -> Self {
+        Self {
+            name: Some(name),
+            domain: Some(domain),
+            cookie_window_days: Some(cookie_window_days),
+            ..Self::default()
+        }
+    }
+
+    /// The settings with the changes made, or the first change that cannot be.
+    pub fn apply(self, mut settings: ProgramSettings) -> Result<ProgramSettings, ApiError> {
+        if let Some(name) = self.name {
+            settings.name = name.required_name("name", "name is required")?;
+        }
+        if let Some(slug) = self.slug {
+            settings.slug =
+                parsed(slug, "slug", Slug::parse)?.ok_or_else(|| refused("slug", "must not be empty"))?;
+        }
+        if let Some(description) = self.description {
+            settings.description = description.text("description")?;
+        }
+        if let Some(domain) = self.domain {
+            settings.domain = parsed(domain, "domain", Domain::parse)?;
+        }
+        if let Some(currency) = self.currency {
+            let read = |code: &str| Currency::parse(code).ok_or("must be a currency code of three letters");
+            settings.currency = parsed(currency, "currency", read)?.unwrap_or_default();
+        }
+        if let Some(model) = self.attribution_model {
+            let read = |name: &str| {
+                AttributionModel::parse(name).ok_or("must be one of last_click, first_click, linear")
+            };
+            settings.attribution_model =
+                parsed(model, "attribution_model", read)?.unwrap_or(AttributionModel::LastClick);
+        }
+        if let Some(days) = &self.attribution_window_days {
+            let days = whole(
+                days,
+                "attribution_window_days",
+                "must be an integer from 1 to 365",
+                |days| AttributionWindow::new(u16::try_from(days).ok()?),
+            )?;
+            settings.attribution_window = days.unwrap_or(AttributionWindow::DEFAULT);
+        }
+        if let Some(days) = &self.cookie_window_days {
+            let days = whole(
+                days,
+                "cookie_window_days",
+                "must be an integer from 1 to 365",
+                |days| CookieWindow::new(u16::try_from(days).ok()?),
+            )?;
+            settings.cookie_window = days.unwrap_or(CookieWindow::DEFAULT);
+        }
+        if let Some(lead_auth) = self.lead_auth {
+            let read = |name: &str| LeadAuth::parse(Some(name)).ok_or("must be server_required or null");
+            settings.lead_auth = parsed(lead_auth, "lead_auth", read)?.unwrap_or(LeadAuth::AnyCaller);
+        }
+        if let Some(days) = &self.hold_days {
+            let days = whole(days, "hold_days", "must be an integer from 0 to 31", |days| {
+                HoldPeriod::new(u8::try_from(days).ok()?)
+            })?;
+            settings.hold = days.unwrap_or(HoldPeriod::DEFAULT);
+        }
+        if let Some(which) = self.needs_approval {
+            let read = |name: &str| NeedsApproval::parse(name).ok_or("must be one of none, flagged, all");
+            settings.needs_approval = parsed(which, "needs_approval", read)?.unwrap_or_default();
+        }
+        if let Some(which) = self.self_referrals {
+            let read = |name: &str| SelfReferrals::parse(name).ok_or("must be one of flag, refuse");
+            settings.self_referrals = parsed(which, "self_referrals", read)?.unwrap_or_default();
+        }
+        if let Some(exclude_bots) = self.exclude_bots {
+            settings.exclude_bots = exclude_bots.flag("exclude_bots")?;
+        }
+        Ok(settings)
+    }
+}
+
+/// Text with a form of its own; `None` for null and the empty string.
+fn parsed<T, E: ToString>(
+    field: Field<String>,
+    name: &str,
+    read: impl Fn(&str) -> Result<T, E>,
+) -> Result<Option<T>, ApiError> {
+    match field {
+        Field::Absent => Ok(None),
+        Field::Given(text) if text.is_empty() => Ok(None),
+        Field::Given(text) => read(&text)
+            .map(Some)
+            .map_err(|error| refused(name, &error.to_string())),
+        Field::WrongType => Err(refused(name, "must be a string")),
+    }
+}
+
+/// An integer with a range of its own; `None` for null.
+fn whole<T>(
+    field: &Field<i64>,
+    name: &str,
+    rule: &str,
+    read: impl Fn(i64) -> Option<T>,
+) -> Result<Option<T>, ApiError> {
+    match field {
+        Field::Absent => Ok(None),
+        Field::Given(number) => read(*number).map(Some).ok_or_else(|| refused(name, rule)),
+        Field::WrongType => Err(refused(name, rule)),
+    }
+}
+
+/// A program as answers show it. Of its token, the masked form only.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProgramView {
+    id: i64,
+    workspace_id: i64,
+    #[serde(flatten)]
+    settings: SettingsView,
+    #[serde(flatten)]
+    pays: PaysView,
+    /// `draft`, `live` or `archived`.
+    status: &'static str,
+    api_token_masked: String,
+    /// The tracking token must be replaced until then; null when it need not be.
+    key_rotate_by: Option<String>,
+    #[serde(rename = "publishedAt", serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    published_at: Option<DateTime<Utc>>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+    #[serde(rename = "updatedAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SettingsView {
+    name: String,
+    slug: String,
+    description: Option<String>,
+    domain: Option<String>,
+    currency: String,
+    attribution_model: &'static str,
+    attribution_window_days: u16,
+    cookie_window_days: u16,
+    lead_auth: Option<&'static str>,
+    hold_days: u8,
+    /// `none`, `flagged` or `all`.
+    needs_approval: &'static str,
+    /// `flag` or `refuse`.
+    self_referrals: &'static str,
+    exclude_bots: bool,
+}
+
+/// The default policy in force; all null when there is none.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct PaysView {
+    /// `cps_recurring`, `cps_lifetime` or `cps_one_time`.
+    commission_type: Option<&'static str>,
+    /// Of `cps_recurring`; 0 for `cps_one_time`.
+    default_duration_months: Option<i32>,
+    /// Hundredths of a percent of the sale, or null where the amount is fixed.
+    rate_bps: Option<u32>,
+    fixed_cents: Option<i64>,
+}
+
+impl PaysView {
+    fn new(policy: &Policy) -> Self {
+        Self {
+            commission_type: Some(policy.commission_type.as_str()),
+            default_duration_months: policy.commission_type.default_duration_months(),
+            rate_bps: policy.rate.basis_points().map(BasisPoints::get),
+            fixed_cents: policy.rate.fixed_amount().map(|(amount, _)| amount.get()),
+        }
+    }
+}
+
+impl ProgramView {
+    /// For the description.
+    pub fn example() -> Self {
+        let at = DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
+        Self {
+            id: 1,
+            workspace_id: 2,
+            settings: SettingsView {
+                name: "Shop affiliates".to_owned(),
+                slug: "shop-affiliates".to_owned(),
+                description: None,
+                domain: Some("shop.example".to_owned()),
+                currency: Currency::default().to_string(),
+                attribution_model: AttributionModel::LastClick.as_str(),
+                attribution_window_days: AttributionWindow::DEFAULT.days(),
+                cookie_window_days: CookieWindow::DEFAULT.days(),
+                lead_auth: None,
+                hold_days: HoldPeriod::DEFAULT.days(),
+                needs_approval: NeedsApproval::None.as_str(),
+                self_referrals: SelfReferrals::Flag.as_str(),
+                exclude_bots: false,
+            },
+            pays: PaysView {
+                commission_type: Some("cps_recurring"),
+                default_duration_months: Some(12),
+                rate_bps: Some(2_000),
+                fixed_cents: None,
+            },
+            status: ProgramStatus::Live.as_str(),
+            api_token_masked: ProgramToken::generate([7; 32]).masked(),
+            key_rotate_by: None,
+            published_at: Some(at),
+            created_at: at,
+            updated_at: at,
+        }
+    }
+
+    /// `pays` is the default policy in force.
+    pub fn new(program: &StoredProgram, pays: Option<&Policy>) -> Self {
+        Self {
+            id: program.program_id.get(),
+            workspace_id: program.workspace_id.get(),
+            settings: SettingsView::new(&program.settings),
+            pays: pays.map(PaysView::new).unwrap_or_default(),
+            status: program.status.as_str(),
+            api_token_masked: program.api_token_masked.clone(),
+            key_rotate_by: program.rotation.map(|rotation| instant(rotation.rotate_by)),
+            published_at: program.published_at,
+            created_at: program.created_at,
+            updated_at: program.updated_at,
+        }
+    }
+}
+
+impl SettingsView {
+    fn new(settings: &ProgramSettings) -> Self {
+        Self {
+            name: settings.name.as_str().to_owned(),
+            slug: settings.slug.to_string(),
+            description: settings.description.as_ref().map(Text::to_string),
+            domain: settings.domain.as_ref().map(|domain| domain.as_str().to_owned()),
+            currency: settings.currency.to_string(),
+            attribution_model: settings.attribution_model.as_str(),
+            attribution_window_days: settings.attribution_window.days(),
+            cookie_window_days: settings.cookie_window.days(),
+            lead_auth: settings.lead_auth.as_str(),
+            hold_days: settings.hold.days(),
+            needs_approval: settings.needs_approval.as_str(),
+            self_referrals: settings.self_referrals.as_str(),
+            exclude_bots: settings.exclude_bots,
+        }
+    }
+}
+
+/// For the audit log: each setting that is another now, before and after.
+pub fn changed(before: &ProgramSettings, after: &ProgramSettings) -> Value {
+    differences(json!(SettingsView::new(before)), &json!(SettingsView::new(after)))
+}

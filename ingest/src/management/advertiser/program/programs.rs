@@ -1,0 +1,331 @@
+//! `/api/advertiser/affiliate-programs`: programs, their settings and their life.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use domain::ids::{ProgramId, WorkspaceId};
+use domain::permission::Permission;
+use domain::program::{ProgramSettings, ProgramStatus, Slug};
+use domain::token::ProgramToken;
+use serde::Serialize;
+use serde_json::json;
+use sqlx::PgConnection;
+use storage::program_settings::{self, NewProgram, StoredProgram, Updated};
+use storage::{policies, workspaces};
+use utoipa::ToSchema;
+
+use super::program_settings::{ProgramChanges, ProgramView, changed};
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{Advertiser, Audited, archived};
+use crate::management::advertiser::named_workspace::named_workspace;
+use crate::management::answers::{Data, Ids, Listed, Page, PageQuery, created, data};
+
+/// The settings a program starts with; only its name must be there.
+#[derive(Debug, ToSchema)]
+#[expect(
+    dead_code,
+    reason = "described, never built: its two parts are read one by one"
+)]
+pub struct NewProgramRequest {
+    /// Needed by somebody who runs several workspaces.
+    workspace_id: Option<i64>,
+    #[serde(flatten)]
+    settings: ProgramChanges,
+}
+
+/// A new program. Its token is shown here and never again.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CreatedProgram {
+    #[serde(flatten)]
+    program: ProgramView,
+    api_token: String,
+}
+
+type Answer<T> = Result<Json<Data<T>>, ApiError>;
+
+/// List programs
+///
+/// Those that are within reach and not archived, newest first.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs",
+    operation_id = "list_programs",
+    tag = "programs",
+    security(("session" = []), ("management_key" = [])),
+    params(PageQuery),
+    responses(
+        (status = 200, description = "A page of them.", body = Listed<ProgramView>),
+        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    page: Page,
+) -> Result<Json<Listed<ProgramView>>, ApiError> {
+    advertiser.demand(Permission::ProgramList)?;
+    let mut connection = app.management.acquire().await?;
+    let reach = advertiser.reach(Permission::ProgramList);
+    let (ids, total) = workspaces::programs_within(&mut connection, &reach, page.window()).await?;
+    let ids: Vec<i64> = ids.into_iter().map(ProgramId::get).collect();
+    let mut programs = program_settings::find(&mut connection, &ids).await?;
+    programs.reverse();
+    let pays = policies::defaults_in_force(&mut connection, &ids, app.clock.now()).await?;
+    let views = programs
+        .iter()
+        .map(|program| ProgramView::new(program, pays.get(&program.program_id)))
+        .collect();
+    Ok(page.listed(views, total))
+}
+
+/// Create a program
+///
+/// A draft, with a tracking token that works at once.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs",
+    operation_id = "create_program",
+    tag = "programs",
+    security(("session" = []), ("management_key" = [])),
+    request_body = NewProgramRequest,
+    responses((status = 201, description = "Made. Its token is shown here only.", body = Data<CreatedProgram>))
+)]
+pub async fn create(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    body: TrackingBody,
+) -> Result<(StatusCode, Json<Data<CreatedProgram>>), ApiError> {
+    advertiser.demand(Permission::ProgramCreate)?;
+    let bytes = body.bytes()?;
+    let named = named_workspace(&bytes)?;
+    let settings: ProgramChanges = body::parse(&bytes)?;
+    let mut transaction = app.management.begin().await?;
+    let workspace_id = advertiser.workspace_for_programs(&mut transaction, named).await?;
+    let (program, token) = add(&app, &mut transaction, workspace_id, settings).await?;
+    let audited = Audited::new(workspace_id, "program.created")
+        .in_program(program.program_id)
+        .about(program.program_id.get())
+        .with(json!({ "name": program.settings.name, "slug": program.settings.slug.as_str() }));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(created(CreatedProgram {
+        // It has no policy yet.
+        program: ProgramView::new(&program, None),
+        api_token: token.expose().to_owned(),
+    }))
+}
+
+/// Makes a draft with a token of its own.
+pub async fn add(
+    app: &App,
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    mut changes: ProgramChanges,
+) -> Result<(StoredProgram, ProgramToken), ApiError> {
+    let name = changes
+        .name
+        .take()
+        .unwrap_or_default()
+        .required_name("name", "name is required")?;
+    let slug = Slug::of_name(name.as_str(), u32::from_ne_bytes(App::random()));
+    let settings = changes.apply(ProgramSettings::new(name, slug))?;
+    let token = ProgramToken::generate(App::random());
+    let new = NewProgram {
+        workspace_id,
+        settings: &settings,
+        status: ProgramStatus::Draft,
+        token: &token,
+        created_at: app.clock.now(),
+    };
+    let program_id = program_settings::create(connection, &new)
+        .await?
+        .ok_or_else(slug_taken)?;
+    Ok((stored(connection, program_id).await?, token))
+}
+
+/// Read a program
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}",
+    operation_id = "read_program",
+    tag = "programs",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    responses((status = 200, description = "As it is.", body = Data<ProgramView>))
+)]
+pub async fn read(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+) -> Answer<ProgramView> {
+    let mut connection = app.management.acquire().await?;
+    advertiser
+        .program(&mut connection, program_id, Permission::ProgramRead)
+        .await?;
+    Ok(data(view(&app, &mut connection, program_id).await?))
+}
+
+/// Change a program's settings
+#[utoipa::path(
+    put,
+    path = "/api/advertiser/affiliate-programs/{program_id}",
+    operation_id = "update_program",
+    tag = "programs",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    request_body = ProgramChanges,
+    responses(
+        (status = 200, description = "As it is now.", body = Data<ProgramView>),
+        (status = 409, description = "It is archived.", body = PlatformError),
+    )
+)]
+pub async fn update(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Answer<ProgramView> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramUpdate)
+        .await?
+        .for_change()?;
+    let bytes = body.bytes()?;
+    let changes: ProgramChanges = body::parse(&bytes)?;
+    let locked = program_settings::lock(&mut transaction, program_id)
+        .await?
+        .ok_or(ApiError::NotFound("Program not found"))?;
+    // It may have been archived while this waited for the lock.
+    if locked.status == ProgramStatus::Archived {
+        return Err(archived());
+    }
+    let before = locked.settings;
+    let settings = changes.apply(before.clone())?;
+    if program_settings::update(&mut transaction, program_id, &settings).await? == Updated::SlugTaken {
+        return Err(slug_taken());
+    }
+    let audited = access
+        .audited("program.updated")
+        .about(program_id.get())
+        .with(changed(&before, &settings));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    let program = view(&app, &mut transaction, program_id).await?;
+    transaction.commit().await?;
+    Ok(data(program))
+}
+
+/// Go live
+///
+/// A program that is live already stays so.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/publish",
+    operation_id = "publish_program",
+    tag = "programs",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    responses(
+        (status = 200, description = "Live.", body = Data<ProgramView>),
+        (status = 409, description = "It is archived.", body = PlatformError),
+    )
+)]
+pub async fn publish(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+) -> Answer<ProgramView> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramGoLive)
+        .await?
+        .for_change()?;
+    program_settings::publish(&mut transaction, program_id, app.clock.now()).await?;
+    let audited = access.audited("program.published").about(program_id.get());
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    let program = view(&app, &mut transaction, program_id).await?;
+    transaction.commit().await?;
+    Ok(data(program))
+}
+
+/// Archive a program
+///
+/// It takes no new sales from anywhere; its links stop working, and its key but for refunds of what was sold. The books stay,
+/// and what is owed is still owed. Archiving again changes nothing.
+#[utoipa::path(
+    delete,
+    path = "/api/advertiser/affiliate-programs/{program_id}",
+    operation_id = "archive_program",
+    tag = "programs",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    responses((status = 200, description = "Archived.", body = Data<ProgramView>))
+)]
+pub async fn archive(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+) -> Answer<ProgramView> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramDelete)
+        .await?;
+    program_settings::archive(&mut transaction, program_id, app.clock.now()).await?;
+    let audited = access.audited("program.archived").about(program_id.get());
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    let program = view(&app, &mut transaction, program_id).await?;
+    transaction.commit().await?;
+    Ok(data(program))
+}
+
+/// As it is, with what it pays.
+async fn view(
+    app: &App,
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> Result<ProgramView, ApiError> {
+    let program = stored(connection, program_id).await?;
+    let pays = policies::defaults_in_force(connection, &[program_id.get()], app.clock.now()).await?;
+    Ok(ProgramView::new(&program, pays.get(&program_id)))
+}
+
+async fn stored(connection: &mut PgConnection, program_id: ProgramId) -> Result<StoredProgram, ApiError> {
+    program_settings::find_one(connection, program_id)
+        .await?
+        .ok_or(ApiError::NotFound("Program not found"))
+}
+
+pub fn list_examples() -> Examples {
+    let request = json!({ "name": "Shop affiliates", "domain": "shop.example", "cookie_window_days": 60 });
+    let listed = Page::default().listed(vec![ProgramView::example()], 1).0;
+    let made = CreatedProgram {
+        program: ProgramView::example(),
+        api_token: ProgramToken::generate([7; 32]).expose().to_owned(),
+    };
+    Examples::of_refusals([
+        ApiError::bad_request("page must be a positive integer"),
+        slug_taken(),
+    ])
+    .request("With the defaults but one", request)
+    .answer("One of one", listed)
+    .made("A draft", Data { data: made })
+}
+
+pub fn examples() -> Examples {
+    let request = json!({ "slug": "shop", "hold_days": 30, "lead_auth": "server_required" });
+    Examples::of_refusals([slug_taken(), archived()])
+        .request("Some settings", request)
+        .answer(
+            "The program",
+            Data {
+                data: ProgramView::example(),
+            },
+        )
+}
+
+fn slug_taken() -> ApiError {
+    ApiError::bad_request("slug is taken by another program")
+}

@@ -1,0 +1,335 @@
+//! `…/referral-links`: the codes partners carry into URLs.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId};
+use domain::partner::{LinkStatus, MembershipStatus, ShortCode};
+use domain::permission::Permission;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+use storage::links::{self, Selection, StoredLink, Updated};
+use storage::partners;
+use utoipa::ToSchema;
+
+use super::partners::unknown as unknown_partner;
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused, stated};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{Advertiser, archived};
+use crate::management::answers::{
+    Data, Ids, Listed, Page, PageQuery, as_instant, as_instant_if_any, created, data,
+};
+
+/// A code made up is taken once in a million million times; this often in a row it is not chance.
+const TRIES: usize = 5;
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct NewLinkRequest {
+    /// Of a partner who is approved.
+    #[schema(value_type = i64)]
+    partner_program_id: Field<i64>,
+    /// Unique over all programs. Made up when it is not given.
+    #[schema(value_type = Option<String>, min_length = 3, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
+    short_code: Field<String>,
+}
+
+/// What is there is changed; what is not stays as it is.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct LinkChanges {
+    /// The old code stops working at once.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, min_length = 3, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
+    short_code: Option<Field<String>>,
+    /// `active` or `inactive`.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>)]
+    status: Option<Field<String>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LinkView {
+    id: i64,
+    /// Null until the partner has joined the program.
+    partner_program_id: Option<i64>,
+    partner_name: Option<String>,
+    /// The `aff` value.
+    short_code: String,
+    /// `active` or `inactive`. An active link takes clicks while its partner is approved.
+    status: &'static str,
+    clicks: i64,
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_clicked: Option<DateTime<Utc>>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+    #[serde(rename = "updatedAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: DateTime<Utc>,
+}
+
+impl LinkView {
+    fn new(link: StoredLink) -> Self {
+        Self {
+            id: link.referral_link_id.get(),
+            partner_program_id: link.partner_program_id.map(PartnerProgramId::get),
+            partner_name: link.partner_name,
+            short_code: link.short_code,
+            status: link.status.as_str(),
+            clicks: link.clicks,
+            last_clicked: link.last_clicked,
+            created_at: link.created_at,
+            updated_at: link.updated_at,
+        }
+    }
+
+    /// For the description.
+    fn example() -> Self {
+        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+        Self {
+            id: 8,
+            partner_program_id: Some(5),
+            partner_name: Some("Ada".to_owned()),
+            short_code: "ada-summer".to_owned(),
+            status: LinkStatus::Active.as_str(),
+            clicks: 240,
+            last_clicked: Some(at),
+            created_at: at,
+            updated_at: at,
+        }
+    }
+}
+
+/// List referral links
+///
+/// Newest first.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/referral-links",
+    operation_id = "list_referral_links",
+    tag = "partners",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path), PageQuery),
+    responses(
+        (status = 200, description = "A page of them.", body = Listed<LinkView>),
+        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    page: Page,
+) -> Result<Json<Listed<LinkView>>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    advertiser
+        .program(&mut connection, program_id, Permission::ProgramRead)
+        .await?;
+    let links = links::of_program(&mut connection, program_id, Selection::Page(page.window())).await?;
+    let total = links::count(&mut connection, program_id).await?;
+    Ok(page.listed(links.into_iter().map(LinkView::new).collect(), total))
+}
+
+/// Create a referral link
+///
+/// For a partner who is approved. It works at once.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/referral-links",
+    operation_id = "create_referral_link",
+    tag = "partners",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path)),
+    request_body = NewLinkRequest,
+    responses(
+        (status = 201, description = "Made.", body = Data<LinkView>),
+        (status = 409, description = "The code is taken, or the partner not approved, or the program archived.",
+         body = PlatformError),
+    )
+)]
+pub async fn create(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+    body: TrackingBody,
+) -> Result<(StatusCode, Json<Data<LinkView>>), ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramUpdate)
+        .await?
+        .for_change()?;
+    let bytes = body.bytes()?;
+    let request: NewLinkRequest = body::parse(&bytes)?;
+    let membership = match request.partner_program_id {
+        Field::Given(id) => PartnerProgramId::new(id),
+        Field::Absent => return Err(ApiError::bad_request("partner_program_id is required")),
+        Field::WrongType => return Err(refused("partner_program_id", "must be an integer")),
+    };
+    let code = match request.short_code {
+        Field::Absent => None,
+        given => Some(short_code(given)?),
+    };
+    let partner = partners::find(&mut transaction, program_id, membership)
+        .await?
+        .filter(|membership| membership.partner.is_some())
+        .ok_or_else(unknown_partner)?;
+    if partner.status != MembershipStatus::Approved {
+        return Err(not_approved());
+    }
+    let id = add(&app, &mut transaction, membership, code).await?;
+    let link = stored(&mut transaction, program_id, id).await?;
+    let audited = access
+        .audited("referral_link.created")
+        .about(id.get())
+        .with(json!({ "short_code": link.short_code, "partner_program_id": membership.get() }));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(created(LinkView::new(link)))
+}
+
+/// With the code that was asked for, or one that is free.
+async fn add(
+    app: &App,
+    connection: &mut PgConnection,
+    membership: PartnerProgramId,
+    code: Option<ShortCode>,
+) -> Result<ReferralLinkId, ApiError> {
+    let now = app.clock.now();
+    if let Some(code) = code {
+        return links::create(connection, membership, &code, now)
+            .await?
+            .ok_or_else(code_taken);
+    }
+    for _ in 0..TRIES {
+        let code = ShortCode::generate(App::random());
+        if let Some(id) = links::create(connection, membership, &code, now).await? {
+            return Ok(id);
+        }
+    }
+    Err(ApiError::unexpected(anyhow::anyhow!("no short code is free")))
+}
+
+/// Change a referral link
+///
+/// Its code, or whether it takes clicks. What was earned through it stays.
+#[utoipa::path(
+    put,
+    path = "/api/advertiser/affiliate-programs/{program_id}/referral-links/{referral_link_id}",
+    operation_id = "update_referral_link",
+    tag = "partners",
+    security(("session" = []), ("management_key" = [])),
+    params(("program_id" = i64, Path), ("referral_link_id" = i64, Path)),
+    request_body = LinkChanges,
+    responses(
+        (status = 200, description = "As it is now.", body = Data<LinkView>),
+        (status = 409, description = "The code is taken, or the program archived.", body = PlatformError),
+    )
+)]
+pub async fn update(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids((program_id, link_id)): Ids<(ProgramId, ReferralLinkId)>,
+    body: TrackingBody,
+) -> Result<Json<Data<LinkView>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let access = advertiser
+        .program(&mut transaction, program_id, Permission::ProgramUpdate)
+        .await?
+        .for_change()?;
+    let bytes = body.bytes()?;
+    let changes: LinkChanges = body::parse(&bytes)?;
+    let code = changes.short_code.map(short_code).transpose()?;
+    let status = changes.status.map(status).transpose()?;
+    let before = links::lock(&mut transaction, program_id, link_id)
+        .await?
+        .ok_or_else(unknown)?;
+    if links::update(&mut transaction, link_id, code.as_ref(), status).await? == Updated::CodeTaken {
+        return Err(code_taken());
+    }
+    let link = stored(&mut transaction, program_id, link_id).await?;
+    let was = |link: &StoredLink| json!({ "short_code": link.short_code, "status": link.status.as_str() });
+    let audited = access
+        .audited("referral_link.updated")
+        .about(link_id.get())
+        .with(json!({ "before": was(&before), "after": was(&link) }));
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(data(LinkView::new(link)))
+}
+
+async fn stored(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    link_id: ReferralLinkId,
+) -> Result<StoredLink, ApiError> {
+    links::find(connection, program_id, link_id)
+        .await?
+        .ok_or_else(unknown)
+}
+
+fn short_code(field: Field<String>) -> Result<ShortCode, ApiError> {
+    let text = match field {
+        Field::Given(text) => text,
+        Field::Absent | Field::WrongType => String::new(),
+    };
+    ShortCode::parse(&text).map_err(|error| refused("short_code", &error.to_string()))
+}
+
+fn status(field: Field<String>) -> Result<LinkStatus, ApiError> {
+    let status = match field {
+        Field::Given(text) => LinkStatus::parse(&text),
+        Field::Absent | Field::WrongType => None,
+    };
+    status.ok_or_else(|| refused("status", "must be active or inactive"))
+}
+
+fn unknown() -> ApiError {
+    ApiError::NotFound("Referral link not found")
+}
+
+fn not_approved() -> ApiError {
+    ApiError::Conflict("This partner is not approved")
+}
+
+fn code_taken() -> ApiError {
+    ApiError::Conflict("short_code is taken by another link")
+}
+
+pub fn list_examples() -> Examples {
+    Examples::of_refusals([
+        ApiError::bad_request("page must be a positive integer"),
+        code_taken(),
+        not_approved(),
+    ])
+    .request(
+        "With a code",
+        json!({ "partner_program_id": 5, "short_code": "ada-summer" }),
+    )
+    .answer(
+        "One of one",
+        Page::default().listed(vec![LinkView::example()], 1).0,
+    )
+    .made(
+        "A link",
+        Data {
+            data: LinkView::example(),
+        },
+    )
+}
+
+pub fn examples() -> Examples {
+    Examples::of_refusals([code_taken(), archived()])
+        .request("Off", json!({ "status": "inactive" }))
+        .answer(
+            "The link",
+            Data {
+                data: LinkView::example(),
+            },
+        )
+}

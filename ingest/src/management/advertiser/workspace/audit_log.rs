@@ -1,0 +1,245 @@
+//! `GET /api/advertiser/audit-log` and `…/export.csv`: who signed in, and who did what to which credential, setting or payout.
+//! For owners.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use chrono::{DateTime, Utc};
+use domain::ids::{ProgramId, UserId, WorkspaceId};
+use domain::permission::Role;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use sqlx::PgConnection;
+use storage::audit_log::{self, AuditActor, AuditEntry};
+use storage::workspaces;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::{AdvertiserUser, forbidden};
+use crate::management::answers::{Listed, Page, PageQuery, as_instant};
+use crate::management::csv_download::{Cell, PIECE, Piece, download};
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AuditEntryView {
+    id: i64,
+    actor: ActorView,
+    /// `<noun>.<what happened>`, such as `api_key.revoked`.
+    action: String,
+    /// What it was done to; which kind of thing that is, the action says.
+    subject_id: Option<i64>,
+    program_id: Option<i64>,
+    /// What changed to what.
+    #[schema(value_type = Object)]
+    details: Map<String, Value>,
+    /// Where the request came from.
+    address: Option<String>,
+    request_id: Option<String>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+}
+
+/// Who acted.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ActorView {
+    /// `user`, `key`, `program` (by its own key) or `operator`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// An operator at the installation's own command line has none.
+    id: Option<i64>,
+    name: String,
+}
+
+/// Read the audit log
+///
+/// Newest first; for owners.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/audit-log",
+    operation_id = "list_audit_log",
+    tag = "workspaces",
+    security(("session" = [])),
+    params(
+        PageQuery,
+        ("workspace_id" = Option<i64>, Query, description = "Needed by somebody who runs several workspaces.", example = 2),
+        ("program_id" = Option<i64>, Query, description = "Only what was done to this program.", example = 1),
+    ),
+    responses(
+        (status = 200, description = "A page of it.", body = Listed<AuditEntryView>),
+        (status = 400, description = "A number in the query is none.", body = PlatformError),
+        (status = 404, description = "There is no such program.", body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    user: AdvertiserUser,
+    page: Page,
+    query: Query,
+) -> Result<Json<Listed<AuditEntryView>>, ApiError> {
+    let named = query.integer("workspace_id")?.map(WorkspaceId::new);
+    let program_id = query.integer("program_id")?.map(ProgramId::new);
+    let mut connection = app.management.acquire().await?;
+    let named = match program_id {
+        Some(program_id) => Some(workspace_of(&mut connection, program_id, named).await?),
+        None => named,
+    };
+    let workspace_id = owned(&user, &mut connection, named).await?;
+    let (entries, total) = audit_log::list(&mut connection, workspace_id, program_id, page.window()).await?;
+    Ok(page.listed(entries.into_iter().map(AuditEntryView::new).collect(), total))
+}
+
+const COLUMNS: &[&str] = &[
+    "id",
+    "created_at",
+    "actor",
+    "actor_id",
+    "actor_name",
+    "action",
+    "subject_id",
+    "program_id",
+    "details",
+    "address",
+    "request_id",
+];
+
+/// Export the audit log
+///
+/// As CSV, oldest first; for owners.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/audit-log/export.csv",
+    operation_id = "export_audit_log",
+    tag = "workspaces",
+    security(("session" = [])),
+    params(("workspace_id" = Option<i64>, Query, description = "Needed by somebody who runs several workspaces.", example = 2)),
+    responses(
+        (status = 200, description = "A file with a line an entry.", body = String, content_type = "text/csv"),
+        (status = 400, description = "A number in the query is none.", body = PlatformError),
+    )
+)]
+pub async fn export(
+    State(app): State<App>,
+    user: AdvertiserUser,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let named = query.integer("workspace_id")?.map(WorkspaceId::new);
+    let workspace_id = owned(&user, &mut *app.management.acquire().await?, named).await?;
+    user.user.just_proved(&app)?;
+    let read = move |after| {
+        let pool = app.management.clone();
+        async move {
+            let mut connection = pool.acquire().await?;
+            let entries = audit_log::following(&mut connection, workspace_id, after, PIECE).await?;
+            Ok(Piece {
+                last_id: entries.last().map(|entry| entry.id),
+                rows: entries.into_iter().map(cells).collect(),
+            })
+        }
+    };
+    download(&format!("audit-log-{workspace_id}"), COLUMNS, read).await
+}
+
+fn cells(entry: AuditEntry) -> Vec<Cell> {
+    vec![
+        Cell::Number(entry.id),
+        Cell::instant(entry.created_at),
+        Cell::Text(entry.actor.as_str().to_owned()),
+        Cell::number_if_any(entry.actor.id()),
+        Cell::text_if_any(entry.actor_name),
+        Cell::Text(entry.action),
+        Cell::number_if_any(entry.subject_id),
+        Cell::number_if_any(entry.program_id.map(ProgramId::get)),
+        Cell::Text(entry.details.to_string()),
+        Cell::text_if_any(entry.address),
+        Cell::text_if_any(entry.request_id),
+    ]
+}
+
+/// The workspace that is meant, for its owners alone.
+async fn owned(
+    user: &AdvertiserUser,
+    connection: &mut PgConnection,
+    named: Option<WorkspaceId>,
+) -> Result<WorkspaceId, ApiError> {
+    let membership = user.workspace(connection, named).await?;
+    match membership.role {
+        Role::Owner => Ok(membership.workspace_id),
+        Role::Admin | Role::Member => Err(forbidden()),
+    }
+}
+
+/// A program says which workspace is meant; one that is named beside it must be the same.
+async fn workspace_of(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    named: Option<WorkspaceId>,
+) -> Result<WorkspaceId, ApiError> {
+    let standing = workspaces::program_standing(connection, program_id, None)
+        .await?
+        .ok_or_else(unknown)?;
+    if named.is_some_and(|named| named != standing.workspace_id) {
+        return Err(forbidden());
+    }
+    Ok(standing.workspace_id)
+}
+
+impl AuditEntryView {
+    fn new(entry: AuditEntry) -> Self {
+        Self {
+            id: entry.id,
+            actor: ActorView::new(entry.actor, entry.actor_name),
+            action: entry.action,
+            subject_id: entry.subject_id,
+            program_id: entry.program_id.map(ProgramId::get),
+            details: match entry.details {
+                Value::Object(details) => details,
+                _ => Map::new(),
+            },
+            address: entry.address,
+            request_id: entry.request_id,
+            created_at: entry.created_at,
+        }
+    }
+}
+
+impl ActorView {
+    fn new(actor: AuditActor, name: Option<String>) -> Self {
+        Self {
+            kind: actor.as_str(),
+            id: actor.id(),
+            name: name.unwrap_or_else(|| actor.as_str().to_owned()),
+        }
+    }
+}
+
+fn unknown() -> ApiError {
+    ApiError::NotFound("Program not found")
+}
+
+pub fn export_examples() -> Examples {
+    Examples::of_refusals([ApiError::bad_request("workspace_id must be an integer")])
+}
+
+pub fn examples() -> Examples {
+    let entry = AuditEntryView {
+        id: 8,
+        actor: ActorView::new(AuditActor::User(UserId::new(4)), Some("Olive".to_owned())),
+        action: "program.updated".to_owned(),
+        subject_id: Some(1),
+        program_id: Some(1),
+        details: Map::from_iter([("hold_days".to_owned(), json!({ "before": 15, "after": 30 }))]),
+        address: Some("192.0.2.1".to_owned()),
+        request_id: Some("01936f3e-6d3a-7bb0-9d3e-6f1d3b8f2f10".to_owned()),
+        created_at: DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000),
+    };
+    let listed = Page::default().listed(vec![entry], 1).0;
+    Examples::of_refusals([
+        ApiError::bad_request("page must be a positive integer"),
+        unknown(),
+    ])
+    .answer("One of one", listed)
+}

@@ -1,0 +1,371 @@
+//! `/api/advertiser/invitations`: into a workspace. A partner's is made where the partner is: `partners.rs`, `partner_invitation.rs`.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::account::EmailAddress;
+use domain::ids::{InvitationId, PartnerId, WorkspaceId};
+use domain::permission::Role;
+use domain::token::InvitationToken;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sqlx::PgConnection;
+use storage::audit_log::AuditActor;
+use storage::invitations::{self, MemberInvitation, NewInvitation, Purpose};
+use storage::members;
+use utoipa::ToSchema;
+
+use super::members::{read_permissions, read_role, shown};
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::{AdvertiserUser, Audited, ProgramAccess};
+use crate::management::answers::{Data, Ids, Listed, Page, PageQuery, as_instant, created, data};
+
+/// Then the link is worth nothing.
+const INVITATION_LASTS: TimeDelta = TimeDelta::days(7);
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct NewInvitationRequest {
+    #[schema(value_type = String, max_length = 254)]
+    email: Field<String>,
+    /// `owner`, `admin` or `member`. Only owners invite owners.
+    #[schema(value_type = String)]
+    role: Field<String>,
+    /// Of a member: what they may do, by program id.
+    #[schema(value_type = Option<BTreeMap<String, Vec<String>>>)]
+    permissions: Field<Map<String, Value>>,
+    /// Needed by somebody who runs several workspaces.
+    #[schema(value_type = Option<i64>)]
+    workspace_id: Field<i64>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct InvitationView {
+    id: i64,
+    workspace_id: i64,
+    email: String,
+    /// `owner`, `admin` or `member`.
+    role: &'static str,
+    permissions: BTreeMap<String, Vec<&'static str>>,
+    /// `pending`, `accepted`, `withdrawn` or `expired`.
+    status: &'static str,
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    expires_at: DateTime<Utc>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+}
+
+/// A new invitation. Whoever opens the link is the one who was invited: hand it to nobody else.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CreatedInvitation {
+    #[serde(flatten)]
+    invitation: InvitationView,
+    /// Shown here only.
+    invitation_url: String,
+}
+
+/// A one-time link to an account.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct InvitationLink {
+    pub invitation_url: String,
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    pub expires_at: DateTime<Utc>,
+}
+
+impl InvitationView {
+    fn new(invitation: &MemberInvitation, now: DateTime<Utc>) -> Self {
+        Self {
+            id: invitation.invitation_id.get(),
+            workspace_id: invitation.workspace_id.get(),
+            email: invitation.email.clone(),
+            role: invitation.role.as_str(),
+            permissions: shown(&invitation.permissions),
+            status: match (invitation.accepted_at, invitation.withdrawn_at) {
+                (Some(_), _) => "accepted",
+                (None, Some(_)) => "withdrawn",
+                (None, None) if invitation.expires_at <= now => "expired",
+                (None, None) => "pending",
+            },
+            expires_at: invitation.expires_at,
+            created_at: invitation.created_at,
+        }
+    }
+
+    /// For the description.
+    fn example() -> Self {
+        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+        Self {
+            id: 6,
+            workspace_id: 2,
+            email: "max@shop.example".to_owned(),
+            role: Role::Member.as_str(),
+            permissions: BTreeMap::from([("1".to_owned(), vec!["program:list", "program:read"])]),
+            status: "pending",
+            expires_at: at + INVITATION_LASTS,
+            created_at: at,
+        }
+    }
+}
+
+impl InvitationLink {
+    fn new(app: &App, token: &InvitationToken, expires_at: DateTime<Utc>) -> Self {
+        let base = app.public_url.as_str().trim_end_matches('/');
+        Self {
+            // Behind the `#`, which browsers send to nobody: no proxy has the token in its log.
+            invitation_url: format!("{base}/invitation#{}", token.expose()),
+            expires_at,
+        }
+    }
+
+    /// For the description.
+    pub fn example() -> Self {
+        let token = InvitationToken::generate([7; 32]);
+        Self {
+            invitation_url: format!("https://referrals.example/invitation#{}", token.expose()),
+            expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + INVITATION_LASTS,
+        }
+    }
+}
+
+/// Makes an invitation, and the link that is shown once. One for the same thing before it ends.
+async fn invite(
+    app: &App,
+    connection: &mut PgConnection,
+    workspace_id: WorkspaceId,
+    email: &EmailAddress,
+    purpose: &Purpose,
+    invited_by: AuditActor,
+) -> Result<(InvitationId, InvitationLink), ApiError> {
+    let token = InvitationToken::generate(App::random());
+    let now = app.clock.now();
+    let new = NewInvitation {
+        workspace_id,
+        email,
+        purpose,
+        invited_by,
+        token_hash: token.hash(),
+        created_at: now,
+        expires_at: now + INVITATION_LASTS,
+    };
+    let invitation_id = invitations::create(connection, &new).await?;
+    Ok((invitation_id, InvitationLink::new(app, &token, new.expires_at)))
+}
+
+/// Makes an invitation of a partner to an account of their own.
+pub async fn invite_partner(
+    app: &App,
+    connection: &mut PgConnection,
+    access: &ProgramAccess,
+    invited_by: AuditActor,
+    partner_id: PartnerId,
+    email: &EmailAddress,
+) -> Result<InvitationLink, ApiError> {
+    let purpose = Purpose::Partner {
+        partner_id,
+        program_id: access.program_id,
+    };
+    let (_, link) = invite(app, connection, access.workspace_id, email, &purpose, invited_by).await?;
+    Ok(link)
+}
+
+/// Invite somebody into a workspace
+///
+/// For its owners and admins. The link works once, for seven days; one made before for the same address stops working.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/invitations",
+    operation_id = "invite_member",
+    tag = "accounts",
+    security(("session" = [])),
+    request_body = NewInvitationRequest,
+    responses(
+        (status = 201, description = "Invited.", body = Data<CreatedInvitation>),
+        (status = 409, description = "They work there already.", body = PlatformError),
+    )
+)]
+pub async fn create(
+    State(app): State<App>,
+    advertiser: AdvertiserUser,
+    body: TrackingBody,
+) -> Result<(StatusCode, Json<Data<CreatedInvitation>>), ApiError> {
+    let bytes = body.bytes()?;
+    let request: NewInvitationRequest = body::parse(&bytes)?;
+    let email = address(request.email)?;
+    let role = read_role(request.role)?;
+    if role != Role::Member && request.permissions != Field::Absent {
+        return Err(refused(
+            "permissions",
+            "must be null: owners and admins may do everything",
+        ));
+    }
+    let named = match request.workspace_id {
+        Field::Absent => None,
+        Field::Given(id) => Some(WorkspaceId::new(id)),
+        Field::WrongType => return Err(no_workspace_id()),
+    };
+    let mut transaction = app.management.begin().await?;
+    let inviter = advertiser.workspace(&mut transaction, named).await?;
+    if role == Role::Owner && inviter.role != Role::Owner {
+        return Err(ApiError::Forbidden("Only owners invite owners"));
+    }
+    // Whoever comes in by it signs in anew, and is asked for no password but their own.
+    advertiser.user.just_proved(&app)?;
+    let workspace_id = inviter.workspace_id;
+    let permissions = read_permissions(&mut transaction, workspace_id, request.permissions).await?;
+    if members::has_address(&mut transaction, workspace_id, &email).await? {
+        return Err(member_already());
+    }
+    let details = json!({ "role": role.as_str(), "permissions": shown(&permissions) });
+    let purpose = Purpose::Member { role, permissions };
+    let invited_by = AuditActor::User(advertiser.user.user_id);
+    let (id, link) = invite(&app, &mut transaction, workspace_id, &email, &purpose, invited_by).await?;
+    let audited = Audited::new(workspace_id, "member.invited")
+        .about(id.get())
+        .with(details);
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    let invitation = stored(&mut transaction, id).await?;
+    transaction.commit().await?;
+    Ok(created(CreatedInvitation {
+        invitation: InvitationView::new(&invitation, app.clock.now()),
+        invitation_url: link.invitation_url,
+    }))
+}
+
+/// List invitations
+///
+/// Of members, whatever became of them; newest first. For owners and admins.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/invitations",
+    operation_id = "list_invitations",
+    tag = "accounts",
+    security(("session" = [])),
+    params(
+        ("workspace_id" = Option<i64>, Query, description = "Needed by somebody who runs several workspaces."),
+        PageQuery,
+    ),
+    responses(
+        (status = 200, description = "A page of them.", body = Listed<InvitationView>),
+        (status = 400, description = "page or pageSize is no positive integer, or workspace_id is none.",
+         body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    advertiser: AdvertiserUser,
+    page: Page,
+    query: Query,
+) -> Result<Json<Listed<InvitationView>>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    let workspace_id = advertiser.workspace_asked_for(&mut connection, &query).await?;
+    let invitations = invitations::of_workspace(&mut connection, workspace_id, page.window()).await?;
+    let total = invitations::count(&mut connection, workspace_id).await?;
+    let now = app.clock.now();
+    let views = invitations
+        .iter()
+        .map(|invitation| InvitationView::new(invitation, now))
+        .collect();
+    Ok(page.listed(views, total))
+}
+
+/// Withdraw an invitation
+#[utoipa::path(
+    delete,
+    path = "/api/advertiser/invitations/{invitation_id}",
+    operation_id = "withdraw_invitation",
+    tag = "accounts",
+    security(("session" = [])),
+    params(("invitation_id" = i64, Path)),
+    responses(
+        (status = 200, description = "Its link is worth nothing any more.", body = Data<InvitationView>),
+        (status = 409, description = "It was accepted, or withdrawn before.", body = PlatformError),
+    )
+)]
+pub async fn withdraw(
+    State(app): State<App>,
+    advertiser: AdvertiserUser,
+    Ids(invitation_id): Ids<InvitationId>,
+) -> Result<Json<Data<InvitationView>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let workspace_id = stored(&mut transaction, invitation_id).await?.workspace_id;
+    advertiser.workspace(&mut transaction, Some(workspace_id)).await?;
+    let now = app.clock.now();
+    if !invitations::withdraw(&mut transaction, invitation_id, now).await? {
+        return Err(ended());
+    }
+    let audited = Audited::new(workspace_id, "invitation.withdrawn").about(invitation_id.get());
+    advertiser.audit(&app, &mut transaction, audited).await?;
+    let invitation = stored(&mut transaction, invitation_id).await?;
+    transaction.commit().await?;
+    Ok(data(InvitationView::new(&invitation, now)))
+}
+
+async fn stored(
+    connection: &mut PgConnection,
+    invitation_id: InvitationId,
+) -> Result<MemberInvitation, ApiError> {
+    invitations::find(connection, invitation_id)
+        .await?
+        .ok_or(ApiError::NotFound("Invitation not found"))
+}
+
+/// Somebody's address, which must be there.
+pub fn address(field: Field<String>) -> Result<EmailAddress, ApiError> {
+    match field {
+        Field::Given(text) if !text.is_empty() => {
+            EmailAddress::parse(&text).map_err(|error| refused("email", &error.to_string()))
+        }
+        Field::Absent | Field::Given(_) => Err(ApiError::bad_request("email is required")),
+        Field::WrongType => Err(refused("email", "must be a string")),
+    }
+}
+
+fn no_workspace_id() -> ApiError {
+    refused("workspace_id", "must be an integer")
+}
+
+/// The refusal of a second place in the same workspace.
+pub fn member_already() -> ApiError {
+    ApiError::Conflict("They work in this workspace already")
+}
+
+fn ended() -> ApiError {
+    ApiError::Conflict("This invitation has ended already")
+}
+
+pub fn list_examples() -> Examples {
+    let made = CreatedInvitation {
+        invitation: InvitationView::example(),
+        invitation_url: InvitationLink::example().invitation_url,
+    };
+    Examples::of_refusals([no_workspace_id(), member_already()])
+        .request(
+            "A member for one program",
+            json!({ "email": "max@shop.example", "role": "member",
+                    "permissions": { "1": ["program:list", "program:read"] } }),
+        )
+        .answer(
+            "One of one",
+            Page::default().listed(vec![InvitationView::example()], 1).0,
+        )
+        .made("Invited", Data { data: made })
+}
+
+pub fn examples() -> Examples {
+    let withdrawn = InvitationView {
+        status: "withdrawn",
+        ..InvitationView::example()
+    };
+    Examples::of_refusals([ended()]).answer("Withdrawn", Data { data: withdrawn })
+}

@@ -1,0 +1,121 @@
+//! `PUT /api/advertiser/workspaces/{workspace_id}`: a workspace's name, and what its members must sign in with.
+
+use axum::Json;
+use axum::extract::State;
+use domain::ids::WorkspaceId;
+use domain::permission::Role;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use storage::workspaces::{self, Membership};
+use storage::{members, second_factors};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, stated};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{AdvertiserUser, Audited, differences, forbidden};
+use crate::management::answers::{Data, Ids, data};
+use crate::management::auth::me::WorkspaceView;
+
+const NO_NAME: &str = "name is required";
+const NONE_OF_THEIR_OWN: &str = "Set up a second factor of your own first";
+
+/// What is there is changed; what is not stays as it is.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct WorkspaceChanges {
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 120)]
+    name: Option<Field<String>>,
+    /// Members without a second factor can then do nothing but set one up. For owners who have one themselves.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<bool>)]
+    second_factor_required: Option<Field<bool>>,
+}
+
+/// Change a workspace
+#[utoipa::path(
+    put,
+    path = "/api/advertiser/workspaces/{workspace_id}",
+    operation_id = "update_workspace",
+    tag = "workspaces",
+    security(("session" = [])),
+    params(("workspace_id" = i64, Path)),
+    request_body = WorkspaceChanges,
+    responses(
+        (status = 200, description = "As it is now.", body = Data<WorkspaceView>),
+        (status = 409, description = "Whoever requires a second factor must have one.", body = PlatformError),
+    )
+)]
+pub async fn update(
+    State(app): State<App>,
+    user: AdvertiserUser,
+    Ids(workspace_id): Ids<WorkspaceId>,
+    body: TrackingBody,
+) -> Result<Json<Data<WorkspaceView>>, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    if !workspaces::exists(&mut transaction, workspace_id).await? {
+        return Err(ApiError::NotFound("Workspace not found"));
+    }
+    members::lock(&mut transaction, workspace_id).await?;
+    let before = user.workspace(&mut transaction, Some(workspace_id)).await?;
+    let bytes = body.bytes()?;
+    let changes: WorkspaceChanges = body::parse(&bytes)?;
+    if changes.name.is_none() && changes.second_factor_required.is_none() {
+        return Err(ApiError::bad_request(NO_NAME));
+    }
+    if let Some(name) = changes.name {
+        let name = name.required_name("name", NO_NAME)?;
+        workspaces::rename(&mut transaction, workspace_id, &name).await?;
+    }
+    if let Some(required) = changes.second_factor_required {
+        let required = required.flag("second_factor_required")?;
+        may_require(&app, &mut transaction, &user, &before).await?;
+        workspaces::require_second_factor(&mut transaction, workspace_id, required).await?;
+    }
+    let after = user.workspace(&mut transaction, Some(workspace_id)).await?;
+    let audited = Audited::new(workspace_id, "workspace.updated")
+        .about(workspace_id.get())
+        .with(differences(described(&before), &described(&after)));
+    user.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(data(WorkspaceView::new(after)))
+}
+
+/// An owner, who would not lock themself out, and gave the password of late.
+async fn may_require(
+    app: &App,
+    connection: &mut PgConnection,
+    user: &AdvertiserUser,
+    membership: &Membership,
+) -> Result<(), ApiError> {
+    if membership.role != Role::Owner {
+        return Err(forbidden());
+    }
+    user.user.just_proved(app)?;
+    match second_factors::standing(connection, user.user.user_id).await? {
+        Some(_) => Ok(()),
+        None => Err(ApiError::Conflict(NONE_OF_THEIR_OWN)),
+    }
+}
+
+fn described(workspace: &Membership) -> Value {
+    json!({ "name": workspace.workspace_name, "second_factor_required": workspace.second_factor_required })
+}
+
+pub fn examples() -> Examples {
+    Examples::of_refusals([
+        ApiError::bad_request(NO_NAME),
+        ApiError::Conflict(NONE_OF_THEIR_OWN),
+    ])
+    .request("A name", json!({ "name": "Shop" }))
+    .answer(
+        "As it is now",
+        Data {
+            data: WorkspaceView::example(),
+        },
+    )
+}

@@ -1,0 +1,213 @@
+//! What management routes answer with: `data`, and for a page of a list `meta.pagination` beside it.
+
+use axum::Json;
+use axum::extract::{FromRequestParts, Path};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
+use storage::page::Window;
+use url::form_urlencoded;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::http::error::ApiError;
+
+const DEFAULT_PAGE_SIZE: i64 = 10;
+/// Larger ones are answered with pages of this size, and `meta` says so.
+const MAX_PAGE_SIZE: i64 = 100;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Data<T> {
+    pub data: T,
+}
+
+pub fn data<T>(data: T) -> Json<Data<T>> {
+    Json(Data { data })
+}
+
+/// 201, for what has been made.
+pub fn created<T>(made: T) -> (StatusCode, Json<Data<T>>) {
+    (StatusCode::CREATED, data(made))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Listed<T> {
+    pub data: Vec<T>,
+    pub meta: ListMeta,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ListMeta {
+    pub pagination: Pagination,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Pagination {
+    pub page: i64,
+    pub page_size: i64,
+    pub page_count: i64,
+    pub total: i64,
+}
+
+/// `page` and `pageSize` of a query: from 1, 10 a page unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    page: i64,
+    page_size: i64,
+}
+
+/// [`Page`], as it is described.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "described, never built: a page is read leniently")]
+pub struct PageQuery {
+    /// From 1.
+    #[param(minimum = 1, example = 1)]
+    page: Option<i64>,
+    /// At most 100; larger ones are answered with 100.
+    #[param(rename = "pageSize", minimum = 1, example = 10)]
+    page_size: Option<i64>,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self {
+            page: 1,
+            page_size: DEFAULT_PAGE_SIZE,
+        }
+    }
+}
+
+impl Page {
+    fn of(query: &str) -> Result<Self, ApiError> {
+        let number = |wanted: &str, default| {
+            let mut pairs = form_urlencoded::parse(query.as_bytes());
+            match pairs.find(|(name, _)| name == wanted) {
+                None => Ok(default),
+                Some((_, text)) => match text.parse() {
+                    Ok(number) if number >= 1 => Ok(number),
+                    _ => Err(ApiError::bad_request(format!(
+                        "{wanted} must be a positive integer"
+                    ))),
+                },
+            }
+        };
+        Ok(Self {
+            page: number("page", 1)?,
+            page_size: number("pageSize", DEFAULT_PAGE_SIZE)?.min(MAX_PAGE_SIZE),
+        })
+    }
+
+    /// How many rows it has at most.
+    pub const fn size(self) -> i64 {
+        self.page_size
+    }
+
+    pub const fn window(self) -> Window {
+        Window {
+            offset: (self.page - 1).saturating_mul(self.page_size),
+            limit: self.page_size,
+        }
+    }
+
+    /// This page of a list of `total`.
+    pub fn listed<T>(self, rows: Vec<T>, total: i64) -> Json<Listed<T>> {
+        let pagination = Pagination {
+            page: self.page,
+            page_size: self.page_size,
+            page_count: total.saturating_add(self.page_size - 1) / self.page_size,
+            total,
+        };
+        Json(Listed {
+            data: rows,
+            meta: ListMeta { pagination },
+        })
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Page {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Self::of(parts.uri.query().unwrap_or_default())
+    }
+}
+
+/// The ids in a path, one or a tuple. What is no id names nothing: 404.
+#[derive(Debug, Clone, Copy)]
+pub struct Ids<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Ids<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(ids)) => Ok(Self(ids)),
+            Err(_) => Err(ApiError::NotFound("Not Found")),
+        }
+    }
+}
+
+/// ISO 8601 in UTC with milliseconds: how every answer writes an instant.
+pub fn instant(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// [`instant`], for `#[serde(serialize_with)]`.
+pub fn as_instant<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&instant(*at))
+}
+
+/// [`instant`] or null.
+#[expect(clippy::ref_option, reason = "the signature serde calls")]
+pub fn as_instant_if_any<S: Serializer>(
+    at: &Option<DateTime<Utc>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    at.map(instant).serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_a_window_of_the_list() {
+        let page = Page::of("pageSize=25&page=3").unwrap();
+        assert_eq!(
+            page.window(),
+            Window {
+                offset: 50,
+                limit: 25
+            }
+        );
+        assert_eq!(
+            Page::of("").unwrap(),
+            Page {
+                page: 1,
+                page_size: 10
+            }
+        );
+        assert_eq!(Page::of("pageSize=100000").unwrap().page_size, 100);
+        assert_eq!(page.listed(vec![1], 51).meta.pagination.page_count, 3);
+        assert_eq!(page.listed(Vec::<i64>::new(), 0).meta.pagination.page_count, 0);
+        let last = format!("page={}", i64::MAX);
+        assert_eq!(Page::of(&last).unwrap().window().offset, i64::MAX);
+    }
+
+    #[test]
+    fn a_page_is_a_positive_integer() {
+        for query in [
+            "page=0",
+            "page=-1",
+            "page=x",
+            "pageSize=0",
+            "pageSize=",
+            "page=1.5",
+        ] {
+            assert!(matches!(Page::of(query), Err(ApiError::BadRequest(_))), "{query}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! `POST /api/auth/cli/inspect` and `…/confirm`: somebody signed in lets a command line act for them in one workspace.
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::ids::WorkspaceId;
+use domain::user_code::UserCode;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+use storage::cli_logins::{self, Confirmed, WaitingLogin};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::{PlatformError, RateLimited};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{AdvertiserUser, Audited, CliConfirmer};
+use crate::management::answers::{Data, as_instant, data};
+use crate::management::cli::login::UNKNOWN_LOGIN;
+
+const EXPIRED: &str = "This CLI login session has expired. Run the login command again.";
+const TAKEN: &str = "This CLI login session has been confirmed already";
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct InspectLoginRequest {
+    /// As the command line shows it.
+    #[schema(value_type = String)]
+    user_code: Field<String>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct ConfirmRequest {
+    /// As the command line shows it. What it waits with confirms nothing.
+    #[schema(value_type = String)]
+    user_code: Field<String>,
+    /// Needed by somebody who runs several workspaces.
+    #[schema(value_type = Option<i64>)]
+    workspace_id: Field<i64>,
+}
+
+/// A login that waits: what somebody compares with what they have just done themselves.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LoginInspected {
+    user_code: String,
+    /// Where it was begun.
+    address: Option<String>,
+    /// The command line's words about itself.
+    user_agent: Option<String>,
+    /// It was begun where this request comes from.
+    same_address: bool,
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    expires_at: DateTime<Utc>,
+}
+
+/// Where the command line acts from now on.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConfirmedLogin {
+    workspace_id: i64,
+    workspace_name: String,
+}
+
+/// What a user code is of
+///
+/// Whoever confirms a login sees first where and when it was begun.
+#[utoipa::path(
+    post,
+    path = "/api/auth/cli/inspect",
+    operation_id = "inspect_cli_login",
+    tag = "accounts",
+    security(("session" = [])),
+    request_body = InspectLoginRequest,
+    responses(
+        (status = 200, description = "It waits to be confirmed.", body = Data<LoginInspected>),
+        (status = 400, description = "Expired.", body = PlatformError),
+        (status = 403, description = "They are suspended, or no advertiser.", body = PlatformError),
+        (status = 404, description = "No login has this code.", body = PlatformError),
+        (status = 409, description = "Somebody has confirmed it.", body = PlatformError),
+        (status = 429, description = "Too many unknown codes from this address.", body = RateLimited),
+    )
+)]
+pub async fn inspect(
+    State(app): State<App>,
+    CliConfirmer(user): CliConfirmer,
+    body: TrackingBody,
+) -> Result<Json<Data<LoginInspected>>, ApiError> {
+    let bytes = body.bytes()?;
+    let request: InspectLoginRequest = body::parse(&bytes)?;
+    let mut transaction = app.management.begin().await?;
+    let (code, login) = waiting(&app, &mut transaction, &user, request.user_code).await?;
+    let here = user
+        .source
+        .client
+        .map(|client| client.ip.to_canonical().to_string());
+    Ok(data(LoginInspected {
+        user_code: code.expose(),
+        same_address: login.address.is_some() && login.address == here,
+        address: login.address,
+        user_agent: login.user_agent,
+        created_at: login.created_at,
+        expires_at: login.expires_at,
+    }))
+}
+
+/// Confirm a command line
+///
+/// It gets a token for 90 days, good for the command line's routes and the one workspace. Only its owner or an admin may, who gave
+/// the password within the last half hour.
+#[utoipa::path(
+    post,
+    path = "/api/auth/cli/confirm",
+    operation_id = "confirm_cli_login",
+    tag = "accounts",
+    security(("session" = [])),
+    request_body = ConfirmRequest,
+    responses(
+        (status = 200, description = "Confirmed. The command line learns of it when it asks next.", body = Data<ConfirmedLogin>),
+        (status = 400, description = "Expired, or several workspaces to choose from.", body = PlatformError),
+        (status = 403, description = "They do not run the workspace, are suspended, or must give the password again.", body = PlatformError),
+        (status = 404, description = "No login has this code.", body = PlatformError),
+        (status = 409, description = "Somebody has confirmed it, for this workspace or another.", body = PlatformError),
+        (status = 429, description = "Too many unknown codes from this address.", body = RateLimited),
+    )
+)]
+pub async fn confirm(
+    State(app): State<App>,
+    CliConfirmer(user): CliConfirmer,
+    body: TrackingBody,
+) -> Result<Json<Data<ConfirmedLogin>>, ApiError> {
+    let bytes = body.bytes()?;
+    let request: ConfirmRequest = body::parse(&bytes)?;
+    let named = match request.workspace_id {
+        Field::Absent => None,
+        Field::Given(id) => Some(WorkspaceId::new(id)),
+        Field::WrongType => return Err(refused("workspace_id", "must be an integer")),
+    };
+    let mut transaction = app.management.begin().await?;
+    let workspace = user.workspace(&mut transaction, named).await?;
+    user.user.just_proved(&app)?;
+    let (_, login) = waiting(&app, &mut transaction, &user, request.user_code).await?;
+    let confirmed = Confirmed {
+        user_id: user.user.user_id,
+        workspace_id: workspace.workspace_id,
+    };
+    cli_logins::confirm(&mut transaction, login.id, &confirmed, app.clock.now()).await?;
+    let audited = Audited::new(workspace.workspace_id, "cli_login.confirmed").about(confirmed.user_id.get());
+    user.audit(&app, &mut transaction, audited).await?;
+    transaction.commit().await?;
+    Ok(data(ConfirmedLogin {
+        workspace_id: workspace.workspace_id.get(),
+        workspace_name: workspace.workspace_name,
+    }))
+}
+
+/// The login of a code, locked; it waits still. Codes that are nobody's count like tokens that are.
+async fn waiting(
+    app: &App,
+    connection: &mut PgConnection,
+    user: &AdvertiserUser,
+    given: Field<String>,
+) -> Result<(UserCode, WaitingLogin), ApiError> {
+    let Field::Given(text) = given else {
+        return Err(ApiError::bad_request("user_code is required"));
+    };
+    let client = user.source.client;
+    app.limits.admit_token(client)?;
+    let unknown = || {
+        app.limits.count_unknown_token(client);
+        ApiError::NotFound(UNKNOWN_LOGIN)
+    };
+    let code = UserCode::parse(&text).ok_or_else(unknown)?;
+    let login = cli_logins::lock_by_user_code(connection, code.hash())
+        .await?
+        .ok_or_else(unknown)?;
+    if app.clock.now() >= login.expires_at {
+        return Err(ApiError::bad_request(EXPIRED));
+    }
+    if login.confirmed {
+        return Err(ApiError::Conflict(TAKEN));
+    }
+    Ok((code, login))
+}
+
+pub fn inspect_examples() -> Examples {
+    let code = UserCode::generate([7; 8]);
+    let created_at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+    let inspected = LoginInspected {
+        user_code: code.expose(),
+        address: Some("192.0.2.7".to_owned()),
+        user_agent: Some("curl/8.14.1".to_owned()),
+        same_address: true,
+        created_at,
+        expires_at: created_at + TimeDelta::minutes(5),
+    };
+    refusals()
+        .request("As it was typed", json!({ "user_code": code.expose() }))
+        .answer("It waits", Data { data: inspected })
+}
+
+pub fn confirm_examples() -> Examples {
+    let confirmed = ConfirmedLogin {
+        workspace_id: 2,
+        workspace_name: "Shop".to_owned(),
+    };
+    let code = UserCode::generate([7; 8]);
+    refusals()
+        .refusal(&ApiError::PasswordRequired)
+        .request(
+            "For one of several",
+            json!({ "user_code": code.expose(), "workspace_id": 2 }),
+        )
+        .answer("Confirmed", Data { data: confirmed })
+}
+
+fn refusals() -> Examples {
+    Examples::of_refusals([
+        ApiError::bad_request(EXPIRED),
+        ApiError::AccountBlocked,
+        ApiError::NotFound(UNKNOWN_LOGIN),
+        ApiError::Conflict(TAKEN),
+        ApiError::RateLimited {
+            retry_after_seconds: 21,
+        },
+    ])
+}

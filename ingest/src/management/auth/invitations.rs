@@ -1,0 +1,330 @@
+//! `POST /api/auth/invitations/inspect` and `…/accept`: what a one-time link is for, and taking it up. The token comes in
+//! the body: paths and queries end in logs.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::{Extension, Json};
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::account::{Password, PasswordHash, PersonName, UserKind};
+use domain::ids::UserId;
+use domain::token::InvitationToken;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+use storage::audit_log::AuditActor;
+use storage::invitations::{self, OpenInvitation, Purpose};
+use storage::users::{self, NewUser, User};
+use storage::{members, partners, workspaces};
+use utoipa::ToSchema;
+
+use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::client_address::ClientAddress;
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::{PlatformError, RateLimited};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{Audited, Proof, Source};
+use crate::management::advertiser::workspace::invitations::member_already;
+use crate::management::answers::{Data, as_instant, data};
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct InspectRequest {
+    /// The last part of the link.
+    #[schema(value_type = String)]
+    token: Field<String>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct AcceptRequest {
+    /// The last part of the link.
+    #[schema(value_type = String)]
+    token: Field<String>,
+    /// Of the new account. Where the address has an account, that keeps its name.
+    #[schema(value_type = Option<String>, max_length = 120)]
+    name: Field<String>,
+    /// Of the new account; where the address has one already, that account's.
+    #[schema(value_type = String, max_length = 128)]
+    password: Field<String>,
+    /// Where the address has an account with a second factor.
+    #[schema(value_type = Option<String>)]
+    code: Field<String>,
+}
+
+/// What somebody is invited to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct InvitationInspected {
+    /// Of the account it takes: `advertiser`, to work in a workspace, or `partner`.
+    kind: &'static str,
+    /// Of the workspace or, for a partner, of the program.
+    name: String,
+    /// The account's address.
+    email: String,
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    expires_at: DateTime<Utc>,
+}
+
+/// Who accepts: somebody with an account, or somebody new.
+enum Guest {
+    Known(User, Proof),
+    New {
+        name: PersonName,
+        password_hash: PasswordHash,
+    },
+}
+
+/// What an invitation is for
+#[utoipa::path(
+    post,
+    path = "/api/auth/invitations/inspect",
+    operation_id = "inspect_invitation",
+    tag = "accounts",
+    request_body = InspectRequest,
+    responses(
+        (status = 200, description = "It can be accepted.", body = Data<InvitationInspected>),
+        (status = 404, description = "There is none, or it has ended.", body = PlatformError),
+        (status = 429, description = "Too many unknown tokens from this address.", body = RateLimited),
+    )
+)]
+pub async fn inspect(
+    State(app): State<App>,
+    client: Option<Extension<ClientAddress>>,
+    body: TrackingBody,
+) -> Result<Json<Data<InvitationInspected>>, ApiError> {
+    let bytes = body.bytes()?;
+    let request: InspectRequest = body::parse(&bytes)?;
+    let invitation = open(&app, client.map(|Extension(client)| client), request.token).await?;
+    Ok(data(InvitationInspected {
+        kind: invitation.purpose.user_kind().as_str(),
+        name: invitation.name,
+        email: invitation.email.as_str().to_owned(),
+        expires_at: invitation.expires_at,
+    }))
+}
+
+/// Accept an invitation
+///
+/// Makes an account and signs it in. An address that has an account already accepts with that account's password.
+#[utoipa::path(
+    post,
+    path = "/api/auth/invitations/accept",
+    operation_id = "accept_invitation",
+    tag = "accounts",
+    request_body = AcceptRequest,
+    responses(
+        (status = 201, description = "Accepted and signed in, for 14 days.", body = SignedInAnswer),
+        (status = 400, description = "The name or password will not do.", body = PlatformError),
+        (status = 403, description = "The account has a second factor, whose code is missing; or it is suspended, or a page of another \
+                                      site asks.", body = PlatformError),
+        (status = 404, description = "There is none, or it has ended.", body = PlatformError),
+        (status = 409, description = "The account is of another kind or has the place already, or somebody was faster.",
+         body = PlatformError),
+        (status = 429, description = "Too many attempts from this address, or for this account.", body = RateLimited),
+    )
+)]
+pub async fn accept(
+    State(app): State<App>,
+    source: Source,
+    body: TrackingBody,
+) -> Result<Response, ApiError> {
+    let bytes = body.bytes()?;
+    let request: AcceptRequest = body::parse(&bytes)?;
+    let Field::Given(password) = request.password else {
+        return Err(ApiError::bad_request("password is required"));
+    };
+    let invitation = open(&app, source.client, request.token).await?;
+    // Whoever holds the link may guess at the password of the account, no faster than at the door.
+    app.limits
+        .spend_sign_in(source.client, invitation.email.as_str())
+        .await?;
+    let account = users::find_by_email(&mut *app.management.acquire().await?, &invitation.email).await?;
+    let guest = if let Some(user) = account {
+        let proof = Proof::of(password, request.code)?;
+        let user = known(&app, &source, user, &proof, invitation.purpose.user_kind()).await?;
+        Guest::Known(user, proof)
+    } else {
+        let name = request.name.required_name("name", "name is required")?;
+        let personal = [name.as_str(), invitation.email.as_str()];
+        let password_hash = chosen(&app, password, &personal).await?;
+        Guest::New { name, password_hash }
+    };
+    let mut transaction = app.management.begin().await?;
+    if let Guest::Known(user, proof) = &guest {
+        proof
+            .take_second_factor(&app, &mut transaction, &source, user.user_id)
+            .await?;
+    }
+    // A change of the inviter's rights waits, or is seen.
+    members::lock(&mut transaction, invitation.workspace_id).await?;
+    if !invitations::accept(&mut transaction, invitation.invitation_id, app.clock.now()).await? {
+        return Err(just_ended());
+    }
+    let user = match guest {
+        Guest::Known(user, _) => user,
+        Guest::New { name, password_hash } => {
+            register(&mut transaction, &invitation, &name, &password_hash).await?
+        }
+    };
+    take_place(&mut transaction, &invitation, user.user_id).await?;
+    let audited = Audited::new(invitation.workspace_id, "invitation.accepted")
+        .in_program(match invitation.purpose {
+            Purpose::Member { .. } => None,
+            Purpose::Partner { program_id, .. } => Some(program_id),
+        })
+        .about(invitation.invitation_id.get())
+        .with(json!({ "kind": user.kind.as_str() }));
+    let actor = AuditActor::User(user.user_id);
+    source.audit(&app, &mut transaction, actor, audited).await?;
+    let mut answer = sign_in_by(SignInMethod::Password, &app, &mut transaction, &source, &user).await?;
+    transaction.commit().await?;
+    *answer.status_mut() = StatusCode::CREATED;
+    Ok(answer)
+}
+
+async fn open(
+    app: &App,
+    client: Option<ClientAddress>,
+    token: Field<String>,
+) -> Result<OpenInvitation, ApiError> {
+    let Field::Given(text) = token else {
+        return Err(ApiError::bad_request("token is required"));
+    };
+    let token = InvitationToken::parse(&text).ok_or_else(none)?;
+    app.limits.admit_token(client)?;
+    let mut connection = app.management.acquire().await?;
+    let found = invitations::find_open(&mut connection, token.hash(), app.clock.now()).await?;
+    found.ok_or_else(|| {
+        app.limits.count_unknown_token(client);
+        none()
+    })
+}
+
+/// What an account is, and whether it may come in, is told only to who knows its password.
+async fn known(
+    app: &App,
+    source: &Source,
+    user: User,
+    proof: &Proof,
+    kind: UserKind,
+) -> Result<User, ApiError> {
+    if !proof.has_password_of(app, source, Some(&user)).await? {
+        return Err(wrong_password());
+    }
+    if user.suspended {
+        return Err(ApiError::AccountBlocked);
+    }
+    if user.kind != kind {
+        return Err(other_kind());
+    }
+    Ok(user)
+}
+
+async fn chosen(app: &App, password: String, personal: &[&str]) -> Result<PasswordHash, ApiError> {
+    let password =
+        Password::choose(password, personal).map_err(|error| refused("password", &error.to_string()))?;
+    app.passwords.hash(password, App::random()).await
+}
+
+async fn register(
+    connection: &mut PgConnection,
+    invitation: &OpenInvitation,
+    name: &PersonName,
+    password_hash: &PasswordHash,
+) -> Result<User, ApiError> {
+    let new = NewUser {
+        kind: invitation.purpose.user_kind(),
+        name: name.as_str(),
+        email: &invitation.email,
+        password_hash,
+        // Whoever invited has seen the link, too.
+        verified_at: None,
+    };
+    // Another invitation of the same address may have been accepted meanwhile.
+    let user_id = users::create(connection, &new).await?.ok_or_else(just_made)?;
+    users::find(connection, user_id)
+        .await?
+        .ok_or_else(|| ApiError::unexpected(anyhow::anyhow!("the account just made is not there")))
+}
+
+async fn take_place(
+    connection: &mut PgConnection,
+    invitation: &OpenInvitation,
+    user_id: UserId,
+) -> Result<(), ApiError> {
+    match &invitation.purpose {
+        Purpose::Member { role, permissions } => {
+            let member_id = workspaces::add_member(connection, invitation.workspace_id, user_id, *role)
+                .await?
+                .ok_or_else(member_already)?;
+            members::set_permissions(connection, member_id, permissions).await?;
+        }
+        Purpose::Partner { partner_id, .. } => {
+            if !partners::give_to(connection, *partner_id, user_id).await? {
+                return Err(just_ended());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same for every token that opens nothing.
+fn none() -> ApiError {
+    ApiError::NotFound("Invitation not found, or no longer valid")
+}
+
+fn wrong_password() -> ApiError {
+    ApiError::bad_request("This address has an account: password must be that account's")
+}
+
+fn other_kind() -> ApiError {
+    ApiError::Conflict("This address has an account of another kind")
+}
+
+fn just_ended() -> ApiError {
+    ApiError::Conflict("This invitation has just been accepted or withdrawn")
+}
+
+fn just_made() -> ApiError {
+    ApiError::Conflict("This address has just got an account: accept with its password")
+}
+
+pub fn inspect_examples() -> Examples {
+    let inspected = InvitationInspected {
+        kind: UserKind::Partner.as_str(),
+        name: "Shop affiliates".to_owned(),
+        email: "ada@letters.example".to_owned(),
+        expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_007),
+    };
+    let limited = ApiError::RateLimited {
+        retry_after_seconds: 21,
+    };
+    Examples::of_refusals([none(), limited])
+        .request("A partner's", json!({ "token": example_token() }))
+        .answer("A partner's", Data { data: inspected })
+}
+
+pub fn accept_examples() -> Examples {
+    Examples::of_refusals([
+        wrong_password(),
+        ApiError::AccountBlocked,
+        none(),
+        other_kind(),
+        just_ended(),
+        just_made(),
+        ApiError::RateLimited {
+            retry_after_seconds: 21,
+        },
+    ])
+    .request(
+        "A new account",
+        json!({ "token": example_token(), "name": "Ada", "password": "correct horse battery" }),
+    )
+    .made("Accepted", SignedInAnswer::example())
+}
+
+fn example_token() -> String {
+    InvitationToken::generate([7; 32]).expose().to_owned()
+}

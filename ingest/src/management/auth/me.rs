@@ -1,0 +1,108 @@
+//! `GET /api/users/me`: who is signed in, and where they work.
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use domain::permission::Role;
+use serde::Serialize;
+use storage::workspaces::{self, Membership};
+use storage::{second_factors, users};
+use utoipa::ToSchema;
+
+use super::open_session::UserView;
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::SignedIn;
+use crate::management::answers::as_instant;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MeAnswer {
+    #[serde(flatten)]
+    user: UserView,
+    /// Null: the password is enough.
+    second_factor: Option<SecondFactorView>,
+    /// A workspace of theirs requires a second factor. They set one up, or sign in with a passkey; until then the account is all there is.
+    lacks_second_factor: bool,
+    /// An advertiser's; a partner has none.
+    workspaces: Vec<WorkspaceView>,
+}
+
+/// A code is asked for beside the password.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SecondFactorView {
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    enabled_at: DateTime<Utc>,
+    /// Of the list, not used yet.
+    recovery_codes_left: i64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct WorkspaceView {
+    id: i64,
+    name: String,
+    /// `owner`, `admin` or `member`.
+    role: &'static str,
+    /// Members without a second factor can do nothing but set one up.
+    second_factor_required: bool,
+}
+
+impl WorkspaceView {
+    /// For the description.
+    pub fn example() -> Self {
+        Self {
+            id: 2,
+            name: "Shop".to_owned(),
+            role: Role::Owner.as_str(),
+            second_factor_required: false,
+        }
+    }
+
+    pub fn new(membership: Membership) -> Self {
+        Self {
+            id: membership.workspace_id.get(),
+            name: membership.workspace_name,
+            role: membership.role.as_str(),
+            second_factor_required: membership.second_factor_required,
+        }
+    }
+}
+
+/// Who is signed in
+#[utoipa::path(
+    get,
+    path = "/api/users/me",
+    tag = "accounts",
+    security(("session" = [])),
+    responses((status = 200, description = "Their account, and where they work.", body = MeAnswer))
+)]
+pub async fn me(State(app): State<App>, signed_in: SignedIn) -> Result<Json<MeAnswer>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    let user = users::find(&mut connection, signed_in.user.user_id)
+        .await?
+        .ok_or(ApiError::NotFound("Not Found"))?;
+    let second_factor = second_factors::standing(&mut connection, user.user_id).await?;
+    let workspaces = workspaces::of_user(&mut connection, user.user_id).await?;
+    Ok(Json(MeAnswer {
+        user: UserView::new(&user),
+        second_factor: second_factor.map(|standing| SecondFactorView {
+            enabled_at: standing.enabled_at,
+            recovery_codes_left: standing.recovery_codes_left,
+        }),
+        lacks_second_factor: signed_in.user.lacks_second_factor,
+        workspaces: workspaces.into_iter().map(WorkspaceView::new).collect(),
+    }))
+}
+
+pub fn examples() -> Examples {
+    Examples::default().answer(
+        "An advertiser",
+        MeAnswer {
+            user: UserView::example(),
+            second_factor: None,
+            lacks_second_factor: false,
+            workspaces: vec![WorkspaceView::example()],
+        },
+    )
+}

@@ -1,0 +1,138 @@
+//! A dashboard session is opened.
+
+use axum::http::HeaderValue;
+use axum::response::{IntoResponse, Response};
+use axum::{Json, http::header};
+use chrono::TimeDelta;
+use domain::account::UserKind;
+use domain::token::SessionToken;
+use serde::Serialize;
+use serde_json::json;
+use sqlx::PgConnection;
+use storage::sessions::{NewSession, SessionKind, open};
+use storage::users::{self, User};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::management::access::{SessionCookie, Source};
+
+/// Then one has to sign in again.
+const SESSION_LASTS: TimeDelta = TimeDelta::days(14);
+
+/// Somebody who has just signed in: `jwt` is the session's token, for an `Authorization: Bearer` header. Browsers get it
+/// as a cookie, too.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SignedInAnswer {
+    jwt: String,
+    user: UserView,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UserView {
+    id: i64,
+    email: String,
+    name: String,
+    /// `advertiser` or `partner`.
+    kind: &'static str,
+    /// It was shown that the address is theirs.
+    verified: bool,
+}
+
+impl UserView {
+    /// For the description.
+    pub fn example() -> Self {
+        Self {
+            id: 4,
+            email: "olive@shop.example".to_owned(),
+            name: "Olive".to_owned(),
+            kind: UserKind::Advertiser.as_str(),
+            verified: true,
+        }
+    }
+
+    pub fn new(user: &User) -> Self {
+        Self {
+            id: user.user_id.get(),
+            email: user.email.clone(),
+            name: user.name.clone(),
+            kind: user.kind.as_str(),
+            verified: user.verified,
+        }
+    }
+}
+
+impl SignedInAnswer {
+    /// For the description.
+    pub fn example() -> Self {
+        Self {
+            jwt: SessionToken::generate([7; 32]).expose().to_owned(),
+            user: UserView::example(),
+        }
+    }
+}
+
+/// What a dashboard session was opened with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignInMethod {
+    /// With the code of a second factor, where the account has one.
+    Password,
+    Passkey,
+}
+
+/// Opens a dashboard session, and writes to the audit log how it was opened and how many attempts failed before.
+pub async fn sign_in_by(
+    method: SignInMethod,
+    app: &App,
+    connection: &mut PgConnection,
+    source: &Source,
+    user: &User,
+) -> Result<Response, ApiError> {
+    let failed = users::take_failed_sign_ins(connection, user.user_id).await?;
+    let details = match method {
+        SignInMethod::Password => json!({ "failed_before": failed }),
+        SignInMethod::Passkey => json!({ "failed_before": failed, "by": "passkey" }),
+    };
+    source
+        .audit_account(app, connection, user.user_id, "user.signed_in", details)
+        .await?;
+    open_session(method, app, connection, source, user).await
+}
+
+/// Opens a dashboard session; the answer is the only place that shows its token.
+pub async fn open_session(
+    method: SignInMethod,
+    app: &App,
+    connection: &mut PgConnection,
+    source: &Source,
+    user: &User,
+) -> Result<Response, ApiError> {
+    let token = SessionToken::generate(App::random());
+    let now = app.clock.now();
+    let session = NewSession {
+        user_id: user.user_id,
+        kind: SessionKind::Dashboard,
+        token_hash: token.hash(),
+        created_at: now,
+        expires_at: now + SESSION_LASTS,
+        whereabouts: &source.whereabouts,
+        by_passkey: method == SignInMethod::Passkey,
+    };
+    open(connection, &session).await?;
+    let answer = SignedInAnswer {
+        jwt: token.expose().to_owned(),
+        user: UserView::new(user),
+    };
+    Ok(with_cookie(
+        SessionCookie::keep(&token, SESSION_LASTS.num_seconds()),
+        Json(answer),
+    ))
+}
+
+pub fn with_cookie(cookie: Option<HeaderValue>, answer: impl IntoResponse) -> Response {
+    let mut response = answer.into_response();
+    if let Some(cookie) = cookie {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}

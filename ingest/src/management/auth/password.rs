@@ -1,0 +1,128 @@
+//! `POST /api/auth/change-password`: whoever knows the old one may set a new one. Every other session ends.
+
+use axum::extract::State;
+use axum::response::Response;
+use domain::account::Password;
+use serde::Deserialize;
+use serde_json::json;
+use storage::{sessions, users};
+use utoipa::ToSchema;
+
+use super::open_session::{SignInMethod, SignedInAnswer, open_session};
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::{Field, refused};
+use crate::http::openapi::envelopes::{PlatformError, RateLimited};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{Proof, SignedIn};
+
+const WRONG: &str = "The current password is wrong";
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangePasswordRequest {
+    #[schema(value_type = String)]
+    current_password: Field<String>,
+    /// Where the account has a second factor.
+    #[schema(value_type = Option<String>)]
+    code: Field<String>,
+    #[schema(value_type = String, min_length = 10, max_length = 128)]
+    password: Field<String>,
+    #[schema(value_type = String)]
+    password_confirmation: Field<String>,
+}
+
+/// Change one's password
+///
+/// Every session ends; the answer opens a new one.
+#[utoipa::path(
+    post,
+    path = "/api/auth/change-password",
+    tag = "accounts",
+    security(("session" = [])),
+    request_body = ChangePasswordRequest,
+    responses(
+        (status = 200, description = "Changed.", body = SignedInAnswer),
+        (status = 400, description = "The current password is wrong, or the new one will not do.", body = PlatformError),
+        (status = 403, description = "The account has a second factor, whose code is missing.", body = PlatformError),
+        (status = 429, description = "Too many attempts.", body = RateLimited),
+    )
+)]
+pub async fn change(
+    State(app): State<App>,
+    signed_in: SignedIn,
+    body: TrackingBody,
+) -> Result<Response, ApiError> {
+    let bytes = body.bytes()?;
+    let request: ChangePasswordRequest = body::parse(&bytes)?;
+    let (Field::Given(current), Field::Given(new), Field::Given(again)) = (
+        request.current_password,
+        request.password,
+        request.password_confirmation,
+    ) else {
+        return Err(ApiError::bad_request(
+            "currentPassword, password and passwordConfirmation are required",
+        ));
+    };
+    let wrong = || ApiError::bad_request(WRONG);
+    if new != again {
+        return Err(ApiError::bad_request("Passwords do not match"));
+    }
+    let proof = Proof::of(current, request.code)?;
+    let user_id = signed_in.user.user_id;
+    // Guesses count here as they do at the door: a stolen session must not find out the password.
+    app.limits
+        .spend_sign_in(signed_in.source.client, &format!("user:{user_id}"))
+        .await?;
+    let user = users::find(&mut *app.management.acquire().await?, user_id)
+        .await?
+        .ok_or_else(wrong)?;
+    let new = Password::choose(new, &[&user.name, &user.email])
+        .map_err(|error| refused("password", &error.to_string()))?;
+    if !proof
+        .has_password_of(&app, &signed_in.source, Some(&user))
+        .await?
+    {
+        return Err(wrong());
+    }
+    let hash = app.passwords.hash(new, App::random()).await?;
+    let mut transaction = app.management.begin().await?;
+    let source = &signed_in.source;
+    proof
+        .take_second_factor(&app, &mut transaction, source, user_id)
+        .await?;
+    users::set_password(&mut transaction, user_id, &hash).await?;
+    sessions::revoke_all(&mut transaction, user_id, app.clock.now()).await?;
+    source
+        .audit_account(
+            &app,
+            &mut transaction,
+            user_id,
+            "user.password_changed",
+            json!({}),
+        )
+        .await?;
+    let answer = open_session(SignInMethod::Password, &app, &mut transaction, source, &user).await?;
+    transaction.commit().await?;
+    Ok(answer)
+}
+
+pub fn examples() -> Examples {
+    Examples::of_refusals([
+        ApiError::bad_request(WRONG),
+        ApiError::SecondFactorRequired,
+        ApiError::RateLimited {
+            retry_after_seconds: 21,
+        },
+    ])
+    .request(
+        "A new one",
+        json!({
+            "currentPassword": "correct horse battery",
+            "password": "a better one entirely",
+            "passwordConfirmation": "a better one entirely",
+        }),
+    )
+    .answer("Changed", SignedInAnswer::example())
+}

@@ -1,0 +1,297 @@
+//! `/api/users/me/second-factor`: an authenticator app whose codes are asked for beside the password.
+//!
+//! Setting one up takes two steps: the secret is shown, and a code shows that the app has it. Only then it is asked for, every
+//! other session ends, and a list of recovery codes is shown, once.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use domain::ids::UserId;
+use domain::second_factor::{AuthenticatorSecret, RecoveryCode};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+use storage::{second_factors, sessions, users, workspaces};
+use utoipa::ToSchema;
+
+use super::confirm::PasswordAgain;
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::{PlatformError, RateLimited};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{SignedIn, take_code};
+use crate::management::answers::{Data, data};
+
+const NOT_BEGUN: &str = "No second factor is being set up";
+const IN_USE: &str = "A second factor is in use already: remove it first";
+const NONE: &str = "There is no second factor";
+const DEMANDED: &str = "A workspace of yours requires a second factor";
+
+/// What an authenticator app is given.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SecretShown {
+    /// To be shown as a QR code.
+    uri: String,
+    /// To be typed, where the app reads no QR code.
+    secret: String,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct FirstCode {
+    /// What the app shows now.
+    #[schema(value_type = String)]
+    code: Field<String>,
+}
+
+/// What stands in for the app where it is lost, each code once. They are shown here and never again.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RecoveryCodes {
+    recovery_codes: Vec<String>,
+}
+
+type Answer<T> = Result<Json<Data<T>>, ApiError>;
+
+/// Begin to set up a second factor
+///
+/// Needs a password given within the last half hour. Begun again, what was begun before is worth nothing.
+#[utoipa::path(
+    post,
+    path = "/api/users/me/second-factor",
+    operation_id = "begin_second_factor",
+    tag = "accounts",
+    security(("session" = [])),
+    responses(
+        (status = 200, description = "What the app is given. It is shown here only.", body = Data<SecretShown>),
+        (status = 403, description = "The password must be given again first.", body = PlatformError),
+        (status = 409, description = "One is in use.", body = PlatformError),
+    )
+)]
+pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<SecretShown> {
+    signed_in.user.just_proved(&app)?;
+    let user_id = signed_in.user.user_id;
+    let secret = AuthenticatorSecret::new(App::random());
+    let sealed = secret
+        .seal(&app.sealing_keys, user_id, App::random())
+        .map_err(ApiError::unexpected)?;
+    let mut connection = app.management.acquire().await?;
+    let user = users::find(&mut connection, user_id)
+        .await?
+        .ok_or(ApiError::NotFound("Not Found"))?;
+    if !second_factors::begin(&mut connection, user_id, &sealed, app.clock.now()).await? {
+        return Err(ApiError::Conflict(IN_USE));
+    }
+    Ok(data(SecretShown {
+        uri: secret.uri(&user.email).map_err(ApiError::unexpected)?,
+        secret: secret.text(),
+    }))
+}
+
+/// Finish setting up a second factor
+///
+/// From now on signing in takes a code. Every other session ends.
+#[utoipa::path(
+    post,
+    path = "/api/users/me/second-factor/enable",
+    operation_id = "enable_second_factor",
+    tag = "accounts",
+    security(("session" = [])),
+    request_body = FirstCode,
+    responses(
+        (status = 200, description = "In use.", body = Data<RecoveryCodes>),
+        (status = 400, description = "The code is not what the app shows now.", body = PlatformError),
+        (status = 403, description = "The password must be given again first.", body = PlatformError),
+        (status = 409, description = "None is being set up.", body = PlatformError),
+        (status = 429, description = "Too many attempts.", body = RateLimited),
+    )
+)]
+pub async fn enable(
+    State(app): State<App>,
+    signed_in: SignedIn,
+    body: TrackingBody,
+) -> Answer<RecoveryCodes> {
+    let SignedIn { user, source } = signed_in;
+    user.just_proved(&app)?;
+    let bytes = body.bytes()?;
+    let FirstCode {
+        code: Field::Given(code),
+    } = body::parse(&bytes)?
+    else {
+        return Err(ApiError::bad_request("code is required"));
+    };
+    app.limits.spend_code(user.user_id).await?;
+    let now = app.clock.now();
+    let mut transaction = app.management.begin().await?;
+    let begun = second_factors::lock(&mut transaction, user.user_id).await?;
+    let factor = begun
+        .filter(|factor| factor.enabled_at.is_none())
+        .ok_or(ApiError::Conflict(NOT_BEGUN))?;
+    if !take_code(&app, &mut transaction, user.user_id, &factor, &code).await? {
+        return Err(ApiError::bad_request("code is not what your app shows now"));
+    }
+    second_factors::enable(&mut transaction, user.user_id, now).await?;
+    let codes = new_codes(&mut transaction, user.user_id).await?;
+    sessions::revoke_others(&mut transaction, user.user_id, user.session_id, now).await?;
+    source
+        .audit_account(
+            &app,
+            &mut transaction,
+            user.user_id,
+            "user.second_factor_enabled",
+            json!({}),
+        )
+        .await?;
+    transaction.commit().await?;
+    Ok(codes)
+}
+
+/// Get new recovery codes
+///
+/// Those there were are worth nothing any more.
+#[utoipa::path(
+    post,
+    path = "/api/users/me/second-factor/recovery-codes",
+    operation_id = "renew_recovery_codes",
+    tag = "accounts",
+    security(("session" = [])),
+    request_body = PasswordAgain,
+    responses(
+        (status = 200, description = "Shown here only.", body = Data<RecoveryCodes>),
+        (status = 400, description = "The password or the code is wrong.", body = PlatformError),
+        (status = 403, description = "The code is missing.", body = PlatformError),
+        (status = 409, description = "There is no second factor.", body = PlatformError),
+        (status = 429, description = "Too many attempts.", body = RateLimited),
+    )
+)]
+pub async fn renew_codes(
+    State(app): State<App>,
+    signed_in: SignedIn,
+    body: TrackingBody,
+) -> Answer<RecoveryCodes> {
+    let proof = PasswordAgain::of(&app, &signed_in, body).await?;
+    let SignedIn { user, source } = signed_in;
+    let mut transaction = app.management.begin().await?;
+    proof
+        .take_second_factor(&app, &mut transaction, &source, user.user_id)
+        .await?;
+    if second_factors::standing(&mut transaction, user.user_id)
+        .await?
+        .is_none()
+    {
+        return Err(ApiError::Conflict(NONE));
+    }
+    let codes = new_codes(&mut transaction, user.user_id).await?;
+    source
+        .audit_account(
+            &app,
+            &mut transaction,
+            user.user_id,
+            "user.recovery_codes_renewed",
+            json!({}),
+        )
+        .await?;
+    transaction.commit().await?;
+    Ok(codes)
+}
+
+/// Remove one's second factor
+///
+/// The password is enough from then on. Where a workspace requires one, it stays.
+#[utoipa::path(
+    post,
+    path = "/api/users/me/second-factor/remove",
+    operation_id = "remove_second_factor",
+    tag = "accounts",
+    security(("session" = [])),
+    request_body = PasswordAgain,
+    responses(
+        (status = 204, description = "Removed."),
+        (status = 400, description = "The password or the code is wrong.", body = PlatformError),
+        (status = 403, description = "The code is missing.", body = PlatformError),
+        (status = 409, description = "There is none, or a workspace requires one.", body = PlatformError),
+        (status = 429, description = "Too many attempts.", body = RateLimited),
+    )
+)]
+pub async fn remove(
+    State(app): State<App>,
+    signed_in: SignedIn,
+    body: TrackingBody,
+) -> Result<StatusCode, ApiError> {
+    let proof = PasswordAgain::of(&app, &signed_in, body).await?;
+    let SignedIn { user, source } = signed_in;
+    let mut transaction = app.management.begin().await?;
+    proof
+        .take_second_factor(&app, &mut transaction, &source, user.user_id)
+        .await?;
+    let memberships = workspaces::of_user(&mut transaction, user.user_id).await?;
+    if memberships.iter().any(|of| of.second_factor_required) {
+        return Err(ApiError::Conflict(DEMANDED));
+    }
+    if !second_factors::remove(&mut transaction, user.user_id).await? {
+        return Err(ApiError::Conflict(NONE));
+    }
+    source
+        .audit_account(
+            &app,
+            &mut transaction,
+            user.user_id,
+            "user.second_factor_removed",
+            json!({}),
+        )
+        .await?;
+    transaction.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn new_codes(connection: &mut PgConnection, user_id: UserId) -> Answer<RecoveryCodes> {
+    let codes: Vec<RecoveryCode> = (0..RecoveryCode::ON_A_LIST)
+        .map(|_| RecoveryCode::generate(App::random()))
+        .collect();
+    second_factors::set_recovery_codes(connection, user_id, &codes).await?;
+    Ok(data(RecoveryCodes {
+        recovery_codes: codes.iter().map(RecoveryCode::expose).collect(),
+    }))
+}
+
+pub fn begin_examples() -> Examples {
+    let secret = AuthenticatorSecret::new([7; 20]);
+    let shown = SecretShown {
+        uri: secret.uri("olive@shop.example").unwrap_or_default(),
+        secret: secret.text(),
+    };
+    Examples::of_refusals([ApiError::PasswordRequired, ApiError::Conflict(IN_USE)])
+        .answer("For the app", Data { data: shown })
+}
+
+pub fn enable_examples() -> Examples {
+    Examples::of_refusals([
+        ApiError::bad_request("code is required"),
+        ApiError::PasswordRequired,
+        ApiError::Conflict(NOT_BEGUN),
+        ApiError::RateLimited {
+            retry_after_seconds: 1_234,
+        },
+    ])
+    .request("What the app shows", json!({ "code": "287082" }))
+    .answer("In use", a_list())
+}
+
+pub fn renew_examples() -> Examples {
+    PasswordAgain::examples()
+        .refusal(&ApiError::Conflict(NONE))
+        .answer("A new list", a_list())
+}
+
+pub fn remove_examples() -> Examples {
+    PasswordAgain::examples().refusal(&ApiError::Conflict(DEMANDED))
+}
+
+fn a_list() -> Data<RecoveryCodes> {
+    let code = RecoveryCode::generate([7; RecoveryCode::RANDOM_BYTES]);
+    Data {
+        data: RecoveryCodes {
+            recovery_codes: vec![code.expose()],
+        },
+    }
+}

@@ -1,0 +1,176 @@
+//! `/api/users/me/sessions`: where somebody is signed in, at dashboards and command lines, and ending that.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use domain::ids::SessionId;
+use serde::Serialize;
+use serde_json::json;
+use storage::sessions::{self, ListedSession, SessionKind};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{SignedIn, User};
+use crate::management::answers::{Data, Ids, as_instant, as_instant_if_any, data};
+
+const NONE: &str = "Session not found";
+
+/// Somewhere one is signed in.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SessionView {
+    id: i64,
+    /// `dashboard` or `cli`.
+    kind: &'static str,
+    /// This is the session that asks.
+    current: bool,
+    /// Of a command line: the workspace it acts in.
+    workspace_id: Option<i64>,
+    /// Where it was last used, as the browser or program called itself.
+    user_agent: Option<String>,
+    address: Option<String>,
+    /// Two letters (ISO 3166-1), where a proxy of the installation's names them.
+    country: Option<String>,
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_used_at: Option<DateTime<Utc>>,
+    /// If it is not used before.
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    ends_at: DateTime<Utc>,
+}
+
+impl SessionView {
+    fn new(session: ListedSession, user: User) -> Self {
+        let (kind, workspace_id) = match session.kind {
+            SessionKind::Dashboard => ("dashboard", None),
+            SessionKind::Cli(workspace_id) => ("cli", Some(workspace_id.get())),
+        };
+        Self {
+            id: session.session_id.get(),
+            kind,
+            current: session.session_id == user.session_id,
+            workspace_id,
+            user_agent: session.user_agent,
+            address: session.address,
+            country: session.country,
+            created_at: session.created_at,
+            last_used_at: session.last_used_at,
+            ends_at: session.ends_at,
+        }
+    }
+}
+
+/// List one's sessions
+///
+/// Those that go on, the one used last first; at most 200.
+#[utoipa::path(
+    get,
+    path = "/api/users/me/sessions",
+    operation_id = "list_sessions",
+    tag = "accounts",
+    security(("session" = [])),
+    responses((status = 200, description = "Where one is signed in.", body = Data<Vec<SessionView>>))
+)]
+pub async fn list(
+    State(app): State<App>,
+    signed_in: SignedIn,
+) -> Result<Json<Data<Vec<SessionView>>>, ApiError> {
+    let user = signed_in.user;
+    let mut connection = app.management.acquire().await?;
+    let listed = sessions::of_user(&mut connection, user.user_id, app.clock.now()).await?;
+    let views = listed.into_iter().map(|session| SessionView::new(session, user));
+    Ok(data(views.collect()))
+}
+
+/// End one of one's sessions
+#[utoipa::path(
+    delete,
+    path = "/api/users/me/sessions/{session_id}",
+    operation_id = "end_session",
+    tag = "accounts",
+    security(("session" = [])),
+    params(("session_id" = i64, Path)),
+    responses(
+        (status = 204, description = "Its token is worth nothing any more."),
+        (status = 404, description = "They have none of this id that goes on.", body = PlatformError),
+    )
+)]
+pub async fn end(
+    State(app): State<App>,
+    signed_in: SignedIn,
+    Ids(session_id): Ids<SessionId>,
+) -> Result<StatusCode, ApiError> {
+    let SignedIn { user, source } = signed_in;
+    let mut transaction = app.management.begin().await?;
+    if !sessions::revoke_own(&mut transaction, user.user_id, session_id, app.clock.now()).await? {
+        return Err(ApiError::NotFound(NONE));
+    }
+    let details = json!({ "session_id": session_id.get() });
+    source
+        .audit_account(
+            &app,
+            &mut transaction,
+            user.user_id,
+            "user.session_ended",
+            details,
+        )
+        .await?;
+    transaction.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// End all of one's other sessions
+///
+/// At dashboards and command lines; the one that asks goes on.
+#[utoipa::path(
+    delete,
+    path = "/api/users/me/sessions",
+    operation_id = "end_other_sessions",
+    tag = "accounts",
+    security(("session" = [])),
+    responses((status = 204, description = "Their tokens are worth nothing any more."))
+)]
+pub async fn end_others(State(app): State<App>, signed_in: SignedIn) -> Result<StatusCode, ApiError> {
+    let SignedIn { user, source } = signed_in;
+    let mut transaction = app.management.begin().await?;
+    sessions::revoke_others(&mut transaction, user.user_id, user.session_id, app.clock.now()).await?;
+    source
+        .audit_account(
+            &app,
+            &mut transaction,
+            user.user_id,
+            "user.other_sessions_ended",
+            json!({}),
+        )
+        .await?;
+    transaction.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub fn end_examples() -> Examples {
+    Examples::of_refusals([ApiError::NotFound(NONE)])
+}
+
+pub fn examples() -> Examples {
+    let at = |text: &str| text.parse().unwrap_or_default();
+    let session = SessionView {
+        id: 12,
+        kind: "dashboard",
+        current: true,
+        workspace_id: None,
+        user_agent: Some("Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0".to_owned()),
+        address: Some("192.0.2.7".to_owned()),
+        country: Some("NL".to_owned()),
+        created_at: at("2026-11-20T08:00:00Z"),
+        last_used_at: Some(at("2026-11-21T09:30:00Z")),
+        ends_at: at("2026-11-24T09:30:00Z"),
+    };
+    Examples::default().answer("This browser", Data { data: vec![session] })
+}

@@ -1,0 +1,215 @@
+//! `POST` and `GET /api/v1/cli/auth/poll`: whether somebody has confirmed a login by now, and once, its token.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{Method, Uri};
+use domain::token::{CliLoginToken, SessionToken};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+use storage::audit_log::AuditActor;
+use storage::cli_logins::{self, Confirmed};
+use storage::sessions::{self, NewSession, SessionKind};
+use storage::users::{self, User};
+use url::form_urlencoded;
+use utoipa::ToSchema;
+
+use super::login::{SESSION_LASTS, UNKNOWN_LOGIN, failed};
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::http::request_id::RequestId;
+use crate::management::access::{Audited, Source};
+
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct PollAnswer {
+    /// `pending`: nobody has confirmed it yet. `complete`: the token is in this answer, and in no other. `consumed`: it
+    /// was handed over before. `expired`: too late.
+    #[schema(pattern = "^(pending|complete|expired|consumed)$")]
+    status: &'static str,
+    /// For the command line's routes, in a Bearer header, for 90 days.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    token: Option<String>,
+    /// Whose token it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    email: Option<String>,
+    /// The workspace it acts in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = i64, required = false)]
+    advertiser_id: Option<i64>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct PollRequest {
+    /// As the start of the login answered.
+    #[schema(value_type = String)]
+    state: Field<String>,
+}
+
+/// Ask for a login's token
+///
+/// Every two seconds, until the status is another than `pending`.
+#[utoipa::path(
+    post,
+    path = "/api/v1/cli/auth/poll",
+    operation_id = "poll_cli_login_by_body",
+    tag = "set-up",
+    request_body = PollRequest,
+    responses(
+        (status = 200, description = "As it is now.", body = PollAnswer),
+        (status = 400, description = "No state is given.", body = PlatformError),
+        (status = 403, description = "Whoever confirmed it is suspended.", body = PlatformError),
+        (status = 404, description = "Nobody has begun such a login.", body = PlatformError),
+    )
+)]
+pub async fn poll_by_body(
+    State(app): State<App>,
+    request_id: RequestId,
+    source: Source,
+    body: TrackingBody,
+) -> Result<Json<PollAnswer>, ApiError> {
+    let bytes = body.bytes()?;
+    let request: PollRequest = body::parse(&bytes)?;
+    let Field::Given(state) = request.state else {
+        return Err(no_state());
+    };
+    look(&app, &source, &state)
+        .await
+        .map(Json)
+        .map_err(|error| error.quoting(&request_id))
+}
+
+/// Ask for a login's token by its address
+///
+/// As the POST, for command lines that know no other way: an address ends in logs.
+#[utoipa::path(
+    get,
+    path = "/api/v1/cli/auth/poll",
+    operation_id = "poll_cli_login",
+    tag = "set-up",
+    params(("state" = String, Query, description = "As the start of the login answered.")),
+    responses(
+        (status = 200, description = "As it is now.", body = PollAnswer),
+        (status = 400, description = "No state is given.", body = PlatformError),
+        (status = 403, description = "Whoever confirmed it is suspended.", body = PlatformError),
+        (status = 404, description = "Nobody has begun such a login.", body = PlatformError),
+    )
+)]
+pub async fn poll(
+    State(app): State<App>,
+    request_id: RequestId,
+    source: Source,
+    method: Method,
+    uri: Uri,
+) -> Result<Json<PollAnswer>, ApiError> {
+    // The router takes HEAD for GET, and whoever asks for the head alone would lose the token.
+    if method != Method::GET {
+        return Err(ApiError::MethodNotAllowed);
+    }
+    let query = uri.query().unwrap_or_default();
+    let given = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "state");
+    let (_, state) = given.ok_or_else(no_state)?;
+    look(&app, &source, &state)
+        .await
+        .map(Json)
+        .map_err(|error| error.quoting(&request_id))
+}
+
+async fn look(app: &App, source: &Source, state: &str) -> Result<PollAnswer, ApiError> {
+    let state = CliLoginToken::parse(state).ok_or(ApiError::NotFound(UNKNOWN_LOGIN))?;
+    let mut transaction = app.management.begin().await?;
+    let login = cli_logins::lock(&mut transaction, state.hash())
+        .await?
+        .ok_or(ApiError::NotFound(UNKNOWN_LOGIN))?;
+    let now = app.clock.now();
+    match login.confirmed {
+        _ if login.consumed => Ok(PollAnswer::without_token("consumed")),
+        _ if now >= login.expires_at => Ok(PollAnswer::without_token("expired")),
+        None => Ok(PollAnswer::without_token("pending")),
+        Some(confirmed) => {
+            let user = users::find(&mut transaction, confirmed.user_id)
+                .await?
+                .ok_or(ApiError::NotFound(UNKNOWN_LOGIN))?;
+            if user.suspended {
+                return Err(ApiError::AccountBlocked);
+            }
+            cli_logins::consume(&mut transaction, state.hash(), now).await?;
+            let token = open_session(app, &mut transaction, source, &confirmed).await?;
+            transaction.commit().await?;
+            Ok(PollAnswer::with_token(&token, &user, &confirmed))
+        }
+    }
+}
+
+async fn open_session(
+    app: &App,
+    connection: &mut PgConnection,
+    source: &Source,
+    confirmed: &Confirmed,
+) -> Result<SessionToken, ApiError> {
+    let token = SessionToken::generate(App::random());
+    let now = app.clock.now();
+    let session = NewSession {
+        user_id: confirmed.user_id,
+        kind: SessionKind::Cli(confirmed.workspace_id),
+        token_hash: token.hash(),
+        // Whoever confirmed it had a dashboard session that lacked nothing; a factor demanded later is theirs to have.
+        by_passkey: false,
+        created_at: now,
+        expires_at: now + SESSION_LASTS,
+        whereabouts: &source.whereabouts,
+    };
+    let session_id = sessions::open(connection, &session).await?;
+    let audited = Audited::new(confirmed.workspace_id, "cli_session.opened").about(session_id.get());
+    let actor = AuditActor::User(confirmed.user_id);
+    source.audit(app, connection, actor, audited).await?;
+    Ok(token)
+}
+
+impl PollAnswer {
+    fn without_token(status: &'static str) -> Self {
+        Self {
+            status,
+            ..Self::default()
+        }
+    }
+
+    fn with_token(token: &SessionToken, user: &User, confirmed: &Confirmed) -> Self {
+        Self {
+            status: "complete",
+            token: Some(token.expose().to_owned()),
+            email: Some(user.email.clone()),
+            advertiser_id: Some(confirmed.workspace_id.get()),
+        }
+    }
+}
+
+fn no_state() -> ApiError {
+    ApiError::bad_request("state is required")
+}
+
+pub fn examples() -> Examples {
+    let complete = PollAnswer {
+        status: "complete",
+        token: Some(SessionToken::generate([7; 32]).expose().to_owned()),
+        email: Some("olive@shop.example".to_owned()),
+        advertiser_id: Some(2),
+    };
+    Examples::of_refusals([
+        no_state(),
+        ApiError::AccountBlocked,
+        ApiError::NotFound(UNKNOWN_LOGIN),
+        failed(),
+    ])
+    .request(
+        "By body",
+        json!({ "state": CliLoginToken::generate([7; 32]).expose() }),
+    )
+    .answer("Not confirmed yet", PollAnswer::without_token("pending"))
+    .answer("Confirmed", complete)
+}

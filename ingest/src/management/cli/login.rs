@@ -1,0 +1,23 @@
+//! How long logins and sessions of a command line last, and how its routes fail.
+
+use chrono::TimeDelta;
+
+use crate::http::error::ApiError;
+
+/// Of a login nobody has begun.
+pub const UNKNOWN_LOGIN: &str = "A CLI login session does not exist";
+/// How long a login waits to be confirmed.
+pub const LOGIN_LASTS: TimeDelta = TimeDelta::minutes(5);
+/// How often a command line asks whether it is.
+pub const POLL_SECONDS: u32 = 2;
+/// Then one has to sign in again.
+pub const SESSION_LASTS: TimeDelta = TimeDelta::days(90);
+
+/// For the description: how a route tells of a failure of ours.
+pub fn failed() -> ApiError {
+    ApiError::InternalQuoted {
+        message: "Internal Server Error",
+        request_id: "019ab2c3d4e57f60a1b2c3d4e5f60718".to_owned(),
+        cause: anyhow::Error::msg("an example"),
+    }
+}

@@ -1,0 +1,95 @@
+//! `GET /api/v1/cli/programs`: the programs of the workspace a command line was connected to.
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::program::ProgramStatus;
+use serde::Serialize;
+use storage::program_overview::{self, ProgramOverview};
+use utoipa::ToSchema;
+
+use super::init::commission_text;
+use super::login::failed;
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::openapi::examples::Examples;
+use crate::http::request_id::RequestId;
+use crate::management::access::CliUser;
+use crate::management::answers::as_instant;
+
+/// What a program without a policy pays.
+const NO_COMMISSION: &str = "none";
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ListedProgram {
+    id: i64,
+    name: String,
+    #[schema(required = true)]
+    domain: Option<String>,
+    /// `draft` or `live`.
+    #[schema(pattern = "^(draft|live)$")]
+    status: &'static str,
+    /// Of the default policy in force: `20%`, `10.00 USD` or `none`.
+    commission: String,
+    /// Approved ones.
+    #[schema(minimum = 0)]
+    partners: i64,
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+}
+
+/// List programs, in a few words
+///
+/// Those of the workspace that are not archived, newest first.
+#[utoipa::path(
+    get,
+    path = "/api/v1/cli/programs",
+    operation_id = "list_cli_programs",
+    tag = "set-up",
+    security(("cli_session" = [])),
+    responses((status = 200, description = "All of them.", body = Vec<ListedProgram>))
+)]
+pub async fn list(
+    State(app): State<App>,
+    request_id: RequestId,
+    user: Result<CliUser, ApiError>,
+) -> Result<Json<Vec<ListedProgram>>, ApiError> {
+    look(&app, user).await.map_err(|error| error.quoting(&request_id))
+}
+
+async fn look(app: &App, user: Result<CliUser, ApiError>) -> Result<Json<Vec<ListedProgram>>, ApiError> {
+    let user = user?;
+    let mut connection = app.management.acquire().await?;
+    let workspace_id = user.workspace(&mut connection, None).await?;
+    let programs = program_overview::of_workspace(&mut connection, workspace_id, app.clock.now()).await?;
+    Ok(Json(programs.into_iter().map(ListedProgram::new).collect()))
+}
+
+impl ListedProgram {
+    fn new(program: ProgramOverview) -> Self {
+        let commission = program.commission.as_ref().map(commission_text);
+        Self {
+            id: program.program_id.get(),
+            name: program.name,
+            domain: program.domain,
+            status: program.status.as_str(),
+            commission: commission.unwrap_or_else(|| NO_COMMISSION.to_owned()),
+            partners: program.partners,
+            created_at: program.created_at,
+        }
+    }
+}
+
+pub fn examples() -> Examples {
+    let program = ListedProgram {
+        id: 1,
+        name: "Shop affiliates".to_owned(),
+        domain: Some("shop.example".to_owned()),
+        status: ProgramStatus::Live.as_str(),
+        commission: "20%".to_owned(),
+        partners: 2,
+        created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
+    };
+    Examples::of_refusals([failed()]).answer("One", [program])
+}

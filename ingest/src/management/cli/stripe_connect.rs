@@ -1,0 +1,208 @@
+//! `POST /api/v1/cli/stripe-connect`: the account and the webhook a command line has set up at the processor.
+//!
+//! Comes with the program's own key, which is what a command line has after `init`, or with the session of somebody who
+//! may change the program.
+
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use domain::ids::ProgramId;
+use domain::permission::Permission;
+use domain::processor::ConnectionStatus;
+use domain::tracking_token::TokenScope;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+use storage::audit_log::AuditActor;
+use utoipa::ToSchema;
+
+use super::login::failed;
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::credential::Credential;
+use crate::http::error::ApiError;
+use crate::http::field::{Field, IdNumber, refused};
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::http::request_id::RequestId;
+use crate::management::access::{self, CliUser, Source};
+use crate::management::advertiser::program::connection_change::{
+    Changer, change, connected_already, held_elsewhere,
+};
+use crate::management::advertiser::program::connection_settings::ConnectionChanges;
+use crate::tracking::caller::{Caller, out_of_scope};
+use crate::tracking::test_event::program_number;
+use crate::tracking::test_mode::OTHER_PROGRAM;
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct StripeConnectRequest {
+    #[schema(schema_with = program_number)]
+    program_id: Field<IdNumber>,
+    /// The processor's id of the account.
+    #[schema(value_type = String, max_length = 255)]
+    stripe_user_id: Field<String>,
+    #[schema(value_type = String, max_length = 255)]
+    webhook_endpoint_id: Field<String>,
+    /// What the endpoint's webhooks are signed with. Kept sealed, and never shown.
+    #[schema(value_type = String, min_length = 16, max_length = 255)]
+    webhook_secret: Field<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct StripeConnectAnswer {
+    /// Always true.
+    connected: bool,
+    stripe_account_id: String,
+    #[schema(required = true)]
+    webhook_endpoint_id: Option<String>,
+    /// As far as the account's own events or the dashboard have told.
+    charges_enabled: bool,
+    payouts_enabled: bool,
+}
+
+/// Connect the payment processor
+#[utoipa::path(
+    post,
+    path = "/api/v1/cli/stripe-connect",
+    operation_id = "connect_stripe",
+    tag = "set-up",
+    security(("cli_session" = []), ("program_key" = [])),
+    request_body = StripeConnectRequest,
+    responses(
+        (status = 200, description = "Connected.", body = StripeConnectAnswer),
+        (status = 403, description = "The program is another than the key's, not theirs to change, connected already, which a key does not change, or the key is for other calls.", body = PlatformError),
+        (status = 404, description = "There is no such program.", body = PlatformError),
+        (status = 409, description = "The program is archived, or another workspace has the account.", body = PlatformError),
+    )
+)]
+pub async fn connect(
+    State(app): State<App>,
+    request_id: RequestId,
+    by: Result<Connector, ApiError>,
+    body: TrackingBody,
+) -> Result<Json<StripeConnectAnswer>, ApiError> {
+    keep(&app, by, body)
+        .await
+        .map_err(|error| error.quoting(&request_id))
+}
+
+async fn keep(
+    app: &App,
+    by: Result<Connector, ApiError>,
+    body: TrackingBody,
+) -> Result<Json<StripeConnectAnswer>, ApiError> {
+    let by = by?;
+    let bytes = body.bytes()?;
+    let request: StripeConnectRequest = body::parse(&bytes)?;
+    let Field::Given(IdNumber(program_id)) = request.program_id else {
+        return Err(refused("program_id", "must be an integer"));
+    };
+    let program_id = ProgramId::new(program_id);
+    let mut transaction = app.management.begin().await?;
+    let access = by.program(&mut transaction, program_id).await?.for_change()?;
+    let changes = ConnectionChanges::connected(
+        required(request.stripe_user_id, "stripe_user_id")?,
+        required(request.webhook_endpoint_id, "webhook_endpoint_id")?,
+        required(request.webhook_secret, "webhook_secret")?,
+    );
+    let connection = change(app, transaction, &by.changer(access), changes).await?;
+    Ok(Json(StripeConnectAnswer {
+        connected: connection.status == ConnectionStatus::Connected,
+        stripe_account_id: connection.account_id.to_string(),
+        webhook_endpoint_id: connection.webhook_endpoint_id.map(|id| id.to_string()),
+        charges_enabled: connection.charges_enabled,
+        payouts_enabled: connection.payouts_enabled,
+    }))
+}
+
+fn required(field: Field<String>, name: &'static str) -> Result<String, ApiError> {
+    match field {
+        Field::Given(text) if !text.is_empty() => Ok(text),
+        Field::Given(_) | Field::Absent => Err(refused(name, "is required")),
+        Field::WrongType => Err(refused(name, "must be a string")),
+    }
+}
+
+/// Who connects.
+#[derive(Debug)]
+pub enum Connector {
+    User(CliUser),
+    Program { program_id: ProgramId, source: Source },
+}
+
+impl Connector {
+    async fn program(
+        &self,
+        connection: &mut PgConnection,
+        program_id: ProgramId,
+    ) -> Result<access::ProgramAccess, ApiError> {
+        match self {
+            Self::User(user) => {
+                user.program(connection, program_id, Permission::ProgramUpdate)
+                    .await
+            }
+            Self::Program { program_id: own, .. } if *own == program_id => {
+                access::own_program(connection, program_id).await
+            }
+            Self::Program { .. } => Err(ApiError::Forbidden(OTHER_PROGRAM)),
+        }
+    }
+
+    fn changer(&self, access: access::ProgramAccess) -> Changer<'_> {
+        let (actor, source) = match self {
+            Self::User(user) => (user.actor(), user.source()),
+            Self::Program { program_id, source } => (AuditActor::Program(*program_id), source),
+        };
+        Changer {
+            access,
+            actor,
+            source,
+        }
+    }
+}
+
+impl FromRequestParts<App> for Connector {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        if !matches!(Credential::of(&parts.headers), Credential::Program(_)) {
+            return CliUser::from_request_parts(parts, app).await.map(Self::User);
+        }
+        let Ok(caller) = Caller::from_request_parts(parts, app).await;
+        let program_id = caller
+            .program("Missing API token", "Internal Server Error")?
+            .demand(TokenScope::Connect)?;
+        let Ok(source) = Source::from_request_parts(parts, app).await;
+        Ok(Self::Program { program_id, source })
+    }
+}
+
+pub fn examples() -> Examples {
+    let connected = StripeConnectAnswer {
+        connected: true,
+        stripe_account_id: "acct_1032D82eZvKYlo2C".to_owned(),
+        webhook_endpoint_id: Some("we_1MhRcsLkdIwHu7ix".to_owned()),
+        charges_enabled: false,
+        payouts_enabled: false,
+    };
+    Examples::of_refusals([
+        refused("stripe_user_id", "is required"),
+        ApiError::Forbidden(OTHER_PROGRAM),
+        out_of_scope(TokenScope::Connect),
+        connected_already(),
+        ApiError::NotFound("Program not found"),
+        access::archived(),
+        held_elsewhere(),
+        failed(),
+    ])
+    .request(
+        "An account with its webhook",
+        json!({
+            "program_id": "1",
+            "stripe_user_id": connected.stripe_account_id,
+            "webhook_endpoint_id": connected.webhook_endpoint_id,
+            "webhook_secret": "whsec_an_example_of_a_secret",
+        }),
+    )
+    .answer("Connected", connected)
+}

@@ -1,0 +1,174 @@
+//! CSV files for download, written while they are sent: a piece at a time, so that neither memory nor a connection is held
+//! for the length of a file.
+//!
+//! Each piece is read by itself: a row shows what was true when its piece was read.
+
+use std::borrow::Cow;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, header};
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use futures::stream;
+
+use crate::http::error::ApiError;
+use crate::management::answers::instant;
+
+/// Rows a piece.
+pub const PIECE: i64 = 1_000;
+
+/// One cell. Text comes from people, and is made harmless; a number is ours, and stays one.
+#[derive(Debug, Clone)]
+pub enum Cell {
+    Text(String),
+    Number(i64),
+    Empty,
+}
+
+impl Cell {
+    pub fn text_if_any(text: Option<String>) -> Self {
+        text.map_or(Self::Empty, Self::Text)
+    }
+
+    pub fn number_if_any(number: Option<i64>) -> Self {
+        number.map_or(Self::Empty, Self::Number)
+    }
+
+    pub fn instant(at: DateTime<Utc>) -> Self {
+        Self::Text(instant(at))
+    }
+
+    pub fn instant_if_any(at: Option<DateTime<Utc>>) -> Self {
+        at.map_or(Self::Empty, Self::instant)
+    }
+
+    fn written(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => harmless(text),
+            Self::Number(number) => number.to_string().into(),
+            Self::Empty => "".into(),
+        }
+    }
+}
+
+/// A spreadsheet takes a cell that begins like a formula for one, and runs it. An apostrophe in front makes it text.
+fn harmless(text: &str) -> Cow<'_, str> {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
+        format!("'{text}").into()
+    } else {
+        text.into()
+    }
+}
+
+/// Rows in order, and the id of the last one; a piece of fewer than [`PIECE`] rows is the last.
+#[derive(Debug)]
+pub struct Piece {
+    pub rows: Vec<Vec<Cell>>,
+    pub last_id: Option<i64>,
+}
+
+enum Next {
+    Send(Bytes, Option<i64>),
+    ReadAfter(i64),
+    Done,
+}
+
+/// A file of this name. `read` reads the piece after an id; the first one is read before the answer begins, so that what
+/// fails at once is answered as a failure.
+pub async fn download<R, F>(file_name: &str, columns: &[&str], read: R) -> Result<Response, ApiError>
+where
+    R: Fn(i64) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<Piece, ApiError>> + Send + 'static,
+{
+    let mut first = read(0).await?;
+    let heading = columns
+        .iter()
+        .map(|name| Cell::Text((*name).to_owned()))
+        .collect();
+    let after = following(&first);
+    first.rows.insert(0, heading);
+    let begin = Next::Send(written(&first.rows)?, after);
+    let pieces = stream::try_unfold(begin, move |next| {
+        let read = read.clone();
+        async move {
+            match next {
+                Next::Send(bytes, after) => Ok(Some((bytes, after.map_or(Next::Done, Next::ReadAfter)))),
+                Next::ReadAfter(id) => {
+                    // The answer has begun: it breaks off, and the log says why.
+                    let piece = read(id).await.inspect_err(ApiError::log)?;
+                    let after = following(&piece);
+                    let bytes = written(&piece.rows)?;
+                    Ok::<_, ApiError>(Some((bytes, after.map_or(Next::Done, Next::ReadAfter))))
+                }
+                Next::Done => Ok(None),
+            }
+        }
+    });
+    let headers: [(HeaderName, String); 2] = [
+        (header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
+        (
+            header::CONTENT_DISPOSITION,
+            format!("attachment; filename=\"{file_name}.csv\""),
+        ),
+    ];
+    Ok((headers, Body::from_stream(pieces)).into_response())
+}
+
+/// After which id the next piece begins, if there is one.
+fn following(piece: &Piece) -> Option<i64> {
+    let is_full = i64::try_from(piece.rows.len()).is_ok_and(|rows| rows >= PIECE);
+    piece.last_id.filter(|_| is_full)
+}
+
+pub fn written(rows: &[Vec<Cell>]) -> Result<Bytes, ApiError> {
+    let mut writer = csv::WriterBuilder::new()
+        .terminator(csv::Terminator::CRLF)
+        // A reader that splits at other separators than the comma must not find a cell inside one, which may begin like a formula.
+        .quote_style(csv::QuoteStyle::Always)
+        .from_writer(Vec::new());
+    for row in rows {
+        writer
+            .write_record(row.iter().map(|cell| cell.written().into_owned()))
+            .map_err(ApiError::unexpected)?;
+    }
+    let bytes = writer
+        .into_inner()
+        .map_err(|error| ApiError::unexpected(error.into_error()))?;
+    Ok(bytes.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_like_a_formula_is_text_and_numbers_stay_numbers() {
+        let text = |text: &str| Cell::Text(text.to_owned());
+        let rows = [vec![
+            text("=1+1"),
+            text("+1"),
+            text("-1"),
+            text("@SUM(A1)"),
+            text("\tx"),
+            text("\rx"),
+            text("a=b, \"c\";=1+1"),
+            Cell::Number(-250),
+            Cell::Empty,
+        ]];
+        let bytes = written(&rows).unwrap();
+        assert_eq!(
+            std::str::from_utf8(&bytes).unwrap(),
+            "\"'=1+1\",\"'+1\",\"'-1\",\"'@SUM(A1)\",\"'\tx\",\"'\rx\",\"a=b, \"\"c\"\";=1+1\",\"-250\",\"\"\r\n"
+        );
+    }
+
+    #[test]
+    fn only_a_full_piece_is_followed_by_another() {
+        let piece = |rows| Piece {
+            rows: vec![Vec::new(); rows],
+            last_id: Some(7),
+        };
+        assert_eq!(following(&piece(999)), None);
+        assert_eq!(following(&piece(1000)), Some(7));
+    }
+}

@@ -1,0 +1,147 @@
+//! Notifications as their readers see them, and which of them to mark as read.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use messages::notification::Deduction;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use storage::notifications::{StoredNotification, Which};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::http::error::ApiError;
+use crate::http::field::Field;
+use crate::http::openapi::examples::Examples;
+use crate::management::answers::{Data, Page, as_instant, as_instant_if_any};
+use crate::management::id_list::id_list;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NotificationView {
+    id: i64,
+    program_id: i64,
+    /// Such as `commission_deducted`.
+    kind: String,
+    message: String,
+    /// Of a refund's notification.
+    deduction: Option<DeductionView>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    read_at: Option<DateTime<Utc>>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+}
+
+/// What a refund took.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DeductionView {
+    commission_id: i64,
+    deducted_cents: i64,
+    currency: String,
+    /// The commission's, `refunded` or `reversed`.
+    status: String,
+    refund_reason: Option<String>,
+}
+
+impl From<StoredNotification> for NotificationView {
+    fn from(row: StoredNotification) -> Self {
+        let deduction: Option<Deduction> = serde_json::from_value(row.details).ok();
+        Self {
+            id: row.id,
+            program_id: row.program_id,
+            kind: row.kind,
+            message: row.message,
+            deduction: deduction.map(|deduction| DeductionView {
+                commission_id: deduction.commission_id.get(),
+                deducted_cents: deduction.deducted.get(),
+                currency: deduction.currency.to_string(),
+                status: deduction.status.as_str().to_owned(),
+                refund_reason: deduction.refund_reason,
+            }),
+            read_at: row.read_at,
+            created_at: row.created_at,
+        }
+    }
+}
+
+/// As it is described.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "described, never built: a filter is read leniently")]
+pub struct UnreadQuery {
+    /// `true`: only those that have not been read.
+    unread: Option<bool>,
+}
+
+/// Either `ids` or `all`.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct MarkReadRequest {
+    #[schema(value_type = Option<Vec<i64>>, min_items = 1, max_items = 1000)]
+    ids: Option<Value>,
+    #[schema(value_type = Option<bool>)]
+    #[serde(default)]
+    all: Field<bool>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MarkedRead {
+    /// How many had not been read before. Ids of nobody's, or of somebody else's, count for nothing.
+    pub marked: u64,
+}
+
+/// The ids, or none for all.
+#[derive(Debug)]
+pub struct Wanted(Option<Vec<i64>>);
+
+impl Wanted {
+    pub fn which(&self) -> Which<'_> {
+        match &self.0 {
+            Some(ids) => Which::Ids(ids),
+            None => Which::All,
+        }
+    }
+}
+
+impl MarkReadRequest {
+    pub fn wanted(self) -> Result<Wanted, ApiError> {
+        match (id_list(self.ids, "ids")?, self.all.flag("all")?) {
+            (Some(ids), false) => Ok(Wanted(Some(ids))),
+            (None, true) => Ok(Wanted(None)),
+            _ => Err(neither_or_both()),
+        }
+    }
+}
+
+fn neither_or_both() -> ApiError {
+    ApiError::bad_request("ids or all is required, not both")
+}
+
+pub fn list_examples() -> Examples {
+    let notification = NotificationView {
+        id: 3,
+        program_id: 1,
+        kind: "commission_deducted".to_owned(),
+        message: "Commission 12 was refunded: 4.90 USD deducted.".to_owned(),
+        deduction: Some(DeductionView {
+            commission_id: 12,
+            deducted_cents: 490,
+            currency: "USD".to_owned(),
+            status: "refunded".to_owned(),
+            refund_reason: None,
+        }),
+        read_at: None,
+        created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
+    };
+    Examples::of_refusals([ApiError::bad_request("unread must be true or false")])
+        .answer("One of one", Page::default().listed(vec![notification], 1).0)
+}
+
+pub fn mark_read_examples() -> Examples {
+    Examples::of_refusals([neither_or_both()])
+        .request("Some", json!({ "ids": [3, 4] }))
+        .request("All of them", json!({ "all": true }))
+        .answer(
+            "Two were new",
+            Data {
+                data: MarkedRead { marked: 2 },
+            },
+        )
+}

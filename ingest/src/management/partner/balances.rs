@@ -1,0 +1,90 @@
+//! `GET /api/partner/balances`: what a partner is owed and has received, by program and currency.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use storage::partner_view::{self, PartnerBalance};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::PartnerUser;
+use crate::management::answers::{Listed, Page, PageQuery};
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PartnerBalanceView {
+    partner_program_id: i64,
+    program_id: i64,
+    program_name: String,
+    currency: String,
+    /// What is owed to the partner, less what they owe: below pending and approved together when a commission was reversed
+    /// after it had been paid.
+    balance_cents: i64,
+    /// Earned, in its hold period.
+    pending_cents: i64,
+    /// Earned, to be paid.
+    approved_cents: i64,
+    /// Received.
+    paid_cents: i64,
+    /// What payouts will hold back: it was taken from commissions after they had been paid.
+    debt_cents: i64,
+}
+
+impl From<PartnerBalance> for PartnerBalanceView {
+    fn from(row: PartnerBalance) -> Self {
+        Self {
+            partner_program_id: row.partner_program_id,
+            program_id: row.program_id,
+            program_name: row.program_name,
+            currency: row.currency,
+            balance_cents: row.balance_cents,
+            pending_cents: row.pending_cents,
+            approved_cents: row.approved_cents,
+            paid_cents: row.paid_cents,
+            debt_cents: row.debt_cents,
+        }
+    }
+}
+
+/// List a partner's balances
+#[utoipa::path(
+    get,
+    path = "/api/partner/balances",
+    operation_id = "list_partner_balances",
+    tag = "partner accounts",
+    security(("session" = [])),
+    params(PageQuery),
+    responses(
+        (status = 200, description = "A page of them.", body = Listed<PartnerBalanceView>),
+        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    partner: PartnerUser,
+    page: Page,
+) -> Result<Json<Listed<PartnerBalanceView>>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    let user_id = partner.user.user_id;
+    let (rows, total) =
+        partner_view::balances(&mut connection, user_id, app.clock.now(), page.window()).await?;
+    Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
+}
+
+pub fn examples() -> Examples {
+    let balance = PartnerBalanceView {
+        partner_program_id: 5,
+        program_id: 1,
+        program_name: "Shop affiliates".to_owned(),
+        currency: "USD".to_owned(),
+        balance_cents: 2_480,
+        pending_cents: 1_500,
+        approved_cents: 980,
+        paid_cents: 4_000,
+        debt_cents: 0,
+    };
+    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")])
+        .answer("One of one", Page::default().listed(vec![balance], 1).0)
+}

@@ -1,0 +1,116 @@
+//! `GET /api/partner/commissions`: what a partner has earned. Whose purchases they were is the advertiser's to know.
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::commission::CommissionStatus;
+use serde::Serialize;
+use storage::partner_view::{self, PartnerCommission};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::PartnerUser;
+use crate::management::answers::{Listed, Page, PageQuery, as_instant, as_instant_if_any};
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PartnerCommissionView {
+    id: i64,
+    program_id: i64,
+    program_name: String,
+    amount_cents: i64,
+    /// What of the amount the advertiser added by hand, or took when negative.
+    adjusted_cents: i64,
+    /// What refunds have taken.
+    deducted_cents: i64,
+    /// What is left: amount less deductions.
+    payable_cents: i64,
+    currency: String,
+    /// `pending`, `approved`, `paid`, `refunded` or `reversed`. One that is refunded in part stays so when it is paid.
+    status: String,
+    /// What the advertiser says about one that was added by hand; null for what a sale earned.
+    note: Option<String>,
+    #[serde(serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    hold_until: DateTime<Utc>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    approved_at: Option<DateTime<Utc>>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    paid_at: Option<DateTime<Utc>>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+}
+
+impl From<PartnerCommission> for PartnerCommissionView {
+    fn from(row: PartnerCommission) -> Self {
+        Self {
+            id: row.id,
+            program_id: row.program_id,
+            program_name: row.program_name,
+            amount_cents: row.amount_cents,
+            adjusted_cents: row.adjusted_cents,
+            deducted_cents: row.deducted_cents,
+            payable_cents: row.amount_cents - row.deducted_cents,
+            currency: row.currency,
+            status: row.status,
+            note: row.note,
+            hold_until: row.hold_until,
+            approved_at: row.approved_at,
+            paid_at: row.paid_at,
+            created_at: row.created_at,
+        }
+    }
+}
+
+/// List a partner's commissions
+///
+/// Newest first, of all their programs.
+#[utoipa::path(
+    get,
+    path = "/api/partner/commissions",
+    operation_id = "list_partner_commissions",
+    tag = "partner accounts",
+    security(("session" = [])),
+    params(PageQuery),
+    responses(
+        (status = 200, description = "A page of them.", body = Listed<PartnerCommissionView>),
+        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    partner: PartnerUser,
+    page: Page,
+) -> Result<Json<Listed<PartnerCommissionView>>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    let (rows, total) =
+        partner_view::commissions(&mut connection, partner.user.user_id, page.window()).await?;
+    Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
+}
+
+pub fn examples() -> Examples {
+    let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+    let commission = PartnerCommissionView {
+        id: 12,
+        program_id: 1,
+        program_name: "Shop affiliates".to_owned(),
+        amount_cents: 980,
+        adjusted_cents: 0,
+        deducted_cents: 0,
+        payable_cents: 980,
+        currency: "USD".to_owned(),
+        status: CommissionStatus::Pending.as_str().to_owned(),
+        note: None,
+        hold_until: at + TimeDelta::days(15),
+        approved_at: None,
+        paid_at: None,
+        created_at: at,
+    };
+    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")])
+        .answer("One of one", Page::default().listed(vec![commission], 1).0)
+}

@@ -1,0 +1,67 @@
+//! `/api/partner/notifications`: what a partner should know.
+
+use axum::Json;
+use axum::extract::State;
+use storage::notifications;
+
+use crate::app::App;
+use crate::http::body::{self, TrackingBody};
+use crate::http::error::ApiError;
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::query::Query;
+use crate::management::access::PartnerUser;
+use crate::management::answers::{Data, Listed, Page, PageQuery, data};
+use crate::management::notices::{MarkReadRequest, MarkedRead, NotificationView, UnreadQuery};
+
+pub use crate::management::notices::{list_examples, mark_read_examples};
+
+/// List a partner's notifications
+///
+/// Newest first, of all their programs.
+#[utoipa::path(
+    get,
+    path = "/api/partner/notifications",
+    operation_id = "list_partner_notifications",
+    tag = "partner accounts",
+    security(("session" = [])),
+    params(UnreadQuery, PageQuery),
+    responses(
+        (status = 200, description = "A page of them.", body = Listed<NotificationView>),
+        (status = 400, description = "A parameter is not what it must be.", body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    partner: PartnerUser,
+    page: Page,
+    query: Query,
+) -> Result<Json<Listed<NotificationView>>, ApiError> {
+    let unread = query.flag("unread")?;
+    let mut connection = app.management.acquire().await?;
+    let user_id = partner.user.user_id;
+    let (rows, total) = notifications::of_partner(&mut connection, user_id, unread, page.window()).await?;
+    Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
+}
+
+/// Mark a partner's notifications as read
+#[utoipa::path(
+    post,
+    path = "/api/partner/notifications/read",
+    operation_id = "mark_partner_notifications_read",
+    tag = "partner accounts",
+    security(("session" = [])),
+    request_body = MarkReadRequest,
+    responses((status = 200, description = "Read.", body = Data<MarkedRead>))
+)]
+pub async fn mark_read(
+    State(app): State<App>,
+    partner: PartnerUser,
+    body: TrackingBody,
+) -> Result<Json<Data<MarkedRead>>, ApiError> {
+    let bytes = body.bytes()?;
+    let wanted = body::parse::<MarkReadRequest>(&bytes)?.wanted()?;
+    let mut connection = app.management.acquire().await?;
+    let (user_id, now) = (partner.user.user_id, app.clock.now());
+    let marked = notifications::mark_read_of_partner(&mut connection, user_id, wanted.which(), now).await?;
+    Ok(data(MarkedRead { marked }))
+}

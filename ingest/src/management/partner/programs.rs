@@ -1,0 +1,167 @@
+//! `GET /api/partner/programs`: where a partner takes part, and on what terms.
+
+use std::collections::BTreeSet;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
+use domain::money::Currency;
+use serde::Serialize;
+use storage::{partner_view, programs};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::management::access::PartnerUser;
+use crate::management::answers::{Listed, Page, PageQuery, as_instant};
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PartnerProgramView {
+    partner_program_id: i64,
+    program_id: i64,
+    name: String,
+    /// Of the membership: `pending`, `approved` or `suspended`.
+    status: String,
+    cookie_window_days: i16,
+    /// In force now: the program's default first, then those of products that have their own.
+    commission_terms: Vec<TermsView>,
+    /// One a currency.
+    balances: Vec<CurrencyBalanceView>,
+    #[serde(rename = "createdAt", serialize_with = "as_instant")]
+    #[schema(value_type = String, format = DateTime)]
+    created_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TermsView {
+    /// Null: the program's default.
+    product_id: Option<String>,
+    /// `cps_recurring`, `cps_lifetime` or `cps_one_time`.
+    commission_type: &'static str,
+    /// Months of renewals; null for lifetime, 0 for one-time.
+    default_duration_months: Option<i32>,
+    /// Hundredths of a percent of the sale; null when the amount is fixed.
+    rate_bps: Option<u32>,
+    /// Null when it is a share of the sale.
+    fixed_cents: Option<i64>,
+    /// Of the fixed amount; a share is in the sale's.
+    currency: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CurrencyBalanceView {
+    currency: String,
+    balance_cents: i64,
+}
+
+impl From<&Policy> for TermsView {
+    fn from(policy: &Policy) -> Self {
+        let (rate_bps, fixed_cents, currency) = match &policy.rate {
+            Rate::Percentage(rate) => (Some(rate.get()), None, None),
+            Rate::Fixed { amount, currency } => (None, Some(amount.get()), Some(currency.to_string())),
+        };
+        Self {
+            product_id: policy.product_id.clone(),
+            commission_type: policy.commission_type.as_str(),
+            default_duration_months: policy.commission_type.default_duration_months(),
+            rate_bps,
+            fixed_cents,
+            currency,
+        }
+    }
+}
+
+/// List a partner's programs
+///
+/// Every membership of theirs, newest first.
+#[utoipa::path(
+    get,
+    path = "/api/partner/programs",
+    operation_id = "list_partner_programs",
+    tag = "partner accounts",
+    security(("session" = [])),
+    params(PageQuery),
+    responses(
+        (status = 200, description = "A page of them.", body = Listed<PartnerProgramView>),
+        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    partner: PartnerUser,
+    page: Page,
+) -> Result<Json<Listed<PartnerProgramView>>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    let user_id = partner.user.user_id;
+    let (rows, total) = partner_view::memberships(&mut connection, user_id, page.window()).await?;
+    let memberships: Vec<i64> = rows.iter().map(|row| row.partner_program_id).collect();
+    let mut balances = partner_view::balances_of(&mut connection, &memberships).await?;
+    let ids: Vec<i64> = rows.iter().map(|row| row.program_id).collect();
+    let programs = programs::find(&mut connection, &ids).await?;
+    let now = app.clock.now();
+    let view = |row: partner_view::PartnerMembership| PartnerProgramView {
+        commission_terms: programs
+            .get(&row.program_id.into())
+            .map(|program| in_force(&program.terms.policies, now))
+            .unwrap_or_default(),
+        balances: balances
+            .remove(&row.partner_program_id)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(currency, balance_cents)| CurrencyBalanceView {
+                currency,
+                balance_cents,
+            })
+            .collect(),
+        partner_program_id: row.partner_program_id,
+        program_id: row.program_id,
+        name: row.program_name,
+        status: row.status,
+        cookie_window_days: row.cookie_window_days,
+        created_at: row.created_at,
+    };
+    Ok(page.listed(rows.into_iter().map(view).collect(), total))
+}
+
+fn in_force(policies: &[Policy], now: DateTime<Utc>) -> Vec<TermsView> {
+    let products: BTreeSet<_> = policies
+        .iter()
+        .map(|policy| policy.product_id.as_deref())
+        .collect();
+    products
+        .into_iter()
+        .filter_map(|product| {
+            // What a product falls back to is listed already.
+            policy_in_force(policies, product, now).filter(|policy| policy.product_id.as_deref() == product)
+        })
+        .map(Into::into)
+        .collect()
+}
+
+pub fn examples() -> Examples {
+    let program = PartnerProgramView {
+        partner_program_id: 5,
+        program_id: 1,
+        name: "Shop affiliates".to_owned(),
+        status: "approved".to_owned(),
+        cookie_window_days: 90,
+        commission_terms: vec![TermsView {
+            product_id: None,
+            commission_type: CommissionType::CpsLifetime.as_str(),
+            default_duration_months: None,
+            rate_bps: Some(2_000),
+            fixed_cents: None,
+            currency: None,
+        }],
+        balances: vec![CurrencyBalanceView {
+            currency: Currency::default().to_string(),
+            balance_cents: 980,
+        }],
+        created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
+    };
+    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")])
+        .answer("One of one", Page::default().listed(vec![program], 1).0)
+}

@@ -1,0 +1,204 @@
+//! Passkeys: what a device is asked to sign, and whether it did.
+//!
+//! A passkey is bound to the host of `PUBLIC_URL`. Where that is an address, or neither HTTPS nor this machine's own name, browsers make none,
+//! and none are offered. The device looks at its owner (a finger, a face, a PIN) before it signs: a passkey is two factors in one.
+
+use domain::ids::UserId;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use url::{Host, Url};
+use uuid::Uuid;
+use webauthn_rs::prelude::{
+    AuthenticationResult, DiscoverableAuthentication, DiscoverableKey, Passkey, PasskeyRegistration,
+    PublicKeyCredential, RegisterPublicKeyCredential,
+};
+use webauthn_rs::{Webauthn, WebauthnBuilder};
+use webauthn_rs_proto::ResidentKeyRequirement;
+
+use crate::http::error::ApiError;
+
+const NOT_OFFERED: &str = "Passkeys are not offered at this address";
+const REFUSED: &str = "This passkey is not accepted";
+
+/// `None` inside where there are none to be had.
+#[derive(Debug, Clone)]
+pub struct Passkeys(Option<Webauthn>);
+
+/// What a device is asked to sign.
+#[derive(Debug)]
+pub struct Challenge {
+    /// For the device, as WebAuthn's JSON has it.
+    pub options: Value,
+    /// What its answer is checked against. It stays here.
+    pub state: Value,
+}
+
+/// A passkey that a device has made.
+#[derive(Debug)]
+pub struct MadePasskey {
+    pub credential_id: Vec<u8>,
+    pub credential: Value,
+}
+
+/// A device's answer that is about a passkey of ours.
+#[derive(Debug)]
+pub struct Shown {
+    answer: PublicKeyCredential,
+    /// Whose passkey the device says it is.
+    pub user_id: UserId,
+}
+
+/// The refusal of an answer, the same for each reason: it does not tell which passkeys exist.
+pub const fn refused() -> ApiError {
+    ApiError::BadRequest(std::borrow::Cow::Borrowed(REFUSED))
+}
+
+/// The refusal where `PUBLIC_URL` allows none.
+pub const fn not_offered() -> ApiError {
+    ApiError::Conflict(NOT_OFFERED)
+}
+
+impl Passkeys {
+    pub fn at(public_url: &Url) -> Self {
+        let offered = match (public_url.scheme(), public_url.host()) {
+            ("https", Some(Host::Domain(host))) | ("http", Some(Host::Domain(host @ "localhost"))) => {
+                Some(host)
+            }
+            _ => None,
+        };
+        let webauthn = offered.and_then(|host| {
+            let builder = WebauthnBuilder::new(host, public_url).ok()?;
+            builder.rp_name("Referral tracker").build().ok()
+        });
+        Self(webauthn)
+    }
+
+    fn offered(&self) -> Result<&Webauthn, ApiError> {
+        self.0.as_ref().ok_or(not_offered())
+    }
+
+    /// Asks a device to make a passkey, other than those `known`.
+    pub fn ask_for_new(
+        &self,
+        user_id: UserId,
+        email: &str,
+        name: &str,
+        known: Vec<Vec<u8>>,
+    ) -> Result<Challenge, ApiError> {
+        let (mut options, state) = self
+            .offered()?
+            .start_passkey_registration(handle_of(user_id), email, name, Some(known))
+            .map_err(ApiError::unexpected)?;
+        // The device finds it by the site alone, so that signing in needs no e-mail address.
+        if let Some(selection) = &mut options.public_key.authenticator_selection {
+            selection.resident_key = Some(ResidentKeyRequirement::Required);
+            selection.require_resident_key = true;
+        }
+        Challenge::new(&options, &state)
+    }
+
+    pub fn made(&self, answer: Value, state: Value) -> Result<MadePasskey, ApiError> {
+        let answer: RegisterPublicKeyCredential = sent(answer)?;
+        let state: PasskeyRegistration = read(state)?;
+        let passkey = self
+            .offered()?
+            .finish_passkey_registration(&answer, &state)
+            .map_err(|_| refused())?;
+        Ok(MadePasskey {
+            credential_id: passkey.cred_id().clone(),
+            credential: stored(&passkey)?,
+        })
+    }
+
+    /// Asks a device to sign with any passkey that it has of this site.
+    pub fn ask_for_any(&self) -> Result<Challenge, ApiError> {
+        let (mut options, state) = self
+            .offered()?
+            .start_discoverable_authentication()
+            .map_err(ApiError::unexpected)?;
+        // Asked for by a button, not offered in a form's field.
+        options.mediation = None;
+        Challenge::new(&options, &state)
+    }
+
+    pub fn shown(&self, answer: Value) -> Result<Shown, ApiError> {
+        let answer: PublicKeyCredential = sent(answer)?;
+        let (handle, _) = self
+            .offered()?
+            .identify_discoverable_authentication(&answer)
+            .map_err(|_| refused())?;
+        let user_id = i64::try_from(handle.as_u128()).map_err(|_| refused())?;
+        Ok(Shown {
+            answer,
+            user_id: UserId::new(user_id),
+        })
+    }
+
+    /// The passkey as it is after this use, if the device signed what it was asked to.
+    pub fn signed(&self, shown: &Shown, state: Value, credential: Value) -> Result<Value, ApiError> {
+        let mut passkey: Passkey = read(credential)?;
+        let state: DiscoverableAuthentication = read(state)?;
+        let result: AuthenticationResult = self
+            .offered()?
+            .finish_discoverable_authentication_v2(&shown.answer, state, DiscoverableKey::from(&passkey))
+            .map_err(|_| refused())?;
+        if !result.user_verified() {
+            return Err(refused());
+        }
+        passkey.update_credential(&result);
+        stored(&passkey)
+    }
+}
+
+impl Challenge {
+    fn new(options: &impl Serialize, state: &impl Serialize) -> Result<Self, ApiError> {
+        Ok(Self {
+            options: stored(options)?,
+            state: stored(state)?,
+        })
+    }
+}
+
+impl Shown {
+    pub fn credential_id(&self) -> &[u8] {
+        self.answer.get_credential_id()
+    }
+}
+
+/// What devices know a person by: nothing but the row's number.
+fn handle_of(user_id: UserId) -> Uuid {
+    Uuid::from_u128(u128::from(user_id.get().unsigned_abs()))
+}
+
+fn sent<T: DeserializeOwned>(answer: Value) -> Result<T, ApiError> {
+    serde_json::from_value(answer).map_err(|_| refused())
+}
+
+fn read<T: DeserializeOwned>(stored: Value) -> Result<T, ApiError> {
+    serde_json::from_value(stored).map_err(ApiError::unexpected)
+}
+
+fn stored(value: &impl Serialize) -> Result<Value, ApiError> {
+    serde_json::to_value(value).map_err(ApiError::unexpected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passkeys_are_of_a_host_that_browsers_trust() {
+        for (url, offered) in [
+            ("https://track.example", true),
+            ("https://track.example:8443", true),
+            ("http://localhost:8080", true),
+            ("http://track.example", false),
+            ("http://127.0.0.1:8080", false),
+            ("https://192.0.2.1", false),
+        ] {
+            let passkeys = Passkeys::at(&Url::parse(url).unwrap());
+            assert_eq!(passkeys.ask_for_any().is_ok(), offered, "{url}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Paying commissions: one batch, in one transaction.
+//!
+//! Phases: **lock** the commissions, ascending → **judge** each (a list is paid whole or not at all) → **lock** the balances
+//! and read what is unpaid and owed → **write** payout, commissions, ledger, balances.
+//!
+//! At most [`BATCH`] commissions: their balances stay locked until the commit, and sales wait for these.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use domain::ids::{EventId, PayoutId, ProgramId};
+use domain::ledger;
+use domain::money::{Cents, Currency};
+use domain::payout::{Account, Paid, Payable, pay_all};
+use domain::text::Text;
+use serde_json::json;
+use sqlx::PgConnection;
+use storage::ledger::{NewEntry, lock_balances, post};
+use storage::payouts::{self, LockedCommission, NewPayout, not_found};
+use storage::{StorageError, StorageResult};
+
+use crate::http::error::ApiError;
+use crate::management::idempotency::IdempotencyKey;
+
+/// Commissions that one payout pays at most.
+pub const BATCH: usize = 5_000;
+
+/// What to pay.
+#[derive(Debug)]
+pub enum Wanted {
+    /// Sorted, each once.
+    Commissions(Vec<i64>),
+    /// Everything that can be paid, the oldest first.
+    AllApproved,
+}
+
+#[derive(Debug)]
+pub struct PayoutOrder {
+    pub program_id: ProgramId,
+    pub wanted: Wanted,
+    pub currency: Option<Currency>,
+    pub reference: Option<Text<200>>,
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// Of the payout and its ledger entries.
+    pub event_id: EventId,
+    pub now: DateTime<Utc>,
+}
+
+/// Why commissions of a list cannot be paid or approved, one by one. Nothing was done with any of them.
+pub fn refused_commissions(message: &'static str, reasons: &BTreeMap<i64, String>) -> ApiError {
+    let commissions: Vec<_> = reasons
+        .iter()
+        .map(|(id, reason)| json!({ "commission_id": id, "reason": reason }))
+        .collect();
+    ApiError::BadParts {
+        message,
+        details: json!({ "commissions": commissions }),
+    }
+}
+
+/// Pays, in the caller's transaction.
+pub async fn pay(connection: &mut PgConnection, order: &PayoutOrder) -> Result<PayoutId, ApiError> {
+    let (currency, batch) = match &order.wanted {
+        Wanted::Commissions(ids) => listed(connection, order, ids).await?,
+        Wanted::AllApproved => approved(connection, order).await?,
+    };
+    let paid = settled(connection, &batch, currency, order.now).await?;
+    Ok(write(connection, order, currency, &batch, &paid).await?)
+}
+
+async fn listed(
+    connection: &mut PgConnection,
+    order: &PayoutOrder,
+    ids: &[i64],
+) -> Result<(Currency, Vec<LockedCommission>), ApiError> {
+    let batch = payouts::lock_listed(connection, order.program_id, ids).await?;
+    let mut reasons = not_found(ids, &batch);
+    for commission in &batch {
+        let id = commission.commission_id.get();
+        if let Err(reason) = commission.state.payable(order.now) {
+            reasons.insert(id, reason.to_string());
+        } else if order
+            .currency
+            .is_some_and(|currency| currency != commission.currency)
+        {
+            reasons.insert(id, format!("in {}", commission.currency));
+        }
+    }
+    if !reasons.is_empty() {
+        return Err(refused_commissions(NOT_PAYABLE, &reasons));
+    }
+    let currencies: BTreeSet<_> = batch.iter().map(|commission| commission.currency).collect();
+    match (currencies.first(), currencies.len()) {
+        (Some(currency), 1) => Ok((*currency, batch)),
+        (Some(_), _) => Err(mixed(currencies.iter().map(Currency::as_str))),
+        (None, _) => Err(nothing_to_pay()),
+    }
+}
+
+async fn approved(
+    connection: &mut PgConnection,
+    order: &PayoutOrder,
+) -> Result<(Currency, Vec<LockedCommission>), ApiError> {
+    let currency = match order.currency {
+        Some(currency) => currency,
+        None => only_currency(connection, order).await?,
+    };
+    let limit = i64::try_from(BATCH).unwrap_or(i64::MAX);
+    let batch = payouts::lock_payable(connection, order.program_id, currency, order.now, limit).await?;
+    if batch.is_empty() {
+        return Err(nothing_to_pay());
+    }
+    Ok((currency, batch))
+}
+
+async fn only_currency(connection: &mut PgConnection, order: &PayoutOrder) -> Result<Currency, ApiError> {
+    let currencies = payouts::payable_currencies(connection, order.program_id, order.now).await?;
+    match currencies.as_slice() {
+        [] => Err(nothing_to_pay()),
+        [currency] => Ok(Currency::parse(currency)
+            .ok_or_else(|| StorageError::corrupt("commissions", "currency", order.program_id.get()))?),
+        several => Err(mixed(several.iter().map(String::as_str))),
+    }
+}
+
+/// What moves for each commission of the batch, in its order.
+async fn settled(
+    connection: &mut PgConnection,
+    batch: &[LockedCommission],
+    currency: Currency,
+    now: DateTime<Utc>,
+) -> Result<Vec<Paid>, ApiError> {
+    let memberships: BTreeSet<_> = batch
+        .iter()
+        .map(|commission| commission.partner_program_id)
+        .collect();
+    let ids: Vec<i64> = memberships.iter().map(|membership| membership.get()).collect();
+    let balances = lock_balances(connection, &ids).await?;
+    let unpaid = payouts::unpaid(connection, &ids, currency).await?;
+    let debts = payouts::debts(connection, &ids, currency).await?;
+    let accounts = memberships
+        .into_iter()
+        .map(|membership| {
+            let named = (membership, currency.as_str().to_owned());
+            let account = Account {
+                balance: balances.get(&named).copied().unwrap_or_default(),
+                unpaid: unpaid.get(&membership).copied().unwrap_or_default(),
+                debt: debts.get(&membership).copied().unwrap_or_default(),
+            };
+            (membership, account)
+        })
+        .collect();
+    let payables = batch
+        .iter()
+        .map(|commission| {
+            let amount = commission.state.payable(now).map_err(|_| {
+                StorageError::corrupt("commissions", "status", commission.commission_id.get())
+            })?;
+            Ok(Payable {
+                partner_program_id: commission.partner_program_id,
+                amount,
+            })
+        })
+        .collect::<StorageResult<Vec<_>>>()?;
+    Ok(pay_all(&payables, accounts))
+}
+
+async fn write(
+    connection: &mut PgConnection,
+    order: &PayoutOrder,
+    currency: Currency,
+    batch: &[LockedCommission],
+    paid: &[Paid],
+) -> StorageResult<PayoutId> {
+    let amount = paid
+        .iter()
+        .fold(Cents::ZERO, |sum, paid| sum.saturating_add(paid.deducted.applied));
+    let key = order.idempotency_key.as_ref();
+    let new = NewPayout {
+        event_id: order.event_id,
+        program_id: order.program_id,
+        currency,
+        amount,
+        commission_count: batch.len(),
+        reference: order.reference.as_ref().map(Text::as_str),
+        idempotency_key: key.map(|named| named.key.as_str()),
+        request_hash: key.map(|named| named.request_hash.as_slice()),
+        created_at: order.now,
+    };
+    let payout_id = payouts::insert(connection, &new).await?;
+    let mut ids = Vec::with_capacity(batch.len());
+    let mut statuses = Vec::with_capacity(batch.len());
+    let mut entries = Vec::with_capacity(batch.len() * 2);
+    for (commission, paid) in batch.iter().zip(paid) {
+        let id = commission.commission_id.get();
+        let status = commission
+            .state
+            .status
+            .pay()
+            .map_err(|_| StorageError::corrupt("commissions", "status", id))?;
+        ids.push(id);
+        statuses.push(status.as_str());
+        let settlement = (paid.settled > Cents::ZERO).then(|| ledger::settlement(paid.settled));
+        let movements = ledger::payout(&paid.deducted)
+            .into_iter()
+            .chain(settlement.into_iter().flatten());
+        entries.extend(movements.map(|entry| NewEntry {
+            entry_group: order.event_id,
+            entry,
+            program_id: order.program_id,
+            partner_program_id: commission.partner_program_id,
+            partner_id: commission.partner_id,
+            commission_id: commission.commission_id,
+            sale_id: commission.sale_id,
+            currency,
+        }));
+    }
+    payouts::mark_paid(connection, payout_id, &ids, &statuses, order.now).await?;
+    post(connection, &entries).await?;
+    Ok(payout_id)
+}
+
+const NOT_PAYABLE: &str = "Some commissions cannot be paid; nothing was paid";
+
+pub fn nothing_to_pay() -> ApiError {
+    ApiError::bad_request("There is nothing to pay")
+}
+
+fn mixed<'a>(currencies: impl Iterator<Item = &'a str>) -> ApiError {
+    let names: Vec<_> = currencies.collect();
+    ApiError::bad_request(format!(
+        "A payout is in one currency; these commissions are in {}",
+        names.join(", ")
+    ))
+}

@@ -1,0 +1,88 @@
+//! Connections for what the dashboard shows of events and their sums: a replica's where there is one.
+//!
+//! Rights are never read here: they must be what they are now, and a replica lags.
+
+use std::time::Duration;
+
+use domain::ids::WorkspaceId;
+use runtime::config::PostgresConfig;
+use runtime::metrics::serve::Sources;
+use runtime::postgres;
+use sqlx::pool::PoolConnection;
+use sqlx::{Connection, PgPool, Postgres};
+
+use crate::config::Config;
+use crate::http::error::ApiError;
+use crate::management::workspace_limit::{WorkspaceLimit, WorkspacePermit};
+
+/// A replica that does not give a connection in this time counts as gone: those who wait still get their answer.
+const REPLICA_PATIENCE: Duration = Duration::from_millis(500);
+/// Live streams and exports that may run at once, in all and for one workspace; further ones are shed.
+const LIVE_STREAMS: (usize, usize) = (32, 8);
+const EXPORTS: (usize, usize) = (4, 2);
+
+#[derive(Debug, Clone)]
+pub struct Reads {
+    pool: PgPool,
+    /// Where to read while the replica cannot be reached; `None` when `pool` is the database's own.
+    primary: Option<PgPool>,
+    live_streams: WorkspaceLimit,
+    exports: WorkspaceLimit,
+}
+
+impl Reads {
+    pub fn connect(config: &Config, primary: PgPool) -> Result<Self, sqlx::Error> {
+        let database_url = config.dashboard.replica_database_url.clone();
+        let has_replica = database_url.is_some();
+        let settings = PostgresConfig {
+            database_url: database_url.unwrap_or_else(|| config.service.postgres.database_url.clone()),
+            pool_size: config.dashboard.reads_pool_size,
+            ..config.service.postgres.clone()
+        };
+        Ok(Self {
+            pool: postgres::connect_for_reads(&settings, "ingest reads")?,
+            primary: has_replica.then_some(primary),
+            live_streams: WorkspaceLimit::new(LIVE_STREAMS.0, LIVE_STREAMS.1),
+            exports: WorkspaceLimit::new(EXPORTS.0, EXPORTS.1),
+        })
+    }
+
+    /// Shows their connections.
+    pub fn show(&self, sources: Sources) -> Sources {
+        sources.pool("reads", &self.pool)
+    }
+
+    pub async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+        let Some(primary) = &self.primary else {
+            return self.pool.acquire().await;
+        };
+        match tokio::time::timeout(REPLICA_PATIENCE, answering(&self.pool)).await {
+            Ok(Ok(connection)) => return Ok(connection),
+            Ok(Err(error)) => tracing::warn!(%error, "the replica cannot be read"),
+            Err(_) => tracing::warn!("the replica gives no connection in time"),
+        }
+        primary.acquire().await
+    }
+
+    /// The place of a stream without end, for as long as it is held.
+    pub fn live_stream(&self, workspace_id: WorkspaceId) -> Result<WorkspacePermit, ApiError> {
+        self.live_streams.take(workspace_id)
+    }
+
+    pub fn export(&self, workspace_id: WorkspaceId) -> Result<WorkspacePermit, ApiError> {
+        self.exports.take(workspace_id)
+    }
+}
+
+/// A connection that is more than a memory of one.
+async fn answering(pool: &PgPool) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+    let mut connection = pool.acquire().await?;
+    match connection.ping().await {
+        Ok(()) => Ok(connection),
+        Err(error) => {
+            // Back in the pool it would be handed out again.
+            drop(connection.detach());
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! `dateFrom` and `dateTo` of a query: ISO 8601, a day or an instant.
+
+use chrono::{DateTime, Utc};
+use domain::days::Moment;
+
+use crate::http::error::ApiError;
+use crate::http::query::Query;
+
+const RULE: &str = "must be an ISO 8601 date of the years 1970 to 9999";
+
+pub fn reversed() -> ApiError {
+    ApiError::bad_request("dateFrom must not be after dateTo")
+}
+
+pub fn date_from(query: &Query) -> Result<Option<Moment>, ApiError> {
+    query.parsed("dateFrom", RULE, Moment::parse)
+}
+
+pub fn date_to(query: &Query) -> Result<Option<Moment>, ApiError> {
+    query.parsed("dateTo", RULE, Moment::parse)
+}
+
+/// From the first instant to the one before the second; without a date there is no bound.
+#[derive(Debug, Clone, Copy)]
+pub struct Span {
+    pub from: DateTime<Utc>,
+    pub until: DateTime<Utc>,
+}
+
+impl Span {
+    /// Both bounds are inclusive, and each may be there alone.
+    pub fn of(query: &Query) -> Result<Self, ApiError> {
+        let (from, to) = (date_from(query)?, date_to(query)?);
+        if let (Some(from), Some(to)) = (from, to)
+            && from.start() >= to.end()
+        {
+            return Err(reversed());
+        }
+        Ok(Self {
+            from: from.map_or(DateTime::UNIX_EPOCH, Moment::start),
+            until: to.map_or_else(latest, Moment::end),
+        })
+    }
+}
+
+/// Beyond every event.
+fn latest() -> DateTime<Utc> {
+    Moment::parse("9999-12-31").map_or(DateTime::UNIX_EPOCH, Moment::end)
+}

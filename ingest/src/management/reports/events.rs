@@ -1,0 +1,93 @@
+//! `GET /api/tracking/events/{program_id}`: a program's latest events.
+
+use axum::Json;
+use axum::extract::State;
+use domain::ids::ProgramId;
+use domain::permission::Permission;
+use futures::future::try_join_all;
+use storage::events::{self, Before, EventRead, ListedEvent};
+
+use super::dates::{Span, reversed};
+use super::event_view::{EventView, event_types};
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::http::query::Query;
+use crate::management::access::AdvertiserUser;
+use crate::management::answers::{Ids, Listed, Page, PageQuery};
+
+/// Of each type the list holds this many pages' worth of the newest events.
+const PAGES_OF_A_TYPE: i64 = 3;
+
+#[derive(Debug, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "described, never built: a query is read by name")]
+pub struct EventsQuery {
+    /// `click`, `lead` or `conversion`; all of them unless said otherwise.
+    #[param(rename = "eventType", example = "click")]
+    event_type: Option<String>,
+    /// ISO 8601, of the years 1970 to 9999: a UTC day or an instant, which is included.
+    #[param(rename = "dateFrom", example = "2026-01-01")]
+    date_from: Option<String>,
+    /// Included, a day as a whole.
+    #[param(rename = "dateTo", example = "2026-01-31T23:59:59Z")]
+    date_to: Option<String>,
+}
+
+/// List a program's events
+///
+/// Newest first, without test events. Of each type at most three times `pageSize` are listed; narrower dates reach older ones.
+#[utoipa::path(
+    get,
+    path = "/api/tracking/events/{program_id}",
+    operation_id = "list_events",
+    tag = "reports",
+    security(("session" = [])),
+    params(("program_id" = i64, Path), PageQuery, EventsQuery),
+    responses(
+        (status = 200, description = "A page of them.", body = Listed<EventView>),
+        (status = 400, description = "A parameter cannot be read.", body = PlatformError),
+    )
+)]
+pub async fn list(
+    State(app): State<App>,
+    user: AdvertiserUser,
+    Ids(program_id): Ids<ProgramId>,
+    page: Page,
+    query: Query,
+) -> Result<Json<Listed<EventView>>, ApiError> {
+    let mut connection = app.management.acquire().await?;
+    user.program(&mut connection, program_id, Permission::TrackingList)
+        .await?;
+    drop(connection);
+    let types = event_types(&query)?;
+    let span = Span::of(&query)?;
+    let reads = types.into_iter().map(async |event_type| {
+        let read = EventRead {
+            program_id,
+            event_type,
+            from: span.from,
+            before: Before::instant(span.until),
+            with_tests: false,
+            limit: PAGES_OF_A_TYPE * page.size(),
+        };
+        let mut connection = app.reads.acquire().await?;
+        Ok::<_, ApiError>(events::newest(&mut connection, &read).await?)
+    });
+    let mut merged: Vec<ListedEvent> = try_join_all(reads).await?.into_iter().flatten().collect();
+    merged.sort_by_key(|event| std::cmp::Reverse(event.place()));
+    let total = i64::try_from(merged.len()).unwrap_or(i64::MAX);
+    let rows = page.window().of(merged).into_iter().map(EventView::new);
+    Ok(page.listed(rows.collect(), total))
+}
+
+pub fn examples() -> Examples {
+    let events = EventView::examples();
+    let total = i64::try_from(events.len()).unwrap_or_default();
+    Examples::of_refusals([
+        ApiError::bad_request("eventType must be one of click, lead, conversion"),
+        reversed(),
+    ])
+    .answer("One of each type", Page::default().listed(events, total).0)
+}

@@ -1,0 +1,89 @@
+//! Places for answers that last, of which one workspace has at most a share: whoever watches everything at once keeps nobody
+//! else from watching.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::ids::WorkspaceId;
+
+use crate::http::error::ApiError;
+
+#[derive(Debug, Clone)]
+pub struct WorkspaceLimit {
+    all: usize,
+    share: usize,
+    held: Arc<Held>,
+}
+
+/// How many places each workspace holds; none that holds none.
+#[derive(Debug, Default)]
+struct Held(Mutex<HashMap<WorkspaceId, usize>>);
+
+/// One place, for as long as it is held.
+#[derive(Debug)]
+pub struct WorkspacePermit {
+    workspace_id: WorkspaceId,
+    held: Arc<Held>,
+}
+
+impl WorkspaceLimit {
+    pub fn new(all: usize, share: usize) -> Self {
+        Self {
+            all,
+            share,
+            held: Arc::default(),
+        }
+    }
+
+    pub fn take(&self, workspace_id: WorkspaceId) -> Result<WorkspacePermit, ApiError> {
+        let mut held = self.held.lock();
+        let own = held.get(&workspace_id).copied().unwrap_or_default();
+        if own >= self.share || held.values().sum::<usize>() >= self.all {
+            return Err(ApiError::Overloaded);
+        }
+        held.insert(workspace_id, own + 1);
+        Ok(WorkspacePermit {
+            workspace_id,
+            held: Arc::clone(&self.held),
+        })
+    }
+}
+
+impl Drop for WorkspacePermit {
+    fn drop(&mut self) {
+        let mut held = self.held.lock();
+        if let Some(own) = held.get_mut(&self.workspace_id) {
+            *own -= 1;
+            if *own == 0 {
+                held.remove(&self.workspace_id);
+            }
+        }
+    }
+}
+
+impl Held {
+    fn lock(&self) -> MutexGuard<'_, HashMap<WorkspaceId, usize>> {
+        // No panic can leave a count half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_has_its_share_and_all_together_have_all() {
+        let places = WorkspaceLimit::new(5, 2);
+        let [a, b, c] = [1, 2, 3].map(WorkspaceId::new);
+        let mut taken: Vec<_> = [a, a, b, b].map(|id| places.take(id).unwrap()).into();
+        assert!(places.take(a).is_err(), "its share is taken");
+        taken.push(places.take(c).unwrap());
+        assert!(places.take(c).is_err(), "all are taken");
+        drop(taken.swap_remove(0));
+        assert!(places.take(c).is_ok());
+        assert!(places.take(a).is_ok());
+        drop(taken);
+        assert!(places.held.lock().is_empty());
+    }
+}

@@ -1,0 +1,7 @@
+//! Pages and files beside the API.
+
+pub mod dashboard;
+pub mod docs;
+pub mod openapi;
+pub mod security_txt;
+pub mod tracker_script;

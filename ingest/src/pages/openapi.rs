@@ -1,0 +1,105 @@
+//! The description of the API, OpenAPI 3.1, made from the endpoints themselves.
+//!
+//! A route describes what is its own: its body, its 200, its refusals with a meaning of their own. What the layers
+//! around it may answer, and the headers they set, [`crate::http::layers`] adds.
+
+use std::sync::LazyLock;
+
+use axum::http::header;
+use axum::response::IntoResponse;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use crate::http::layers::described::headers;
+use crate::http::openapi::envelopes;
+use crate::routes::endpoints;
+
+/// What stands around the endpoints. The version is the contract's, not the program's.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Referral tracking",
+        version = "1.0.0",
+        description = "Clicks, leads, sales and refunds of referral programs. Amounts are integers in the currency's \
+                       smallest unit. Fields that are not described are ignored; `null` and absence are the same."
+    ),
+    tags(
+        (name = "tracking", description = "What happened at the advertiser's site."),
+        (name = "set-up", description = "How far a program has come, and whether its events arrive."),
+        (name = "accounts", description = "Signing in and out. A session's token is sent as `Authorization: Bearer`, or by \
+                                           a browser as the cookie `__Host-session`."),
+        (name = "programs", description = "What an advertiser sets up and looks at, by session or management key."),
+        (name = "reports", description = "What the dashboard shows of a program's events, by session. Days are UTC."),
+        (name = "partners", description = "Who promotes a program, and through which links."),
+        (name = "credentials", description = "Management keys and tracking tokens: made, limited, replaced, revoked. Each is \
+                                              shown once."),
+        (name = "workspaces", description = "Who works in a workspace, and what was done there."),
+        (name = "payouts", description = "What commissions came to: approving them, paying them, and what was paid."),
+        (name = "privacy", description = "What is stored about one customer, for when they ask."),
+        (name = "partner accounts", description = "A partner's own view, over all programs they take part in."),
+        (name = "older paths", description = "For scripts that were installed long ago. New ones use `/api/v1`."),
+        (name = "health", description = "For load balancers and operators.")
+    ),
+    components(schemas(
+        envelopes::PlatformError,
+        envelopes::PlatformErrorBody,
+        envelopes::Unauthorized,
+        envelopes::KeyRetired,
+        envelopes::KeyRetiredBody,
+        envelopes::InvalidKey,
+        envelopes::InvalidKeyBody,
+        envelopes::RateLimited,
+        envelopes::RateLimitedBody,
+        envelopes::RotationNotice,
+        envelopes::RotationWarning,
+    )),
+    modifiers(&Shared)
+)]
+struct Description;
+
+/// What the endpoints refer to: the credentials callers show, the headers of answers.
+struct Shared;
+
+impl Modify for Shared {
+    fn modify(&self, api: &mut utoipa::openapi::OpenApi) {
+        let components = api.components.get_or_insert_default();
+        for (name, format, description) in [
+            ("program_key", "aff_…", "The program's tracking token."),
+            ("management_key", "affk_…", "A management key, within its scopes."),
+            ("session", "affs_…", "Somebody signed in at the dashboard."),
+            ("cli_session", "affs_…", "Somebody signed in at the command line."),
+        ] {
+            let bearer = HttpBuilder::new()
+                .scheme(HttpAuthScheme::Bearer)
+                .bearer_format(format)
+                .description(Some(description));
+            components.add_security_scheme(name, SecurityScheme::Http(bearer.build()));
+        }
+        let headers = headers().map(|(name, header)| (name.to_owned(), header.into()));
+        components.headers.extend(headers);
+    }
+}
+
+fn describe() -> utoipa::openapi::OpenApi {
+    let mut api = Description::openapi();
+    for endpoint in endpoints() {
+        endpoint.describe(&mut api);
+    }
+    api
+}
+
+/// The description as it is served and as it is committed, built once.
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
+    // Strings and numbers under string keys: this cannot fail.
+    let mut document = describe().to_pretty_json().unwrap_or_default();
+    document.push('\n');
+    document
+});
+
+/// `GET /openapi.json`.
+pub async fn openapi_json() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.as_str())
+}
+
+#[cfg(test)]
+mod tests;

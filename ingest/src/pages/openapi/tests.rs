@@ -1,0 +1,162 @@
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::http::endpoint::Endpoint;
+
+fn described() -> Value {
+    serde_json::from_str(&DOCUMENT).unwrap()
+}
+
+/// Name, as `POST /path`, and description of each operation.
+fn operations(api: &Value) -> Vec<(String, &Value)> {
+    let paths = api["paths"].as_object().unwrap().iter();
+    paths
+        .flat_map(|(path, methods)| {
+            let methods = methods.as_object().unwrap().iter();
+            methods.map(move |(method, operation)| (format!("{} {path}", method.to_uppercase()), operation))
+        })
+        .collect()
+}
+
+/// The media types of an operation, each with its name: its request's and those of its answers.
+fn bodies(operation: &Value) -> Vec<(String, &Value)> {
+    let request = [("request".to_owned(), &operation["requestBody"])];
+    let answers = operation["responses"].as_object().unwrap().iter();
+    request
+        .into_iter()
+        .chain(answers.map(|(status, answer)| (status.clone(), answer)))
+        .filter_map(|(name, body)| Some((name, body.get("content")?.get("application/json")?)))
+        .collect()
+}
+
+fn examples(body: &Value) -> Map<String, Value> {
+    body.get("examples")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default()
+}
+
+#[test]
+fn the_committed_description_is_the_servers() {
+    let committed = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/openapi.json");
+    if std::env::var_os("UPDATE_OPENAPI").is_some() {
+        std::fs::write(&committed, DOCUMENT.as_str()).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&committed).unwrap_or_default() == *DOCUMENT,
+        "docs/openapi.json is out of date: run `UPDATE_OPENAPI=1 cargo test -p ingest --lib openapi`"
+    );
+}
+
+#[test]
+fn every_endpoint_is_described_under_a_path_of_its_own() {
+    let api = described();
+    let endpoints = endpoints();
+    let paths: BTreeSet<_> = endpoints.iter().map(Endpoint::path).collect();
+    let described: BTreeSet<_> = api["paths"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(described, paths);
+    assert_eq!(endpoints.len(), paths.len());
+    for (path, item) in api["paths"].as_object().unwrap() {
+        assert!(!item.as_object().unwrap().is_empty(), "{path} has no operation");
+    }
+}
+
+#[test]
+fn operations_have_a_name_a_summary_and_a_tag_that_is_explained() {
+    let api = described();
+    let tags: BTreeSet<_> = api["tags"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tag| &tag["name"])
+        .map(Value::to_string)
+        .collect();
+    let mut names = BTreeSet::new();
+    for (operation, about) in operations(&api) {
+        assert!(
+            names.insert(about["operationId"].as_str().unwrap()),
+            "{operation}"
+        );
+        assert!(!about["summary"].as_str().unwrap().is_empty(), "{operation}");
+        let its: Vec<_> = about["tags"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(Value::to_string)
+            .collect();
+        assert!(its.len() == 1 && tags.contains(&its[0]), "{operation}: {its:?}");
+    }
+}
+
+#[test]
+fn every_body_has_examples_and_they_are_valid() {
+    let api = described();
+    for (operation, about) in operations(&api) {
+        for (name, body) in bodies(about) {
+            let mut schema = body["schema"].clone();
+            schema["components"] = api["components"].clone();
+            let validator = jsonschema::options()
+                .should_validate_formats(true)
+                .build(&schema)
+                .unwrap();
+            let examples = examples(body);
+            assert!(!examples.is_empty(), "{operation}: no example of {name}");
+            for (example, about) in &examples {
+                let errors: Vec<_> = validator
+                    .iter_errors(&about["value"])
+                    .map(|error| error.to_string())
+                    .collect();
+                assert!(errors.is_empty(), "{operation}, {name}, {example}: {errors:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_schema_is_not_so_wide_that_everything_is_valid() {
+    let api = described();
+    for (operation, about) in operations(&api) {
+        for (name, body) in bodies(about) {
+            let mut schema = body["schema"].clone();
+            schema["components"] = api["components"].clone();
+            let validator = jsonschema::validator_for(&schema).unwrap();
+            assert!(!validator.is_valid(&json!(true)), "{operation}: {name}");
+        }
+    }
+}
+
+#[test]
+fn answers_to_a_key_that_works_may_hold_warnings_and_others_may_not() {
+    let api = described();
+    let warns = |operation: &Value, status: &str| {
+        operation["responses"][status]["content"]["application/json"]["schema"]
+            .to_string()
+            .contains("RotationNotice")
+    };
+    let readiness = &api["paths"]["/api/v1/programs/me/readiness"]["get"];
+    assert!(warns(readiness, "200") && !warns(readiness, "401") && !warns(readiness, "429"));
+    assert!(!warns(&api["paths"]["/readyz"]["get"], "200"));
+}
+
+#[test]
+fn status_carries_a_request_id_on_failure_only() {
+    let api = described();
+    let answers = api["paths"]["/api/v1/cli/status"]["get"]["responses"]
+        .as_object()
+        .unwrap();
+    let with_id = |answer: &Value| answer["headers"].get("X-Request-ID").is_some();
+    let with_id: Vec<_> = answers
+        .iter()
+        .filter(|(_, answer)| with_id(answer))
+        .map(|(status, _)| status)
+        .collect();
+    assert_eq!(with_id, ["500"]);
+}

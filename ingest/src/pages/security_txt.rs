@@ -1,0 +1,22 @@
+//! `GET /.well-known/security.txt`: whom to tell of a weakness (RFC 9116).
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use chrono::{SecondsFormat, TimeDelta};
+
+use crate::app::App;
+use crate::http::error::ApiError;
+
+/// From when it is asked for: the file must say until when it may be believed.
+const LASTS: TimeDelta = TimeDelta::days(180);
+
+/// 404 where no contact is configured.
+pub async fn security_txt(State(app): State<App>) -> Response {
+    let Some(contact) = &app.security_contact else {
+        return ApiError::NotFound("Not Found").into_response();
+    };
+    let expires = (app.clock.now() + LASTS).to_rfc3339_opts(SecondsFormat::Secs, true);
+    let text = format!("Contact: {contact}\nExpires: {expires}\nPreferred-Languages: en\n");
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
+}

@@ -1,0 +1,22 @@
+//! The list of all endpoints: the router and the description of the API are both made from it.
+
+use utoipa_axum::routes;
+
+use crate::http::endpoint::Endpoint;
+use crate::http::health;
+use crate::{management, tracking};
+
+/// Every endpoint, in the order in which it is described.
+pub fn endpoints() -> Vec<Endpoint> {
+    let mut endpoints = tracking::endpoints();
+    let older = tracking::older_paths(&endpoints);
+    endpoints.extend(tracking::set_up());
+    endpoints.extend(management::endpoints());
+    endpoints.extend(older);
+    endpoints.extend(tracking::retired::endpoints());
+    endpoints.extend([
+        Endpoint::new(routes!(health::livez)),
+        Endpoint::new(routes!(health::readyz)).examples(health::examples()),
+    ]);
+    endpoints
+}

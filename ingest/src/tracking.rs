@@ -1,0 +1,95 @@
+//! The tracking half: clicks, leads, sales, refunds and what checks an installation. One route a file, read top to bottom:
+//! request, answer, handler, validation, refusals, examples.
+
+pub mod caller;
+pub mod claims;
+pub mod click;
+pub mod concurrency_limit;
+pub mod customer_ids;
+pub mod directory;
+pub mod existing_clicks;
+pub mod lead;
+pub mod legacy;
+pub mod pipeline;
+pub mod program_status;
+pub mod readiness;
+pub mod refund;
+pub mod retired;
+pub mod sale;
+pub mod test_event;
+pub mod test_mode;
+pub mod visitor_context;
+
+use utoipa_axum::routes;
+
+use crate::http::endpoint::Endpoint;
+use crate::http::limits::Budget;
+use crate::tracking::pipeline::Noun;
+
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        Endpoint::new(routes!(click::click))
+            .limited(Budget::Click)
+            .waiting_with(Noun::Click)
+            .open_to_browsers()
+            .examples(click::examples()),
+        Endpoint::new(routes!(lead::lead))
+            .limited(Budget::Lead)
+            .waiting_with(Noun::Lead)
+            .open_to_browsers()
+            .examples(lead::examples()),
+        Endpoint::new(routes!(sale::sale))
+            .limited(Budget::SaleAndRefund)
+            .waiting_with(Noun::Sale)
+            .examples(sale::examples()),
+        Endpoint::new(routes!(refund::refund))
+            .limited(Budget::SaleAndRefund)
+            .waiting_with(Noun::Refund)
+            .examples(refund::examples()),
+    ]
+}
+
+/// Whether a program is set up, and whether its events arrive.
+pub fn set_up() -> Vec<Endpoint> {
+    vec![
+        Endpoint::new(routes!(test_event::test_event))
+            .limited(Budget::Cli)
+            .examples(test_event::examples()),
+        Endpoint::new(routes!(program_status::status))
+            .limited(Budget::Cli)
+            .identified_on_failure()
+            .examples(program_status::examples()),
+        Endpoint::new(routes!(readiness::readiness))
+            .limited(Budget::Readiness)
+            .examples(readiness::examples()),
+    ]
+}
+
+/// The paths of older scripts. They count together with the routes they stand for; the checks of an installation count by
+/// key, as those of the command line do.
+pub fn older_paths(tracking: &[Endpoint]) -> Vec<Endpoint> {
+    // Leads had other names.
+    let same = tracking.iter().filter_map(|endpoint| {
+        let noun = endpoint.path().strip_prefix("/api/v1/track/")?;
+        (noun != "lead").then(|| endpoint.under_older_path(&format!("/api/tracking/{noun}")))
+    });
+    same.chain(vec![
+        Endpoint::new(routes!(legacy::lead))
+            .older()
+            .limited(Budget::Lead)
+            .waiting_with(Noun::Lead)
+            .open_to_browsers()
+            .examples(legacy::lead_examples()),
+        Endpoint::new(routes!(legacy::test))
+            .older()
+            .limited(Budget::Cli)
+            .open_to_browsers()
+            .examples(legacy::test_examples()),
+        Endpoint::new(routes!(legacy::check))
+            .older()
+            .limited(Budget::Cli)
+            .open_to_browsers()
+            .examples(legacy::check_examples()),
+    ])
+    .collect()
+}

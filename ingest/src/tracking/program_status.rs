@@ -1,0 +1,164 @@
+//! `GET /api/v1/cli/status`: how the program is doing.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::Uri;
+use domain::ids::ProgramId;
+use serde::Serialize;
+use storage::program_health::{self, ProgramStatus};
+use url::form_urlencoded;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::http::openapi::envelopes::PlatformError;
+use crate::http::openapi::examples::Examples;
+use crate::http::request_id::RequestId;
+use crate::tracking::caller::Caller;
+use crate::tracking::test_mode::OTHER_PROGRAM;
+
+const FAILED: &str = "Program status failed";
+
+/// Always under `data`: a warning about the key may stand beside it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct StatusAnswer {
+    data: Status,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ProgramStatus)]
+struct Status {
+    /// A number, in a string.
+    #[schema(pattern = "^[0-9]+$")]
+    program_id: String,
+    name: String,
+    #[schema(required = true)]
+    domain: Option<String>,
+    dns_verified: bool,
+    stripe_connected: bool,
+    /// Absent while no account is connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = bool, required = false)]
+    stripe_charges_enabled: Option<bool>,
+    recent_events: RecentEvents,
+    #[schema(minimum = 0)]
+    active_partners: i64,
+    #[schema(minimum = 0)]
+    pending_commissions: i64,
+}
+
+/// Real events of the last 24 hours.
+#[derive(Debug, Serialize, ToSchema)]
+struct RecentEvents {
+    #[schema(minimum = 0)]
+    clicks_24h: i64,
+    #[schema(minimum = 0)]
+    leads_24h: i64,
+    #[schema(minimum = 0)]
+    sales_24h: i64,
+}
+
+/// How the program is doing
+///
+/// Its connections, its partners, and the events of the last day.
+#[utoipa::path(
+    get,
+    path = "/api/v1/cli/status",
+    tag = "set-up",
+    security(("program_key" = [])),
+    params((
+        "program_id" = Option<i64>,
+        Query,
+        description = "The key's own program; it need not be named.",
+        example = 1
+    )),
+    responses(
+        (status = 200, description = "As of now.", body = StatusAnswer),
+        (status = 400, description = "The program_id is no number.", body = PlatformError),
+        (status = 403, description = "The key is of another program.", body = PlatformError),
+    )
+)]
+pub async fn status(
+    State(app): State<App>,
+    request_id: RequestId,
+    caller: Caller,
+    uri: Uri,
+) -> Result<Json<StatusAnswer>, ApiError> {
+    look_up(&app, caller, &uri)
+        .await
+        .map_err(|error| error.quoting(&request_id))
+}
+
+async fn look_up(app: &App, caller: Caller, uri: &Uri) -> Result<Json<StatusAnswer>, ApiError> {
+    let program_id = caller.program("Missing API token", FAILED)?.program_id;
+    if asked_for(uri)?.is_some_and(|asked| asked != program_id) {
+        return Err(ApiError::Forbidden(OTHER_PROGRAM));
+    }
+    let status = program_health::status(&app.pool, program_id, app.clock.now())
+        .await
+        .map_err(|error| ApiError::internal(FAILED, error))?;
+    Ok(Json(StatusAnswer {
+        data: Status::new(program_id, status),
+    }))
+}
+
+/// `program_id` of the query. The key says already which program it is, so it need not be there.
+fn asked_for(uri: &Uri) -> Result<Option<ProgramId>, ApiError> {
+    let query = uri.query().unwrap_or_default();
+    form_urlencoded::parse(query.as_bytes())
+        .find(|(name, _)| name == "program_id")
+        .map(|(_, text)| text.parse().map(ProgramId::new).map_err(|_| no_number()))
+        .transpose()
+}
+
+fn no_number() -> ApiError {
+    ApiError::bad_request("program_id must be an integer")
+}
+
+impl Status {
+    fn new(program_id: ProgramId, status: ProgramStatus) -> Self {
+        Self {
+            program_id: program_id.to_string(),
+            name: status.name,
+            domain: status.domain,
+            dns_verified: status.dns_verified,
+            stripe_connected: status.processor_connected,
+            stripe_charges_enabled: status.charges_enabled,
+            recent_events: RecentEvents {
+                clicks_24h: status.recent.clicks,
+                leads_24h: status.recent.leads,
+                sales_24h: status.recent.sales,
+            },
+            active_partners: status.active_partners,
+            pending_commissions: status.pending_commissions,
+        }
+    }
+}
+
+pub fn examples() -> Examples {
+    let status = ProgramStatus {
+        name: "Shop".to_owned(),
+        domain: Some("shop.example".to_owned()),
+        dns_verified: true,
+        processor_connected: true,
+        charges_enabled: Some(true),
+        recent: program_health::RecentEvents {
+            clicks: 120,
+            leads: 14,
+            sales: 3,
+        },
+        active_partners: 2,
+        pending_commissions: 5,
+    };
+    let failed = ApiError::InternalQuoted {
+        message: FAILED,
+        request_id: "019ab2c3d4e57f60a1b2c3d4e5f60718".to_owned(),
+        cause: anyhow::Error::msg("an example"),
+    };
+    let data = Status::new(ProgramId::new(1), status);
+    Examples::default()
+        .answer("Connected", StatusAnswer { data })
+        .refusal(&no_number())
+        .refusal(&ApiError::Forbidden(OTHER_PROGRAM))
+        .refusal(&failed)
+}

@@ -1,0 +1,72 @@
+//! Where a click comes from: what the worker is told to find its place.
+
+use axum::http::{HeaderMap, HeaderName};
+use clap::{ArgAction, Args};
+use domain::visitor::{ClientIp, CountryCode};
+
+use crate::http::client_address::ClientAddress;
+
+/// Both are off by default: an address leaves the edge only where places are wanted.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Visitors")]
+pub struct OriginConfig {
+    /// Whether the worker gets the visitor's address, to look its place up in its GEOIP_DB_PATH. It stays with the
+    /// record in the stream, never in a table.
+    #[arg(long, env = "SEND_CLIENT_IP", default_value_t = false, action = ArgAction::Set)]
+    pub send_client_ip: bool,
+    /// Header in which a trusted proxy names the visitor's country, such as CF-IPCountry.
+    #[arg(long, env = "COUNTRY_HEADER")]
+    pub country_header: Option<HeaderName>,
+}
+
+impl OriginConfig {
+    pub fn client_ip(&self, client: ClientAddress) -> Option<ClientIp> {
+        self.send_client_ip.then(|| ClientIp::new(client.ip))
+    }
+
+    /// Only by a trusted proxy: anybody else could name any country.
+    pub fn country(&self, client: ClientAddress, headers: &HeaderMap) -> Option<CountryCode> {
+        let name = self.country_header.as_ref().filter(|_| client.by_proxy)?;
+        CountryCode::parse(headers.get(name)?.to_str().ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(by_proxy: bool) -> ClientAddress {
+        ClientAddress {
+            ip: "203.0.113.9".parse().unwrap(),
+            by_proxy,
+        }
+    }
+
+    fn country(config: &OriginConfig, by_proxy: bool, value: &str) -> Option<String> {
+        let mut headers = HeaderMap::new();
+        headers.insert("cf-ipcountry", value.parse().unwrap());
+        config.country(client(by_proxy), &headers).map(String::from)
+    }
+
+    #[test]
+    fn a_proxy_names_the_country_and_nobody_else() {
+        let config = OriginConfig {
+            send_client_ip: false,
+            country_header: Some(HeaderName::from_static("cf-ipcountry")),
+        };
+        assert_eq!(country(&config, true, "NL").as_deref(), Some("NL"));
+        assert_eq!(country(&config, false, "NL"), None);
+        assert_eq!(country(&config, true, "T1"), None);
+        assert_eq!(config.country(client(true), &HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn nothing_is_told_unless_it_is_wanted() {
+        let config = OriginConfig {
+            send_client_ip: false,
+            country_header: None,
+        };
+        assert_eq!(country(&config, true, "NL"), None);
+        assert_eq!(config.client_ip(client(true)), None);
+    }
+}

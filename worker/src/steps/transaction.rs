@@ -1,0 +1,186 @@
+//! What every step shares: one transaction a batch, replies after its commit, dead letters.
+
+use std::collections::{HashMap, HashSet};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use bus::reply::Reply;
+use domain::ids::EventId;
+use messages::subject::Subject;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::to_raw_value;
+use sqlx::{PgConnection, PgTransaction};
+use storage::{Prospect, StorageError, StorageResult, claims, dead_letters, processor_events};
+
+use super::{StepContext, encode_failed};
+
+/// A step that processes a batch in one transaction; [`InTransaction`] runs it.
+pub trait TransactionalStep: Send + Sync + 'static {
+    type Record: DeserializeOwned + Clone + Send + Sync + 'static;
+    /// Read before the transaction begins.
+    type Prepared: Default + Send;
+    type Outcome: Serialize + Send;
+    const SUBJECT: Subject;
+    const PACE: Duration = Duration::ZERO;
+    /// The claim of a record's event is the record's own: a dead record's claim leaves the relay's sight.
+    const HOLDS_CLAIMS: bool = true;
+
+    fn context(&self) -> &StepContext;
+
+    fn event_id(record: &Self::Record) -> EventId;
+
+    fn prepare(
+        &self,
+        _batch: &[Delivered<Self::Record>],
+    ) -> impl Future<Output = Result<Self::Prepared, StepError>> + Send {
+        std::future::ready(Ok(Self::Prepared::default()))
+    }
+
+    /// Must be idempotent: any record may have been processed before.
+    fn process(
+        &self,
+        connection: &mut PgConnection,
+        batch: &[Delivered<Self::Record>],
+        prepared: Self::Prepared,
+    ) -> impl Future<Output = StorageResult<BatchResult<Self::Outcome>>> + Send;
+
+    /// Removes what must not be stored with a dead letter.
+    fn redact(letter: DeadLetter) -> DeadLetter {
+        letter
+    }
+}
+
+/// What a batch leaves to do once it is committed.
+pub struct BatchResult<O> {
+    /// For the publishers who wait.
+    pub outcomes: HashMap<EventId, O>,
+    /// Events to be offered again.
+    pub later: HashSet<EventId>,
+    /// To publishers of records of other batches.
+    pub replies: Vec<Reply>,
+    pub outbox_filled: bool,
+}
+
+impl<O> BatchResult<O> {
+    pub fn of(outcomes: HashMap<EventId, O>) -> Self {
+        Self {
+            outcomes,
+            later: HashSet::new(),
+            replies: Vec::new(),
+            outbox_filled: false,
+        }
+    }
+}
+
+/// Runs a step for the consumer.
+#[derive(Debug)]
+pub struct InTransaction<S>(pub S);
+
+impl<S: TransactionalStep> Step for InTransaction<S> {
+    type Record = S::Record;
+    const SUBJECT: Subject = S::SUBJECT;
+    const PACE: Duration = S::PACE;
+
+    async fn run(&self, batch: &[Delivered<S::Record>]) -> Result<Processed, StepError> {
+        let Self(step) = self;
+        let prepared = step.prepare(batch).await?;
+        let mut transaction = step.context().begin().await?;
+        let mut result = step
+            .process(&mut transaction, batch, prepared)
+            .await
+            .map_err(storage_failed)?;
+        let events = || batch.iter().map(|delivered| S::event_id(&delivered.record));
+        let waiting = events().zip(batch.iter().map(|delivered| delivered.reply_to.as_ref()));
+        let mut replies = replies(waiting, &result.outcomes).map_err(storage_failed)?;
+        replies.append(&mut result.replies);
+        commit(transaction).await?;
+        if result.outbox_filled {
+            step.context().outbox_filled.notify_one();
+        }
+        let verdict = |event_id| {
+            if result.later.contains(&event_id) {
+                Verdict::Later
+            } else {
+                Verdict::Done
+            }
+        };
+        Ok(Processed {
+            verdicts: events().map(verdict).collect(),
+            replies,
+        })
+    }
+
+    /// Stores a record that no retry will fix, and ends the processor's event it was made of.
+    async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
+        let letter = S::redact(letter);
+        let mut transaction = self.0.context().begin().await?;
+        store(&mut transaction, &letter, S::HOLDS_CLAIMS)
+            .await
+            .map_err(storage_failed)?;
+        commit(transaction).await
+    }
+}
+
+async fn store(connection: &mut PgConnection, letter: &DeadLetter, holds_claim: bool) -> StorageResult<()> {
+    let event_id = letter.event_id.map(EventId::new);
+    if let Some(event_id) = event_id.filter(|_| holds_claim) {
+        claims::mark_dead(connection, event_id).await?;
+    }
+    let new = dead_letters::NewDeadLetter {
+        subject: &letter.subject,
+        event_id: letter.event_id,
+        program_id: messages::program_of(&letter.payload),
+        payload: &letter.payload,
+        reason: &letter.reason,
+        deliveries: letter.deliveries,
+    };
+    dead_letters::bury(connection, &new).await?;
+    if let Some(event_id) = event_id {
+        processor_events::bury(connection, event_id).await?;
+    }
+    Ok(())
+}
+
+impl StepContext {
+    pub async fn begin(&self) -> Result<PgTransaction<'static>, StepError> {
+        self.pool.begin().await.map_err(storage_failed)
+    }
+}
+
+pub async fn commit(transaction: PgTransaction<'static>) -> Result<(), StepError> {
+    transaction.commit().await.map_err(storage_failed)
+}
+
+/// Storage knows whether a retry helps; the consumer needs only the kind of the error.
+pub fn storage_failed(error: impl Into<StorageError>) -> StepError {
+    let error: StorageError = error.into();
+    match error.prospect() {
+        Prospect::WhenBack => StepError::Transient(error.into()),
+        Prospect::WhenFree => StepError::Blocked(error.into()),
+        Prospect::Never => StepError::Permanent(error.into()),
+    }
+}
+
+/// Replies for those of these events that have an outcome and a publisher who waits for it.
+pub fn replies<'a, O: Serialize>(
+    waiting: impl Iterator<Item = (EventId, Option<&'a Arc<str>>)>,
+    outcomes: &HashMap<EventId, O>,
+) -> StorageResult<Vec<Reply>> {
+    waiting
+        .filter_map(|(event_id, reply_to)| Some((event_id, reply_to?, outcomes.get(&event_id)?)))
+        .map(|(event_id, reply_to, outcome)| {
+            Ok(Reply {
+                reply_to: Arc::clone(reply_to),
+                event_id: event_id.get(),
+                outcome: to_raw_value(outcome).map_err(encode_failed)?,
+            })
+        })
+        .collect()
+}
+
+pub fn records<R>(batch: &[Delivered<R>]) -> Vec<&R> {
+    batch.iter().map(|delivered| &delivered.record).collect()
+}
