@@ -130,7 +130,7 @@ async fn observe(
     request: Request,
     next: Next,
 ) -> Response {
-    let begun = requests.begin(request.method());
+    let begun = requests.start(request.method());
     let span = Span::for_request(begun.route(), request.headers());
     let logs = span.log_span(&clock.mint().simple().to_string());
     let response = span.clone().scope(next.run(request).instrument(logs)).await;

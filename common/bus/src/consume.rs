@@ -180,8 +180,8 @@ impl<S: Step> Work<S> {
         let (answers, committed) = mpsc::channel(1);
         let attempts = self.attempts();
         let (fates, ()) = tokio::join!(attempts.run_batch(&batch, answers), self.answer(committed));
-        traces.settled();
-        traces.given_back(fates.iter().filter(|fate| **fate == Fate::Redeliver).count());
+        traces.end_transactions();
+        traces.redelivered(fates.iter().filter(|fate| **fate == Fate::Redeliver).count());
         self.metrics.settled(begun, &fates);
         crash_point("worker.before_ack");
         FinishedBatch { batch, fates, apart }

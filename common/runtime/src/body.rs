@@ -6,7 +6,7 @@ use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 
-/// A body that takes longer than this is an attack or a lost cause.
+/// A slower body is an attack or a broken connection.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a body could not be read.
@@ -31,7 +31,8 @@ impl BodyError {
     }
 }
 
-/// The whole body. The server enforces the same limit while it reads; a body that announces more is not waited for.
+/// Reads the whole body. Rejects a body that announces more than the limit without reading it; the server enforces the limit while it
+/// reads.
 pub async fn read(request: Request, limit_bytes: u64) -> Result<Bytes, BodyError> {
     if request.body().size_hint().lower() > limit_bytes {
         return Err(BodyError::TooLarge);

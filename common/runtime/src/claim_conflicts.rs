@@ -1,4 +1,4 @@
-//! Claims that a program lost to another program's: an accident of ids, or somebody who takes another's transaction_ids.
+//! Claims that failed because another program holds the transaction_id: by accident, or because a program takes another's ids.
 
 use crate::metrics::CLAIMS_HELD_ELSEWHERE;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use chrono::{DateTime, TimeDelta, Utc};
 use uuid::{ContextV7, NoContext, Timestamp, Uuid};
 
-/// Tells the time in UTC, in whole milliseconds: what a JSON answer, a `click_id` and a `timestamptz` column agree on.
+/// Returns the time in UTC, in whole milliseconds: the precision that JSON, a `click_id` and a `timestamptz` column share.
 #[derive(Debug, Clone)]
 pub struct Clock(Source);
 
@@ -18,12 +18,12 @@ enum Source {
 }
 
 impl Clock {
-    /// The machine's clock, as [`agree_with`](Self::agree_with) corrects it.
+    /// The machine's clock, with the correction of [`synchronize`](Self::synchronize).
     pub const fn system() -> Self {
         Self(Source::System)
     }
 
-    /// A clock for tests that moves only when told to; its clones move with it.
+    /// A clock for tests that moves only by [`set`](Self::set) and [`advance`](Self::advance); its clones move with it.
     pub fn manual(start: DateTime<Utc>) -> Self {
         Self(Source::Manual(Arc::new(AtomicI64::new(start.timestamp_millis()))))
     }
@@ -42,11 +42,10 @@ impl Clock {
         }
     }
 
-    /// Corrects all system clocks of this process by the difference to a server's, which says `theirs` now. Machines agree
-    /// on when things happened only as well as their clocks do: a click must not come after the sale it led to. Less than five
-    /// seconds is left as it is. Returns by how much they are corrected from now on, if that is new.
-    pub fn agree_with(theirs: DateTime<Utc>) -> Option<TimeDelta> {
-        let difference = theirs - machine_now();
+    /// Corrects all system clocks of this process to a server's time. Machines order events by their clocks, and a click must not
+    /// come after its sale. Ignores a difference below five seconds. Returns the correction if it changed.
+    pub fn synchronize(server_time: DateTime<Utc>) -> Option<TimeDelta> {
+        let difference = server_time - machine_now();
         let correction = if difference.abs() < NEGLIGIBLE {
             TimeDelta::zero()
         } else {
@@ -84,7 +83,7 @@ impl Clock {
     }
 }
 
-/// Between clocks of machines that are looked after.
+/// Normal drift between synchronized machines.
 const NEGLIGIBLE: TimeDelta = TimeDelta::seconds(5);
 /// Added to the machine's clock.
 static CORRECTION_MS: AtomicI64 = AtomicI64::new(0);
@@ -140,15 +139,15 @@ mod tests {
     fn a_system_clock_that_is_off_agrees_with_the_servers() {
         let clock = Clock::system();
         let apart = |theirs: DateTime<Utc>| (clock.now() - theirs).abs();
-        assert_eq!(Clock::agree_with(machine_now() + TimeDelta::seconds(1)), None);
+        assert_eq!(Clock::synchronize(machine_now() + TimeDelta::seconds(1)), None);
         let theirs = machine_now() - TimeDelta::minutes(10);
-        assert!(Clock::agree_with(theirs).is_some());
+        assert!(Clock::synchronize(theirs).is_some());
         assert!(apart(theirs) < TimeDelta::seconds(5));
         let minted = clock.mint().get_timestamp().unwrap().to_unix().0;
         assert!(minted.abs_diff(u64::try_from(theirs.timestamp()).unwrap()) < 5);
         // Again, it is nothing new.
-        assert_eq!(Clock::agree_with(machine_now() - TimeDelta::minutes(10)), None);
-        assert_eq!(Clock::agree_with(machine_now()), Some(TimeDelta::zero()));
+        assert_eq!(Clock::synchronize(machine_now() - TimeDelta::minutes(10)), None);
+        assert_eq!(Clock::synchronize(machine_now()), Some(TimeDelta::zero()));
         assert!(apart(machine_now()) < TimeDelta::seconds(5));
     }
 

@@ -1,11 +1,12 @@
-//! Configuration, one section a concern. A command's `Args` flattens the sections it needs, so no process asks for a
-//! setting it does not use. Every field has an environment variable; durations are integer milliseconds.
+//! Configuration, one section per concern. A command's `Args` flattens the sections it needs, so that a process asks only for the
+//! settings it uses. Every field has an environment variable; durations are integer milliseconds.
 //!
-//! [`load`](load::load) reads them, secrets also from files; [`reference`] makes `docs/configuration.md` of them.
+//! [`load`](load::load) reads settings, secrets also from files; [`reference`] generates `docs/configuration.md`.
 
 pub mod load;
 pub mod reference;
 mod secret;
+mod telemetry;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,8 +16,7 @@ use clap::builder::{RangedU64ValueParser, ValueParser};
 use clap::{Args, value_parser};
 
 pub use self::secret::{SecretKey, SecretParser, SecretText, SecretUrl};
-use super::telemetry::{LogFilter, LogFormat};
-use super::trace::{CollectorUrl, Ratio};
+pub use self::telemetry::{CollectorUrl, LogFilter, LogFormat, Ratio, TelemetryConfig};
 
 /// What every service needs.
 #[derive(Debug, Clone, Args)]
@@ -31,29 +31,7 @@ pub struct ServiceConfig {
     pub telemetry: TelemetryConfig,
 }
 
-/// Logs, metrics, traces.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Telemetry")]
-pub struct TelemetryConfig {
-    /// What is logged: `info`, or by module, `warn,bus=debug`. Messages with what customers told never are.
-    #[arg(long, env = "LOG", default_value = super::telemetry::DEFAULT_FILTER)]
-    pub log: LogFilter,
-    /// How: lines to read, or one JSON object a line.
-    #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
-    pub log_format: LogFormat,
-    /// Address and port of `/metrics`, apart from the service's own: whoever reaches it may look. Without one, metrics are
-    /// not shown.
-    #[arg(long, env = "METRICS_LISTEN")]
-    pub metrics_listen: Option<SocketAddr>,
-    /// Address of a collector of traces, as `http://host:4318`: OTLP over plain HTTP. Without one, nothing is traced.
-    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
-    pub otel_exporter_otlp_endpoint: Option<CollectorUrl>,
-    /// Share of all requests that are traced, from 0 to 1.
-    #[arg(long, env = "TRACE_RATIO", default_value = "0.01")]
-    pub trace_ratio: Ratio,
-}
-
-/// At least one of them: with none, nothing would ever be served.
+/// At least one: a limit of zero would reject everything.
 fn count() -> ValueParser {
     RangedU64ValueParser::<usize>::new().range(1..).into()
 }
@@ -62,10 +40,10 @@ fn count() -> ValueParser {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "PostgreSQL")]
 pub struct PostgresConfig {
-    /// Address of the database, as a `postgres:` URL. Over a network with `?sslmode=verify-full&sslrootcert=FILE`.
+    /// URL of the database, `postgres:`. Over a network, add `?sslmode=verify-full&sslrootcert=FILE`.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_parser = SecretUrl::of(&["postgres", "postgresql"]))]
     pub database_url: SecretText,
-    /// Connections this process may hold. More of them on one hot row make it slower.
+    /// Largest number of connections this process opens. More connections that contend for one hot row make it slower.
     #[arg(
         id = "database_pool_size",
         long = "database-pool-size",
@@ -74,7 +52,7 @@ pub struct PostgresConfig {
         value_parser = value_parser!(u32).range(1..)
     )]
     pub pool_size: u32,
-    /// Milliseconds a request may wait for a connection before it is shed.
+    /// Milliseconds a request waits for a connection before it is rejected.
     #[arg(
         id = "database_acquire_timeout_ms",
         long = "database-acquire-timeout-ms",
@@ -95,23 +73,24 @@ impl PostgresConfig {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "NATS")]
 pub struct NatsConfig {
-    /// Address of the server, as a `nats:` URL, or `tls:` over a network; several, separated by commas, for a cluster.
+    /// URL of the server, `nats:`, or `tls:` over a network. For a cluster, several URLs separated by commas.
     #[arg(long, env = "NATS_URL", hide_env_values = true, value_parser = SecretUrl::several(&["nats", "tls"]))]
     pub nats_url: SecretText,
-    /// File with the certificates (PEM) of the authorities that may vouch for the server; with one, nothing goes unencrypted.
-    /// Without one, those of the system.
+    /// File with the CA certificates (PEM) that verify the server; when set, TLS is required. When not set, the system's CA certificates
+    /// are used.
     #[arg(long, env = "NATS_CA_FILE")]
     pub nats_ca_file: Option<PathBuf>,
-    /// Separates installations that share a server. Empty, or lower-case letters, digits, `_` and `-`.
+    /// Prefix of stream and subject names, so that several installations can share a server. Empty, or lower-case letters, digits, `_`
+    /// and `-`.
     #[arg(long, env = "STREAM_PREFIX", default_value = "", value_parser = stream_prefix)]
     pub stream_prefix: String,
-    /// Bytes each stream may hold. Eight streams: keep their sum well under the disk.
+    /// Maximum size of each stream, in bytes. There are eight streams: keep their sum well below the disk's size.
     #[arg(long, env = "STREAM_MAX_BYTES", default_value_t = 4 << 30, value_parser = value_parser!(i64).range(1..))]
     pub stream_max_bytes: i64,
-    /// Copies of each message: 1 on a single server, 3 on a cluster.
+    /// Replicas of each stream: 1 on a single server, 3 on a cluster.
     #[arg(long, env = "STREAM_REPLICAS", default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=5))]
     pub stream_replicas: usize,
-    /// Milliseconds after which a message that a worker neither settled nor reported in progress goes to another one.
+    /// Milliseconds after which a message that a worker neither acknowledged nor reported in progress is delivered to another worker.
     #[arg(long, env = "ACK_WAIT_MS", default_value_t = 10_000, value_parser = value_parser!(u64).range(300..))]
     pub ack_wait_ms: u64,
 }
@@ -120,11 +99,11 @@ pub struct NatsConfig {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Redis")]
 pub struct RedisConfig {
-    /// Address of the server, as a `redis:` URL, or `rediss:` over a network.
+    /// URL of the server, `redis:`, or `rediss:` over a network.
     #[arg(long, env = "REDIS_URL", hide_env_values = true, value_parser = SecretUrl::of(&["redis", "rediss"]))]
     pub redis_url: SecretText,
-    /// File with the certificate (PEM) of the authority that vouches for the server at a `rediss:` address. Without one, those of
-    /// the system do.
+    /// File with the CA certificate (PEM) that verifies the server of a `rediss:` URL. When not set, the system's CA certificates are
+    /// used.
     #[arg(long, env = "REDIS_CA_FILE")]
     pub redis_ca_file: Option<PathBuf>,
 }
@@ -136,19 +115,19 @@ pub struct HttpConfig {
     /// Address and port to listen on.
     #[arg(long, env = "LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
-    /// Milliseconds a client has to send a complete request head, also the next one on an idle connection.
+    /// Milliseconds a client has to send a complete request head. An idle connection is closed after the same time.
     #[arg(long, env = "HEADER_READ_TIMEOUT_MS", default_value_t = 5_000, value_parser = value_parser!(u64).range(1..))]
     pub header_read_timeout_ms: u64,
-    /// Milliseconds a client may take nothing at all of an answer that waits for it.
+    /// Milliseconds after which a client that reads nothing of a pending response is disconnected.
     #[arg(long, env = "WRITE_TIMEOUT_MS", default_value_t = 30_000, value_parser = value_parser!(u64).range(1..))]
     pub write_timeout_ms: u64,
     /// Largest request body, in bytes.
     #[arg(long, env = "BODY_LIMIT_BYTES", default_value_t = 65_536, value_parser = count())]
     pub body_limit_bytes: usize,
-    /// Open connections; further ones are answered 503 and closed.
+    /// Maximum number of open connections; further ones are answered 503 and closed.
     #[arg(long, env = "MAX_CONNECTIONS", default_value_t = 20_000, value_parser = count())]
     pub max_connections: usize,
-    /// Browsers reach it over HTTPS: no setting of its own, it follows from the public URL where there is one.
+    /// Browsers reach it over HTTPS. Not a setting: derived from the public URL.
     #[arg(skip)]
     pub behind_https: bool,
 }
@@ -167,7 +146,7 @@ impl HttpConfig {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Keys")]
 pub struct KeysConfig {
-    /// Keys of 64 hex digits, separated by commas. The first makes new click ids, the others still recognise old ones.
+    /// Keys of 64 hex digits, separated by commas. The first key encodes new click ids; the others only decode old ones.
     #[arg(
         long,
         env = "CLICK_ID_KEYS",
@@ -177,24 +156,24 @@ pub struct KeysConfig {
         value_parser = SecretParser::<SecretKey>::new()
     )]
     pub click_id_keys: Vec<SecretKey>,
-    /// A key of 64 hex digits. Changing it makes stored email hashes incomparable.
+    /// Key of 64 hex digits for email hashes. After a change, stored hashes match no email any more.
     #[arg(long, env = "EMAIL_HASH_KEY", hide_env_values = true, value_parser = SecretParser::<SecretKey>::new())]
     pub email_hash_key: SecretKey,
 }
 
 impl KeysConfig {
-    /// The key that makes click ids, and those that only read them.
+    /// The key that encodes click ids, and the keys that only decode them.
     pub fn click_id_keys(&self) -> ([u8; 32], Vec<[u8; 32]>) {
         current_and_previous(&self.click_id_keys)
     }
 }
 
-/// What seals secrets of others that we must be able to read again.
+/// Keys that encrypt third parties' secrets at rest.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Keys")]
 pub struct SecretsConfig {
-    /// Keys of 64 hex digits, separated by commas. The first seals, all of them open. Without the key it was sealed with, a
-    /// secret is lost.
+    /// Keys of 64 hex digits, separated by commas. The first key encrypts secrets; all of them decrypt. A secret whose key is missing is
+    /// lost.
     #[arg(
         long,
         env = "SECRETS_KEYS",
@@ -207,13 +186,13 @@ pub struct SecretsConfig {
 }
 
 impl SecretsConfig {
-    /// The key that seals, and those that only open.
+    /// The key that encrypts, and the keys that only decrypt.
     pub fn secrets_keys(&self) -> ([u8; 32], Vec<[u8; 32]>) {
         current_and_previous(&self.secrets_keys)
     }
 }
 
-/// The parser demands at least one key.
+/// The parser requires at least one key.
 fn current_and_previous(keys: &[SecretKey]) -> ([u8; 32], Vec<[u8; 32]>) {
     let mut keys = keys.iter().map(|key| *key.expose());
     (keys.next().unwrap_or_default(), keys.collect())

@@ -1,4 +1,4 @@
-//! Places where a test may kill the process, to prove that dying there loses nothing.
+//! Points at which a test can kill the process, to prove that no data is lost there.
 
 /// Aborts the process when the environment variable `CRASH_AT` equals `name`, or `name@n` and this is the n-th time that
 /// the point is reached. No destructor runs and nothing is flushed, as in a power cut. Release builds compile this to
@@ -18,7 +18,7 @@ pub fn crash_point(name: &str) {
     }
 }
 
-/// The point, and which time that it is reached.
+/// Parses `name` or `name@n`.
 #[cfg(debug_assertions)]
 fn armed(text: &str) -> (String, u32) {
     match text.split_once('@') {
@@ -38,7 +38,7 @@ mod tests {
     use super::armed;
 
     #[test]
-    fn a_point_is_armed_for_its_first_time_unless_told_otherwise() {
+    fn a_point_is_armed_for_its_first_time_by_default() {
         assert_eq!(armed("worker.before_ack"), ("worker.before_ack".to_owned(), 1));
         assert_eq!(armed("worker.before_ack@7"), ("worker.before_ack".to_owned(), 7));
     }

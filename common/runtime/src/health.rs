@@ -1,7 +1,7 @@
-//! `/livez` and `/readyz` of a service that has no other use for a router, or nests this one, and what readiness is.
+//! `/livez`, `/readyz` and the readiness check.
 //!
-//! Anybody may ask, and each question costs a query and a synced publish: those who ask while one is under way share the
-//! next, so that however many ask, one is asked at a time. Nobody hears what was found out before they asked.
+//! A check costs a query and a synced publish, and anyone may request one. So one check runs at a time, and requests that arrive
+//! meanwhile share the next one: a response never predates its request.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const BOUNDS: Bounds = Bounds {
     pace: Duration::ZERO,
 };
 
-/// What answered just now.
+/// Which dependencies answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DependencyHealth {
     pub postgres: bool,
@@ -47,26 +47,26 @@ impl DependencyHealth {
     }
 }
 
-/// Asks Postgres and JetStream whether they answer.
+/// Checks that Postgres and JetStream answer.
 #[derive(Debug, Clone)]
 pub struct Probe(Batcher<(), DependencyHealth>);
 
 impl Probe {
-    /// `jetstream` says whether a publish of the service's own is acknowledged.
+    /// `jetstream` publishes a probe and returns whether it was acknowledged.
     pub fn start<A: Future<Output = bool> + Send>(
         tasks: &TaskTracker,
         pool: PgPool,
         jetstream: impl Fn() -> A + Send + Sync + 'static,
     ) -> Self {
         let jetstream = Arc::new(jetstream);
-        let ask = move |those: Vec<()>| {
+        let run = move |requests: Vec<()>| {
             let (pool, jetstream) = (pool.clone(), Arc::clone(&jetstream));
-            async move { vec![ask(&pool, jetstream()).await; those.len()] }
+            async move { vec![check(&pool, jetstream()).await; requests.len()] }
         };
-        Self(Batcher::spawn(tasks, BOUNDS, |()| 1, ask))
+        Self(Batcher::spawn(tasks, BOUNDS, |()| 1, run))
     }
 
-    /// So many asking at once that this one is not heard counts as nothing answering.
+    /// A full queue counts as not ready.
     pub async fn check(&self) -> DependencyHealth {
         self.0.submit(()).await.unwrap_or(DependencyHealth {
             postgres: false,
@@ -75,9 +75,9 @@ impl Probe {
     }
 }
 
-/// Postgres answers a query, and JetStream acknowledges a publish. A flushed connection would prove nothing: while the
-/// server is away, the flush itself waits for it.
-async fn ask(pool: &PgPool, jetstream: impl Future<Output = bool>) -> DependencyHealth {
+/// Postgres must answer a query, and JetStream acknowledge a publish. Flushing the connection proves nothing: while the server is
+/// down, the flush waits.
+async fn check(pool: &PgPool, jetstream: impl Future<Output = bool>) -> DependencyHealth {
     let query = sqlx::query_scalar::<_, i32>("SELECT 1").fetch_one(pool);
     let (postgres, jetstream) = tokio::join!(query, jetstream);
     DependencyHealth {
@@ -94,8 +94,8 @@ pub fn router(probe: Probe) -> Router {
 }
 
 async fn readyz(State(probe): State<Probe>) -> (StatusCode, Json<Value>) {
-    let answering = probe.check().await;
-    let DependencyHealth { postgres, jetstream } = answering;
-    let body = json!({ "ready": answering.all(), "postgres": postgres, "jetstream": jetstream });
-    (answering.status(), Json(body))
+    let health = probe.check().await;
+    let DependencyHealth { postgres, jetstream } = health;
+    let body = json!({ "ready": health.all(), "postgres": postgres, "jetstream": jetstream });
+    (health.status(), Json(body))
 }

@@ -1,4 +1,4 @@
-//! What every process needs in order to run, and nothing of what it does.
+//! What every process needs to run: settings, logs, metrics, traces, HTTP, batching, retries, shutdown. No business logic.
 
 pub mod batch;
 pub mod body;

@@ -1,10 +1,9 @@
 //! From `main` to the exit code.
 //!
-//! Shutdown has two steps. The first signal (SIGTERM or SIGINT) cancels *soft*: stop taking on work, finish what was
-//! begun. A second signal, or the end of the grace period, cancels *hard*: drop everything. Whatever is dropped is
-//! recovered by redelivery, so hard is safe, only slower for those who wait.
+//! Shutdown has two steps. The first signal (SIGTERM or SIGINT) cancels *soft*: accept no new work, finish running work. A second
+//! signal, or the end of the grace period, cancels *hard*: drop running work. Dropped work is redelivered, so a hard cancel is safe.
 //!
-//! The exit code tells the truth: success only when `main` returned `Ok` and no tracked task was cut off.
+//! The exit code is success only if `main` returned `Ok` and no tracked task was aborted.
 
 use std::future::Future;
 use std::io::Write;
@@ -21,10 +20,10 @@ use super::{telemetry, trace};
 /// Below the 30 s after which orchestrators commonly kill.
 const GRACE: Duration = Duration::from_secs(25);
 
-/// After a hard cancel: time to notice it.
-const LAST_CALL: Duration = Duration::from_secs(2);
+/// For tasks to end after a hard cancel.
+const HARD_GRACE: Duration = Duration::from_secs(2);
 
-/// The shutdown tokens and the tasks a process must see finished. Clones share all three.
+/// The shutdown tokens and the tracked tasks of a process. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Lifecycle {
     soft: CancellationToken,
@@ -37,7 +36,7 @@ impl Lifecycle {
         Self::default()
     }
 
-    /// Cancelled when no new work may begin.
+    /// Cancelled when no new work may start.
     pub fn soft(&self) -> &CancellationToken {
         &self.soft
     }
@@ -68,7 +67,7 @@ impl Lifecycle {
         self.tasks.close();
         tokio::select! {
             () = self.tasks.wait() => true,
-            () = cut_off(&self.hard) => self.tasks.is_empty(),
+            () = after_hard_cancel(&self.hard) => self.tasks.is_empty(),
         }
     }
 
@@ -76,7 +75,7 @@ impl Lifecycle {
         let first = tokio::select! {
             _ = terminate.recv() => "SIGTERM",
             _ = interrupt.recv() => "SIGINT",
-            () = self.soft.cancelled() => "own accord",
+            () = self.soft.cancelled() => "main returned",
         };
         tracing::info!(cause = first, grace_s = GRACE.as_secs(), "shutting down");
         self.soft.cancel();
@@ -89,9 +88,9 @@ impl Lifecycle {
     }
 }
 
-/// Runs a service: logging, signals, `main`, then the wait for its tasks. Called from a plain `fn main`.
+/// Runs a service: starts logging and signal handling, runs `main`, then waits for its tasks. Called from a plain `fn main`.
 ///
-/// An `Err` from `main` is logged with its chain of causes and shuts the rest down.
+/// An `Err` from `main` is logged with its causes and shuts the service down.
 pub fn run<M, F>(service: &'static str, telemetry: &TelemetryConfig, main: M) -> ExitCode
 where
     M: FnOnce(Lifecycle) -> F,
@@ -114,7 +113,7 @@ where
 {
     telemetry::init(service, telemetry)?;
     #[cfg(target_os = "linux")]
-    keep_pages_small();
+    disable_huge_pages();
     trace::start(service, telemetry)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let clean = runtime.block_on(async {
@@ -124,7 +123,7 @@ where
         anyhow::Ok(supervise(&lifecycle, main(lifecycle.clone())).await)
     })?;
     // A blocking call that ignores cancellation must not hold up the exit.
-    runtime.shutdown_timeout(LAST_CALL);
+    runtime.shutdown_timeout(HARD_GRACE);
     trace::finish();
     tracing::info!(service, clean, "stopped");
     Ok(if clean {
@@ -134,38 +133,38 @@ where
     })
 }
 
-/// No page of 2 MiB where 4 KiB were asked for: an allocator that serves many small and short-lived pieces fills few of them, and
-/// ingest under full load took 97 MiB instead of 81, without being any faster.
+/// Many small, short-lived allocations fill few huge pages: with them, ingest under full load used 97 MiB instead of 81 and was no
+/// faster.
 #[cfg(target_os = "linux")]
-fn keep_pages_small() {
+fn disable_huge_pages() {
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
-        tracing::warn!(%error, "huge pages stay on: more memory than expected will be used");
+        tracing::warn!(%error, "transparent huge pages could not be disabled, memory usage will be higher");
     }
 }
 
-/// `true` when `main` succeeded and every task ended by itself.
+/// Returns `true` if `main` succeeded and every task ended by itself.
 async fn supervise(lifecycle: &Lifecycle, main: impl Future<Output = anyhow::Result<()>>) -> bool {
     let ended_well = tokio::select! {
         result = main => match result {
             Ok(()) => true,
             Err(error) => {
-                tracing::error!(error = format!("{error:#}"), "failed");
+                tracing::error!(error = format!("{error:#}"), "service failed");
                 false
             }
         },
-        () = cut_off(lifecycle.hard()) => false,
+        () = after_hard_cancel(lifecycle.hard()) => false,
     };
     lifecycle.shut_down();
     let drained = lifecycle.drain().await;
     if !drained {
-        tracing::error!(tasks = lifecycle.tasks.len(), "tasks were cut off");
+        tracing::error!(tasks = lifecycle.tasks.len(), "tasks were aborted");
     }
     ended_well && drained
 }
 
-async fn cut_off(hard: &CancellationToken) {
+async fn after_hard_cancel(hard: &CancellationToken) {
     hard.cancelled().await;
-    tokio::time::sleep(LAST_CALL).await;
+    tokio::time::sleep(HARD_GRACE).await;
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
-//! Every metric of every service: how it is called, what it means, how it is counted, how it is shown.
+//! Every metric of every service: name, labels, help text and type.
 //!
-//! A metric is a static, declared below and nowhere else. What counts asks for its handle once, when it starts
-//! ([`Family::with`]), and adds to a number in memory from then on: a click looks no name up. The numbers are those of the
-//! process; [`serve`] shows them to Prometheus on a port of their own.
+//! A metric is a static, declared below and nowhere else. Callers get a handle once, at start ([`Family::with`]), so that the hot path
+//! looks up no labels. [`serve`] exposes the process's values to Prometheus on a separate port.
 //!
-//! `docs/metrics.md` is made from the same declarations.
+//! [`page`] generates `docs/metrics.md` from the same declarations.
 
-mod page;
+pub mod page;
 pub mod requests;
 pub mod serve;
 
@@ -22,8 +21,6 @@ pub use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 
-pub use self::page::page;
-
 pub type Gauge = prometheus_client::metrics::gauge::Gauge<f64, AtomicU64>;
 
 const INGEST: &[&str] = &["ingest"];
@@ -32,24 +29,24 @@ const EDGES: &[&str] = &["ingest", "webhook-consumer"];
 const RELAYS: &[&str] = &["worker", "webhook-consumer"];
 const ALL_SERVICES: &[&str] = &["ingest", "worker", "webhook-consumer"];
 
-/// Of a request or a batch.
+/// Buckets of durations of requests and batches.
 const SECONDS: [f64; 14] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
-/// Of a batch.
+/// Buckets of batch sizes.
 const RECORDS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
 
 type Labels<const N: usize> = [(&'static str, String); N];
 
-/// Its numbers, and how a new one begins.
+/// The values by labels, and the constructor of a new one.
 type ByLabels<M, const N: usize> = Values<Labels<N>, M, fn() -> M>;
 
-/// A metric with so many labels.
+/// A metric with `N` labels.
 pub struct Family<M, const N: usize> {
     name: &'static str,
     labels: [&'static str; N],
     services: &'static [&'static str],
-    meaning: &'static str,
+    help: &'static str,
     values: LazyLock<ByLabels<M, N>>,
 }
 
@@ -64,7 +61,7 @@ impl<M, const N: usize> fmt::Debug for Family<M, N> {
 }
 
 impl<M: Clone, const N: usize> Family<M, N> {
-    /// The one with these values of its labels. Kept by whoever counts.
+    /// The handle for these label values. Callers keep it.
     pub fn with(&self, labels: [&str; N]) -> M {
         let mut values = labels.into_iter();
         let labels = self
@@ -73,59 +70,59 @@ impl<M: Clone, const N: usize> Family<M, N> {
         self.values.get_or_create_owned(&labels)
     }
 
-    /// Forgets what was shown: it cannot be known any more.
+    /// Removes all values, when they are no longer known.
     pub fn clear(&self) {
         self.values.clear();
     }
 }
 
 impl<M, const N: usize> Family<M, N> {
-    /// `name` as it is shown, a counter's with `_total` at its end.
+    /// `name` as exported: a counter's ends with `_total`.
     const fn declared(
         name: &'static str,
         labels: [&'static str; N],
         services: &'static [&'static str],
-        meaning: &'static str,
+        help: &'static str,
         values: fn() -> ByLabels<M, N>,
     ) -> Self {
         Self {
             name,
             labels,
             services,
-            meaning,
+            help,
             values: LazyLock::new(values),
         }
     }
 }
 
-fn counting<const N: usize>() -> ByLabels<Counter, N> {
+fn counter<const N: usize>() -> ByLabels<Counter, N> {
     Values::new_with_constructor(Counter::default)
 }
 
-fn showing<const N: usize>() -> ByLabels<Gauge, N> {
+fn gauge<const N: usize>() -> ByLabels<Gauge, N> {
     Values::new_with_constructor(Gauge::default)
 }
 
-fn of_seconds<const N: usize>() -> ByLabels<Histogram, N> {
+fn seconds<const N: usize>() -> ByLabels<Histogram, N> {
     Values::new_with_constructor(|| Histogram::new(SECONDS))
 }
 
-fn of_records<const N: usize>() -> ByLabels<Histogram, N> {
+fn records<const N: usize>() -> ByLabels<Histogram, N> {
     Values::new_with_constructor(|| Histogram::new(RECORDS))
 }
 
-/// Whatever a metric counts.
+/// A metric of any type.
 pub trait Metric: Sync {
-    /// As it is shown; a histogram's has `_bucket`, `_sum` and `_count` behind it.
+    /// As exported; a histogram adds `_bucket`, `_sum` and `_count`.
     fn name(&self) -> &'static str;
     fn kind(&self) -> &'static str;
     fn labels(&self) -> &[&'static str];
-    /// Services that show it.
+    /// Services that export it.
     fn services(&self) -> &[&'static str];
-    fn meaning(&self) -> &'static str;
+    fn help(&self) -> &'static str;
     fn register(&self, registry: &mut Registry);
-    /// Shows a counter without labels from the start: one that appears with its first count was never seen to rise.
-    fn begin(&self);
+    /// Exports a counter without labels from 0 on: `rate` ignores the first count of a counter that appears with it.
+    fn initialize(&self);
 }
 
 impl<M, const N: usize> Metric for Family<M, N>
@@ -153,17 +150,17 @@ where
         self.services
     }
 
-    fn meaning(&self) -> &'static str {
-        self.meaning
+    fn help(&self) -> &'static str {
+        self.help
     }
 
     fn register(&self, registry: &mut Registry) {
-        // The registry's own: it puts the ending there again, and a full stop behind the meaning.
+        // The registry appends `_total`, and a full stop to the help text.
         let name = self.name.trim_end_matches("_total");
-        registry.register(name, self.meaning, Values::clone(&self.values));
+        registry.register(name, self.help, Values::clone(&self.values));
     }
 
-    fn begin(&self) {
+    fn initialize(&self) {
         if N == 0 && matches!(M::TYPE, MetricType::Counter) {
             self.with([""; N]);
         }
@@ -171,8 +168,8 @@ where
 }
 
 macro_rules! metrics {
-    ($($name:ident: $family:ty = $build:ident($shown:literal, [$($label:literal),*], $services:expr, $meaning:literal);)*) => {
-        $(pub static $name: $family = Family::declared($shown, [$($label),*], $services, $meaning, $build);)*
+    ($($name:ident: $family:ty = $build:ident($shown:literal, [$($label:literal),*], $services:expr, $help:literal);)*) => {
+        $(pub static $name: $family = Family::declared($shown, [$($label),*], $services, $help, $build);)*
 
         /// In the order in which they are described.
         pub static ALL: &[&dyn Metric] = &[$(&$name),*];
@@ -180,99 +177,99 @@ macro_rules! metrics {
 }
 
 metrics! {
-    BUILD_INFO: Gauges<3> = showing("referral_build_info", ["service", "version", "revision"], ALL_SERVICES,
-        "Always 1: what is running here");
-    STARTED: Gauges<0> = showing("referral_started_seconds", [], ALL_SERVICES,
-        "When the process started, in seconds since 1970");
-    BATCH_RECORDS: Histograms<1> = of_records("referral_batch_records", ["batcher"], ALL_SERVICES,
-        "Requests in one batch, of claims, look-ups, publications and so on");
-    BATCH_SECONDS: Histograms<1> = of_seconds("referral_batch_seconds", ["batcher"], ALL_SERVICES,
-        "How long one batch took");
-    BATCH_REFUSED: Counters<1> = counting("referral_batch_refused_total", ["batcher"], ALL_SERVICES,
-        "Requests refused because as many as may were waiting for a batch");
-    PUBLISH_FAILURES: Counters<2> = counting("referral_publish_failures_total", ["subject", "reason"], ALL_SERVICES,
-        "Messages that are not known to be stored; the reason is full, unacknowledged or other");
-    POOL_CONNECTIONS: Gauges<2> = showing("referral_pool_connections", ["pool", "state"], ALL_SERVICES,
-        "Connections to PostgreSQL that are open; the state is idle or busy");
-    POOL_CONNECTIONS_MAX: Gauges<1> = showing("referral_pool_connections_max", ["pool"], ALL_SERVICES,
-        "Connections to PostgreSQL that may be open");
-    CONNECTIONS_REJECTED: Counters<0> = counting("referral_connections_turned_away_total", [], ALL_SERVICES,
-        "Connections beyond MAX_CONNECTIONS, told to come again or closed");
-    REQUESTS: Counters<2> = counting("referral_requests_total", ["route", "status"], EDGES,
-        "Requests answered; the route is method and path as described, the status the answer's code");
-    REQUEST_SECONDS: Histograms<1> = of_seconds("referral_request_seconds", ["route"], EDGES,
-        "From a request's head to its answer");
-    SHED: Counters<1> = counting("referral_shed_total", ["noun"], INGEST,
-        "Requests answered 503 because as many callers waited as may");
-    WAITING: Gauges<1> = showing("referral_waiting", ["noun"], INGEST,
-        "Callers that wait for the pipeline");
-    WAITING_MAX: Gauges<1> = showing("referral_waiting_max", ["noun"], INGEST,
-        "Callers that may wait for the pipeline");
-    UNANSWERED: Counters<1> = counting("referral_unanswered_total", ["noun"], INGEST,
-        "Callers told 500, which means unknown, because no outcome came within ANSWER_WITHIN_MS");
-    CLAIMS: Counters<1> = counting("referral_claims_total", ["result"], INGEST,
-        "Claims of transaction_ids: won, taken or failed");
-    CLAIMS_HELD_ELSEWHERE: Counters<0> = counting("referral_claims_held_elsewhere_total", [], EDGES,
-        "Claims of transaction_ids that another program holds");
-    PROCESSOR_ACCOUNTS_HELD_ELSEWHERE: Counters<0> = counting("referral_processor_accounts_held_elsewhere_total", [], INGEST,
-        "Connections refused because a program of another workspace is connected to the processor's account");
-    DIRECTORY_LOOKUPS: Counters<2> = counting("referral_directory_lookups_total", ["what", "result"], INGEST,
-        "Look-ups of a link, token or program: a hit was answered from memory, a miss by PostgreSQL");
-    DIRECTORY_LIVE: Gauges<0> = showing("referral_directory_live", [], INGEST,
-        "1 while news of links, tokens and programs gets through, else 0, and tokens are looked up");
-    LIMITER_COUNTS: Counters<1> = counting("referral_limiter_counts_total", ["store"], INGEST,
-        "Requests counted by the rate limiter, in redis or, while it is away, in memory");
-    LIMITED: Counters<1> = counting("referral_limited_total", ["budget"], INGEST,
+    BUILD_INFO: Gauges<3> = gauge("referral_build_info", ["service", "version", "revision"], ALL_SERVICES,
+        "Always 1; the labels are the running service, version and revision");
+    STARTED: Gauges<0> = gauge("referral_started_seconds", [], ALL_SERVICES,
+        "Start time of the process, in seconds since 1970");
+    BATCH_RECORDS: Histograms<1> = records("referral_batch_records", ["batcher"], ALL_SERVICES,
+        "Requests in one batch, by batcher: claims, lookups, publishes and so on");
+    BATCH_SECONDS: Histograms<1> = seconds("referral_batch_seconds", ["batcher"], ALL_SERVICES,
+        "Duration of one batch");
+    BATCH_REFUSED: Counters<1> = counter("referral_batch_refused_total", ["batcher"], ALL_SERVICES,
+        "Requests rejected because the batcher's queue was full");
+    PUBLISH_FAILURES: Counters<2> = counter("referral_publish_failures_total", ["subject", "reason"], ALL_SERVICES,
+        "Messages whose publish failed; the reason is full, unacknowledged or other");
+    POOL_CONNECTIONS: Gauges<2> = gauge("referral_pool_connections", ["pool", "state"], ALL_SERVICES,
+        "Open connections to PostgreSQL; the state is idle or busy");
+    POOL_CONNECTIONS_MAX: Gauges<1> = gauge("referral_pool_connections_max", ["pool"], ALL_SERVICES,
+        "Maximum number of connections to PostgreSQL");
+    CONNECTIONS_REJECTED: Counters<0> = counter("referral_connections_turned_away_total", [], ALL_SERVICES,
+        "Connections beyond MAX_CONNECTIONS, answered 503 or closed");
+    REQUESTS: Counters<2> = counter("referral_requests_total", ["route", "status"], EDGES,
+        "Requests answered, by route (method and path template) and response status");
+    REQUEST_SECONDS: Histograms<1> = seconds("referral_request_seconds", ["route"], EDGES,
+        "Time from a request's head to its response");
+    SHED: Counters<1> = counter("referral_shed_total", ["noun"], INGEST,
+        "Requests answered 503 because the concurrency limit was reached");
+    WAITING: Gauges<1> = gauge("referral_waiting", ["noun"], INGEST,
+        "Requests that wait for an outcome from the pipeline");
+    WAITING_MAX: Gauges<1> = gauge("referral_waiting_max", ["noun"], INGEST,
+        "Concurrency limit: maximum number of requests that wait for an outcome");
+    UNANSWERED: Counters<1> = counter("referral_unanswered_total", ["noun"], INGEST,
+        "Requests answered 500 (outcome unknown) because no outcome came within ANSWER_WITHIN_MS");
+    CLAIMS: Counters<1> = counter("referral_claims_total", ["result"], INGEST,
+        "Claims of transaction_ids; the result is won, taken or failed");
+    CLAIMS_HELD_ELSEWHERE: Counters<0> = counter("referral_claims_held_elsewhere_total", [], EDGES,
+        "Claims that failed because another program holds the transaction_id");
+    PROCESSOR_ACCOUNTS_HELD_ELSEWHERE: Counters<0> = counter("referral_processor_accounts_held_elsewhere_total", [], INGEST,
+        "Connections rejected because a program of another workspace is connected to the processor account");
+    DIRECTORY_LOOKUPS: Counters<2> = counter("referral_directory_lookups_total", ["what", "result"], INGEST,
+        "Lookups of links, tokens and programs; a hit was answered from memory, a miss by PostgreSQL");
+    DIRECTORY_LIVE: Gauges<0> = gauge("referral_directory_live", [], INGEST,
+        "1 while the directory receives change notifications, else 0; at 0 tokens are looked up in PostgreSQL");
+    LIMITER_COUNTS: Counters<1> = counter("referral_limiter_counts_total", ["store"], INGEST,
+        "Requests counted by the rate limiter; the store is redis, or memory while Redis is down");
+    LIMITED: Counters<1> = counter("referral_limited_total", ["budget"], INGEST,
         "Requests answered 429");
-    RECORDS_SETTLED: Counters<2> = counting("referral_records_total", ["subject", "fate"], WORKER,
-        "Records a batch ended for: done, later (offered again), apart (blocked, tried again alone) or redeliver (given back)");
-    STEP_RECORDS: Histograms<1> = of_records("referral_step_records", ["subject"], WORKER,
+    RECORDS_SETTLED: Counters<2> = counter("referral_records_total", ["subject", "fate"], WORKER,
+        "Records processed, by fate: done, later (postponed), apart (blocked, retried alone) or redeliver (given back)");
+    STEP_RECORDS: Histograms<1> = records("referral_step_records", ["subject"], WORKER,
         "Records in one batch, which is one transaction");
-    STEP_SECONDS: Histograms<1> = of_seconds("referral_step_seconds", ["subject"], WORKER,
-        "How long one batch took, repetitions included");
-    STEP_FAILURES: Counters<2> = counting("referral_step_failures_total", ["subject", "kind"], WORKER,
-        "Batches that failed, each try counted; the kind is transient, blocked or permanent");
-    DEAD_LETTERS_STORED: Counters<1> = counting("referral_dead_letters_total", ["subject"], WORKER,
-        "Records and messages buried as dead letters");
-    REDELIVERED: Counters<1> = counting("referral_redelivered_messages_total", ["subject"], WORKER,
-        "Messages that did not come for the first time");
-    RELAYED: Counters<1> = counting("referral_relayed_total", ["what"], RELAYS,
-        "What was taken up again from the store: claims, notifications, processor_events");
-    SOURCE_UP: Gauges<1> = showing("referral_source_up", ["source"], WORKER,
-        "1 if postgres or jetstream told what it was asked for this page, else 0, and what it would have told is missing");
-    CLAIMS_OPEN: Gauges<0> = showing("referral_claims_open", [], WORKER,
-        "Sales that are claimed and neither recorded nor refused");
-    CLAIMS_OPEN_OLDEST: Gauges<0> = showing("referral_claims_open_oldest_seconds", [], WORKER,
-        "Age of the oldest of them, 0 without one");
-    CLAIMS_DEAD: Gauges<0> = showing("referral_claims_dead", [], WORKER,
-        "Claims of sales that were given up");
-    DEAD_LETTERS: Gauges<1> = showing("referral_dead_letters", ["subject"], WORKER,
-        "Dead letters that nobody has replayed");
-    OUTBOX_UNSENT: Gauges<0> = showing("referral_outbox_unsent", [], WORKER,
-        "Messages that follow a commit and are not sent");
-    OUTBOX_OLDEST: Gauges<0> = showing("referral_outbox_oldest_seconds", [], WORKER,
-        "Age of the oldest of them, 0 without one");
-    PROCESSOR_EVENTS: Gauges<1> = showing("referral_processor_events", ["state"], WORKER,
-        "Events of payment processors that are not done: open, parked, to be reviewed or stuck");
-    CONSUMER_PENDING: Gauges<1> = showing("referral_consumer_pending", ["subject"], WORKER,
-        "Messages that were given to no worker yet");
-    CONSUMER_UNACKNOWLEDGED: Gauges<1> = showing("referral_consumer_unacknowledged", ["subject"], WORKER,
-        "Messages that workers have and did not acknowledge");
-    CONSUMER_REDELIVERED: Gauges<1> = showing("referral_consumer_redelivered", ["subject"], WORKER,
-        "Of those, messages that did not come for the first time");
-    STREAM_BYTES: Gauges<1> = showing("referral_stream_bytes", ["subject"], WORKER,
-        "Bytes in the stream");
-    STREAM_BYTES_MAX: Gauges<1> = showing("referral_stream_bytes_max", ["subject"], WORKER,
-        "Bytes the stream may hold");
+    STEP_SECONDS: Histograms<1> = seconds("referral_step_seconds", ["subject"], WORKER,
+        "Duration of one batch, retries included");
+    STEP_FAILURES: Counters<2> = counter("referral_step_failures_total", ["subject", "kind"], WORKER,
+        "Failed attempts to process a batch; the kind is transient, blocked or permanent");
+    DEAD_LETTERS_STORED: Counters<1> = counter("referral_dead_letters_total", ["subject"], WORKER,
+        "Records and messages stored as dead letters");
+    REDELIVERED: Counters<1> = counter("referral_redelivered_messages_total", ["subject"], WORKER,
+        "Messages received that were redeliveries");
+    RELAYED: Counters<1> = counter("referral_relayed_total", ["what"], RELAYS,
+        "Items that a relay resumed from PostgreSQL: claims, notifications, processor_events");
+    SOURCE_UP: Gauges<1> = gauge("referral_source_up", ["source"], WORKER,
+        "1 if the source (postgres or jetstream) answered this scrape, else 0; at 0 its metrics are missing");
+    CLAIMS_OPEN: Gauges<0> = gauge("referral_claims_open", [], WORKER,
+        "Claimed sales that are neither recorded nor rejected");
+    CLAIMS_OPEN_OLDEST: Gauges<0> = gauge("referral_claims_open_oldest_seconds", [], WORKER,
+        "Age of the oldest open claim, 0 if there is none");
+    CLAIMS_DEAD: Gauges<0> = gauge("referral_claims_dead", [], WORKER,
+        "Claims whose sale became a dead letter");
+    DEAD_LETTERS: Gauges<1> = gauge("referral_dead_letters", ["subject"], WORKER,
+        "Dead letters that were not replayed");
+    OUTBOX_UNSENT: Gauges<0> = gauge("referral_outbox_unsent", [], WORKER,
+        "Outbox messages that were not sent yet");
+    OUTBOX_OLDEST: Gauges<0> = gauge("referral_outbox_oldest_seconds", [], WORKER,
+        "Age of the oldest unsent outbox message, 0 if there is none");
+    PROCESSOR_EVENTS: Gauges<1> = gauge("referral_processor_events", ["state"], WORKER,
+        "Unfinished events of payment processors; the state is open, parked, review or stuck");
+    CONSUMER_PENDING: Gauges<1> = gauge("referral_consumer_pending", ["subject"], WORKER,
+        "Messages that were not delivered to a worker yet");
+    CONSUMER_UNACKNOWLEDGED: Gauges<1> = gauge("referral_consumer_unacknowledged", ["subject"], WORKER,
+        "Messages that were delivered to a worker and not acknowledged yet");
+    CONSUMER_REDELIVERED: Gauges<1> = gauge("referral_consumer_redelivered", ["subject"], WORKER,
+        "Unacknowledged messages that were delivered more than once");
+    STREAM_BYTES: Gauges<1> = gauge("referral_stream_bytes", ["subject"], WORKER,
+        "Size of the stream, in bytes");
+    STREAM_BYTES_MAX: Gauges<1> = gauge("referral_stream_bytes_max", ["subject"], WORKER,
+        "Maximum size of the stream, in bytes");
 }
 
-/// So many, as histograms and gauges have it.
+/// A count as histograms and gauges take it.
 pub fn to_f64(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::INFINITY, f64::from)
 }
 
-/// All of them as they stand, in the text format of OpenMetrics.
-pub fn shown() -> String {
+/// All metrics in the OpenMetrics text format.
+pub fn export() -> String {
     static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         let mut registry = Registry::default();
         for metric in ALL {
@@ -281,9 +278,9 @@ pub fn shown() -> String {
         registry
     });
     let mut text = String::new();
-    // Only a writer can fail, and a string does not.
+    // Writing to a string cannot fail.
     let _ = encode(&mut text, &REGISTRY);
-    // What has no labels is more often written without their braces.
+    // Prometheus clients omit the braces of an empty label set.
     text.replace("{} ", " ")
 }
 
@@ -296,12 +293,12 @@ mod tests {
     #[test]
     fn names_say_what_is_counted() {
         let names: BTreeSet<&str> = ALL.iter().map(|metric| metric.name()).collect();
-        assert_eq!(names.len(), ALL.len(), "no name is given twice");
+        assert_eq!(names.len(), ALL.len(), "names are unique");
         for metric in ALL {
             let (name, kind) = (metric.name(), metric.kind());
             assert!(name.starts_with("referral_"), "{name}");
             assert_eq!(name.ends_with("_total"), kind == "counter", "{name}");
-            assert!(!metric.meaning().ends_with('.'), "{name}");
+            assert!(!metric.help().ends_with('.'), "{name}");
         }
     }
 
@@ -310,7 +307,7 @@ mod tests {
         BATCH_REFUSED.with(["of a test"]).inc_by(3);
         STEP_RECORDS.with(["of a test"]).observe(3.0);
         CLAIMS_OPEN_OLDEST.with([]).set(1.5);
-        let shown = shown();
+        let exported = export();
         for line in [
             "# TYPE referral_batch_refused counter",
             "referral_batch_refused_total{batcher=\"of a test\"} 3",
@@ -319,10 +316,10 @@ mod tests {
             "referral_claims_open_oldest_seconds 1.5",
         ] {
             assert!(
-                shown.lines().any(|shown| shown == line),
-                "{line} is not in {shown}"
+                exported.lines().any(|exported| exported == line),
+                "{line} is not in {exported}"
             );
         }
-        assert!(shown.ends_with("# EOF\n"));
+        assert!(exported.ends_with("# EOF\n"));
     }
 }

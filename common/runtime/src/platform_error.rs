@@ -1,4 +1,4 @@
-//! The platform envelope, in which every service tells a caller that something went wrong.
+//! The error envelope of every service.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};

@@ -1,7 +1,6 @@
 //! Retrying, with a limit and with jitter.
 //!
-//! The `backoff` crate is unmaintained. It is walled in here on purpose: no other module names it, callers see
-//! [`RetryPolicy`] only, and replacing it means rewriting [`delays`].
+//! The `backoff` crate is unmaintained, so only this module uses it: replacing it means rewriting [`delays`].
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,21 +8,20 @@ use std::time::Duration;
 use backoff::backoff::Backoff;
 use backoff::{ExponentialBackoff, ExponentialBackoffBuilder};
 
-/// How often, how long and how patiently to try again. Delays double from `first_delay` to `max_delay`; each is
-/// spread by half in both directions, so that those who failed together do not come back together.
+/// Exponential backoff: delays double from `first_delay` to `max_delay`, each with 50% jitter, so that clients that failed together
+/// do not retry together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPolicy {
     pub first_delay: Duration,
-    /// No single delay is longer.
     pub max_delay: Duration,
-    /// Attempts in all, the first one included.
+    /// Including the first one.
     pub max_attempts: u32,
     /// No new attempt starts later than this after the first; `None` leaves `max_attempts` as the only limit.
     pub max_elapsed: Option<Duration>,
 }
 
 impl RetryPolicy {
-    /// For loops that end with the process (reconnecting, resubscribing): the shutdown token is their limit.
+    /// For loops that run until shutdown, such as reconnecting.
     pub const fn until_shutdown(first_delay: Duration, max_delay: Duration) -> Self {
         Self {
             first_delay,
@@ -34,7 +32,7 @@ impl RetryPolicy {
     }
 }
 
-/// The waits between the attempts of `policy`; the iterator ends when the policy gives up.
+/// The delays between the attempts of `policy`; the iterator ends with the last attempt.
 pub fn delays(policy: &RetryPolicy) -> Delays {
     let exponential = ExponentialBackoffBuilder::new()
         .with_initial_interval(policy.first_delay)
@@ -68,8 +66,7 @@ impl Iterator for Delays {
     }
 }
 
-/// Runs `op` until it succeeds, fails for good (`is_transient` says no), or `policy` gives up; the last error is
-/// returned as it came.
+/// Runs `op` until it succeeds, fails permanently (`is_transient` returns `false`), or `policy` ends. Returns the last error.
 pub async fn retry<T, E, F>(
     policy: &RetryPolicy,
     mut op: impl FnMut() -> F,

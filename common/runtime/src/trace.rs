@@ -1,12 +1,11 @@
-//! Traces: the way of one request, from the edge into the transaction of the worker that settles it, and back.
+//! Traces one request from the edge into the worker's transaction and back.
 //!
-//! Which requests are traced is drawn at the edge, whatever the caller says of its own trace: strangers must not decide how
-//! much we write down. A request that is traced has a [`Span`] for as long as it is answered; steps of its way are children
-//! ([`child_span`]); its record carries the trace on ([`attach`]), and a worker's batch continues the traces of its records
-//! ([`Batch`]). [Why it is done so](../../../docs/adr/0027-a-trace-goes-with-its-record.md).
+//! The edge samples requests and ignores a caller's own sampling flag, so that callers cannot decide how much is traced. A
+//! sampled request has a [`Span`] while it is answered; its stages are child spans ([`child_span`]); its record carries the trace
+//! context ([`attach`]), and a worker's batch continues the traces of its records ([`Batch`]).
+//! [Why](../../../docs/adr/0027-a-trace-goes-with-its-record.md).
 //!
-//! Off unless there is somebody to tell ([`start`]). What is off is nothing: no span is made, no record is longer, no record is
-//! looked into.
+//! Tracing is off without a collector ([`start`]). Then no span is created, and records are neither changed nor parsed for one.
 
 mod collector;
 mod parent;
@@ -25,7 +24,6 @@ use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig, Wit
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{Sampler, SdkTracer, SdkTracerProvider};
 use serde_json::value::RawValue;
-use url::Url;
 
 use self::collector::Collector;
 pub use self::parent::{TraceParent, TraceParentError};
@@ -33,8 +31,8 @@ use super::config::TelemetryConfig;
 
 const TRACEPARENT: &str = "traceparent";
 
-/// What is left when a process ends has so long to be told.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+/// For the last export, when a process ends.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 static TRACING: OnceLock<Tracing> = OnceLock::new();
 
@@ -42,7 +40,7 @@ static TRACING: OnceLock<Tracing> = OnceLock::new();
 struct Tracing {
     provider: SdkTracerProvider,
     tracer: SdkTracer,
-    /// Of requests.
+    /// Share of requests that are sampled.
     ratio: f64,
 }
 
@@ -50,11 +48,11 @@ tokio::task_local! {
     static CURRENT: Span;
 }
 
-/// A part of a traced request's way, ended when the last clone is dropped; of any other request, nothing.
+/// A span of a traced request, ended when the last clone is dropped. Empty for a request that is not traced.
 #[derive(Debug, Clone, Default)]
 pub struct Span(Option<Context>);
 
-/// Starts telling a collector, where one is configured.
+/// Starts exporting spans if a collector is configured.
 pub fn start(service: &'static str, config: &TelemetryConfig) -> Result<(), ExporterBuildError> {
     let Some(collector) = &config.otel_exporter_otlp_endpoint else {
         return Ok(());
@@ -69,7 +67,7 @@ pub fn start(service: &'static str, config: &TelemetryConfig) -> Result<(), Expo
         .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
         .build();
     let provider = SdkTracerProvider::builder()
-        // What gets a span at all is decided before.
+        // Sampling happens in `Span::for_request`.
         .with_sampler(Sampler::AlwaysOn)
         .with_resource(resource)
         .with_batch_exporter(exporter)
@@ -85,77 +83,12 @@ pub fn start(service: &'static str, config: &TelemetryConfig) -> Result<(), Expo
     Ok(())
 }
 
-/// Tells what is left. Blocks for [`LAST_WORDS`] at most.
+/// Exports the remaining spans. Blocks for [`SHUTDOWN_TIMEOUT`] at most.
 pub fn finish() {
     if let Some(tracing) = TRACING.get()
-        && let Err(error) = tracing.provider.shutdown_with_timeout(LAST_WORDS)
+        && let Err(error) = tracing.provider.shutdown_with_timeout(SHUTDOWN_TIMEOUT)
     {
-        tracing::warn!(%error, "the last spans were not told");
-    }
-}
-
-/// Where spans are told: `http://host:port`, as OTLP over HTTP has it. Plain, to a collector on the same machine or network,
-/// whose business encryption is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CollectorUrl {
-    /// For the socket: an IPv6 address without brackets.
-    host: String,
-    port: u16,
-    base: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a collector is an address like http://collector:4318, without user, query or TLS")]
-pub struct CollectorUrlError;
-
-impl std::str::FromStr for CollectorUrl {
-    type Err = CollectorUrlError;
-
-    fn from_str(text: &str) -> Result<Self, CollectorUrlError> {
-        let url = Url::parse(text).map_err(|_| CollectorUrlError)?;
-        let is_plain = url.scheme() == "http"
-            && url.username().is_empty()
-            && url.password().is_none()
-            && url.query().is_none()
-            && url.fragment().is_none();
-        let host = url.host_str().filter(|_| is_plain).ok_or(CollectorUrlError)?;
-        Ok(Self {
-            host: host.trim_matches(['[', ']']).to_owned(),
-            port: url.port_or_known_default().unwrap_or(80),
-            base: text.trim_end_matches('/').to_owned(),
-        })
-    }
-}
-
-impl CollectorUrl {
-    fn traces(&self) -> String {
-        format!("{}/v1/traces", self.base)
-    }
-}
-
-/// A share of all requests.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ratio(f64);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a share is a number from 0 to 1")]
-pub struct RatioError;
-
-impl std::str::FromStr for Ratio {
-    type Err = RatioError;
-
-    fn from_str(text: &str) -> Result<Self, RatioError> {
-        let share: f64 = text.parse().map_err(|_| RatioError)?;
-        (0.0..=1.0)
-            .contains(&share)
-            .then_some(Self(share))
-            .ok_or(RatioError)
-    }
-}
-
-impl Ratio {
-    const fn get(self) -> f64 {
-        self.0
+        tracing::warn!(%error, "trace export on shutdown failed");
     }
 }
 
@@ -172,9 +105,9 @@ impl Tracing {
 }
 
 impl Span {
-    /// A request's, if it is drawn. It belongs to the caller's trace, where the caller names one.
+    /// The root span of a request, if it is sampled. It continues the caller's trace if the caller sent one.
     pub fn for_request(route: &str, headers: &HeaderMap) -> Self {
-        let Some(tracing) = TRACING.get().filter(|tracing| is_drawn(tracing.ratio)) else {
+        let Some(tracing) = TRACING.get().filter(|tracing| is_sampled(tracing.ratio)) else {
             return Self::default();
         };
         let caller = headers
@@ -183,7 +116,7 @@ impl Span {
         let span = tracing
             .builder(route.to_owned(), SpanKind::Server)
             .with_attributes([KeyValue::new("http.route", route.to_owned())]);
-        tracing.span(span, &continued(caller))
+        tracing.span(span, &remote_context(caller))
     }
 
     fn child(&self, name: &'static str) -> Self {
@@ -193,7 +126,7 @@ impl Span {
         tracing.span(tracing.builder(name.to_owned(), SpanKind::Internal), parent)
     }
 
-    /// What continues from here.
+    /// The trace context that a record of this request carries.
     pub fn parent(&self) -> Option<TraceParent> {
         let context = self.0.as_ref()?.span().span_context().clone();
         Some(TraceParent {
@@ -221,7 +154,7 @@ impl Span {
         }
     }
 
-    /// What logs say of all that is done for this request.
+    /// The log span of this request, with its request id and trace id.
     pub fn log_span(&self, request_id: &str) -> tracing::Span {
         let span = tracing::info_span!("request", request_id, trace_id = tracing::field::Empty);
         if let Some(TraceParent { trace_id, .. }) = self.parent() {
@@ -234,63 +167,62 @@ impl Span {
         span
     }
 
-    /// The work of a request: what is done within it is a part of it.
+    /// Runs `work` with this span as the task's current one.
     pub fn scope<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
         CURRENT.scope(self, work)
     }
 }
 
-/// A part of the request this task answers, until it is dropped.
+/// A child of the current request's span, ended when it is dropped.
 pub fn child_span(name: &'static str) -> Span {
     CURRENT.try_with(|span| span.child(name)).unwrap_or_default()
 }
 
-/// A record of the request this task answers, with its trace.
+/// Adds the current request's trace context to its record.
 pub fn attach(record: Box<RawValue>) -> Box<RawValue> {
     match CURRENT.try_with(Span::parent) {
-        Ok(Some(parent)) => parent.mark(record),
+        Ok(Some(parent)) => parent.inject(record),
         _ => record,
     }
 }
 
-/// What a batch is to the traces of its records: a span in each, and in it one for the transaction. They begin and end together.
+/// The spans of a batch: one in the trace of each traced record, with a child for the transaction.
 #[derive(Debug)]
-pub struct Batch(Vec<InRecord>);
+pub struct Batch(Vec<RecordSpans>);
 
 #[derive(Debug)]
-struct InRecord {
-    settling: Span,
+struct RecordSpans {
+    processing: Span,
     transaction: Span,
 }
 
 impl Batch {
-    /// `noun` is what the records are of.
     pub fn begin<'r>(noun: &'static str, records: impl ExactSizeIterator<Item = &'r RawValue>) -> Self {
         let Some(tracing) = TRACING.get() else {
             return Self(Vec::new());
         };
         let size = i64::try_from(records.len()).unwrap_or(i64::MAX);
-        let parents = records.filter_map(TraceParent::of);
-        let begun = parents.map(|parent| InRecord::begin(tracing, noun, size, parent));
-        Self(begun.collect())
+        let parents = records.filter_map(TraceParent::extract);
+        let spans = parents.map(|parent| RecordSpans::begin(tracing, noun, size, parent));
+        Self(spans.collect())
     }
 
-    /// Each of the batch's transactions has ended; what follows is telling of it.
-    pub fn settled(&mut self) {
+    /// Ends the transaction spans; the replies follow.
+    pub fn end_transactions(&mut self) {
         for record in &mut self.0 {
             record.transaction = Span::default();
         }
     }
 
-    /// Before it is over: so many of its records were given back.
-    pub fn given_back(&self, records: usize) {
+    /// Marks the spans as failed if records are redelivered.
+    pub fn redelivered(&self, records: usize) {
         if records > 0 {
-            self.0.iter().for_each(|record| record.settling.fail());
+            self.0.iter().for_each(|record| record.processing.fail());
         }
     }
 }
 
-impl InRecord {
+impl RecordSpans {
     fn begin(tracing: &Tracing, noun: &'static str, size: i64, parent: TraceParent) -> Self {
         let span = tracing
             .builder(format!("settle {noun}"), SpanKind::Consumer)
@@ -300,20 +232,20 @@ impl InRecord {
                 KeyValue::new("messaging.destination.name", noun),
                 KeyValue::new("messaging.batch.message_count", size),
             ]);
-        let settling = tracing.span(span, &continued(Some(parent)));
+        let processing = tracing.span(span, &remote_context(Some(parent)));
         Self {
-            transaction: settling.child("transaction"),
-            settling,
+            transaction: processing.child("transaction"),
+            processing,
         }
     }
 }
 
-fn is_drawn(ratio: f64) -> bool {
+fn is_sampled(ratio: f64) -> bool {
     rand::random::<f64>() < ratio
 }
 
-/// Where a span of somebody else goes on.
-fn continued(parent: Option<TraceParent>) -> Context {
+/// The context of a span in another process.
+fn remote_context(parent: Option<TraceParent>) -> Context {
     let Some(TraceParent { trace_id, span_id }) = parent else {
         return Context::new();
     };
@@ -327,47 +259,4 @@ fn continued(parent: Option<TraceParent>) -> Context {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_collector_is_reached_plainly() {
-        let url: CollectorUrl = "http://[::1]:4318/".parse().unwrap();
-        assert_eq!((url.host.as_str(), url.port), ("::1", 4318));
-        assert_eq!(url.traces(), "http://[::1]:4318/v1/traces");
-        for odd in [
-            "collector:4318",
-            "https://collector",
-            "http://u:p@collector",
-            "http://collector?key=1",
-        ] {
-            assert_eq!(odd.parse::<CollectorUrl>(), Err(CollectorUrlError), "{odd}");
-        }
-    }
-
-    #[test]
-    fn a_share_is_from_none_to_all() {
-        for share in ["0", "0.25", "1"] {
-            assert!(share.parse::<Ratio>().is_ok());
-        }
-        for odd in ["-0.1", "1.1", "NaN", "many"] {
-            assert_eq!(odd.parse::<Ratio>(), Err(RatioError), "{odd}");
-        }
-        assert!((0..1_000).all(|_| is_drawn(1.0) && !is_drawn(0.0)));
-    }
-
-    #[tokio::test]
-    async fn what_is_off_is_nothing() {
-        let span = Span::for_request("POST /", &HeaderMap::new());
-        assert!(span.parent().is_none());
-        let record = serde_json::value::to_raw_value(&serde_json::json!({ "n": 1 })).unwrap();
-        let carried = span.scope(async { attach(record) }).await;
-        assert_eq!(carried.get(), r#"{"n":1}"#);
-        let marked = TraceParent {
-            trace_id: 1,
-            span_id: 1,
-        }
-        .mark(carried);
-        assert!(Batch::begin("sales", [&*marked].into_iter()).0.is_empty());
-    }
-}
+mod tests;

@@ -89,7 +89,7 @@ impl Service<Request> for RouteService {
     fn call(&mut self, request: Request) -> Self::Future {
         let context = Arc::clone(&self.0);
         Box::pin(async move {
-            let started = context.requests.begin(request.method());
+            let started = context.requests.start(request.method());
             let span = Span::for_request(started.route(), request.headers());
             let response = span
                 .clone()

@@ -1,8 +1,7 @@
-//! From flags, environment and files to settings, with everything that is wrong told at once.
+//! Reads settings from flags, environment and files, and reports all invalid settings at once.
 //!
 //! Phases: **files** (a secret `NAME` whose own variable is not set is read from the file that `NAME_FILE` names) → **all
-//! together**, as clap does it → only if something is wrong, **one by one**: clap stops at the first, and an operator who
-//! corrects one and starts again to hear of the next has better things to do.
+//! together**, by clap → only on an error, **one by one**, because clap stops at the first.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
@@ -12,23 +11,21 @@ use clap::builder::ValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Command, FromArgMatches, Parser};
 
-/// Of this process. Ends it when a setting is wrong or missing, or when help was asked for.
+/// Reads this process's settings. Exits when one is invalid or missing, or for `--help`.
 pub fn load<C: Parser>() -> C {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let settings = read(C::command(), &arguments, &|name| std::env::var_os(name));
     settings.unwrap_or_else(|error| error.exit())
 }
 
-/// Sections of settings a command line has beside its own arguments: their secrets may come from files, too.
-///
-/// The error names every file that cannot be read.
+/// Lets the secrets of a command-line tool come from files, too. The error names every file that cannot be read.
 pub fn with_files(command: Command) -> Result<Command, clap::Error> {
     let mut problems = Vec::new();
     let command = from_files(command, &|name| std::env::var_os(name), &mut problems);
     if problems.is_empty() {
         Ok(command)
     } else {
-        Err(told(&problems))
+        Err(settings_error(&problems))
     }
 }
 
@@ -46,10 +43,10 @@ pub(super) fn read<C: FromArgMatches>(
         _ => {}
     }
     problems.extend(one_by_one(&command, arguments)?);
-    Err(told(&problems))
+    Err(settings_error(&problems))
 }
 
-/// Not what is asked for nor what is unknown, which clap tells best.
+/// Clap reports everything else, such as `--help` and unknown arguments.
 const fn is_about_values(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -60,12 +57,12 @@ const fn is_about_values(kind: ErrorKind) -> bool {
     )
 }
 
-/// Such a setting is a secret: neither `--help` nor a message shows it.
+/// Neither `--help` nor an error message shows the value of a secret.
 pub(super) fn is_secret(arg: &Arg) -> bool {
     arg.is_hide_env_values_set()
 }
 
-/// What a secret's file holds is its default: the file's name is no secret, and gives way to a flag.
+/// The content of a secret's file becomes the argument's default, so that a flag overrides it.
 fn from_files(
     command: Command,
     environment: &impl Fn(&OsStr) -> Option<OsString>,
@@ -106,7 +103,7 @@ fn from_files(
     command
 }
 
-/// Editors end a file with a line break, and several secrets may stand on a line each.
+/// Strips the final line break. Several secrets may be on one line each.
 fn content(arg: &Arg, text: &str) -> String {
     match arg.get_value_delimiter() {
         Some(delimiter) => {
@@ -121,7 +118,7 @@ fn content(arg: &Arg, text: &str) -> String {
     }
 }
 
-/// Each setting in a command of its own.
+/// Parses each setting on its own, and returns all errors.
 fn one_by_one(command: &Command, arguments: &[OsString]) -> Result<Vec<String>, clap::Error> {
     let lenient = command.clone().mut_args(|arg| {
         let arg = arg.required(false);
@@ -172,7 +169,7 @@ fn problem(arg: &Arg, flags: &[String], error: &clap::Error) -> String {
     format!("{}={}: {reason}", name(arg), values.join(","))
 }
 
-/// What operators set: the variable.
+/// The environment variable, or else the flag.
 fn name(arg: &Arg) -> String {
     match arg.get_env() {
         Some(variable) => variable.to_string_lossy().into_owned(),
@@ -180,20 +177,20 @@ fn name(arg: &Arg) -> String {
     }
 }
 
-/// Without the value and the flag, which clap's own words begin with.
+/// Clap's reason, without the value and the flag.
 fn reason(error: &clap::Error) -> String {
     if let Some(source) = std::error::Error::source(error) {
         return source.to_string();
     }
     let text = error.to_string();
     let lines = text.lines().take_while(|line| !line.is_empty());
-    let told: Vec<&str> = lines
+    let lines: Vec<&str> = lines
         .map(|line| line.trim_start_matches("error: ").trim())
         .collect();
-    told.join(" ")
+    lines.join(" ")
 }
 
-fn told(problems: &[String]) -> clap::Error {
+fn settings_error(problems: &[String]) -> clap::Error {
     let mut text = match problems.len() {
         1 => "a setting is wrong:\n".to_owned(),
         several => format!("{several} settings are wrong:\n"),
@@ -201,6 +198,6 @@ fn told(problems: &[String]) -> clap::Error {
     for problem in problems {
         let _ = writeln!(text, "  {problem}");
     }
-    text.push_str("\nFor what each of them is, try '--help'.\n");
+    text.push_str("\nFor more information, try '--help'.\n");
     clap::Error::raw(ErrorKind::ValueValidation, text)
 }

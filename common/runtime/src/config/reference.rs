@@ -1,4 +1,4 @@
-//! The page about every setting of every service, from the same descriptions that `--help` prints.
+//! Generates `docs/configuration.md` from the descriptions that `--help` prints.
 
 use std::fmt::Write;
 
@@ -9,11 +9,11 @@ use super::load::is_secret;
 const OPENING: &str = "\
 # Configuration
 
-Made from the settings' own descriptions, which `--help` prints too: `UPDATE_DOCS=1 cargo xtask test up_to_date` writes it anew.
+Generated from the settings' own descriptions, which `--help` prints too: `UPDATE_DOCS=1 cargo xtask test up_to_date` regenerates it.
 
-Each setting is an environment variable and a flag; a flag goes before a variable. A secret can also come from a file: `NAME_FILE`
-names the file, whose content, without the line break at its end, is the value of `NAME`; where `NAME` takes several, each may stand
-on a line of its own. All settings are looked at before a service does anything else, and everything that is wrong with them is told at once.
+Each setting is an environment variable and a flag; a flag overrides the variable. A secret can also come from a file: `NAME_FILE`
+names the file, and its content, without the final line break, is the value of `NAME`. If `NAME` takes several values, the file may
+have one on each line. A service checks all settings before it does anything else, and reports all errors at once.
 
 ";
 
@@ -28,7 +28,7 @@ struct Setting {
     required: bool,
 }
 
-/// `services` by name. Settings stand under their headings, in the order in which the services list them.
+/// Renders the page. Settings are grouped by heading, in the order in which the services list them.
 pub fn page(services: &[(&'static str, Command)]) -> String {
     let mut settings: Vec<Setting> = Vec::new();
     for (service, command) in services {
@@ -100,7 +100,7 @@ impl Setting {
         )
     }
 
-    /// That of the most, and of whoever has another.
+    /// The first service's default, and those of services with another one.
     fn default(&self) -> String {
         if self.required {
             return "must be set".to_owned();

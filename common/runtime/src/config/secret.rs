@@ -1,4 +1,4 @@
-//! Settings that must not reach a log, not even mistyped.
+//! Secret settings: neither logs nor parse errors show their values.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -23,8 +23,8 @@ impl SecretText {
         &self.0
     }
 
-    /// Of a server's address: it is another machine's, and there is no password in it.
-    pub fn is_open_elsewhere(&self) -> bool {
+    /// For a server's URL: the server is on another machine, and the URL has no password.
+    pub fn is_remote_without_password(&self) -> bool {
         let Ok(url) = Url::parse(&self.0) else {
             return false;
         };
@@ -46,7 +46,7 @@ impl fmt::Debug for SecretText {
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretKey([u8; 32]);
 
-/// The text was not 64 hex digits. It says no more, because the text is a secret.
+/// The text was not 64 hex digits. The message does not quote it, because it is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a key must be 64 hex digits")]
 pub struct SecretKeyError;
@@ -117,13 +117,13 @@ where
         _: Option<&Arg>,
         value: &std::ffi::OsStr,
     ) -> Result<T, clap::Error> {
-        // What is not UTF-8 becomes characters no secret may have.
+        // Invalid UTF-8 becomes U+FFFD, which no secret may contain.
         let parsed = value.to_string_lossy().parse();
-        parsed.map_err(|error: T::Err| refused(command, error))
+        parsed.map_err(|error: T::Err| invalid(command, error))
     }
 }
 
-/// An address, perhaps with a password in it.
+/// Parses a URL that may contain a password.
 #[derive(Debug, Clone, Copy)]
 pub struct SecretUrl {
     schemes: &'static [&'static str],
@@ -138,7 +138,7 @@ impl SecretUrl {
         }
     }
 
-    /// One, or more, separated by commas.
+    /// One or more URLs, separated by commas.
     pub const fn several(schemes: &'static [&'static str]) -> Self {
         Self {
             schemes,
@@ -170,12 +170,12 @@ impl TypedValueParser for SecretUrl {
             Ok(SecretText::new(text))
         } else {
             let schemes = self.schemes.join(":` or `");
-            Err(refused(command, format!("an address must be a `{schemes}:` URL")))
+            Err(invalid(command, format!("an address must be a `{schemes}:` URL")))
         }
     }
 }
 
-fn refused(command: &Command, reason: impl fmt::Display) -> clap::Error {
+fn invalid(command: &Command, reason: impl fmt::Display) -> clap::Error {
     clap::Error::raw(ErrorKind::ValueValidation, format!("{reason}\n")).with_cmd(command)
 }
 
@@ -190,7 +190,7 @@ mod tests {
             "postgres://u@10.0.0.1/d",
             "rediss://[2001:db8::1]",
         ] {
-            assert!(SecretText::new(open).is_open_elsewhere(), "{open}");
+            assert!(SecretText::new(open).is_remote_without_password(), "{open}");
         }
         for closed in [
             "redis://:secret@redis:6379/0",
@@ -200,7 +200,7 @@ mod tests {
             "redis://[::1]:6379",
             "postgres:///d",
         ] {
-            assert!(!SecretText::new(closed).is_open_elsewhere(), "{closed}");
+            assert!(!SecretText::new(closed).is_remote_without_password(), "{closed}");
         }
     }
 }

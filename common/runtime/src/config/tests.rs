@@ -21,9 +21,9 @@ struct Everything {
 
 const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000001";
 
-/// All that must be set, but what `left_out` names; with these flags besides, and these variables that name files.
+/// Parses all required settings except those in `left_out`, plus the flags in `more` and the variables in `files`.
 ///
-/// What is left out are keys: whoever runs the tests has variables for the servers.
+/// Only keys are left out: the environment of a test run has variables for the servers.
 fn settings(left_out: &[&str], more: &[&str], files: &[(&str, &str)]) -> Result<Everything, String> {
     let keys = format!("--click-id-keys={},{}", "0f".repeat(32), "A0".repeat(32));
     let email_hash = format!("--email-hash-key={KEY}");

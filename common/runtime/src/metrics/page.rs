@@ -1,4 +1,4 @@
-//! The page about every metric.
+//! Generates `docs/metrics.md`.
 
 use std::fmt::Write;
 
@@ -7,11 +7,12 @@ use super::ALL;
 const OPENING: &str = "\
 # Metrics
 
-Made from `common/runtime/src/metrics.rs`; `UPDATE_DOCS=1 cargo xtask test up_to_date` writes it anew. Every service shows its own at
-`/metrics` on `METRICS_LISTEN`, an address apart from the one it serves on, in the text format of OpenMetrics; without one it shows none.
+Generated from `common/runtime/src/metrics.rs`: `UPDATE_DOCS=1 cargo xtask test up_to_date` regenerates it. Every service serves its
+metrics at `/metrics` on `METRICS_LISTEN`, separate from its own address, in the OpenMetrics text format; without that setting it serves
+none.
 
-What is asked of PostgreSQL and JetStream is asked when somebody looks, by each worker alike: take the largest over all of them, not
-their sum. `subject` and `noun` are clicks, leads, sales and so on. Histograms of seconds and of records end with `_bucket`, `_sum` and `_count`.
+Each worker queries PostgreSQL and JetStream when it is scraped, and all workers report the same values: take the maximum over the workers,
+not the sum. `subject` and `noun` are clicks, leads, sales and so on. Histograms end with `_bucket`, `_sum` and `_count`.
 
 ";
 
@@ -31,7 +32,7 @@ pub fn page() -> String {
             metric.name(),
             metric.kind(),
             labels.join(", "),
-            metric.meaning(),
+            metric.help(),
         );
     }
     page

@@ -1,7 +1,7 @@
-//! The requests of one route, by method: how many, how answered, how fast.
+//! Request counts and durations of one route, by method and status.
 //!
-//! A number is made when the first request that belongs to it is answered, so that routes nobody calls show nothing, and is
-//! found by position from then on.
+//! A metric is created with the first request it counts, so that unused routes export nothing, and is then found by position without a
+//! lookup of labels.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Counter, Histogram, REQUEST_SECONDS, REQUESTS};
 
-/// What routes answer to; a request with another method counts as the last.
+/// The methods of routes. A request with another method counts as the last one.
 const METHODS: [Method; 6] = [
     Method::POST,
     Method::GET,
@@ -20,7 +20,7 @@ const METHODS: [Method; 6] = [
     Method::OPTIONS,
 ];
 
-/// What is answered often, the commonest first; another is looked up each time.
+/// Frequent statuses, the most frequent first. Others are looked up for each request.
 const STATUSES: [u16; 18] = [
     200, 429, 400, 401, 409, 503, 500, 404, 403, 201, 204, 410, 413, 405, 415, 422, 303, 304,
 ];
@@ -38,15 +38,15 @@ struct MethodRequests {
     answered: [OnceLock<Counter>; STATUSES.len()],
 }
 
-/// A request that is being answered.
+/// Times a request until it is answered.
 #[derive(Debug)]
-pub struct Begun<'a> {
+pub struct RequestTimer<'a> {
     method: Option<&'a MethodRequests>,
-    at: Instant,
+    started: Instant,
 }
 
 impl RouteRequests {
-    /// `path` as routers have it, with names for its variable parts.
+    /// `path` is the router's template, such as `/programs/{id}`.
     pub fn of(path: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -54,19 +54,19 @@ impl RouteRequests {
         }
     }
 
-    pub fn begin(&self, method: &Method) -> Begun<'_> {
+    pub fn start(&self, method: &Method) -> RequestTimer<'_> {
         let position = METHODS.iter().position(|known| known == method);
         let requests = self.methods.get(position.unwrap_or(METHODS.len() - 1));
-        Begun {
+        RequestTimer {
             method: requests.map(|requests| requests.get_or_init(|| MethodRequests::of(method, &self.path))),
-            at: Instant::now(),
+            started: Instant::now(),
         }
     }
 }
 
 impl MethodRequests {
     fn of(method: &Method, path: &str) -> Self {
-        // Strangers may invent methods.
+        // Callers may invent methods; each would be a new label value.
         let method = if METHODS.contains(method) {
             method.as_str()
         } else {
@@ -90,7 +90,7 @@ impl MethodRequests {
     }
 }
 
-impl Begun<'_> {
+impl RequestTimer<'_> {
     /// Method and path.
     pub fn route(&self) -> &str {
         self.method.map_or("", |requests| &requests.route)
@@ -98,7 +98,7 @@ impl Begun<'_> {
 
     pub fn answered(self, status: StatusCode) {
         if let Some(requests) = self.method {
-            requests.seconds.observe(self.at.elapsed().as_secs_f64());
+            requests.seconds.observe(self.started.elapsed().as_secs_f64());
             requests.answered(status);
         }
     }
@@ -107,7 +107,7 @@ impl Begun<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::shown;
+    use crate::metrics::export;
 
     #[test]
     fn requests_count_by_method_and_status() {
@@ -121,10 +121,10 @@ mod tests {
         ] {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             route
-                .begin(&method)
+                .start(&method)
                 .answered(StatusCode::from_u16(status).unwrap());
         }
-        let shown = shown();
+        let exported = export();
         for line in [
             "referral_requests_total{route=\"POST /of/a/test/{id}\",status=\"200\"} 2",
             "referral_requests_total{route=\"POST /of/a/test/{id}\",status=\"418\"} 1",
@@ -132,10 +132,10 @@ mod tests {
             "referral_request_seconds_count{route=\"POST /of/a/test/{id}\"} 3",
         ] {
             assert!(
-                shown.lines().any(|shown| shown == line),
-                "{line} is not in {shown}"
+                exported.lines().any(|exported| exported == line),
+                "{line} is not in {exported}"
             );
         }
-        assert!(!shown.contains("BREW"), "{shown}");
+        assert!(!exported.contains("BREW"), "{exported}");
     }
 }

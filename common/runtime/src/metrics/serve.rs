@@ -1,8 +1,7 @@
-//! `/metrics`, on an address of its own: who may reach it is a matter of the network, not of a password.
+//! Serves `/metrics` on a separate address. The network restricts access; there is no password.
 //!
-//! What cannot be counted as it happens (connections of a pool, rows that wait, messages in a stream) is asked when somebody
-//! looks, so that it costs nothing while nobody does. Whoever looks while it is being asked shares the next page. What does not
-//! answer within [`WITHIN`] is missing from the page, which comes all the same.
+//! Values that are not counted as they change (pool connections, pending rows, messages in a stream) are collected when `/metrics` is
+//! scraped. Concurrent scrapes share one collection. A source that does not answer within [`TIMEOUT`] is missing from the page.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,19 +33,19 @@ const BOUNDS: Bounds = Bounds {
     pace: Duration::ZERO,
 };
 
-/// Scrapers commonly wait ten seconds.
-const WITHIN: Duration = Duration::from_secs(3);
+/// Below the ten seconds of Prometheus's default scrape timeout.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Those who scrape are few.
+/// Few clients scrape.
 const MAX_CONNECTIONS: usize = 64;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-type Ask = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+type Collect = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// What is asked before a page is shown; each sets gauges.
+/// Functions that set gauges before a page is rendered.
 #[derive(Clone, Default)]
-pub struct Sources(Vec<Ask>);
+pub struct Sources(Vec<Collect>);
 
 impl fmt::Debug for Sources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,11 +55,11 @@ impl fmt::Debug for Sources {
 
 impl Sources {
     #[must_use]
-    pub fn and<F>(mut self, ask: impl Fn() -> F + Send + Sync + 'static) -> Self
+    pub fn and<F>(mut self, collect: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.0.push(Arc::new(move || Box::pin(ask())));
+        self.0.push(Arc::new(move || Box::pin(collect())));
         self
     }
 
@@ -81,14 +80,12 @@ impl Sources {
         })
     }
 
-    async fn ask(self) {
-        join_all(self.0.iter().map(|ask| timeout(WITHIN, ask()))).await;
+    async fn collect(self) {
+        join_all(self.0.iter().map(|collect| timeout(TIMEOUT, collect()))).await;
     }
 }
 
-/// Shows this process's metrics until shutdown, if an address is set for them.
-///
-/// An error when the address cannot be had.
+/// Serves this process's metrics until shutdown, if `METRICS_LISTEN` is set. Fails if the address cannot be bound.
 pub fn serve(
     service: &'static str,
     config: &ServiceConfig,
@@ -105,7 +102,7 @@ pub fn serve(
     #[expect(clippy::cast_precision_loss, reason = "seconds need 31 bits")]
     STARTED.with([]).set(clock.now().timestamp() as f64);
     let of_service = ALL.iter().filter(|metric| metric.services().contains(&service));
-    of_service.for_each(|metric| metric.begin());
+    of_service.for_each(|metric| metric.initialize());
     let listener = crate::http::listen(listen).context("binding the metrics address")?;
     let http = HttpConfig {
         listen,
@@ -116,7 +113,7 @@ pub fn serve(
     let serving = lifecycle.clone();
     lifecycle.tasks().spawn(async move {
         if let Err(error) = crate::http::serve(listener, router, &http, &serving).await {
-            tracing::warn!(%error, "metrics are not shown any more");
+            tracing::warn!(%error, "metrics server stopped");
         }
     });
     Ok(())
@@ -127,11 +124,11 @@ fn router(sources: Sources, lifecycle: &Lifecycle) -> Router {
         lifecycle.tasks(),
         BOUNDS,
         |()| 1,
-        move |those: Vec<()>| {
-            let asking = sources.clone().ask();
+        move |scrapes: Vec<()>| {
+            let collect = sources.clone().collect();
             async move {
-                asking.await;
-                vec![Arc::<str>::from(super::shown()); those.len()]
+                collect.await;
+                vec![Arc::<str>::from(super::export()); scrapes.len()]
             }
         },
     );

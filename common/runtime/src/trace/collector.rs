@@ -1,7 +1,7 @@
-//! The way to the collector of spans: HTTP/1.1, a connection a batch.
+//! The HTTP client of the span exporter: HTTP/1.1, one connection a batch.
 //!
-//! It is used on the exporter's own thread and on no other, which may block; there is no connection to keep, because a batch
-//! goes every few seconds. A collector that is away costs its spans and nothing else.
+//! Only the exporter's own thread uses it, so it may block; a batch goes every few seconds, so connections are not reused. When the
+//! collector is down, its spans are lost and nothing else is affected.
 
 use std::fmt::Write as _;
 use std::future::Future;
@@ -15,13 +15,13 @@ use axum::http::header::{CONNECTION, CONTENT_LENGTH, HOST};
 use axum::http::{Request, Response};
 use opentelemetry_http::{HttpClient, HttpError};
 
-use super::CollectorUrl;
+use crate::config::CollectorUrl;
 use crate::metrics::Counter;
 use crate::sampled_counter::SampledCounter;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// The first line is what counts.
+/// Only the status line is used.
 const MAX_ANSWER_BYTES: u64 = 16 * 1024;
 
 #[derive(Debug)]
@@ -63,15 +63,14 @@ impl Collector {
         Err(refused)
     }
 
-    /// The log hears of ever fewer.
-    fn report(&self, told: &Result<Response<Bytes>, HttpError>) {
-        let reason = match told {
+    fn log_failure(&self, result: &Result<Response<Bytes>, HttpError>) {
+        let reason = match result {
             Ok(response) if response.status().is_success() => return,
             Ok(response) => response.status().to_string(),
             Err(error) => error.to_string(),
         };
         if let Some(batches) = self.lost.increment() {
-            tracing::warn!(batches, reason, "the collector did not take spans");
+            tracing::warn!(batches, reason, "trace export failed");
         }
     }
 }
@@ -86,9 +85,9 @@ impl HttpClient for Collector {
         Self: 'async_trait,
     {
         Box::pin(async move {
-            let told = self.post(&request);
-            self.report(&told);
-            told
+            let result = self.post(&request);
+            self.log_failure(&result);
+            result
         })
     }
 }
@@ -111,7 +110,7 @@ fn head(request: &Request<Bytes>) -> String {
     head
 }
 
-/// Of `HTTP/1.1 200 OK`.
+/// The code in `HTTP/1.1 200 OK`.
 fn status(answer: &[u8]) -> Option<u16> {
     let line = answer.split(|byte| *byte == b'\r').next()?;
     let line = std::str::from_utf8(line).ok()?;
@@ -126,8 +125,8 @@ mod tests {
     fn the_first_line_of_an_answer_says_how_it_went() {
         assert_eq!(status(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"), Some(200));
         assert_eq!(status(b"HTTP/1.0 503\r\n\r\n"), Some(503));
-        for odd in ["", "HTTP/2 200", "SSH-2.0-x", "HTTP/1.1 OK"] {
-            assert_eq!(status(odd.as_bytes()), None, "{odd}");
+        for invalid in ["", "HTTP/2 200", "SSH-2.0-x", "HTTP/1.1 OK"] {
+            assert_eq!(status(invalid.as_bytes()), None, "{invalid}");
         }
     }
 }

@@ -1,6 +1,5 @@
-//! Which trace a record belongs to, and which span it continues: `"trace"`, beside the record's own fields, as the W3C's
-//! `traceparent` writes it. Only records of requests that are traced have it, and nothing of theirs depends on it: a worker
-//! that does not trace never reads it.
+//! The trace context of a record: its field `"trace"`, in the W3C `traceparent` format. Only records of traced requests have it, and
+//! only tracing reads it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +20,7 @@ pub struct TraceParent {
 pub struct TraceParentError;
 
 impl fmt::Display for TraceParent {
-    /// Whatever is carried on is recorded: the flag is always set.
+    /// The sampled flag is always set: only sampled requests have a context.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "00-{:032x}-{:016x}-01", self.trace_id, self.span_id)
     }
@@ -46,7 +45,7 @@ impl FromStr for TraceParent {
     }
 }
 
-/// So many digits, lower case.
+/// Exactly `digits` lower-case digits.
 fn hex_of(digits: usize, part: &str) -> Option<u128> {
     let is_lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     (part.len() == digits && part.bytes().all(is_lower_hex))
@@ -55,16 +54,16 @@ fn hex_of(digits: usize, part: &str) -> Option<u128> {
 }
 
 impl TraceParent {
-    /// The record with this in it. What is no object stays as it is.
-    pub fn mark(self, record: Box<RawValue>) -> Box<RawValue> {
+    /// Adds the context to a record. A record that is not an object stays unchanged.
+    pub fn inject(self, record: Box<RawValue>) -> Box<RawValue> {
         let Some(fields) = record.get().strip_prefix('{').filter(|fields| *fields != "}") else {
             return record;
         };
         RawValue::from_string(format!("{{\"trace\":\"{self}\",{fields}")).unwrap_or(record)
     }
 
-    /// That of a record. One that cannot be read is none.
-    pub fn of(record: &RawValue) -> Option<Self> {
+    /// The context of a record, if it has a valid one.
+    pub fn extract(record: &RawValue) -> Option<Self> {
         #[derive(Deserialize)]
         struct Marked<'a> {
             #[serde(borrow, default)]
@@ -98,7 +97,7 @@ mod tests {
                 .parse::<TraceParent>()
                 .is_ok()
         );
-        for odd in [
+        for invalid in [
             String::new(),
             format!("00-{trace_id}-{span_id}"),
             format!("00-{trace_id}-{span_id}-01-more"),
@@ -108,7 +107,7 @@ mod tests {
             format!("00-{trace_id}-{}-01", "0".repeat(16)),
             format!("00-+{}-{span_id}-01", &trace_id[1..]),
         ] {
-            assert_eq!(odd.parse::<TraceParent>(), Err(TraceParentError), "{odd}");
+            assert_eq!(invalid.parse::<TraceParent>(), Err(TraceParentError), "{invalid}");
         }
     }
 
@@ -122,7 +121,7 @@ mod tests {
             r#"{"trace":"x"}"#,
             r#"{"trace":null}"#,
         ] {
-            assert_eq!(TraceParent::of(&raw(record)), None, "{record}");
+            assert_eq!(TraceParent::extract(&raw(record)), None, "{record}");
         }
     }
 
@@ -132,8 +131,8 @@ mod tests {
             trace_id in 1u128.., span_id in 1u64.., fields in proptest::collection::btree_map("[a-s]{1,4}", ".*", 1..5),
         ) {
             let parent = TraceParent { trace_id, span_id };
-            let marked = parent.mark(serde_json::value::to_raw_value(&fields).unwrap());
-            prop_assert_eq!(TraceParent::of(&marked), Some(parent));
+            let marked = parent.inject(serde_json::value::to_raw_value(&fields).unwrap());
+            prop_assert_eq!(TraceParent::extract(&marked), Some(parent));
             let mut read: std::collections::BTreeMap<String, String> = serde_json::from_str(marked.get()).unwrap();
             prop_assert_eq!(read.remove("trace"), Some(parent.to_string()));
             prop_assert_eq!(read, fields);

@@ -108,7 +108,7 @@ impl RedisCounters {
 }
 
 fn client(config: &RedisConfig) -> anyhow::Result<Client> {
-    if config.redis_url.is_open_elsewhere() {
+    if config.redis_url.is_remote_without_password() {
         tracing::warn!(
             "REDIS_URL has no password, and Redis is on another machine: who reaches it may change every count"
         );

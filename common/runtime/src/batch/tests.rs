@@ -1,0 +1,240 @@
+use super::*;
+use futures::future::join_all;
+
+const BOUNDS: Bounds = Bounds {
+    name: "test",
+    queue: 64,
+    max_records: 8,
+    max_weight: 1_000,
+    in_flight: 1,
+    pace: Duration::ZERO,
+};
+
+/// Reports each batch, then waits for a permit before it answers with the requests themselves.
+struct Stage {
+    batcher: Batcher<usize, usize>,
+    gate: Arc<Semaphore>,
+    batches: mpsc::UnboundedReceiver<Vec<usize>>,
+    tasks: TaskTracker,
+}
+
+fn stage(bounds: Bounds) -> Stage {
+    let tasks = TaskTracker::new();
+    let gate = Arc::new(Semaphore::new(0));
+    let (report, reported) = mpsc::unbounded_channel();
+    let inner = Arc::clone(&gate);
+    let batcher = Batcher::spawn(
+        &tasks,
+        bounds,
+        |weight| *weight,
+        move |batch: Vec<usize>| {
+            report.send(batch.clone()).unwrap();
+            let gate = Arc::clone(&inner);
+            async move {
+                gate.acquire().await.unwrap().forget();
+                batch
+            }
+        },
+    );
+    Stage {
+        batcher,
+        gate,
+        batches: reported,
+        tasks,
+    }
+}
+
+type Submitted = tokio::task::JoinHandle<Result<usize, SubmitError>>;
+
+fn submit(stage: &Stage, request: usize) -> Submitted {
+    let batcher = stage.batcher.clone();
+    tokio::spawn(async move { batcher.submit(request).await })
+}
+
+/// On the current-thread test runtime every ready task has run once this returns.
+async fn settle() {
+    for _ in 0..32 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn the_next_batch_collects_while_one_runs() {
+    let mut stage = stage(BOUNDS);
+    let first = submit(&stage, 0);
+    assert_eq!(stage.batches.recv().await.unwrap(), [0]);
+    let rest: Vec<_> = (1..=5).map(|n| submit(&stage, n)).collect();
+    settle().await;
+    assert!(stage.batches.try_recv().is_err(), "only one batch may run");
+    stage.gate.add_permits(2);
+    assert_eq!(first.await.unwrap(), Ok(0));
+    assert_eq!(stage.batches.recv().await.unwrap(), [1, 2, 3, 4, 5]);
+    let answers: Vec<_> = join_all(rest)
+        .await
+        .into_iter()
+        .map(|joined| joined.unwrap().unwrap())
+        .collect();
+    assert_eq!(answers, [1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn records_and_weight_bound_a_batch() {
+    let mut stage = stage(Bounds {
+        max_records: 3,
+        max_weight: 10,
+        ..BOUNDS
+    });
+    stage.gate.add_permits(100);
+    let all: Vec<_> = [4, 5, 6, 50, 1, 1, 1, 1]
+        .into_iter()
+        .map(|n| submit(&stage, n))
+        .collect();
+    join_all(all).await;
+    drop(stage.batcher);
+    let mut batches = Vec::new();
+    while let Some(batch) = stage.batches.recv().await {
+        assert!(batch.len() <= 3);
+        assert!(batch.iter().sum::<usize>() <= 10 || batch.len() == 1);
+        batches.extend(batch);
+    }
+    assert_eq!(batches, [4, 5, 6, 50, 1, 1, 1, 1]);
+}
+
+/// Batches of one request and of three, both running, and whoever waits for their answers.
+async fn one_and_then_three(in_flight: usize) -> (Stage, Vec<Submitted>) {
+    let mut stage = stage(Bounds { in_flight, ..BOUNDS });
+    let mut all = vec![submit(&stage, 0)];
+    assert_eq!(stage.batches.recv().await.unwrap(), [0]);
+    all.extend((1..=3).map(|n| submit(&stage, n)));
+    assert_eq!(stage.batches.recv().await.unwrap(), [1, 2, 3]);
+    (stage, all)
+}
+
+#[tokio::test]
+async fn a_batch_waits_until_it_is_as_large_as_the_one_before() {
+    let (mut stage, mut all) = one_and_then_three(2).await;
+    // Both run. Of the next one's requests the first two wait for the slot, and then for company.
+    all.extend((4..=5).map(|n| submit(&stage, n)));
+    stage.gate.add_permits(1);
+    settle().await;
+    assert!(stage.batches.try_recv().is_err(), "smaller than the one before");
+    all.push(submit(&stage, 6));
+    settle().await;
+    assert_eq!(stage.batches.try_recv().unwrap(), [4, 5, 6]);
+    stage.gate.add_permits(2);
+    for handle in all {
+        handle.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_small_batch_leaves_when_another_ends() {
+    let (mut stage, mut all) = one_and_then_three(3).await;
+    all.push(submit(&stage, 4));
+    settle().await;
+    assert!(stage.batches.try_recv().is_err(), "smaller than the one before");
+    stage.gate.add_permits(1);
+    settle().await;
+    assert_eq!(stage.batches.try_recv().unwrap(), [4]);
+    stage.gate.add_permits(2);
+    for handle in all {
+        handle.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn few_requests_keep_the_pace_and_many_do_not() {
+    let mut stage = stage(Bounds {
+        pace: Duration::from_hours(1),
+        ..BOUNDS
+    });
+    stage.gate.add_permits(100);
+    submit(&stage, 0).await.unwrap().unwrap();
+    assert_eq!(stage.batches.try_recv().unwrap(), [0], "the first does not wait");
+    let few = submit(&stage, 1);
+    settle().await;
+    assert!(stage.batches.try_recv().is_err(), "one of eight is few");
+    let many = submit(&stage, 2);
+    for handle in [few, many] {
+        handle.await.unwrap().unwrap();
+    }
+    assert_eq!(stage.batches.try_recv().unwrap(), [1, 2]);
+}
+
+#[tokio::test]
+async fn few_requests_leave_when_the_pace_allows() {
+    let pace = Duration::from_millis(1);
+    let stage = stage(Bounds { pace, ..BOUNDS });
+    stage.gate.add_permits(100);
+    let begun = Instant::now();
+    for request in 0..3 {
+        submit(&stage, request).await.unwrap().unwrap();
+    }
+    assert!(begun.elapsed() >= 2 * pace);
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_at_once() {
+    let mut stage = stage(Bounds { queue: 1, ..BOUNDS });
+    let running = submit(&stage, 1);
+    stage.batches.recv().await.unwrap();
+    // One request is held by the collector waiting for its turn, one fills the queue.
+    let held = submit(&stage, 2);
+    settle().await;
+    let queued = submit(&stage, 3);
+    settle().await;
+    assert_eq!(stage.batcher.submit(4).await, Err(SubmitError::Overloaded));
+    stage.gate.add_permits(3);
+    for handle in [running, held, queued] {
+        handle.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_submitter_cancels_nothing() {
+    let mut stage = stage(BOUNDS);
+    let submitter = submit(&stage, 1);
+    stage.batches.recv().await.unwrap();
+    submitter.abort();
+    assert!(submitter.await.unwrap_err().is_cancelled());
+    stage.gate.add_permits(2);
+    assert_eq!(submit(&stage, 2).await.unwrap(), Ok(2));
+    assert_eq!(stage.gate.available_permits(), 0, "both batches ran to their end");
+}
+
+#[tokio::test]
+async fn a_panic_fails_only_its_own_batch() {
+    let tasks = TaskTracker::new();
+    let batcher = Batcher::spawn(
+        &tasks,
+        BOUNDS,
+        |_| 1,
+        |batch: Vec<u32>| async move {
+            assert!(!batch.contains(&13), "unlucky");
+            batch
+        },
+    );
+    assert_eq!(batcher.submit(13).await, Err(SubmitError::Closed));
+    assert_eq!(batcher.submit(1).await, Ok(1));
+}
+
+#[tokio::test]
+async fn a_wrong_number_of_answers_is_no_answer() {
+    let tasks = TaskTracker::new();
+    let batcher = Batcher::spawn(&tasks, BOUNDS, |_| 1, |_: Vec<u32>| async { vec![1, 2] });
+    assert_eq!(batcher.submit(1).await, Err(SubmitError::Closed));
+}
+
+#[tokio::test]
+async fn dropping_the_last_handle_drains_and_ends() {
+    let stage = stage(BOUNDS);
+    let waiting: Vec<_> = (0..20).map(|n| submit(&stage, n)).collect();
+    settle().await;
+    drop(stage.batcher);
+    stage.gate.add_permits(100);
+    for handle in waiting {
+        handle.await.unwrap().unwrap();
+    }
+    stage.tasks.close();
+    stage.tasks.wait().await;
+}
