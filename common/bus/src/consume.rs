@@ -7,7 +7,7 @@
 //!    are due. This is what makes a worker fast: a transaction costs the same for one record as for hundreds. Where nobody
 //!    waits for outcomes, small batches also keep a pace ([`Step::PACE`]);
 //! 3. *open*: envelopes are cut into records ([`intake`]); what cannot be read is buried with its text;
-//! 4. *run*: the step settles the batch in one transaction ([`settle`]: retry, division, burial);
+//! 4. *run*: the step settles the batch in one transaction ([`run_batch`]: retry, division, burial);
 //! 5. *reply*: outcomes go to those who wait, packed, as soon as they are committed;
 //! 6. *ack*: a message is acknowledged once all its records are done ([`in_flight`]).
 //!

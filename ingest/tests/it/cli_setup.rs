@@ -1,6 +1,8 @@
 //! What a connected command line sets up: programs with their policy, the payment processor.
 
+use chrono::TimeDelta;
 use reqwest::StatusCode;
+use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::cli_login::connected;
@@ -346,5 +348,25 @@ async fn a_processor_of_another_program_or_half_a_connection_is_refused() {
             .await,
         0
     );
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_command_lines_login_of_long_ago_replaces_no_connection() {
+    let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
+    let stack = Stack::start_with(clock.clone()).await;
+    let acme = stack.workspace("acme").await;
+    let token = connected(&stack, &acme).await;
+    let made = init(&stack, &token, json!({})).await;
+    let id = &made.body["program_id"];
+    clock.advance(TimeDelta::minutes(31));
+    assert_eq!(
+        connect(&stack, id, &token, json!({})).await.status,
+        StatusCode::OK
+    );
+    let thiefs = json!({ "webhook_secret": "whsec_of_a_thief_0001" });
+    let replaced = connect(&stack, id, &token, thiefs).await;
+    assert_eq!(replaced.status, StatusCode::FORBIDDEN, "{replaced:?}");
+    assert_eq!(replaced.body["error"]["details"]["code"], "PASSWORD_REQUIRED");
     stack.stop().await;
 }

@@ -77,6 +77,15 @@ async fn services_run_the_funnel_in_a_role_that_owns_nothing() {
     }
     let months = "SELECT ensure_event_partitions('2031-01-01', 1)";
     assert_eq!(refusal(&mut service, months).await, None);
+    // It drops months that are over, and never the one that is filled.
+    for horizon in ["now() + interval '1 month'", "'infinity'"] {
+        let drop = format!("SELECT retire_event_partition(({horizon})::date)");
+        assert_eq!(
+            refusal(&mut service, &drop).await.as_deref(),
+            Some("P0001"),
+            "{horizon}"
+        );
+    }
     stack.stop().await;
 }
 

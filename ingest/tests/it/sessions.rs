@@ -124,7 +124,7 @@ async fn dear(stack: &Stack, owner: &Person, program: &Program) -> Vec<(String, 
             "/api/advertiser/invitations".to_owned(),
             json!({ "email": "new@shop.example", "role": "owner" }),
         ),
-        (Method::PUT, member, json!({ "role": "owner" })),
+        (Method::PUT, member.clone(), json!({ "role": "owner" })),
         (
             Method::POST,
             format!("{path}/partners/{partner}/invitation"),
@@ -159,6 +159,21 @@ async fn dear(stack: &Stack, owner: &Person, program: &Program) -> Vec<(String, 
             "/api/users/me/second-factor/enable".to_owned(),
             json!({ "code": "000000" }),
         ),
+        (
+            Method::POST,
+            format!("{path}/commissions"),
+            json!({ "amount_cents": 1 }),
+        ),
+        (
+            Method::POST,
+            format!("{path}/commissions/1/adjust"),
+            json!({ "amount_cents": 1 }),
+        ),
+        (Method::POST, format!("{path}/commissions/reject"), json!({})),
+        (Method::POST, format!("{path}/key-rotation"), json!({})),
+        (Method::DELETE, format!("{path}/key-rotation"), Value::Null),
+        (Method::DELETE, member, Value::Null),
+        (Method::DELETE, path, Value::Null),
     ];
     let mut answers = Vec::new();
     for (method, path, body) in calls {

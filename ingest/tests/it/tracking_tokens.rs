@@ -1,6 +1,6 @@
 //! Tracking tokens beside a program's own: what each opens, two at once during a rotation, and when each was last used.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
@@ -195,6 +195,42 @@ async fn the_own_token_is_kept_for_a_while_when_it_is_regenerated_so() {
     assert_eq!(ended.status, StatusCode::UNAUTHORIZED);
     assert_eq!(ended.body["error"]["code"], "api_key_rotation_required");
     assert_eq!(shop.statuses(&fifth).await, ALL_OPEN);
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_deadline_that_was_set_holds_and_a_token_that_ended_stays_refused() {
+    let clock = Clock::manual(noon());
+    let shop = Shop::on(Stack::start_with(clock.clone()).await).await;
+    let marked = shop.program.token.clone();
+    let deadline = noon() + TimeDelta::minutes(10);
+    let later = json!({ "keep_previous_until": (noon() + TimeDelta::days(7)).to_rfc3339() });
+    let mark = async |at: DateTime<Utc>| {
+        let done = shop
+            .submit("key-rotation", json!({ "rotate_by": at.to_rfc3339() }))
+            .await;
+        assert_eq!(done.status, StatusCode::OK, "{done:?}");
+    };
+    mark(deadline).await;
+    let made = shop.submit("regenerate-api-token", later.clone()).await;
+    let second = made.body["data"]["api_token"].as_str().unwrap().to_owned();
+    assert_eq!(shop.statuses(&marked).await, ALL_OPEN);
+    clock.set(deadline);
+    assert_eq!(shop.statuses(&marked).await, [401; 4]);
+    // Once it is over, nothing opens with it any more: neither without the mark nor kept for a while.
+    mark(deadline + TimeDelta::minutes(1)).await;
+    clock.set(deadline + TimeDelta::minutes(1));
+    assert_eq!(shop.statuses(&second).await, [401; 4]);
+    let path = format!(
+        "/api/advertiser/affiliate-programs/{}/key-rotation",
+        shop.program.program_id
+    );
+    let unmarked = shop.stack.delete(&path, &shop.owner.token).await;
+    assert_eq!(unmarked.status, StatusCode::CONFLICT, "{unmarked:?}");
+    assert_eq!(shop.statuses(&second).await, [401; 4]);
+    let made = shop.submit("regenerate-api-token", later).await;
+    assert_eq!(made.status, StatusCode::OK, "{made:?}");
+    assert_eq!(shop.statuses(&second).await, [401; 4]);
     shop.stack.stop().await;
 }
 

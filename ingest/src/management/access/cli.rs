@@ -57,6 +57,11 @@ impl CliUser {
         }
     }
 
+    /// As [`User::just_proved`]: a command line's login is proof for as long as a password given at the dashboard.
+    pub fn just_proved(&self, app: &App) -> Result<(), ApiError> {
+        self.user.user.just_proved(app)
+    }
+
     pub const fn actor(&self) -> AuditActor {
         AuditActor::User(self.user.user.user_id)
     }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 use storage::audit_log::AuditActor;
+use storage::processor_connections;
 use utoipa::ToSchema;
 
 use super::login::failed;
@@ -100,6 +101,15 @@ async fn keep(
     let program_id = ProgramId::new(program_id);
     let mut transaction = app.management.begin().await?;
     let access = by.program(&mut transaction, program_id).await?.for_change()?;
+    processor_connections::lock(&mut transaction, program_id).await?;
+    if let Connector::User(user) = &by
+        && processor_connections::find(&mut transaction, program_id)
+            .await?
+            .is_some()
+    {
+        // Whoever sets the secret can sign sales, and the real events fail from then on.
+        user.just_proved(app)?;
+    }
     let changes = ConnectionChanges::connected(
         required(request.stripe_user_id, "stripe_user_id")?,
         required(request.webhook_endpoint_id, "webhook_endpoint_id")?,

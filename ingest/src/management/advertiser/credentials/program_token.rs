@@ -75,7 +75,7 @@ pub struct RotationView {
 /// Replace a program's tracking token
 ///
 /// The old one is refused from now on, unless it is to be kept for a while; one that was kept before is refused in any case. A mark for
-/// rotation goes with the old one.
+/// rotation goes with the old one, and its deadline holds: it is not kept beyond it.
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/regenerate-api-token",
@@ -110,6 +110,9 @@ pub async fn regenerate(
     let now = app.clock.now();
     let keep_previous = request.keep_previous(now)?;
     program_settings::lock(&mut transaction, program_id).await?;
+    // A deadline that was set for the old token holds, whoever would keep it longer.
+    let mark = own_rotation(&mut transaction, program_id).await?;
+    let keep_previous = keep_previous.and_then(|kept| kept.no_later_than(mark, now));
     let token = ProgramToken::generate(App::random());
     tracking_tokens::replace_own(&mut transaction, program_id, &token, keep_previous, now).await?;
     let details = match keep_previous {
@@ -155,6 +158,7 @@ pub async fn mark(
         .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
         .await?
         .for_change()?;
+    advertiser.just_proved(&app)?;
     let bytes = body.bytes()?;
     let request: RotationRequest = body::parse(&bytes)?;
     let now = app.clock.now();
@@ -178,7 +182,7 @@ pub async fn mark(
 
 /// Take the mark for rotation back
 ///
-/// Where there is none, nothing changes.
+/// Where there is none, nothing changes. After the deadline the token is refused for good, and has to be replaced.
 #[utoipa::path(
     delete,
     path = "/api/advertiser/affiliate-programs/{program_id}/key-rotation",
@@ -188,7 +192,7 @@ pub async fn mark(
     params(("program_id" = i64, Path)),
     responses(
         (status = 200, description = "Not marked.", body = Data<RotationView>),
-        (status = 409, description = "The program is archived.", body = PlatformError),
+        (status = 409, description = "The program is archived, or the token's deadline has passed.", body = PlatformError),
     )
 )]
 pub async fn unmark(
@@ -201,12 +205,34 @@ pub async fn unmark(
         .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
         .await?
         .for_change()?;
+    advertiser.just_proved(&app)?;
+    program_settings::lock(&mut transaction, program_id).await?;
+    let now = app.clock.now();
+    if own_rotation(&mut transaction, program_id)
+        .await?
+        .is_some_and(|mark| mark.is_over(now))
+    {
+        return Err(deadline_passed());
+    }
     program_settings::mark_rotation(&mut transaction, program_id, None).await?;
     let audited = access.audited("program_token.unmarked").about(program_id.get());
     advertiser.audit(&app, &mut transaction, audited).await?;
     let view = marked(&mut transaction, program_id).await?;
     transaction.commit().await?;
     Ok(data(view))
+}
+
+/// The mark on the program's own token.
+async fn own_rotation(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> Result<Option<KeyRotation>, ApiError> {
+    let program = program_settings::find_one(connection, program_id).await?;
+    Ok(program.and_then(|program| program.rotation))
+}
+
+const fn deadline_passed() -> ApiError {
+    ApiError::Conflict("The token's deadline has passed: replace it")
 }
 
 async fn marked(connection: &mut PgConnection, program_id: ProgramId) -> Result<RotationView, ApiError> {

@@ -130,6 +130,7 @@ pub async fn create(
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramPayOut)
         .await?;
+    advertiser.just_proved(&app)?;
     let bytes = body.bytes()?;
     let order = body::parse::<NewCommissionRequest>(&bytes)?.parse()?;
     let key = IdempotencyKey::read(&headers, &order.asked())?;

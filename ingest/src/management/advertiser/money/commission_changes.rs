@@ -113,6 +113,7 @@ pub async fn reject(
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramPayOut)
         .await?;
+    advertiser.just_proved(&app)?;
     let bytes = body.bytes()?;
     let request: RejectRequest = body::parse(&bytes)?;
     let ids = id_list(request.commission_ids, "commission_ids")?
@@ -163,6 +164,7 @@ pub async fn adjust(
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramPayOut)
         .await?;
+    advertiser.just_proved(&app)?;
     let bytes = body.bytes()?;
     let request: AdjustRequest = body::parse(&bytes)?;
     let by = amount(&request.amount_cents)?;

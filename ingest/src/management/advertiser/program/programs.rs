@@ -273,6 +273,7 @@ pub async fn archive(
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramDelete)
         .await?;
+    advertiser.just_proved(&app)?;
     program_settings::archive(&mut transaction, program_id, app.clock.now()).await?;
     let audited = access.audited("program.archived").about(program_id.get());
     advertiser.audit(&app, &mut transaction, audited).await?;

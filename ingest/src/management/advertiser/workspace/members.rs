@@ -169,6 +169,7 @@ pub async fn remove(
 ) -> Result<StatusCode, ApiError> {
     let mut transaction = app.management.begin().await?;
     let (acting, before) = judged(&user, &mut transaction, member_id).await?;
+    user.user.just_proved(&app)?;
     keep_an_owner(&mut transaction, acting.workspace_id, &before).await?;
     members::remove(&mut transaction, member_id).await?;
     end_unsupported(&app, &user, &mut transaction, acting.workspace_id).await?;
