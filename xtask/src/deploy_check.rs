@@ -5,6 +5,7 @@
 //! for these overlays. What is missing is said to be skipped. What needs the services running is in `ingest/tests/it/deployment.rs`.
 
 mod judges;
+mod outcome;
 mod package;
 
 use std::fs;
@@ -14,11 +15,11 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use harness::area::{Checkout, remove};
 use harness::interrupt::Interrupt;
-use harness::process::{self, find_all};
+use harness::process::find_all;
 use harness::progress::{Step, note};
-use harness::servers::debian;
 
 use self::judges::Judges;
+use self::outcome::{Outcome, complains_of_nothing, judged};
 
 /// Where each overlay's servers are, as `make-secrets.sh` is told.
 const OVERLAYS: [(&str, [&str; 4]); 2] = [
@@ -54,11 +55,6 @@ const EXPOSURE_AT_MOST: &str = "15";
 
 type Check = fn(&Checkout, &Judges, &Path) -> Result<Outcome>;
 
-enum Outcome {
-    Right(String),
-    Skipped(&'static str),
-}
-
 const CHECKS: [(&str, Check); 8] = [
     ("the compose file", compose),
     ("the Dockerfile", dockerfile),
@@ -75,6 +71,7 @@ const CHECKS: [(&str, Check); 8] = [
 
 /// Everything is checked, also after a failure.
 pub(crate) fn check(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
+    package::provide(interrupt)?;
     let judges = Judges::provide(checkout, interrupt)?;
     let work = checkout.target_dir().join("deploy-check");
     remove(&work)?;
@@ -334,72 +331,4 @@ fn prometheus(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Outco
     Ok(Outcome::Right(
         "rules, their tests, the dashboard's expressions".to_owned(),
     ))
-}
-
-/// What a judge printed on standard output; all it printed, if it found something.
-fn judged(command: &mut Command) -> Result<String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().with_context(|| format!("cannot start {name}"))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() {
-        bail!("{}{}", text, String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(text)
-}
-
-/// For a judge that succeeds and complains.
-fn complains_of_nothing(command: &mut Command) -> Result<()> {
-    let output = command.output()?;
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    ensure!(
-        output.status.success() && complaint.trim().is_empty(),
-        "{complaint}"
-    );
-    Ok(())
-}
-
-/// Debian has the whole server in one package; only the one program of it is wanted, and nothing is installed.
-fn fetch_promtool(dir: &Path, interrupt: &Interrupt) -> Result<Option<PathBuf>> {
-    let program = dir.join("usr/bin/promtool");
-    if let Some(found) = find_all("promtool").into_iter().next() {
-        return Ok(Some(found));
-    }
-    if program.is_file() {
-        return Ok(Some(program));
-    }
-    if find_all("apt-get").is_empty() {
-        return Ok(None);
-    }
-    let step = Step::start("Fetching promtool");
-    remove(dir)?;
-    fs::create_dir_all(dir)?;
-    let mut download = Command::new("apt-get");
-    download
-        .args(["--quiet=2", "download", "prometheus"])
-        .current_dir(dir);
-    if process::status(&mut download, interrupt)?.success() {
-        let package = fs::read_dir(dir)?
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .find(|path| path.extension().is_some_and(|end| end == "deb"))
-            .context("apt-get downloaded nothing")?;
-        process::run(
-            Command::new("dpkg-deb").arg("--extract").args([&package, dir]),
-            interrupt,
-        )?;
-        remove(&package)?;
-    }
-    step.done(if program.is_file() {
-        "fetched"
-    } else {
-        "not to be had"
-    });
-    Ok(program.is_file().then_some(program))
-}
-
-/// Where the servers' packages can be installed, this one can too.
-fn provide_systemd(interrupt: &Interrupt) -> Result<()> {
-    if find_all("systemd-analyze").is_empty() {
-        debian::install(&["systemd"], interrupt)?;
-    }
-    Ok(())
 }

@@ -22,6 +22,7 @@ use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use sqlx::postgres::PgPoolOptions;
+use sqlx::types::Uuid;
 use sqlx::{PgConnection, PgPool};
 
 use super::payments::SECRET;
@@ -227,7 +228,7 @@ async fn sale(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> Re
     .await?;
     let credit = credit.ok_or(Refused(StatusCode::BAD_REQUEST))?;
     let earned = sale.amount_cents * i64::from(credit.rate_bps) / 10_000;
-    let recorded: Option<(i64, sqlx::types::Uuid)> = sqlx::query_as(
+    let recorded: Option<(i64, Uuid)> = sqlx::query_as(
         "INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency, sale_type,
              is_recurring, sale_date, referral_link_id)
          VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, 'payment', false, now(), $6)
@@ -242,7 +243,34 @@ async fn sale(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> Re
     .fetch_optional(&mut *transaction)
     .await?;
     let (sale_id, event_id) = recorded.ok_or(Refused(StatusCode::CONFLICT))?;
-    let commission_id: i64 = sqlx::query_scalar(
+    let commission_id = add_commission(&mut transaction, &credit, &sale, (sale_id, event_id), earned).await?;
+    if credit.is_first {
+        sqlx::query(
+            "UPDATE customers SET status = 'conversion', first_purchase_date = now(), first_purchase_link_id = $2
+             WHERE id = $1 AND first_purchase_date IS NULL",
+        )
+        .bind(credit.customer_id)
+        .bind(credit.link_id)
+        .execute(&mut *transaction)
+        .await?;
+    }
+    add_sale(&mut transaction, &credit, &sale, earned).await?;
+    transaction.commit().await?;
+    let answer = json!({
+        "success": true, "attributed": true, "sale_id": sale_id, "commission_id": commission_id,
+        "message": "Sale tracked successfully",
+    });
+    Ok(json(answer.to_string()))
+}
+
+async fn add_commission(
+    connection: &mut PgConnection,
+    credit: &Credit,
+    sale: &Sale,
+    (sale_id, event_id): (i64, Uuid),
+    earned: i64,
+) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar(
         "WITH earned AS (
              INSERT INTO commissions (sale_id, program_id, customer_id, partner_program_id, partner_id, referral_link_id,
                  amount_cents, currency, policy_id, commission_type, rate_bps, hold_until)
@@ -267,28 +295,11 @@ async fn sale(State(pool): State<PgPool>, headers: HeaderMap, body: Bytes) -> Re
     .bind(&credit.commission_type)
     .bind(credit.rate_bps)
     .bind(event_id)
-    .fetch_one(&mut *transaction)
-    .await?;
-    if credit.is_first {
-        sqlx::query(
-            "UPDATE customers SET status = 'conversion', first_purchase_date = now(), first_purchase_link_id = $2
-             WHERE id = $1 AND first_purchase_date IS NULL",
-        )
-        .bind(credit.customer_id)
-        .bind(credit.link_id)
-        .execute(&mut *transaction)
-        .await?;
-    }
-    add_sale(&mut transaction, &credit, &sale, earned).await?;
-    transaction.commit().await?;
-    let answer = json!({
-        "success": true, "attributed": true, "sale_id": sale_id, "commission_id": commission_id,
-        "message": "Sale tracked successfully",
-    });
-    Ok(json(answer.to_string()))
+    .fetch_one(connection)
+    .await
 }
 
-/// The rows that everybody wants.
+/// The rows every sale updates.
 async fn add_sale(
     connection: &mut PgConnection,
     credit: &Credit,

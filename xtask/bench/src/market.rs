@@ -6,7 +6,7 @@
 use anyhow::Result;
 use domain::token::{ProgramToken, SessionToken};
 use sha2::{Digest, Sha256};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 
 pub(super) const PROGRAMS: u64 = 64;
 pub(super) const LINKS: u64 = 16;
@@ -71,33 +71,7 @@ impl Market {
         .bind(&program_ids)
         .execute(&mut *transaction)
         .await?;
-        let places = (0..PROGRAMS).flat_map(|program| (0..LINKS).map(move |link| (program, link)));
-        let (mut programs, mut codes) = (Vec::new(), Vec::new());
-        for (program, link) in places.chain([(PROGRAMS, 0)]) {
-            programs.extend(program_ids.get(usize::try_from(program)?).copied());
-            codes.push(code(program * LINKS + link));
-        }
-        sqlx::query(
-            "WITH places AS (
-                 SELECT * FROM UNNEST($2::bigint[], $3::text[]) AS n (program_id, code)
-             ), new_partners AS (
-                 INSERT INTO partners (name, workspace_id) SELECT code, $1 FROM places RETURNING id, name
-             ), members AS (
-                 INSERT INTO partner_programs (program_id, partner_id)
-                 SELECT program_id, id FROM places JOIN new_partners ON name = code
-                 RETURNING id, program_id, partner_id
-             ), counted AS (
-                 INSERT INTO rollup_deltas (program_id, day, partners)
-                 SELECT program_id, (now() AT TIME ZONE 'UTC')::date, count(*) FROM members GROUP BY 1
-             )
-             INSERT INTO referral_links (short_code, program_id, partner_id, partner_program_id)
-             SELECT p.name, m.program_id, m.partner_id, m.id FROM members m JOIN new_partners p ON p.id = m.partner_id",
-        )
-        .bind(workspace_id)
-        .bind(&programs)
-        .bind(&codes)
-        .execute(&mut *transaction)
-        .await?;
+        add_links(&mut transaction, workspace_id, &program_ids).await?;
         transaction.commit().await?;
         let market = Self {
             size: *size,
@@ -166,6 +140,38 @@ impl Market {
         .await?;
         Ok(token.expose().to_owned())
     }
+}
+
+/// Each link is of a partner of its own.
+async fn add_links(connection: &mut PgConnection, workspace_id: i64, program_ids: &[i64]) -> Result<()> {
+    let links = (0..PROGRAMS).flat_map(|program| (0..LINKS).map(move |link| (program, link)));
+    let (mut programs, mut codes) = (Vec::new(), Vec::new());
+    for (program, link) in links.chain([(PROGRAMS, 0)]) {
+        programs.extend(program_ids.get(usize::try_from(program)?).copied());
+        codes.push(code(program * LINKS + link));
+    }
+    sqlx::query(
+        "WITH links AS (
+             SELECT * FROM UNNEST($2::bigint[], $3::text[]) AS n (program_id, code)
+         ), new_partners AS (
+             INSERT INTO partners (name, workspace_id) SELECT code, $1 FROM links RETURNING id, name
+         ), members AS (
+             INSERT INTO partner_programs (program_id, partner_id)
+             SELECT program_id, id FROM links JOIN new_partners ON name = code
+             RETURNING id, program_id, partner_id
+         ), counted AS (
+             INSERT INTO rollup_deltas (program_id, day, partners)
+             SELECT program_id, (now() AT TIME ZONE 'UTC')::date, count(*) FROM members GROUP BY 1
+         )
+         INSERT INTO referral_links (short_code, program_id, partner_id, partner_program_id)
+         SELECT p.name, m.program_id, m.partner_id, m.id FROM members m JOIN new_partners p ON p.id = m.partner_id",
+    )
+    .bind(workspace_id)
+    .bind(&programs)
+    .bind(&codes)
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// The short code of a link by its number; the hot one follows the last of the spread.

@@ -30,13 +30,6 @@ const NOUNS: [Subject; 4] = [Subject::Clicks, Subject::Leads, Subject::Sales, Su
 /// One server that is down leaves a majority, and clients find it within this.
 const FAILOVER_LIMIT: Duration = Duration::from_secs(15);
 
-/// What is put back when the services leave the cluster.
-#[derive(Debug)]
-pub(super) struct Cluster {
-    single: String,
-    ports: Vec<u16>,
-}
-
 impl Stack<'_> {
     /// Every service is moved to three servers that start empty.
     pub(super) fn enter_cluster(&mut self) -> Result<()> {
@@ -66,25 +59,22 @@ impl Stack<'_> {
         }
         let urls: Vec<String> = clients.iter().map(|port| nats::url(*port)).collect();
         let single = std::mem::replace(&mut self.servers.nats_url, urls.join(","));
-        self.cluster = Some(Cluster {
-            single,
-            ports: clients,
-        });
-        self.wait_for_nodes()?;
+        self.single_nats_url = Some(single);
+        self.wait_for_nodes(&clients)?;
         self.env.set("STREAM_REPLICAS", "3");
         self.start_services()
     }
 
     /// Back to the single server, which kept its streams.
     pub(super) fn leave_cluster(&mut self) -> Result<()> {
-        let Some(cluster) = self.cluster.take() else {
+        let Some(single) = self.single_nats_url.take() else {
             return Ok(());
         };
         self.stop_services()?;
         for node in NODES {
             self.running.kill(node)?;
         }
-        self.servers.nats_url = cluster.single;
+        self.servers.nats_url = single;
         self.env.set("STREAM_REPLICAS", "1");
         self.start_services()
     }
@@ -114,11 +104,7 @@ impl Stack<'_> {
             .start(node, command, self.area.log(node), StopSignal::Term)
     }
 
-    fn wait_for_nodes(&self) -> Result<()> {
-        let ports = self
-            .cluster
-            .as_ref()
-            .map_or(&[][..], |cluster| cluster.ports.as_slice());
+    fn wait_for_nodes(&self, ports: &[u16]) -> Result<()> {
         let up = self.interrupt.wait_until(START_LIMIT, || {
             Ok(ports
                 .iter()

@@ -16,9 +16,9 @@ use harness::progress::note;
 use messages::subject::Subject;
 
 use super::disk::Disk;
-use super::proxy::NetworkFault;
+use super::proxy::{NetworkFault, address_of};
 use super::schedule::{Fault, Server, Service, Trouble};
-use super::stack::{STREAM_MAX_BYTES, Stack, address_of};
+use super::stack::{STREAM_MAX_BYTES, Stack};
 use super::wire::Cut;
 
 /// Room that is left in a stream that is about to be full.

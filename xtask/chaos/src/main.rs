@@ -28,6 +28,7 @@ mod round;
 mod rows;
 mod schedule;
 mod stack;
+mod usage;
 mod wire;
 
 use std::path::PathBuf;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -227,6 +227,16 @@ async fn calm(state: &mut watch::Receiver<State>) -> Result<NetworkFault, Broken
     Ok(network)
 }
 
+/// Where a server listens.
+pub(super) fn address_of(url: &str) -> Result<SocketAddr> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let place = rest.split_once('@').map_or(rest, |(_, place)| place);
+    let place = place.split(['/', '?', ',']).next().unwrap_or(place);
+    place
+        .parse()
+        .context("a server's address is no loopback address and port")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,5 +306,18 @@ mod tests {
         let _ = client.read_to_end(&mut heard);
         assert!(b"abc".starts_with(&heard), "{heard:?}");
         assert_eq!(proxy.take_cuts(), 1);
+    }
+
+    #[test]
+    fn a_servers_place_is_found_in_its_address() {
+        let place = SocketAddr::from(([127, 0, 0, 1], 5000));
+        for url in [
+            "postgres://u:p@127.0.0.1:5000/d",
+            "nats://127.0.0.1:5000",
+            "redis://127.0.0.1:5000/0",
+            "nats://127.0.0.1:5000,nats://127.0.0.1:5001",
+        ] {
+            assert_eq!(address_of(url).unwrap(), place, "{url}");
+        }
     }
 }

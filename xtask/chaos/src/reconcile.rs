@@ -79,6 +79,7 @@ pub(super) fn violations(calls: &[Call], rows: &Rows, allowed: Allowed) -> Vec<S
     leads(calls, rows, &mut found);
     sales::check(calls, rows, &mut found);
     refunds(calls, rows, &mut found);
+    refunded_amounts(rows, &mut found);
     events(calls, rows, &mut found);
     found
 }
@@ -227,6 +228,10 @@ fn refunds(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
     for key in stored.keys().filter(|key| !asked.contains_key(*key)) {
         found.push(format!("nobody asked for refund {} of {}", key.1, key.0));
     }
+}
+
+/// What is refunded of each sale is what its refunds add up to.
+fn refunded_amounts(rows: &Rows, found: &mut Vec<String>) {
     for sale in &rows.sales {
         let of_sale = || {
             rows.refunds

@@ -5,13 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::round::Outcome;
-use super::stack::Usage;
-
-impl fmt::Display for Usage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} MiB and {} files", self.resident_kib / 1024, self.files)
-    }
-}
+use super::usage::Usage;
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

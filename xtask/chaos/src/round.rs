@@ -20,7 +20,8 @@ use super::reconcile::{Allowed, violations};
 use super::rng::Rng;
 use super::rows;
 use super::schedule::{AFTERWARDS, Fault, HEALED, Plan, Round, Scheduled, Service};
-use super::stack::{Stack, Usage};
+use super::stack::Stack;
+use super::usage::Usage;
 
 const TICK: Duration = Duration::from_millis(20);
 /// From healing to the first sale that is answered 200.
@@ -312,7 +313,7 @@ impl Course<'_, '_> {
     fn usage(&mut self) -> Usage {
         let mut most = Usage::default();
         for service in Service::ALL {
-            let Some(usage) = self.stack.usage(service) else {
+            let Some(usage) = self.stack.pid(service).and_then(Usage::of) else {
                 self.violations.push(format!("{} does not run", service.name()));
                 continue;
             };

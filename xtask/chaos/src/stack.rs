@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use async_nats::jetstream;
 use harness::area::{Area, Checkout};
 use harness::env_file::EnvFile;
@@ -28,9 +28,8 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgPool};
 use tokio::runtime::Runtime;
 
-use super::cluster::Cluster;
 use super::disk::Disk;
-use super::proxy::Proxy;
+use super::proxy::{Proxy, address_of};
 use super::schedule::{Server, Service};
 
 /// So that a frozen process is given up within a round.
@@ -72,8 +71,8 @@ pub(super) struct Stack<'a> {
     pub(super) has_crashed: BTreeSet<Service>,
     /// Processes that nothing was done to, and that have ended.
     pub(super) surprises: Vec<String>,
-    /// While the services are on it.
-    pub(super) cluster: Option<Cluster>,
+    /// Of the single server, while the services are on the cluster.
+    pub(super) single_nats_url: Option<String>,
     pub(super) postgres_disk: Option<Disk>,
     pub(super) nats_disk: Option<Disk>,
     _lock: File,
@@ -132,7 +131,7 @@ impl<'a> Stack<'a> {
             armed: BTreeMap::new(),
             has_crashed: BTreeSet::new(),
             surprises: Vec::new(),
-            cluster: None,
+            single_nats_url: None,
             postgres_disk,
             nats_disk,
             _lock: lock,
@@ -213,7 +212,7 @@ impl<'a> Stack<'a> {
             );
             let url = self.url(server);
             let through = match self.proxies.get(&(service, server)) {
-                Some(proxy) if server != Server::Nats || self.cluster.is_none() => {
+                Some(proxy) if server != Server::Nats || self.single_nats_url.is_none() => {
                     url.replace(&address_of(url)?.to_string(), &proxy.address.to_string())
                 }
                 _ => url.to_owned(),
@@ -379,17 +378,6 @@ impl<'a> Stack<'a> {
         )
     }
 
-    /// Resident kibibytes and open files of a service.
-    pub(super) fn usage(&self, service: Service) -> Option<Usage> {
-        let pid = self.pid(service)?;
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-        Some(Usage {
-            resident_kib: resident.split_whitespace().next()?.parse().ok()?,
-            files: fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count() as u64,
-        })
-    }
-
     /// Stops everything and takes the disks away.
     pub(super) fn clear(self) {
         let dirs = [postgres::NAME, nats::NAME].map(|name| self.area.dir.join(name));
@@ -411,21 +399,6 @@ impl<'a> Stack<'a> {
         drop(running);
         // Connections to what has just been stopped are not waited for.
         runtime.shutdown_background();
-    }
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Usage {
-    pub(super) resident_kib: u64,
-    pub(super) files: u64,
-}
-
-impl Usage {
-    pub(super) fn max(self, other: Self) -> Self {
-        Self {
-            resident_kib: self.resident_kib.max(other.resident_kib),
-            files: self.files.max(other.files),
-        }
     }
 }
 
@@ -455,32 +428,4 @@ async fn connect(url: &str) -> Result<PgPool> {
     }
     sqlx::raw_sql("SELECT pg_reload_conf()").execute(&pool).await?;
     Ok(pool)
-}
-
-/// Where a server listens.
-pub(super) fn address_of(url: &str) -> Result<SocketAddr> {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let place = rest.split_once('@').map_or(rest, |(_, place)| place);
-    let place = place.split(['/', '?', ',']).next().unwrap_or(place);
-    place
-        .parse()
-        .context("a server's address is no loopback address and port")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_servers_place_is_found_in_its_address() {
-        let place = SocketAddr::from(([127, 0, 0, 1], 5000));
-        for url in [
-            "postgres://u:p@127.0.0.1:5000/d",
-            "nats://127.0.0.1:5000",
-            "redis://127.0.0.1:5000/0",
-            "nats://127.0.0.1:5000,nats://127.0.0.1:5001",
-        ] {
-            assert_eq!(address_of(url).unwrap(), place, "{url}");
-        }
-    }
 }

@@ -17,12 +17,8 @@ impl EnvFile {
     /// Lines that are no assignment are skipped: programs may print a word beside their variables.
     pub fn parse(text: &str) -> Self {
         let mut file = Self::default();
-        for line in text.lines() {
-            if let Some((name, value)) = line.trim().split_once('=')
-                && is_name(name)
-            {
-                file.set(name, unquote(value));
-            }
+        for (name, value) in dotenvy::from_read_iter(text.as_bytes()).flatten() {
+            file.set(&name, value);
         }
         file
     }
@@ -104,24 +100,6 @@ pub fn shell_word(text: &str) -> String {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && !text.starts_with(|c: char| c.is_ascii_digit())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-fn unquote(value: &str) -> String {
-    let inside = |quote: char| {
-        value
-            .strip_prefix(quote)
-            .and_then(|rest| rest.strip_suffix(quote))
-    };
-    if let Some(single) = inside('\'') {
-        return single.replace(r"'\''", "'");
-    }
-    inside('"').unwrap_or(value).to_owned()
 }
 
 #[cfg(test)]

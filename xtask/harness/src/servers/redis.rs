@@ -6,9 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
-use super::Start;
+use super::start::Start;
 use super::version::Version;
 use crate::pids::StopSignal;
 use crate::process::{find_all, in_own_session};
@@ -16,7 +16,6 @@ use crate::progress::Step;
 
 pub const NAME: &str = "redis";
 pub(super) const OLDEST: Version = Version::new(7, 0);
-const START_LIMIT: Duration = Duration::from_secs(20);
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 
 pub(super) fn find() -> Option<PathBuf> {
@@ -46,21 +45,7 @@ pub(super) fn launch(program: &Path, port: u16, start: &mut Start<'_>) -> Result
     command.args(["--bind", "127.0.0.1", "--port", &port.to_string()]);
     command.args(["--save", "", "--appendonly", "no", "--daemonize", "no"]);
     command.arg("--dir").arg(dir);
-    start
-        .running
-        .start(NAME, command, start.area.log(NAME), StopSignal::Term)?;
-
-    let ready = start.interrupt.wait_until(START_LIMIT, || {
-        start.running.check()?;
-        Ok(answers(port).unwrap_or(false))
-    })?;
-    if !ready {
-        bail!(
-            "Redis does not answer; its log is {}",
-            start.area.log(NAME).display()
-        );
-    }
-    Ok(())
+    start.launch(NAME, command, StopSignal::Term, || answers(port).unwrap_or(false))
 }
 
 fn answers(port: u16) -> Result<bool> {

@@ -1,0 +1,174 @@
+//! Where a cluster is, and the account that runs it.
+
+use std::fs::{self, DirBuilder};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown, fchown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use sha2::{Digest, Sha256};
+
+use crate::area::{Area, remove};
+use crate::keys::{hex, random_hex};
+use crate::process;
+use crate::progress::note;
+
+const NAME: &str = "postgres";
+/// What the kernel allows for a socket's path, less the name the server gives its socket.
+const SOCKET_DIR_MAX: usize = 107 - "/.s.PGSQL.65535".len();
+
+pub fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// The account that runs the server when root starts it.
+pub(super) struct Account {
+    uid: u32,
+    gid: u32,
+}
+
+impl Account {
+    /// `None` when the server runs as whoever runs this.
+    pub(super) fn for_server() -> Result<Option<Self>> {
+        if !is_root() {
+            return Ok(None);
+        }
+        let id = |flag: &str| -> Result<u32> {
+            Ok(process::output(Command::new("id").args([flag, "postgres"]))?
+                .trim()
+                .parse()?)
+        };
+        let account = || -> Result<Self> {
+            Ok(Self {
+                uid: id("-u")?,
+                gid: id("-g")?,
+            })
+        };
+        account()
+            .map(Some)
+            .context("PostgreSQL does not run as root, and there is no account `postgres` to run it as")
+    }
+
+    fn reaches(&self, dir: &Path) -> bool {
+        let mut enter = Command::new("test");
+        enter
+            .arg("-x")
+            .arg(dir)
+            .uid(self.uid)
+            .gid(self.gid)
+            .current_dir("/");
+        process::output(&mut enter).is_ok()
+    }
+}
+
+pub(super) fn run_as<'a>(command: &'a mut Command, account: Option<&Account>) -> &'a mut Command {
+    match account {
+        Some(account) => command.uid(account.uid).gid(account.gid),
+        None => command,
+    }
+}
+
+/// The directory of one cluster: `data`, the password file, the socket.
+pub(super) struct Home {
+    pub(super) dir: PathBuf,
+}
+
+impl Home {
+    /// In the area, or outside for a checkout the server's account cannot reach.
+    pub(super) fn places(area: &Area) -> [PathBuf; 2] {
+        let own = area.dir.join(NAME);
+        let name: String = hex(&Sha256::digest(own.as_os_str().as_encoded_bytes()))
+            .chars()
+            .take(16)
+            .collect();
+        let outside = Path::new("/var/tmp").join(format!("referral-tracker-{name}"));
+        [own, outside]
+    }
+
+    /// Where a cluster is; `None` when there is none.
+    pub(super) fn existing(area: &Area) -> Option<Self> {
+        Self::places(area)
+            .into_iter()
+            .map(|dir| Self { dir })
+            .find(|home| home.data().is_dir())
+    }
+
+    pub(super) fn prepare(area: &Area, account: Option<&Account>) -> Result<Self> {
+        let [own, outside] = Self::places(area);
+        match account {
+            None => Self::create(own, None),
+            Some(account) if account.reaches(&area.dir) => Self::create(own, Some(account)),
+            Some(account) => {
+                note(format_args!(
+                    "the account `postgres` cannot enter {}; its data goes to {}",
+                    area.dir.display(),
+                    outside.display()
+                ));
+                Self::create(outside, Some(account))
+            }
+        }
+    }
+
+    /// Anybody may create names in `/var/tmp`: what is there already must be a directory of the right owner.
+    fn create(dir: PathBuf, account: Option<&Account>) -> Result<Self> {
+        let owner = account.map_or_else(|| fs::metadata("/proc/self").map(|me| me.uid()), |a| Ok(a.uid))?;
+        if fs::symlink_metadata(&dir).is_err() {
+            DirBuilder::new()
+                .mode(0o700)
+                .create(&dir)
+                .with_context(|| format!("cannot create {}", dir.display()))?;
+            if let Some(account) = account {
+                chown(&dir, Some(account.uid), Some(account.gid))?;
+            }
+        }
+        let found = fs::symlink_metadata(&dir)?;
+        ensure!(
+            found.is_dir() && found.uid() == owner,
+            "{} is not a directory of the account that runs PostgreSQL; remove it",
+            dir.display()
+        );
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o700))?;
+        Ok(Self { dir })
+    }
+
+    /// A cluster without a usable password file cannot exist: the file is complete before the cluster is.
+    pub(super) fn create_password(&self, account: Option<&Account>) -> Result<()> {
+        let path = self.password_file();
+        remove(&path)?;
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
+        file.write_all(random_hex::<16>()?.as_bytes())?;
+        if let Some(account) = account {
+            fchown(&file, Some(account.uid), Some(account.gid))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
+    pub(super) fn password_file(&self) -> PathBuf {
+        self.dir.join("password")
+    }
+
+    pub(super) fn password(&self) -> Result<String> {
+        Ok(fs::read_to_string(self.password_file())?.trim().to_owned())
+    }
+
+    /// Empty, which means no socket, where the path would be too long for one.
+    pub(super) fn socket_dir(&self) -> String {
+        let dir = self.dir.display().to_string();
+        // The setting is a list; a comma in the path would make it two.
+        if dir.len() > SOCKET_DIR_MAX || dir.contains([',', '"']) {
+            String::new()
+        } else {
+            dir
+        }
+    }
+}
