@@ -148,7 +148,10 @@ impl DayRange {
 
     pub fn days(&self) -> impl Iterator<Item = NaiveDate> + use<> {
         let last = self.last;
-        self.first.iter_days().take_while(move |day| *day <= last)
+        // Not `iter_days`: that one leaves out the calendar's last day.
+        std::iter::successors(Some(self.first), move |day| {
+            day.succ_opt().filter(|next| *next <= last)
+        })
     }
 
     /// First and last millisecond.

@@ -98,6 +98,13 @@ fn a_range_runs_forward_and_has_a_limit() {
     );
 }
 
+#[test]
+fn the_calendars_last_day_is_in_its_range() {
+    let last = NaiveDate::MAX;
+    let range = DayRange::new(last.pred_opt().unwrap(), last).unwrap();
+    assert_eq!(range.days().last(), Some(last));
+}
+
 fn any_day() -> impl Strategy<Value = NaiveDate> {
     let (first, last) = (
         NaiveDate::MIN.num_days_from_ce(),
