@@ -47,9 +47,7 @@ pub enum ApiError {
     #[error("A code of your authenticator app is required")]
     SecondFactorRequired,
     /// The account's only factor is a passkey, and the session has shown none.
-    #[error(
-        "Confirm with one of your passkeys first"
-    )]
+    #[error("Confirm with one of your passkeys first")]
     PasskeyRequired,
     /// The session is good, and a workspace of its owner's demands what they have not set up.
     #[error("Your workspace requires a second factor: set it up first")]
