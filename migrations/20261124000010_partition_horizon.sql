@@ -1,3 +1,4 @@
+-- contract: the function is replaced by itself with a check in front; processes of the release before call it as they did.
 -- Services may drop months of single events by this function without owning the tables. Whoever took a service over must not drop
 -- the month that is filled, or months to come, with it: retention keeps at least one whole month besides the current one.
 CREATE OR REPLACE FUNCTION retire_event_partition(horizon date) RETURNS text LANGUAGE plpgsql
