@@ -6,8 +6,8 @@
 //! 2. *merge*: everything that waits, up to `max_records`, becomes one batch, together with postponed records that
 //!    are due. This is what makes a worker fast: a transaction costs the same for one record as for hundreds. Where nobody
 //!    waits for outcomes, small batches also keep a pace ([`Step::PACE`]);
-//! 3. *open*: envelopes are cut into records ([`intake`]); what cannot be read is buried with its text;
-//! 4. *run*: the step settles the batch in one transaction ([`run_batch`]: retry, division, burial);
+//! 3. *open*: envelopes are cut into records ([`intake`]); what cannot be read becomes a dead letter;
+//! 4. *run*: the step settles the batch in one transaction ([`run_batch`]: retry, division, dead letters);
 //! 5. *reply*: outcomes go to those who wait, packed, as soon as they are committed;
 //! 6. *ack*: a message is acknowledged once all its records are done ([`in_flight`]).
 //!
@@ -22,7 +22,7 @@
 //! Ordering: records enter batches in stream order, but two batches may end in either, and a record may be seen again, and
 //! out of order: after a crash, a lost ack, an outage. Acks are hints. Every effect must be idempotent by a key in the store.
 //!
-//! A message delivered many times is still tried; only a permanent error buries. An envelope of a newer release is
+//! A message delivered many times is still tried; only a permanent error makes it a dead letter. An envelope of a newer release is
 //! left for a newer worker.
 
 mod fetch;
@@ -322,8 +322,8 @@ impl<S: Step> Consumer<S> {
                     reason,
                     deliveries,
                 };
-                let buried = self.work.attempts().bury(letter).await;
-                let kind = if buried { AckKind::Ack } else { redeliver() };
+                let stored = self.work.attempts().dead_letter(letter).await;
+                let kind = if stored { AckKind::Ack } else { redeliver() };
                 pending_ack.acknowledge(kind).await;
             }
         }
@@ -353,7 +353,7 @@ impl<S: Step> Consumer<S> {
                 }
                 Err(reason) => {
                     let letter = DeadLetter::record(&self.work.subject, &raw, reason, deliveries);
-                    if self.work.attempts().bury(letter).await {
+                    if self.work.attempts().dead_letter(letter).await {
                         self.done(admission).await;
                     } else {
                         return self.give_back(admission).await;

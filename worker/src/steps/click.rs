@@ -259,20 +259,20 @@ mod tests {
 
     #[test]
     fn a_dead_click_is_kept_without_its_address() {
-        let buried = without_address(letter(
+        let letter = without_address(letter(
             r#"{"click_id":"cust_1_2","client_ip":"203.0.113.9","visit":{"page_url":"https://a.example"}}"#,
         ));
         let kept = r#"{"click_id":"cust_1_2","visit":{"page_url":"https://a.example"}}"#;
-        assert_eq!(buried.payload, kept);
+        assert_eq!(letter.payload, kept);
     }
 
     #[test]
     fn a_dead_test_click_is_kept_without_its_address() {
-        let buried = without_address(letter(
+        let letter = without_address(letter(
             r#"{"event":{"click":{"client_ip":"203.0.113.9","visit":{}}},"program_id":1}"#,
         ));
         assert_eq!(
-            buried.payload,
+            letter.payload,
             r#"{"event":{"click":{"visit":{}}},"program_id":1}"#
         );
     }

@@ -33,7 +33,7 @@ use messages::refund::{RefundOutcome, RefundRecord};
 use messages::sale::{SaleOutcome, SaleRecord};
 use messages::subject::Subject;
 use sqlx::PgConnection;
-use storage::claims::{self, Claim, ClaimState, Told};
+use storage::claims::{self, Claim, ClaimState, PendingFacts};
 use storage::refunds::{self, ParkedRefund};
 use storage::rollups::Deltas;
 use storage::{StorageResult, ledger, programs, sales};
@@ -161,7 +161,7 @@ impl SaleStep {
             known,
             claimed_at,
         } = claimed(connection, &records).await?;
-        let told = told_of(connection, &mine).await?;
+        let told = pending_facts(connection, &mine).await?;
         let payments = if told.names {
             Payments::open(connection, &mine).await?
         } else {
@@ -388,15 +388,15 @@ async fn claimed<'a>(
     Ok(sorted)
 }
 
-async fn told_of(connection: &mut PgConnection, mine: &[&SaleRecord]) -> StorageResult<Told> {
+async fn pending_facts(connection: &mut PgConnection, mine: &[&SaleRecord]) -> StorageResult<PendingFacts> {
     if mine.is_empty() {
-        return Ok(Told::default());
+        return Ok(PendingFacts::default());
     }
     let claims: Vec<_> = mine
         .iter()
         .map(|record| (record.program_id, record.sale.transaction_id.as_str()))
         .collect();
-    claims::told(connection, &claims).await
+    claims::pending_facts(connection, &claims).await
 }
 
 /// The outcomes of sales that are recorded already, read back from their rows.

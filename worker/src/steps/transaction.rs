@@ -137,9 +137,9 @@ async fn store(connection: &mut PgConnection, letter: &DeadLetter, holds_claim: 
         reason: &letter.reason,
         deliveries: letter.deliveries,
     };
-    dead_letters::bury(connection, &new).await?;
+    dead_letters::insert(connection, &new).await?;
     if let Some(event_id) = event_id {
-        processor_events::bury(connection, event_id).await?;
+        processor_events::dead_letter(connection, event_id).await?;
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::Delivered;
 use super::in_flight::Admission;
+use super::step::Delivered;
 
 /// One record, where it came from, and its text as it came.
 #[derive(Debug)]

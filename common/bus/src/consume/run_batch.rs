@@ -1,10 +1,10 @@
-//! From a batch to the fate of each record: run, retry, divide, bury. No transport in it.
+//! From a batch to the fate of each record: run, retry, divide, dead-letter. No transport in it.
 //!
 //! - A transient error repeats the same records, a bounded number of times. If it persists, the cause lies outside
 //!   the records (the store is down), so the rest of the batch is left for redelivery without being tried.
-//! - A permanent error divides the records and tries each part, until the one that fails stands alone and is buried.
-//! - A blocked run ([`StepError::Blocked`]) is tried once more and then divided too, but nothing is buried: the record that is
-//!   blocked stands alone in the end, and is tried apart from all others from then on. Each such run may last as long as a
+//! - A permanent error divides the records and tries each part, until a record fails by itself and becomes a dead letter.
+//! - A blocked run ([`StepError::Blocked`]) is tried once more and then divided too, without dead letters: the record that is
+//!   blocked is isolated in the end and runs by itself from then on. Each such run may last as long as a
 //!   lock is waited for, so parts are small and their number is limited, and records that pass are answered at once.
 //! - A panic counts as a permanent error: it must cost its own record, not the worker.
 //!
@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::queue::Batch;
-use super::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use super::step::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use crate::reply::Reply;
 use runtime::crash_point::crash_point;
 use runtime::metrics::{DEAD_LETTERS_STORED, STEP_FAILURES};
@@ -161,7 +161,7 @@ impl<S: Step> Attempts<'_, S> {
             format!("{error:#}"),
             delivered.deliveries,
         );
-        if self.bury(letter).await {
+        if self.dead_letter(letter).await {
             Fate::Done
         } else {
             Fate::Redeliver
@@ -169,7 +169,7 @@ impl<S: Step> Attempts<'_, S> {
     }
 
     /// `true` once the letter is stored; until then its message must not be acknowledged.
-    pub(super) async fn bury(&self, letter: DeadLetter) -> bool {
+    pub(super) async fn dead_letter(&self, letter: DeadLetter) -> bool {
         let DeadLetter {
             event_id,
             reason,
@@ -181,27 +181,27 @@ impl<S: Step> Attempts<'_, S> {
             ?event_id,
             reason,
             deliveries,
-            "burying a record"
+            "record dead-lettered"
         );
-        let buried = retry(
+        let stored = retry(
             self.policy,
             || self.step.dead_letter(letter.clone()),
             |error| self.may_retry(error),
         )
         .await;
-        if buried.is_ok() {
+        if stored.is_ok() {
             DEAD_LETTERS_STORED.with([S::SUBJECT.noun()]).inc();
         }
         if let Err(StepError::Transient(error) | StepError::Blocked(error) | StepError::Permanent(error)) =
-            &buried
+            &stored
         {
             tracing::error!(
                 subject = self.subject,
                 error = format!("{error:#}"),
-                "cannot bury"
+                "dead letter not stored"
             );
         }
-        buried.is_ok()
+        stored.is_ok()
     }
 
     fn may_retry(&self, error: &StepError) -> bool {

@@ -21,13 +21,13 @@ pub struct SecondFactor {
 
 /// What its owner sees of it.
 #[derive(Debug)]
-pub struct Standing {
+pub struct EnabledFactor {
     pub enabled_at: DateTime<Utc>,
     pub recovery_codes_left: i64,
 }
 
 /// `None` where none is asked for.
-pub async fn standing(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<Standing>> {
+pub async fn enabled(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<EnabledFactor>> {
     let row = sqlx::query!(
         r#"SELECT enabled_at AS "enabled_at!",
                   (SELECT count(*) FROM recovery_codes c WHERE c.user_id = f.user_id AND used_at IS NULL) AS "left!"
@@ -36,7 +36,7 @@ pub async fn standing(connection: &mut PgConnection, user_id: UserId) -> Storage
     )
     .fetch_optional(connection)
     .await?;
-    Ok(row.map(|row| Standing {
+    Ok(row.map(|row| EnabledFactor {
         enabled_at: row.enabled_at,
         recovery_codes_left: row.left,
     }))

@@ -142,7 +142,7 @@ pub async fn add_member(
 
 /// Whose a program is, and what a user may do with it.
 #[derive(Debug, Clone)]
-pub struct ProgramStanding {
+pub struct ProgramForUser {
     pub workspace_id: WorkspaceId,
     pub status: ProgramStatus,
     /// What its totals are in.
@@ -155,11 +155,11 @@ pub struct ProgramStanding {
 }
 
 /// `None` when there is no such program. `user_id: None` asks about the program alone.
-pub async fn program_standing(
+pub async fn program_for_user(
     connection: &mut PgConnection,
     program_id: ProgramId,
     user_id: Option<UserId>,
-) -> StorageResult<Option<ProgramStanding>> {
+) -> StorageResult<Option<ProgramForUser>> {
     let row = sqlx::query!(
         r#"SELECT p.workspace_id, p.status, p.currency, p.created_at, m.role AS "role?", g.permissions AS "permissions?"
            FROM programs p
@@ -174,7 +174,7 @@ pub async fn program_standing(
     row.map(|row| {
         let corrupt = |table, column| StorageError::corrupt(table, column, program_id.get());
         let names = row.permissions.unwrap_or_default();
-        Ok(ProgramStanding {
+        Ok(ProgramForUser {
             workspace_id: WorkspaceId::new(row.workspace_id),
             status: ProgramStatus::parse(&row.status).ok_or_else(|| corrupt("programs", "status"))?,
             currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("programs", "currency"))?,

@@ -311,8 +311,8 @@ pub async fn received_at(
         .collect())
 }
 
-/// What was made of it no retry could settle: the relay leaves it alone, its record is in `dead_letters`.
-pub async fn bury(connection: &mut PgConnection, event_id: EventId) -> StorageResult<()> {
+/// Marks an event whose record is in `dead_letters`: the relay leaves it alone.
+pub async fn dead_letter(connection: &mut PgConnection, event_id: EventId) -> StorageResult<()> {
     sqlx::query!(
         "UPDATE processor_events SET state = 'stuck', reason = 'dead_letter', relay_after = NULL
          WHERE event_id = $1 AND state IN ('open', 'parked')",

@@ -100,7 +100,7 @@ pub async fn links(
 
 /// Whose program a link is of.
 #[derive(Debug, Clone, Copy)]
-pub struct LinkStanding {
+pub struct LockedLink {
     pub workspace_id: WorkspaceId,
     pub program_id: ProgramId,
     pub program_status: ProgramStatus,
@@ -113,7 +113,7 @@ pub async fn lock_link(
     connection: &mut PgConnection,
     user_id: UserId,
     link_id: ReferralLinkId,
-) -> StorageResult<Option<LinkStanding>> {
+) -> StorageResult<Option<LockedLink>> {
     let row = sqlx::query!(
         r#"SELECT g.workspace_id, g.id, g.status, l.turned_off_by = 'advertiser' AS "turned_off_by_advertiser?"
          FROM referral_links l JOIN partners p ON p.id = l.partner_id JOIN programs g ON g.id = l.program_id
@@ -124,7 +124,7 @@ pub async fn lock_link(
     .fetch_optional(connection)
     .await?;
     row.map(|row| {
-        Ok(LinkStanding {
+        Ok(LockedLink {
             workspace_id: WorkspaceId::new(row.workspace_id),
             program_id: ProgramId::new(row.id),
             program_status: ProgramStatus::parse(&row.status)

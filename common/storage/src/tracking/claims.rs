@@ -160,7 +160,7 @@ pub async fn lock(connection: &mut PgConnection, transaction_ids: &[&str]) -> St
 
 /// What was told of payments before their sales are recorded. Hardly ever anything.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Told {
+pub struct PendingFacts {
     /// Some of their names, by the processor.
     pub names: bool,
     /// Refunds, parked until there is a sale.
@@ -169,13 +169,16 @@ pub struct Told {
 
 /// Whether anything was told of claims that are locked: names and refunds that come from now on wait for whoever holds the
 /// locks.
-pub async fn told(connection: &mut PgConnection, claims: &[(ProgramId, &str)]) -> StorageResult<Told> {
+pub async fn pending_facts(
+    connection: &mut PgConnection,
+    claims: &[(ProgramId, &str)],
+) -> StorageResult<PendingFacts> {
     columns!((program_id, transaction_id) in claims =>
         programs: i64 = program_id.get(),
         transaction_ids: &str = *transaction_id,
     );
     Ok(sqlx::query_as!(
-        Told,
+        PendingFacts,
         r#"SELECT EXISTS (SELECT FROM UNNEST($1::bigint[], $2::text[]) AS c (program_id, transaction_id)
                           JOIN processor_refs r ON r.program_id = c.program_id AND r.reference = c.transaction_id)
                       AS "names!",
