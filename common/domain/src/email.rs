@@ -8,7 +8,7 @@ use sha2::Sha256;
 
 use crate::tracking::lead::EmailHash;
 
-/// Stands in front of every hash, so that the key can be replaced one day.
+/// Prefix of every hash, so that the key can be rotated.
 const KEY_VERSION: &str = "v1";
 
 #[derive(Clone)]

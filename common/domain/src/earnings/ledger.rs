@@ -5,43 +5,26 @@
 
 use crate::money::Cents;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Account {
-    /// What is owed to the partner; its sum is the balance.
-    Partner,
-    /// What the program has spent on commissions.
-    Program,
-}
-
-impl Account {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Partner => "partner",
-            Self::Program => "program",
-        }
+crate::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Account {
+        /// What is owed to the partner; its sum is the balance.
+        Partner = "partner",
+        /// What the program has spent on commissions.
+        Program = "program",
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryKind {
-    Accrual,
-    Reversal,
-    Payout,
-    /// What clamping had kept on a balance, taken once a payout has settled the debt.
-    Settlement,
-    /// By hand, up or down.
-    Adjustment,
-}
-
-impl EntryKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accrual => "accrual",
-            Self::Reversal => "reversal",
-            Self::Payout => "payout",
-            Self::Settlement => "settlement",
-            Self::Adjustment => "adjustment",
-        }
+crate::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum EntryKind {
+        Accrual = "accrual",
+        Reversal = "reversal",
+        Payout = "payout",
+        /// The shortfall of a clamped deduction, taken once a payout has settled the debt.
+        Settlement = "settlement",
+        /// By hand, up or down.
+        Adjustment = "adjustment",
     }
 }
 

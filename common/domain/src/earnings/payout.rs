@@ -94,7 +94,7 @@ impl CommissionState {
     }
 }
 
-/// Pays to somebody who owes.
+/// Pays a partner who owes.
 pub fn pay(payable: Cents, debt: Cents) -> Deducted {
     let shortfall = payable.min(debt);
     Deducted {

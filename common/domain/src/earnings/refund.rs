@@ -1,4 +1,4 @@
-//! How refunds undo a sale's commissions: each cent once, whatever the order, the repeats and the channels.
+//! How refunds reverse a sale's commissions: each cent once, in any order, over repeats and both channels.
 //!
 //! Refunds of one sale arrive on two channels that know nothing of each other. The refund endpoint reports
 //! **deltas**: this refund's amount. The payment processor reports **cumulative** totals: all that was
@@ -33,7 +33,7 @@ pub use key::{MalformedRefundKey, RefundKey};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefundRequest {
-    /// From the refund endpoint: this refund alone. `None` is whatever is left of the sale.
+    /// From the refund endpoint: this refund alone. `None` is the rest of the sale.
     Delta {
         key: RefundKey,
         amount: Option<AmountCents>,
@@ -109,23 +109,15 @@ pub struct Deduction {
     pub status_after: CommissionStatus,
 }
 
-/// Why a refund changed nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SkipReason {
-    /// Nothing of the sale is left to refund.
-    AlreadyReversed,
-    /// A repeat, or what the other channel had reported before.
-    AlreadyProcessed,
-}
-
-impl SkipReason {
-    /// The `reason` of the answer.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AlreadyReversed => "already reversed",
-            Self::AlreadyProcessed => "already processed",
-        }
+crate::text_enum! {
+    /// Why a refund changed nothing.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SkipReason {
+        /// Nothing of the sale is left to refund.
+        AlreadyReversed = "already reversed",
+        /// A repeat, or what the other channel had reported before.
+        AlreadyProcessed = "already processed",
     }
 }
 

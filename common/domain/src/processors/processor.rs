@@ -11,29 +11,15 @@ use crate::text::Text;
 /// The processor's id of an account or of a webhook endpoint.
 pub type ProcessorId = Text<255>;
 
-/// How far the connection of an account has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConnectionStatus {
-    /// Begun, not finished.
-    Pending,
-    Connected,
-    /// Given up by the advertiser or by the processor.
-    Disconnected,
-}
-
-impl ConnectionStatus {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Connected => "connected",
-            Self::Disconnected => "disconnected",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Pending, Self::Connected, Self::Disconnected]
-            .into_iter()
-            .find(|status| status.as_str() == text)
+crate::text_enum! {
+    /// How far the connection of an account has come.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ConnectionStatus {
+        /// Started, not finished.
+        Pending = "pending",
+        Connected = "connected",
+        /// Given up by the advertiser or by the processor.
+        Disconnected = "disconnected",
     }
 }
 
@@ -61,7 +47,7 @@ impl WebhookSecret {
         &self.0
     }
 
-    /// What lists show, so that two secrets can be told apart.
+    /// Shown in lists to distinguish two secrets.
     pub fn last_four(&self) -> &str {
         self.0.get(self.0.len().saturating_sub(4)..).unwrap_or_default()
     }

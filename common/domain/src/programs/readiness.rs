@@ -31,7 +31,7 @@ pub struct LastEvents {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadinessState {
-    /// Nobody can tell yet whose program it is.
+    /// Its advertiser is not known yet.
     Draft,
     /// Something is left to set up.
     Configuring,
@@ -73,7 +73,7 @@ pub enum NextAction {
     RunSyntheticSaleChain,
 }
 
-/// Where one gate stands.
+/// The state of one gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct GateReport {
     pub status: GateStatus,

@@ -4,29 +4,20 @@ use crate::name::Name;
 
 pub type TokenName = Name;
 
-/// One kind of call that a token may be limited to. Test events, readiness and status are open to each token of the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenScope {
-    Sale,
-    Refund,
-    /// Leads in server mode.
-    Lead,
-    /// The payment processor's account and webhook secret, while there are none.
-    Connect,
+crate::text_enum! {
+    /// One kind of call that a token may be limited to. Test events, readiness and status are open to each token of the program.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum TokenScope {
+        Sale = "sale",
+        Refund = "refund",
+        /// Leads in server mode.
+        Lead = "lead",
+        /// The payment processor's account and webhook secret, while there are none.
+        Connect = "connect",
+    }
 }
 
 impl TokenScope {
-    const ALL: [Self; 4] = [Self::Sale, Self::Refund, Self::Lead, Self::Connect];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sale => "sale",
-            Self::Refund => "refund",
-            Self::Lead => "lead",
-            Self::Connect => "connect",
-        }
-    }
-
     const fn bit(self) -> u8 {
         1 << self as u8
     }

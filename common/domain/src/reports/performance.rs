@@ -51,21 +51,13 @@ fn hundredths(of: i64, times: i64, by: i64) -> f64 {
     }
 }
 
-/// Which way a number went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    Up,
-    Down,
-    Stable,
-}
-
-impl Direction {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-            Self::Stable => "stable",
-        }
+crate::text_enum! {
+    /// Which way a number went.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Direction {
+        Up = "up",
+        Down = "down",
+        Stable = "stable",
     }
 }
 
@@ -79,7 +71,7 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// From nothing to something is 100 %, whatever it is.
+    /// From zero to any number is 100 %.
     pub fn between(previous: i64, current: i64) -> Self {
         let direction = match current.cmp(&previous) {
             std::cmp::Ordering::Greater => Direction::Up,
@@ -96,10 +88,7 @@ impl Trend {
     }
 
     /// To one decimal.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "exact up to 10^15; beyond, nobody counts tenths of a percent"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "exact up to 10^15")]
     pub fn percent(&self) -> f64 {
         self.tenths as f64 / 10.0
     }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::{StorageResult, expect_rows};
 use crate::money::ledger::{NewEntry, post};
 use crate::money::payouts::LockedCommission;
@@ -29,26 +29,21 @@ pub async fn save(
     adjusted: &[(LockedCommission, Adjusted)],
 ) -> StorageResult<()> {
     let rejected = (new.change == Change::Reject).then_some(new.reason);
-    columns!((commission, adjusted) in adjusted =>
-        ids: i64 = commission.commission_id.get(),
-        amounts: i64 = adjusted.by.get(),
-        statuses: &str = adjusted.status.as_str(),
-    );
-    let updated = sqlx::query!(
+    let updated = unnest!(
+        query,
         "UPDATE commissions c
          SET amount_cents = c.amount_cents + n.cents, adjusted_cents = c.adjusted_cents + n.cents, status = n.status,
              adjusted_at = $6, rejected_at = coalesce($4, c.rejected_at), rejection_reason = coalesce($5, c.rejection_reason)
          FROM UNNEST($1::bigint[], $2::bigint[], $3::text[]) AS n (id, cents, status) WHERE c.id = n.id",
-        &ids,
-        &amounts,
-        &statuses as &[&str],
-        rejected.map(|_| new.now),
-        rejected,
-        new.now,
+        (commission, adjusted) in adjusted =>
+            ids: i64 = commission.commission_id.get(),
+            amounts: i64 = adjusted.by.get(),
+            statuses: &str = adjusted.status.as_str();
+            rejected.map(|_| new.now), rejected, new.now
     )
     .execute(&mut *connection)
     .await?;
-    expect_rows("commissions", ids.len(), updated.rows_affected())?;
+    expect_rows("commissions", adjusted.len(), updated.rows_affected())?;
     post(connection, &entries(new, adjusted)).await
 }
 

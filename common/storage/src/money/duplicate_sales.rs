@@ -173,7 +173,7 @@ pub async fn mark(
 }
 
 /// The first of a customer's sales that stand, from a moment before which there is none.
-pub async fn first_standing(
+pub async fn first_remaining(
     connection: &mut PgConnection,
     program_id: ProgramId,
     customer_id: CustomerId,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::columns;
+use crate::batch::{columns, unnest};
 use crate::error::{StorageError, StorageResult};
 use crate::processor::processor_events::{self, waits_for_processor_customer};
 use domain::click_id::ClickId;
@@ -31,17 +31,15 @@ pub async fn find(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<
     if keys.is_empty() {
         return Ok(HashMap::new());
     }
-    columns!((program_id, id) in keys =>
-        programs: i64 = program_id.get(),
-        ids: &str = id.as_str(),
-    );
-    let rows = sqlx::query_as!(
+    let rows = unnest!(
+        query_as,
         Row,
         "SELECT c.* FROM processor_customers c
          JOIN UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
            ON c.program_id = n.program_id AND c.processor_customer_id = n.id",
-        &programs,
-        &ids as &[&str],
+        (program_id, id) in keys =>
+            programs: i64 = program_id.get(),
+            ids: &str = id.as_str()
     )
     .fetch_all(connection)
     .await?;
@@ -161,22 +159,18 @@ pub async fn list(
 
 /// Those that were inserted.
 async fn insert(connection: &mut PgConnection, new: &BTreeMap<Key, &Payer>) -> StorageResult<Vec<Key>> {
-    columns!(((program_id, id), payer) in new =>
-        programs: i64 = program_id.get(),
-        ids: &str = id.as_str(),
-        customer_keys: Option<&str> = payer.customer_key.as_ref().map(CustomerKey::as_str),
-        click_ids: Option<&str> = payer.click_id.as_ref().map(ClickId::as_str),
-    );
-    let rows = sqlx::query_as!(
+    let rows = unnest!(
+        query_as,
         Row,
         "INSERT INTO processor_customers (program_id, processor_customer_id, customer_key, click_id)
          SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[])
          ON CONFLICT (program_id, processor_customer_id) DO NOTHING
          RETURNING *",
-        &programs,
-        &ids as &[&str],
-        &customer_keys as &[Option<&str>],
-        &click_ids as &[Option<&str>],
+        ((program_id, id), payer) in new =>
+            programs: i64 = program_id.get(),
+            ids: &str = id.as_str(),
+            customer_keys: Option<&str> = payer.customer_key.as_ref().map(CustomerKey::as_str),
+            click_ids: Option<&str> = payer.click_id.as_ref().map(ClickId::as_str)
     )
     .fetch_all(connection)
     .await?;
@@ -184,19 +178,17 @@ async fn insert(connection: &mut PgConnection, new: &BTreeMap<Key, &Payer>) -> S
 }
 
 async fn lock(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<HashMap<Key, Payer>> {
-    columns!((program_id, id) in keys =>
-        programs: i64 = program_id.get(),
-        ids: &str = id.as_str(),
-    );
-    let rows = sqlx::query_as!(
+    let rows = unnest!(
+        query_as,
         Row,
         "SELECT c.* FROM processor_customers c
          JOIN UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
            ON c.program_id = n.program_id AND c.processor_customer_id = n.id
          ORDER BY c.program_id, c.processor_customer_id
          FOR UPDATE OF c",
-        &programs,
-        &ids as &[&str],
+        (program_id, id) in keys =>
+            programs: i64 = program_id.get(),
+            ids: &str = id.as_str()
     )
     .fetch_all(connection)
     .await?;
@@ -223,16 +215,14 @@ async fn contest(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<(
     if keys.is_empty() {
         return Ok(());
     }
-    columns!((program_id, id) in keys =>
-        programs: i64 = program_id.get(),
-        ids: &str = id.as_str(),
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "UPDATE processor_customers c SET contested_at = now()
          FROM UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
          WHERE c.program_id = n.program_id AND c.processor_customer_id = n.id AND c.contested_at IS NULL",
-        &programs,
-        &ids as &[&str],
+        (program_id, id) in keys =>
+            programs: i64 = program_id.get(),
+            ids: &str = id.as_str()
     )
     .execute(connection)
     .await?;

@@ -15,7 +15,7 @@ pub use self::waits::{
     PARTNER_APPROVED, Reason, give_up_parked, waits_for_key, waits_for_processor_customer, waits_for_sale,
     wake,
 };
-use crate::batch::columns;
+use crate::batch::{columns, unnest};
 use crate::error::{StorageResult, expect_rows};
 use domain::ids::{EventId, ProgramId};
 use domain::processor::ProcessorId;
@@ -102,10 +102,11 @@ pub async fn receive(
     first_of_id.dedup_by(|later, earlier| inbox_key(later) == inbox_key(earlier));
     let mut new = insert(connection, &first_of_id).await?;
     if new.len() < first_of_id.len() {
-        columns!(event in first_of_id => ids: Uuid = event.event_id.get());
-        let held = sqlx::query_scalar!(
+        let held = unnest!(
+            query_scalar,
             "SELECT event_id FROM processor_events WHERE event_id = ANY($1)",
-            &ids
+            event in first_of_id =>
+                ids: Uuid = event.event_id.get()
         )
         .fetch_all(connection)
         .await?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use sqlx::PgConnection;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::{ProgramId, SaleId};
 use domain::payment::Names;
@@ -127,19 +127,16 @@ pub async fn join(connection: &mut PgConnection, told: &[Vec<Reference>]) -> Sto
     if changed.is_empty() {
         return Ok(());
     }
-    columns!(((program_id, reference), (_, payment)) in changed =>
-        programs: i64 = program_id.get(),
-        references: &str = reference.as_str(),
-        payments: &str = payment.as_str(),
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO processor_refs (program_id, reference, payment)
          SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::text[]) AS n (program_id, reference, payment)
          ORDER BY program_id, reference
          ON CONFLICT (program_id, reference) DO UPDATE SET payment = excluded.payment",
-        &programs,
-        &references as &[&str],
-        &payments as &[&str],
+        ((program_id, reference), (_, payment)) in changed =>
+            programs: i64 = program_id.get(),
+            references: &str = reference.as_str(),
+            payments: &str = payment.as_str()
     )
     .execute(connection)
     .await?;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{Connection, PgConnection, PgPool};
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::{StorageError, StorageResult};
 use crate::money::commissions::{LockedCommission, NewCommission};
 use crate::money::duplicate_sales::{CountedCommission, Recorded};
@@ -206,35 +206,24 @@ impl Deltas {
         if self.0.is_empty() {
             return Ok(());
         }
-        columns!((key, sums) in self.0 =>
-            programs: i64 = key.program_id.get(),
-            links: i64 = key.referral_link_id.map_or(0, ReferralLinkId::get),
-            days: NaiveDate = key.day,
-            currencies: &str = key.currency.as_ref().map_or("", Currency::as_str),
-            clicks: i64 = sums.clicks,
-            leads: i64 = sums.leads,
-            conversions: i64 = sums.conversions,
-            partners: i64 = sums.partners,
-            sales: i64 = sums.sales,
-            revenues: i64 = sums.revenue_cents,
-            commissions: i64 = sums.commission_cents,
-        );
-        sqlx::query!(
+        unnest!(
+            query,
             "INSERT INTO rollup_deltas (program_id, referral_link_id, day, currency, clicks, leads, conversions, partners,
                  sales, revenue_cents, commission_cents)
              SELECT * FROM UNNEST($1::bigint[], $2::bigint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[],
                  $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])",
-            &programs,
-            &links,
-            &days,
-            &currencies as &[&str],
-            &clicks,
-            &leads,
-            &conversions,
-            &partners,
-            &sales,
-            &revenues,
-            &commissions,
+            (key, sums) in self.0 =>
+                programs: i64 = key.program_id.get(),
+                links: i64 = key.referral_link_id.map_or(0, ReferralLinkId::get),
+                days: NaiveDate = key.day,
+                currencies: &str = key.currency.as_ref().map_or("", Currency::as_str),
+                clicks: i64 = sums.clicks,
+                leads: i64 = sums.leads,
+                conversions: i64 = sums.conversions,
+                partners: i64 = sums.partners,
+                sales: i64 = sums.sales,
+                revenues: i64 = sums.revenue_cents,
+                commissions: i64 = sums.commission_cents
         )
         .execute(connection)
         .await?;

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::ids::{EventId, ProgramId, SaleId};
 
@@ -32,24 +32,19 @@ pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> Storag
     // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
     first_of_id.sort_by(|a, b| a.transaction_id.cmp(&b.transaction_id));
     first_of_id.dedup_by(|later, earlier| later.transaction_id == earlier.transaction_id);
-    columns!(claim in first_of_id =>
-        transaction_ids: &str = claim.transaction_id.as_str(),
-        programs: i64 = claim.program_id.get(),
-        events: Uuid = claim.event_id.get(),
-        replies: Option<&str> = claim.reply_to.as_deref(),
-        payloads: &str = claim.payload.as_str(),
-    );
-    let won = sqlx::query_scalar!(
+    let won = unnest!(
+        query_scalar,
         "INSERT INTO transaction_claims (transaction_id, program_id, event_id, reply_to, payload)
          SELECT * FROM UNNEST($1::text[], $2::bigint[], $3::uuid[], $4::text[], $5::text[])
          ON CONFLICT (transaction_id) DO UPDATE SET reply_to = excluded.reply_to
          WHERE transaction_claims.event_id = excluded.event_id
          RETURNING event_id",
-        &transaction_ids as &[&str],
-        &programs,
-        &events,
-        &replies as &[Option<&str>],
-        &payloads as &[&str],
+        claim in first_of_id =>
+            transaction_ids: &str = claim.transaction_id.as_str(),
+            programs: i64 = claim.program_id.get(),
+            events: Uuid = claim.event_id.get(),
+            replies: Option<&str> = claim.reply_to.as_deref(),
+            payloads: &str = claim.payload.as_str()
     )
     .fetch_all(executor)
     .await?;
@@ -75,19 +70,17 @@ pub async fn conflicts(executor: impl PgExecutor<'_>, lost: &[&NewClaim]) -> Sto
     if lost.is_empty() {
         return Ok(Vec::new());
     }
-    columns!(claim in lost =>
-        transaction_ids: &str = claim.transaction_id.as_str(),
-        programs: i64 = claim.program_id.get(),
-    );
-    let rows = sqlx::query!(
+    let rows = unnest!(
+        query,
         r#"SELECT lost.program_id AS "program_id!", held.program_id AS held_by, count(*) AS "claims!"
            FROM UNNEST($1::text[], $2::bigint[]) AS lost (transaction_id, program_id)
            JOIN transaction_claims held USING (transaction_id)
            WHERE held.program_id <> lost.program_id
            GROUP BY 1, 2
            ORDER BY 1, 2"#,
-        &transaction_ids as &[&str],
-        &programs,
+        claim in lost =>
+            transaction_ids: &str = claim.transaction_id.as_str(),
+            programs: i64 = claim.program_id.get()
     )
     .fetch_all(executor)
     .await?;
@@ -173,18 +166,16 @@ pub async fn pending_facts(
     connection: &mut PgConnection,
     claims: &[(ProgramId, &str)],
 ) -> StorageResult<PendingFacts> {
-    columns!((program_id, transaction_id) in claims =>
-        programs: i64 = program_id.get(),
-        transaction_ids: &str = *transaction_id,
-    );
-    Ok(sqlx::query_as!(
+    Ok(unnest!(
+        query_as,
         PendingFacts,
         r#"SELECT EXISTS (SELECT FROM UNNEST($1::bigint[], $2::text[]) AS c (program_id, transaction_id)
                           JOIN processor_refs r ON r.program_id = c.program_id AND r.reference = c.transaction_id)
                       AS "names!",
                   EXISTS (SELECT FROM parked_refunds WHERE transaction_id = ANY($2)) AS "refunds!""#,
-        &programs,
-        &transaction_ids as &[&str],
+        (program_id, transaction_id) in claims =>
+            programs: i64 = program_id.get(),
+            transaction_ids: &str = *transaction_id
     )
     .fetch_one(connection)
     .await?)
@@ -195,17 +186,15 @@ pub async fn record(connection: &mut PgConnection, sales: &[(&str, SaleId)]) -> 
     if sales.is_empty() {
         return Ok(());
     }
-    columns!((transaction_id, sale_id) in sales =>
-        transaction_ids: &str = *transaction_id,
-        sale_ids: i64 = sale_id.get(),
-    );
-    let updated = sqlx::query!(
+    let updated = unnest!(
+        query,
         "UPDATE transaction_claims c
          SET state = 'recorded', sale_id = s.sale_id, payload = NULL, reply_to = NULL
          FROM UNNEST($1::text[], $2::bigint[]) AS s (transaction_id, sale_id)
          WHERE c.transaction_id = s.transaction_id AND c.state <> 'recorded'",
-        &transaction_ids as &[&str],
-        &sale_ids,
+        (transaction_id, sale_id) in sales =>
+            transaction_ids: &str = *transaction_id,
+            sale_ids: i64 = sale_id.get()
     )
     .execute(connection)
     .await?;

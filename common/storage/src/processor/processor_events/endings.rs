@@ -11,19 +11,12 @@ use crate::batch::columns;
 use crate::error::StorageResult;
 use domain::ids::EventId;
 
-/// Which half of an event was handled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    Sale,
-    Payment,
-}
-
-impl Part {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sale => "sale",
-            Self::Payment => "payment",
-        }
+domain::text_enum! {
+    /// Which half of an event was handled.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Part {
+        Sale = "sale",
+        Payment = "payment",
     }
 }
 
