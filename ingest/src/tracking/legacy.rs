@@ -18,7 +18,7 @@ use storage::test_events::{self, COUNTED, LatestTestEvent, TestEvents, TestedPro
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{TrackingBody, parse};
+use crate::http::body::{RequestBody, parse};
 use crate::http::client_address::ClientAddress;
 use crate::http::credential::Credential;
 use crate::http::error::ApiError;
@@ -86,7 +86,7 @@ pub async fn lead(
     State(app): State<App>,
     caller: Caller,
     client: Option<Extension<ClientAddress>>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<LegacyLeadAnswer>, ApiError> {
     let legacy = body.bytes().and_then(|bytes| parse::<LegacyLeadRequest>(&bytes));
     let customer_code = match &legacy {
@@ -229,7 +229,7 @@ struct StepRequest {
 pub async fn test(
     State(app): State<App>,
     by: Tester,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<TestAnswer>, ApiError> {
     let bytes = body.bytes()?;
     let request = parse::<StepRequest>(&bytes)?;
@@ -332,7 +332,7 @@ struct Latest {
 pub async fn check(
     State(app): State<App>,
     by: Tester,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<CheckAnswer>, ApiError> {
     let bytes = body.bytes()?;
     let request = parse::<StepRequest>(&bytes)?;

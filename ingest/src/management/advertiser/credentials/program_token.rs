@@ -14,7 +14,7 @@ use storage::{program_settings, tracking_tokens};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::{self, RequestBody};
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::PlatformError;
@@ -93,7 +93,7 @@ pub async fn regenerate(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<Data<NewToken>>, ApiError> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
@@ -151,7 +151,7 @@ pub async fn mark(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<Data<RotationView>>, ApiError> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
