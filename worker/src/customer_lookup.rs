@@ -58,14 +58,14 @@ pub async fn without_clicks<R>(
         .collect()
 }
 
-/// What a record says about its customer.
+/// The customer as a record names it.
 #[derive(Debug, Clone, Copy)]
 pub struct Reference<'a> {
     /// The authenticated caller's program; `None` for a browser.
     pub program_id: Option<ProgramId>,
     pub customer_key: Option<&'a CustomerKey>,
     pub click_id: Option<&'a ClickId>,
-    /// For a click that is not stored yet.
+    /// Whether to wait for a click that is not stored yet.
     pub may_wait: bool,
 }
 
@@ -238,7 +238,7 @@ fn may_still_come(reference: &Reference<'_>, authentic: &HashSet<&ClickId>) -> b
     reference.may_wait && reference.click_id.is_some_and(is_authentic)
 }
 
-/// For authenticated references that are still missing: the one customer their key was proposed for.
+/// For authenticated references not found yet: the one customer for whom their key was proposed.
 async fn proposed_keys(
     connection: &mut PgConnection,
     references: &[Reference<'_>],
@@ -261,7 +261,7 @@ async fn proposed_keys(
     ))
 }
 
-/// For browsers that are still missing: the one customer of any program who has the key.
+/// For browser references not found yet: the one customer of all programs with the key.
 async fn keys_alone(
     connection: &mut PgConnection,
     references: &[Reference<'_>],

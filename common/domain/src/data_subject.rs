@@ -19,7 +19,7 @@ pub struct CustomerNames {
     pub email_hashes: BTreeSet<String>,
     /// The payment processor's ids of them.
     pub processor_customers: BTreeSet<String>,
-    /// As it was stated with the request: processors' events hold addresses as they are.
+    /// As stated in the request: processors' events hold addresses unhashed.
     pub email: Option<EmailAddress>,
 }
 

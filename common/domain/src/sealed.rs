@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(before.open(&new, b"p"), Err(SealError));
     }
 
-    /// What lies in databases must stay readable.
+    /// Stored values must stay readable.
     #[test]
     fn the_form_is_fixed() {
         let sealed = SealingKeys::new(&OLD, &[]).seal(b"", b"", [0; 24]).unwrap();

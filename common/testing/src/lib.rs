@@ -46,7 +46,7 @@ pub fn unique_name() -> String {
     format!("t{}", &Uuid::now_v7().simple().to_string()[12..])
 }
 
-/// Below those that a system hands out by itself, to connections and to whoever does not name one.
+/// Below the ephemeral ports of the system.
 const PORTS: Range<u16> = 12_000..32_000;
 
 /// A loopback address nobody listens on, and that no other test is given while this one runs: whoever is started

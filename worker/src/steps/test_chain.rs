@@ -33,7 +33,7 @@ use super::sale::SaleStep;
 use super::transaction::{BatchResult, TransactionalStep, records};
 use super::{StepContext, click};
 
-/// What the synthetic customer pays: ten dollars.
+/// The synthetic payment: ten dollars.
 const AMOUNT: AmountCents = match AmountCents::new(1000) {
     Some(amount) => amount,
     None => unreachable!(),

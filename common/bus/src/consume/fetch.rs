@@ -36,7 +36,7 @@ const WATCHDOG: Duration = Duration::from_secs(10);
 const PULL_AGAIN: RetryPolicy =
     RetryPolicy::until_shutdown(Duration::from_millis(100), Duration::from_secs(1));
 
-/// A message that came in. Dropping it makes room for the next.
+/// A fetched message. Dropping it frees its permits.
 pub(super) struct Arrived {
     pub(super) message: MessageId,
     pub(super) deliveries: u32,
@@ -50,13 +50,13 @@ pub(super) struct Fetcher {
     topology: Topology,
     subject: Subject,
     arrivals: mpsc::Sender<Arrived>,
-    room: Arc<Semaphore>,
+    capacity: Arc<Semaphore>,
     pending_acks: Arc<PendingAcks>,
 }
 
 /// Why a pull subscription was left.
 enum Left {
-    /// Nobody takes messages any more.
+    /// The receiver was dropped.
     Finished,
     Failed(anyhow::Error),
 }
@@ -69,14 +69,14 @@ impl Fetcher {
         pending_acks: Arc<PendingAcks>,
     ) -> (Self, mpsc::Receiver<Arrived>) {
         let (arrivals, incoming) = mpsc::channel(BUFFER_MESSAGES);
-        let room = Arc::new(Semaphore::new(BUFFER_BYTES as usize));
+        let capacity = Arc::new(Semaphore::new(BUFFER_BYTES as usize));
         (
             Self {
                 jetstream,
                 topology,
                 subject,
                 arrivals,
-                room,
+                capacity,
                 pending_acks,
             },
             incoming,
@@ -147,9 +147,9 @@ impl Fetcher {
         }
     }
 
-    /// For everything that two pull requests bring.
+    /// Capacity for two pull requests.
     fn has_room(&self) -> bool {
-        self.room.available_permits() >= 2 * pull::BYTES as usize
+        self.capacity.available_permits() >= 2 * pull::BYTES as usize
             && self.arrivals.capacity() >= 2 * pull::MESSAGES
     }
 
@@ -187,7 +187,7 @@ impl Fetcher {
         let bytes = u32::try_from(message.payload.len())
             .unwrap_or(u32::MAX)
             .clamp(1, BUFFER_BYTES);
-        let Ok(room) = Arc::clone(&self.room).acquire_many_owned(bytes).await else {
+        let Ok(permits) = Arc::clone(&self.capacity).acquire_many_owned(bytes).await else {
             return false;
         };
         let arrived = Arrived {
@@ -195,7 +195,7 @@ impl Fetcher {
             deliveries,
             payload: message.payload,
             pending_ack,
-            _room: room,
+            _permits: permits,
         };
         let Err(refused) = self.arrivals.send(arrived).await else {
             return true;

@@ -27,26 +27,25 @@ use runtime::crash_point::crash_point;
 use runtime::metrics::{DEAD_LETTERS_STORED, STEP_FAILURES};
 use runtime::retry::{RetryPolicy, retry};
 
-/// What becomes of one record.
+/// The fate of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Done,
     /// Offer it again in a following batch.
     Later,
-    /// It was blocked, and is tried again by itself: it would hold up every batch it is in.
+    /// It was blocked; retried by itself, because it would hold up its batch.
     Isolated,
     /// Give its whole message back for redelivery.
     Redeliver,
 }
 
-/// Into so many parts a batch is divided. Parts that pass take no time, and one that is blocked takes long: three levels find one
-/// record of 512.
+/// A batch is divided into this many parts. Parts that pass are fast, a blocked one is slow: three levels find one record of 512.
 const PARTS: usize = 8;
 
-/// Runs of one batch that are blocked, at most: each of them waits for a while. What is left is given back.
+/// Limit of blocked runs of one batch: each waits for a lock. The rest is redelivered.
 const BLOCKED_RUNS: usize = 24;
 
-/// What every attempt shares.
+/// Shared by all attempts.
 #[derive(Debug)]
 pub(super) struct Attempts<'a, S> {
     pub(super) step: &'a S,
@@ -74,7 +73,7 @@ impl<S: Step> Attempts<'_, S> {
                     blocked.passed = true;
                     let replies = fates.accept(range, processed);
                     if answers.send(replies).await.is_err() {
-                        tracing::warn!(subject = self.subject, "outcomes are not sent any more");
+                        tracing::warn!(subject = self.subject, "outcomes dropped: reply task ended");
                     }
                 }
                 Err(StepError::Transient(error)) => {
@@ -87,7 +86,7 @@ impl<S: Step> Attempts<'_, S> {
                         self.dead_letter_record(batch, range.start, &error).await,
                     );
                 }
-                // In front: records keep their order.
+                // At the front: records keep their order.
                 Err(StepError::Permanent(_)) => parts(&range).rev().for_each(|part| open.push_front(part)),
                 Err(StepError::Blocked(error)) => {
                     blocked.runs += 1;
@@ -99,7 +98,7 @@ impl<S: Step> Attempts<'_, S> {
                         self.give_up(records, &error);
                         fates.set(range.start, Fate::Isolated);
                     } else {
-                        // Behind: records that can pass do so before the next wait.
+                        // At the back: records that can pass do so before the next wait.
                         open.extend(parts(&range));
                     }
                 }
@@ -113,12 +112,12 @@ impl<S: Step> Attempts<'_, S> {
             subject = self.subject,
             records = records.len(),
             error = format!("{error:#}"),
-            "giving up for now"
+            "batch left for redelivery"
         );
     }
 
     async fn run(&self, records: &[Delivered<S::Record>]) -> Result<Processed, StepError> {
-        // Two batches that were in each other's way are not so again.
+        // Two batches that deadlocked will not do so again.
         let once_more = AtomicBool::new(records.len() > 1);
         let processed = retry(
             self.policy,
@@ -209,7 +208,7 @@ impl<S: Step> Attempts<'_, S> {
     }
 }
 
-/// Of about the same size, in their order; single records in the end.
+/// Parts of about the same size, in order; single records in the end.
 fn parts(range: &Range<usize>) -> impl DoubleEndedIterator<Item = Range<usize>> + use<> {
     let Range { start, end } = *range;
     let size = range.len().div_ceil(PARTS);
@@ -219,7 +218,7 @@ fn parts(range: &Range<usize>) -> impl DoubleEndedIterator<Item = Range<usize>> 
     })
 }
 
-/// How far a batch is blocked.
+/// Blocked runs of a batch.
 #[derive(Debug, Default)]
 struct Blocked {
     runs: usize,
@@ -234,7 +233,7 @@ impl Blocked {
     }
 }
 
-/// Of the records of a batch; whatever is not settled is delivered again.
+/// One per record of a batch; a record without a verdict is redelivered.
 #[derive(Debug)]
 struct Fates(Vec<Fate>);
 
@@ -243,7 +242,7 @@ impl Fates {
         Self(vec![Fate::Redeliver; records])
     }
 
-    /// Gives the replies back.
+    /// Returns the replies.
     fn accept(&mut self, range: Range<usize>, Processed { verdicts, replies }: Processed) -> Vec<Reply> {
         let Some(fates) = self
             .0

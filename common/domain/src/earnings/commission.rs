@@ -1,4 +1,4 @@
-//! What a sale owes, under which policy, and the life of a commission.
+//! Commissions of a sale under a policy, and their lifecycle.
 
 use chrono::{DateTime, Months, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
@@ -49,10 +49,10 @@ impl CommissionType {
     }
 }
 
-/// How much of a sale.
+/// The rate of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
-    /// Of what earns of the sale's amount, in the sale's currency.
+    /// Of the commissionable amount, in the sale's currency.
     Percentage(BasisPoints),
     /// The same for every sale, in a currency of its own.
     Fixed { amount: Cents, currency: Currency },
@@ -130,7 +130,7 @@ pub struct PaymentHistory {
     pub names_subscription: bool,
 }
 
-/// What is due on one payment.
+/// The commission due on one payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     Amount { amount: Cents, currency: Currency },
@@ -153,7 +153,7 @@ crate::text_enum! {
 }
 
 impl NothingDue {
-    /// For the caller, as the end of a sentence.
+    /// For the caller: completes a sentence.
     pub const fn message(self) -> &'static str {
         match self {
             Self::NoPolicy => "the program has no commission policy in force",
@@ -165,7 +165,7 @@ impl NothingDue {
     }
 }
 
-/// What a payment made at `at` earns under a policy; percentages are of `commissionable`.
+/// The commission of a payment made at `at` under a policy; percentages apply to `commissionable`.
 pub fn due(
     policy: Option<&Policy>,
     commissionable: Cents,
@@ -242,14 +242,14 @@ crate::text_enum! {
     pub enum NeedsApproval {
         #[default]
         None = "none",
-        /// Those with a signal.
+        /// Commissions with a signal.
         Flagged = "flagged",
         All = "all",
     }
 }
 
 impl NeedsApproval {
-    /// Of a commission that has a signal or has none.
+    /// For a commission with or without a signal.
     pub const fn applies(self, flagged: bool) -> bool {
         match self {
             Self::None => false,
@@ -287,7 +287,7 @@ crate::text_enum! {
         Pending = "pending",
         Approved = "approved",
         Paid = "paid",
-        /// In part; what is left is still owed or paid.
+        /// In part; the rest is still owed or paid.
         Refunded = "refunded",
         /// Entirely. Terminal.
         Reversed = "reversed",
@@ -324,7 +324,7 @@ impl CommissionStatus {
         self.approve(DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MIN_UTC)
     }
 
-    /// What is left of a refunded commission can be paid out; it stays refunded.
+    /// The rest of a refunded commission can be paid out; its status stays refunded.
     pub fn pay(self) -> Result<Self, TransitionError> {
         match self {
             Self::Approved => Ok(Self::Paid),

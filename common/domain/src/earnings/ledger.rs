@@ -8,9 +8,9 @@ use crate::money::Cents;
 crate::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Account {
-        /// What is owed to the partner; its sum is the balance.
+        /// Owed to the partner; its sum is the balance.
         Partner = "partner",
-        /// What the program has spent on commissions.
+        /// Spent by the program on commissions.
         Program = "program",
     }
 }
@@ -35,13 +35,13 @@ pub struct Entry {
     pub kind: EntryKind,
     /// Signed; what moves the account.
     pub amount: Cents,
-    /// What should have moved, without sign: |amount| + shortfall.
+    /// The requested amount, without sign: |amount| + shortfall.
     pub requested: Cents,
-    /// What did not move: of a reversal what clamping at zero kept, of a payout the debt it settled.
+    /// The part not moved: of a reversal the part below zero, of a payout the debt it settled.
     pub shortfall: Cents,
 }
 
-/// What became of a deduction from a balance, by a refund or by a payout.
+/// The result of a deduction from a balance, by a refund or a payout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deducted {
     pub requested: Cents,

@@ -54,7 +54,7 @@ impl RefundRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RefundableCommission {
     pub id: CommissionId,
-    /// What was earned, before any deduction.
+    /// The amount before any deduction.
     pub amount: Cents,
     /// Σ of deductions requested so far, before the clamp of the balance.
     pub deducted: Cents,
@@ -83,7 +83,7 @@ pub struct RefundDecision {
     pub deductions: Vec<Deduction>,
 }
 
-/// What a refund did to the sale's commissions. The `commission_id` is the last one's.
+/// The effect of a refund on the sale's commissions. The `commission_id` is the last one's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefundEffect {
     Applied {
@@ -101,7 +101,7 @@ pub enum RefundEffect {
     NoCommission,
 }
 
-/// What one commission loses.
+/// The deduction from one commission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Deduction {
     pub commission_id: CommissionId,
@@ -163,7 +163,7 @@ impl SaleRefunds {
         &self.commissions
     }
 
-    /// What of the sale counts as refunded, in 0..=sale amount.
+    /// The refunded part of the sale, in 0..=sale amount.
     pub fn effective(&self) -> Cents {
         self.api_refunded
             .max(self.processor_refunded)

@@ -43,7 +43,7 @@ impl Payer {
         })
     }
 
-    /// What a merchant's code handed to the processor as its own reference: a click_id, or else a customer_key.
+    /// The reference a merchant passed to the processor: a click_id, or else a customer_key.
     pub fn from_reference(reference: &str) -> Option<Self> {
         let click_id = ClickId::parse(reference);
         let customer_key = match click_id {

@@ -63,7 +63,7 @@ impl<T: Ord + Clone> Default for Names<T> {
 }
 
 crate::text_enum! {
-    /// How money went back.
+    /// Kind of a reversal.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ReversalKind {
         /// Of a charge; reported as the total refunded so far.

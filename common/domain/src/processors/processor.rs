@@ -12,7 +12,7 @@ use crate::text::Text;
 pub type ProcessorId = Text<255>;
 
 crate::text_enum! {
-    /// How far the connection of an account has come.
+    /// Status of an account's connection.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ConnectionStatus {
         /// Started, not finished.
@@ -23,7 +23,7 @@ crate::text_enum! {
     }
 }
 
-/// What the processor signs its webhooks with.
+/// The signing secret of the processor's webhooks.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookSecret(String);
 
@@ -52,7 +52,7 @@ impl WebhookSecret {
         self.0.get(self.0.len().saturating_sub(4)..).unwrap_or_default()
     }
 
-    /// What a program's secret is [sealed](crate::sealed) for.
+    /// Context under which a program's secret is [sealed](crate::sealed).
     pub fn purpose(program_id: ProgramId) -> Vec<u8> {
         format!("webhook secret of program {program_id}").into_bytes()
     }
@@ -72,7 +72,7 @@ impl fmt::Debug for WebhookSecret {
     }
 }
 
-/// How long the secret before is accepted after a rotation: webhooks on their way are signed with it. 0..=168 hours, a
+/// How long the previous secret is accepted after a rotation: webhooks in flight are signed with it. 0..=168 hours, a
 /// day unless said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overlap {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::people::account::PersonName;
 
-/// As their advertiser calls them.
+/// The name their advertiser uses.
 pub type PartnerName = PersonName;
 
 crate::text_enum! {

@@ -20,7 +20,7 @@ pub struct ProgramSettings {
     pub description: Option<Description>,
     /// The advertiser's own site.
     pub domain: Option<Domain>,
-    /// Of fixed commissions; a share of a sale is paid in the sale's currency.
+    /// Currency of fixed commissions; a percentage is paid in the sale's currency.
     pub currency: Currency,
     pub attribution_model: AttributionModel,
     pub attribution_window: AttributionWindow,

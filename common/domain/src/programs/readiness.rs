@@ -1,9 +1,9 @@
-//! How far a program's set-up has come: five gates, the first one that is shut, and the state they add up to.
+//! Readiness of a program: five gates, the first closed one, and the resulting state.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-/// What is known of a program.
+/// Facts about a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     pub name: String,
@@ -43,7 +43,7 @@ pub enum ReadinessState {
     LiveVerified,
 }
 
-/// In the order in which they are best opened.
+/// In the recommended order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
@@ -77,7 +77,7 @@ pub enum NextAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct GateReport {
     pub status: GateStatus,
-    /// What opens it, when it is shut.
+    /// How to open it when it is closed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_action: Option<NextAction>,
 }

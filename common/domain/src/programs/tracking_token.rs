@@ -1,4 +1,4 @@
-//! What a tracking token opens: a program's own one everything, one made for a single server what that server does.
+//! Scopes of tracking tokens: the program's own token has all, a token for a single server those it needs.
 
 use crate::name::Name;
 
@@ -27,7 +27,7 @@ impl TokenScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenScopes(u8);
 
-/// What is wrong with a list of scopes.
+/// Why a list of scopes is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenScopesError {
     #[error("must not be empty")]

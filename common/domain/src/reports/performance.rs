@@ -1,4 +1,4 @@
-//! What a program's days come to: totals, rates, and how they compare with the days before.
+//! Figures of a program's days: totals, rates, and trends against the days before.
 //!
 //! Money is summed in cents and divided last; every rounding is [`proportion`]'s, halves away from zero.
 
@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 use crate::money::{Cents, proportion};
 use crate::reports::days::DayRange;
 
-/// Of one day or of many. Amounts are of one currency.
+/// Sums of one or more days. Amounts are in one currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     pub clicks: i64,

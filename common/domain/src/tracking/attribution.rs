@@ -20,7 +20,7 @@ pub struct Touch {
     pub referral_link_id: ReferralLinkId,
 }
 
-/// How far the clock of a payment may be behind the clock of its click.
+/// Tolerated clock skew between a payment and its click.
 const CLOCK_SKEW: TimeDelta = TimeDelta::minutes(1);
 
 /// The clicks of one customer, as far as attribution needs them.

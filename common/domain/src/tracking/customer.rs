@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 crate::text_enum! {
-    /// How far a customer has come. The order of the variants is the order of the funnel.
+    /// Status of a customer. The order of the variants is the order of the funnel.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum CustomerStatus {

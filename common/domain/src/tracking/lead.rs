@@ -64,7 +64,7 @@ pub enum LeadAuth {
 }
 
 impl LeadAuth {
-    /// As a program's setting `lead_auth` shows and stores it.
+    /// The stored value of a program's setting `lead_auth`.
     pub const fn as_str(self) -> Option<&'static str> {
         match self {
             Self::AnyCaller => None,
@@ -89,7 +89,7 @@ pub enum LeadRefusal {
     CannotBecomeLead { current: CustomerStatus },
 }
 
-/// What a lead does to its customer.
+/// The effect of a lead on its customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeadDecision {
     /// The status moves to `lead` and the key is bound if the customer has none.

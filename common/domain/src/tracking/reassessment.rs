@@ -31,13 +31,13 @@ pub struct RecordedSale {
 /// The decisions as they should have been.
 #[derive(Debug, Default)]
 pub struct Reassessment {
-    /// What each sale is worth. One that could not be recorded now is left out, and stays as it is: its caller was answered.
+    /// The new decision on each sale. A sale that would be refused now is left out and stays unchanged: its caller was answered.
     pub recordings: Vec<(SaleId, Recording)>,
     /// The first payments of the subscriptions that these sales name, each with its sale.
     pub first_payments: HashMap<SubscriptionId, (SaleId, FirstPayment)>,
 }
 
-/// What was known of a customer before the sales that are judged again.
+/// The state of a customer before the sales that are judged again.
 #[derive(Debug)]
 pub struct Earlier<'a> {
     pub customer: SaleCustomer,

@@ -28,7 +28,7 @@ use crate::tracking::click_id::ClickId;
 pub struct Sale {
     pub transaction_id: TransactionId,
     pub amount: AmountCents,
-    /// What earns, where that is not the whole amount.
+    /// The commissionable part, where that is not the whole amount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commissionable: Option<CommissionableCents>,
     pub currency: Currency,
@@ -53,7 +53,7 @@ pub struct Sale {
 }
 
 impl Sale {
-    /// What percentages are taken of. The amount itself is the revenue, and what refunds are a part of.
+    /// The base of percentages. The amount itself is the revenue, and the base of refunds.
     pub fn commissionable_amount(&self) -> Cents {
         let whole = self.amount.get();
         let part = self.commissionable.map_or(whole, CommissionableCents::get);
@@ -81,7 +81,7 @@ crate::text_enum! {
     }
 }
 
-/// What a program has agreed to pay for.
+/// The terms of a program.
 #[derive(Debug, Clone)]
 pub struct ProgramTerms {
     pub attribution_model: AttributionModel,
@@ -90,7 +90,7 @@ pub struct ProgramTerms {
     pub self_referrals: SelfReferrals,
 }
 
-/// What is known of the customer.
+/// The customer of a sale.
 #[derive(Debug, Clone)]
 pub struct SaleCustomer {
     pub customer_id: CustomerId,
@@ -101,7 +101,7 @@ pub struct SaleCustomer {
     pub first_payment_at: Option<DateTime<Utc>>,
 }
 
-/// What is known of a subscription.
+/// A subscription, as far as known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subscription {
     /// The earliest payment, of those that are known.
@@ -112,7 +112,7 @@ pub struct Subscription {
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// What a subscription's first payment fixed for its renewals.
+/// The first payment of a subscription, on which its renewals depend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstPayment {
     pub at: DateTime<Utc>,
@@ -122,7 +122,7 @@ pub struct FirstPayment {
 }
 
 impl Subscription {
-    /// What was known of it before a moment.
+    /// The subscription as known before a moment.
     #[must_use]
     pub fn before(&self, at: DateTime<Utc>) -> Self {
         Self {

@@ -31,11 +31,11 @@ crate::text_enum! {
 /// Addresses of a partner: the record's and the account's, as they were written.
 pub type PartnerAddresses = std::collections::HashMap<PartnerId, Vec<String>>;
 
-/// What is known of one sale and one partner it pays.
+/// Facts about a sale and one partner it pays.
 #[derive(Debug, Clone, Copy)]
 pub struct SignalFacts<'a> {
     pub customer_key: Option<&'a str>,
-    /// Of the customer, by the same hasher.
+    /// The customer's, by the same hasher.
     pub email_hash: Option<&'a str>,
     pub key_contested: bool,
     pub many_leads: bool,
@@ -104,7 +104,7 @@ impl SignalRules {
     }
 }
 
-/// As addresses are compared and hashed.
+/// The form in which addresses are compared and hashed.
 fn normalised(address: &str) -> String {
     address.trim().to_lowercase()
 }

@@ -24,7 +24,7 @@ pub struct ChainVerdict {
     pub sale: Verdict,
 }
 
-/// What one call asks to be tried.
+/// What one call tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestRun {

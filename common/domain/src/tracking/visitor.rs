@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::Label;
 
-/// What a click shows of its visitor.
+/// Device and location of a visitor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Visitor {
     /// Shared, because the same user agents come again and again.
@@ -25,7 +25,7 @@ impl Visitor {
     }
 }
 
-/// What a user agent says about itself; `None` where it does not say.
+/// Parsed from a user agent; `None` where unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Software {
     pub device_type: Option<DeviceType>,

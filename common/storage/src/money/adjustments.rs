@@ -65,7 +65,7 @@ fn entries(new: &NewAdjustment<'_>, adjusted: &[(LockedCommission, Adjusted)]) -
         .collect()
 }
 
-/// A commission of no sale. It is approved: nobody else is to be asked.
+/// A commission without a sale. It is approved at once.
 #[derive(Debug)]
 pub struct AddedCommission<'a> {
     pub event_id: EventId,
@@ -78,7 +78,7 @@ pub struct AddedCommission<'a> {
     /// The sale it makes up for.
     pub for_sale: Option<SaleId>,
     pub idempotency_key: Option<&'a str>,
-    /// Of the request, with a key.
+    /// Idempotency key and hash of the request.
     pub request_hash: Option<&'a [u8]>,
     pub now: DateTime<Utc>,
 }
@@ -120,7 +120,7 @@ pub async fn add(connection: &mut PgConnection, new: &AddedCommission<'_>) -> St
 #[derive(Debug)]
 pub struct KeyedCommission {
     pub commission_id: CommissionId,
-    /// Of the request.
+    /// Hash of the request.
     pub request_hash: Option<Vec<u8>>,
 }
 
@@ -129,17 +129,14 @@ pub async fn find_by_key(
     program_id: ProgramId,
     key: &str,
 ) -> StorageResult<Option<KeyedCommission>> {
-    let row = sqlx::query!(
-        "SELECT id, request_hash FROM commissions WHERE program_id = $1 AND idempotency_key = $2",
+    Ok(sqlx::query_as!(
+        KeyedCommission,
+        "SELECT id AS commission_id, request_hash FROM commissions WHERE program_id = $1 AND idempotency_key = $2",
         program_id.get(),
         key,
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(row.map(|row| KeyedCommission {
-        commission_id: CommissionId::new(row.id),
-        request_hash: row.request_hash,
-    }))
+    .await?)
 }
 
 /// Takes the key for an adjustment that is made in this transaction; another that has it is waited for. If one was made under it

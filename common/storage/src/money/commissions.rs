@@ -132,7 +132,7 @@ pub struct LockedCommission {
     pub created_at: DateTime<Utc>,
     pub currency: Currency,
     pub amount: Cents,
-    /// What of the amount was added or taken away by hand.
+    /// The part of the amount that was added or subtracted by hand.
     pub adjusted: Cents,
     pub deducted: Cents,
     pub status: CommissionStatus,
@@ -176,13 +176,13 @@ pub async fn lock_of_sales(
 }
 
 impl LockedCommission {
-    /// What the sale earned, before changes by hand.
+    /// The amount earned, before changes by hand.
     pub fn earned(&self) -> Cents {
         self.amount.saturating_sub(self.adjusted)
     }
 }
 
-/// What a refund changed about a commission.
+/// A commission after a refund.
 #[derive(Debug)]
 pub struct RefundedCommission<'a> {
     pub commission_id: CommissionId,

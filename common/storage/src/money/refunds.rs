@@ -17,20 +17,13 @@ pub struct RefundKeyUse {
 }
 
 pub async fn keys_of_sales(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<RefundKeyUse>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query_as!(
+        RefundKeyUse,
         "SELECT sale_id, event_id, refund_key FROM refunds WHERE sale_id = ANY($1)",
         sales
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| RefundKeyUse {
-            sale_id: SaleId::new(row.sale_id),
-            event_id: EventId::new(row.event_id),
-            refund_key: row.refund_key,
-        })
-        .collect())
+    .await?)
 }
 
 #[derive(Debug)]

@@ -92,7 +92,7 @@ pub async fn open_ids(connection: &mut PgConnection) -> StorageResult<Vec<i64>> 
     )
 }
 
-/// [`find`], locked: whoever replays it too waits, and then sees that it was.
+/// [`find`], locked: a concurrent replay waits, and then sees that it was replayed.
 pub async fn lock(connection: &mut PgConnection, id: i64) -> StorageResult<Option<KeptLetter>> {
     Ok(sqlx::query_as!(
         KeptLetter,
@@ -104,7 +104,7 @@ pub async fn lock(connection: &mut PgConnection, id: i64) -> StorageResult<Optio
     .await?)
 }
 
-/// Of one that is locked. A record that fails again becomes a letter of its own.
+/// The letter must be locked. A record that fails again becomes a letter of its own.
 pub async fn mark_replayed(connection: &mut PgConnection, id: i64, now: DateTime<Utc>) -> StorageResult<()> {
     sqlx::query!("UPDATE dead_letters SET replayed_at = $2 WHERE id = $1", id, now)
         .execute(connection)

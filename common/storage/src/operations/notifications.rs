@@ -55,7 +55,7 @@ pub struct StoredNotification {
     pub created_at: DateTime<Utc>,
 }
 
-/// Which of somebody's notifications to mark. Ids of others are as good as not there.
+/// Which of a user's notifications to mark. Ids of others match nothing.
 #[derive(Debug, Clone, Copy)]
 pub enum Which<'a> {
     All,
@@ -92,7 +92,7 @@ pub async fn of_program(
     ))
 }
 
-/// A partner's, in whatever workspaces, newest first, and how many there are.
+/// A partner's in all workspaces, newest first, and their number.
 pub async fn of_partner(
     connection: &mut PgConnection,
     user_id: UserId,

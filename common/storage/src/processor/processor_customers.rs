@@ -1,4 +1,4 @@
-//! `processor_customers`: whom a payment processor's customers are, by the names of this service.
+//! `processor_customers`: the customer_key or click_id of each customer of a payment processor.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -26,7 +26,7 @@ pub struct Binding {
     pub contested_at: Option<DateTime<Utc>>,
 }
 
-/// Whom these are; those that are not bound are left out.
+/// Their bindings; unbound ones are left out.
 pub async fn find(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<HashMap<Key, Payer>> {
     if keys.is_empty() {
         return Ok(HashMap::new());
@@ -48,7 +48,7 @@ pub async fn find(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<
         .collect()
 }
 
-/// Those of these programs that know the processor's customer, ascending.
+/// The programs in which the processor's customer is bound, ascending.
 pub async fn programs_that_know(
     connection: &mut PgConnection,
     programs: &[ProgramId],
@@ -113,12 +113,12 @@ pub async fn learn(connection: &mut PgConnection, namings: &[Naming<'_>]) -> Sto
             complete(connection, key, payer).await?;
         }
     }
-    contest(connection, &contested).await?;
+    mark_contested(connection, &contested).await?;
     wake(connection, &news).await?;
     Ok(conflicts)
 }
 
-/// Binds one by hand, whatever it was bound to, and wakes the payments that wait for it.
+/// Binds one by hand, replacing any binding, and wakes the payments that wait for it.
 pub async fn bind(connection: &mut PgConnection, key: &Key, payer: &Payer) -> StorageResult<Binding> {
     let row = sqlx::query_as!(
         Row,
@@ -157,7 +157,7 @@ pub async fn list(
     rows.into_iter().map(Row::binding).collect()
 }
 
-/// Those that were inserted.
+/// The inserted ones.
 async fn insert(connection: &mut PgConnection, new: &BTreeMap<Key, &Payer>) -> StorageResult<Vec<Key>> {
     let rows = unnest!(
         query_as,
@@ -211,7 +211,7 @@ async fn complete(connection: &mut PgConnection, key: &Key, payer: &Payer) -> St
     Ok(())
 }
 
-async fn contest(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<()> {
+async fn mark_contested(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<()> {
     if keys.is_empty() {
         return Ok(());
     }

@@ -100,8 +100,8 @@ pub async fn groups(
 
 /// Stores that the names of each telling are one payment's. One transaction of a program at a time does this: what one
 /// joins, the next one finds joined.
-pub async fn join(connection: &mut PgConnection, told: &[Vec<Reference>]) -> StorageResult<()> {
-    let all: Vec<Reference> = told.concat();
+pub async fn join(connection: &mut PgConnection, reported: &[Vec<Reference>]) -> StorageResult<()> {
+    let all: Vec<Reference> = reported.concat();
     let mut programs: Vec<i64> = all.iter().map(|(program_id, _)| program_id.get()).collect();
     programs.sort_unstable();
     programs.dedup();
@@ -116,8 +116,8 @@ pub async fn join(connection: &mut PgConnection, told: &[Vec<Reference>]) -> Sto
     for (reference, payment) in &stored {
         names.join([payment.clone(), reference.clone()]);
     }
-    for telling in told {
-        names.join(telling.iter().cloned());
+    for group in reported {
+        names.join(group.iter().cloned());
     }
     let changed: Vec<(Reference, Reference)> = names
         .payments()

@@ -65,7 +65,7 @@ pub struct Reversal {
     pub occurred_at: DateTime<Utc>,
     /// The payment's sale, on which it counts.
     pub sale_id: SaleId,
-    /// Of the sale.
+    /// The sale's transaction_id.
     pub transaction_id: String,
     pub sale_currency: Currency,
     /// It was counted on that sale.

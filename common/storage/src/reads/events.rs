@@ -80,13 +80,13 @@ impl ListedEvent {
         }
     }
 
-    /// Where it stands among events of all types, in one order for good: by time, then by type and id.
+    /// Its position among events of all types, in a stable order: by time, then by type and id.
     pub const fn place(&self) -> (DateTime<Utc>, EventType, i64) {
         (self.timestamp, self.event_type(), self.id)
     }
 }
 
-/// Events of one type: those from `from` on that stand before `before`.
+/// Events of one type, from `from` up to `before`.
 #[derive(Debug, Clone, Copy)]
 pub struct EventRead {
     pub program_id: ProgramId,

@@ -16,17 +16,17 @@ pub struct NewClaim {
     pub transaction_id: String,
     pub program_id: ProgramId,
     pub event_id: EventId,
-    /// Where the outcome is waited for, if it is.
+    /// The reply inbox that waits for the outcome, if any.
     pub reply_to: Option<String>,
     /// JSON text of the record, as it will be published.
     pub payload: String,
 }
 
-/// Claims a batch in one statement and tells, claim by claim, whether it was won. Of two claims of one
+/// Claims a batch in one statement and returns, claim by claim, whether it was won. Of two claims of one
 /// transaction_id in the batch the first wins.
 ///
 /// May be repeated when it is not known whether it committed: a row that this very event holds already counts as
-/// won. (The update that says so touches no row of anybody else, and does not happen the first time.)
+/// won. (That update touches only rows of this event, and none the first time.)
 pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> StorageResult<Vec<bool>> {
     let mut first_of_id: Vec<&NewClaim> = claims.iter().collect();
     // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
@@ -55,12 +55,12 @@ pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> Storag
         .collect())
 }
 
-/// Claims that were lost to another program's: an accident of ids, or somebody who takes another's transaction_ids.
+/// Claims lost to another program: colliding ids, or a program that takes another's transaction_ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conflicts {
-    /// Whose claims were lost.
+    /// The program whose claims were lost.
     pub program_id: ProgramId,
-    /// Who holds their transaction_ids.
+    /// The program that holds the transaction_ids.
     pub held_by: ProgramId,
     pub claims: u64,
 }
@@ -151,7 +151,7 @@ pub async fn lock(connection: &mut PgConnection, transaction_ids: &[&str]) -> St
         .collect()
 }
 
-/// What was told of payments before their sales are recorded. Hardly ever anything.
+/// What was reported of payments before their sales are recorded. Rare.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PendingFacts {
     /// Some of their names, by the processor.
@@ -160,8 +160,7 @@ pub struct PendingFacts {
     pub refunds: bool,
 }
 
-/// Whether anything was told of claims that are locked: names and refunds that come from now on wait for whoever holds the
-/// locks.
+/// What was reported of locked claims: names and refunds that arrive from now on wait for the holder of the locks.
 pub async fn pending_facts(
     connection: &mut PgConnection,
     claims: &[(ProgramId, &str)],
@@ -219,7 +218,7 @@ pub async fn release(connection: &mut PgConnection, transaction_ids: &[&str]) ->
     )
 }
 
-/// Takes a claim out of the relay's sight after its record was buried in `dead_letters`.
+/// Hides a claim from the relay once its record is in `dead_letters`.
 pub async fn mark_dead(connection: &mut PgConnection, event_id: EventId) -> StorageResult<()> {
     sqlx::query!(
         "UPDATE transaction_claims SET state = 'dead' WHERE event_id = $1 AND state = 'open'",
@@ -230,7 +229,7 @@ pub async fn mark_dead(connection: &mut PgConnection, event_id: EventId) -> Stor
     Ok(())
 }
 
-/// Gives the claim of a record that was buried another chance: the relay publishes it at once. Nobody waits for its
+/// Reopens the claim of a dead letter: the relay publishes it at once. No caller waits for its
 /// outcome any more. `false` when no dead claim is this event's.
 pub async fn reopen(connection: &mut PgConnection, event_id: EventId) -> StorageResult<bool> {
     let reopened = sqlx::query!(
@@ -251,11 +250,12 @@ pub struct OpenClaim {
     pub payload: String,
 }
 
-/// Takes open claims that nobody has finished for a while, oldest first, and pushes their next turn back
+/// Takes due open claims, oldest first, and postpones their next turn
 /// (doubling up to a minute). Claims another relay holds are skipped. By state, never by position: a claim
 /// that committed late is not missed.
 pub async fn take_open(pool: &PgPool, limit: i64, pause: Duration) -> StorageResult<Vec<OpenClaim>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query_as!(
+        OpenClaim,
         r#"WITH due AS (
              SELECT transaction_id FROM transaction_claims
              WHERE state = 'open' AND relay_after < now()
@@ -272,12 +272,5 @@ pub async fn take_open(pool: &PgPool, limit: i64, pause: Duration) -> StorageRes
         pause.as_secs_f64(),
     )
     .fetch_all(pool)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| OpenClaim {
-            reply_to: row.reply_to,
-            payload: row.payload,
-        })
-        .collect())
+    .await?)
 }

@@ -23,7 +23,7 @@ pub struct NewClick<'a> {
     pub counted: bool,
 }
 
-/// Inserts click events and tells which of them are new; the others were stored by an earlier delivery.
+/// Inserts click events and returns those that are new; the others were stored by an earlier delivery.
 pub async fn insert(connection: &mut PgConnection, new: &[NewClick<'_>]) -> StorageResult<HashSet<EventId>> {
     let inserted = unnest!(
         query_scalar,

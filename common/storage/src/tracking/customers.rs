@@ -1,4 +1,4 @@
-//! `customers`: finding them by key, by click_id or by a proposed key, locking them, moving them on.
+//! `customers`: found by key, by click_id or by a proposed key, locked and updated.
 
 use std::collections::HashSet;
 
@@ -47,7 +47,7 @@ impl Milestone {
     }
 }
 
-/// Enough of a customer to tell whether a click_id is its own.
+/// A customer's click_id, for comparison as a whole string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomerIdentity {
     pub customer_id: CustomerId,
@@ -57,20 +57,13 @@ pub struct CustomerIdentity {
 
 /// Customers by id, for matching click_ids as whole strings.
 pub async fn identities(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<CustomerIdentity>> {
-    let rows = sqlx::query!(
-        "SELECT id, program_id, click_id FROM customers WHERE id = ANY($1)",
+    Ok(sqlx::query_as!(
+        CustomerIdentity,
+        "SELECT id AS customer_id, program_id, click_id FROM customers WHERE id = ANY($1)",
         ids
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| CustomerIdentity {
-            customer_id: CustomerId::new(row.id),
-            program_id: ProgramId::new(row.program_id),
-            click_id: row.click_id,
-        })
-        .collect())
+    .await?)
 }
 
 /// [`identities`] for the edge, which has no transaction.

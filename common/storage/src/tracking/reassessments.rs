@@ -13,13 +13,13 @@ use domain::reassessment::RecordedSale;
 use domain::sale::{Sale, SaleType};
 use domain::text::{ProductId, SubscriptionId, TransactionId};
 
-/// A recorded sale with what the books say of it.
+/// A recorded sale with its stored attribution.
 #[derive(Debug, Clone)]
 pub struct StoredSale {
     pub recorded: RecordedSale,
     pub referral_link_id: Option<ReferralLinkId>,
     pub no_commission_reason: Option<String>,
-    /// What of it counts as refunded.
+    /// The refunded part.
     pub refunded: Cents,
 }
 
@@ -122,7 +122,7 @@ pub async fn supersede(
     }
     let ids: Vec<i64> = commissions.iter().map(|commission| commission.get()).collect();
     let updated = sqlx::query!(
-        // The database's clock, because it tells two times of one sale and membership apart: they are unique.
+        // The database's clock: the times of one sale and membership must be unique.
         "UPDATE commissions
          SET deducted_cents = amount_cents, status = 'reversed', superseded_at = clock_timestamp(), refund_reason = $2
          WHERE id = ANY($1)",
@@ -155,7 +155,7 @@ pub async fn relink(
     expect_rows("commissions", commissions.len(), updated.rows_affected())
 }
 
-/// A sale that is credited anew.
+/// The new credit of a sale.
 #[derive(Debug, Clone)]
 pub struct Credited<'a> {
     pub sale_id: SaleId,
@@ -163,7 +163,7 @@ pub struct Credited<'a> {
     pub no_commission_reason: Option<&'a str>,
 }
 
-/// Writes whom sales that are locked credit now.
+/// Writes the new credits of locked sales.
 pub async fn save_credits(connection: &mut PgConnection, sales: &[Credited<'_>]) -> StorageResult<()> {
     if sales.is_empty() {
         return Ok(());

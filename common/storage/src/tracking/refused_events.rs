@@ -1,4 +1,4 @@
-//! Refusals already told to a caller: redelivery must not turn them into something else.
+//! Refusals already answered: a redelivery must get the same outcome.
 
 use std::collections::HashMap;
 

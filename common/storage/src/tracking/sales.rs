@@ -29,8 +29,8 @@ pub struct NewSale<'a> {
     pub self_referrals: SelfReferrals,
 }
 
-/// Inserts sales, closes the claims they were made of, and returns their ids by event. The claim each of them holds makes a
-/// conflict impossible; its payload has done its work and is dropped.
+/// Inserts sales, closes their claims, and returns the sales' ids by event. The claims make a conflict impossible; their payloads
+/// are no longer needed and dropped.
 pub async fn insert(
     connection: &mut PgConnection,
     sales: &[NewSale<'_>],
@@ -92,14 +92,14 @@ pub async fn insert(
         .collect())
 }
 
-/// What an already recorded sale was answered with.
+/// The outcome of an already recorded sale.
 #[derive(Debug)]
 pub struct RecordedSale {
-    /// The record it was made of.
+    /// The event of its record.
     pub event_id: EventId,
     pub program_id: ProgramId,
     pub no_commission: Option<NoCommission>,
-    /// In the order they were created, which is the attribution model's.
+    /// In the order of creation, which is the attribution model's.
     pub commission_ids: Vec<CommissionId>,
 }
 
@@ -146,22 +146,14 @@ pub struct LockedSale {
 
 /// Locks sales in ascending order: two refunds of one sale follow each other.
 pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<LockedSale>> {
-    let rows = sqlx::query!(
-        "SELECT id, amount_cents, api_refunded_cents, processor_refunded_cents
+    Ok(sqlx::query_as!(
+        LockedSale,
+        "SELECT id AS sale_id, amount_cents, api_refunded_cents, processor_refunded_cents
          FROM sale_events WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         sales,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| LockedSale {
-            sale_id: SaleId::new(row.id),
-            amount_cents: row.amount_cents,
-            api_refunded_cents: row.api_refunded_cents,
-            processor_refunded_cents: row.processor_refunded_cents,
-        })
-        .collect())
+    .await?)
 }
 
 /// Writes the refund totals of sales that are locked.

@@ -205,7 +205,7 @@ pub struct LatestTestEvent {
     pub created_at: DateTime<Utc>,
 }
 
-/// What a program has tried out.
+/// The test events of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TestedProgram {
     pub workspace_id: i64,

@@ -20,7 +20,7 @@ use crate::customer_lookup::Found;
 use crate::reassessment::reassess;
 use crate::steps::StepContext;
 
-/// What other messages have reported about the sales of a batch.
+/// Reports of other messages about the sales of a batch.
 pub struct Pending<'a> {
     pub payments: Payments,
     /// There are refunds that came before their sale.

@@ -24,7 +24,7 @@ const PARTNER_LOOK: Duration = Duration::from_hours(6);
 
 pub struct Inbox<'a> {
     now: DateTime<Utc>,
-    /// Those of processors.
+    /// Only records of processors.
     records: Vec<&'a SaleRecord>,
     arrived: HashMap<EventId, DateTime<Utc>>,
     endings: Vec<(EventId, Ending)>,

@@ -33,7 +33,7 @@ impl Payments {
         let known = processor_refs::known(connection, &names).await?;
         let payments: Vec<Reference> = known.into_iter().map(|known| known.payment).collect();
         processor_refs::lock(connection, &payments).await?;
-        // What another batch recorded while this one waited for the locks.
+        // Again: another batch may have recorded a sale while this one waited for the locks.
         let known = processor_refs::known(connection, &names).await?;
         Ok(Self(
             known

@@ -13,84 +13,102 @@ use crate::requests::{Sales, Target};
 /// Calls at once when far too many come: more than the edge's queues hold.
 const FAR_TOO_MANY: usize = 12_000;
 
+/// Sales a second, round by round.
+#[derive(Default)]
+struct Rates {
+    many: Vec<f64>,
+    few: Vec<f64>,
+    hot: Vec<f64>,
+    batches: Vec<f64>,
+    baseline: Vec<f64>,
+    baseline_hot: Vec<f64>,
+}
+
+impl Rates {
+    fn measure(
+        bench: &mut BenchEnvironment<'_>,
+        comparison: &mut Comparison,
+        report: &mut Report,
+    ) -> Result<Self> {
+        let market = bench.market.clone();
+        let mut rates = Self::default();
+        for round in 1..=comparison.effort.rounds() {
+            let step = Step::start(format_args!("Sales, round {round}"));
+            comparison.tidy(bench)?;
+            rates.batches.push(comparison.sale_batches(bench)?);
+            let (ingest, baseline, baseline_hot) =
+                (comparison.ingest, comparison.baseline, comparison.baseline_hot);
+            for (name, address, connections, target, all) in [
+                ("(R) baseline", baseline, FEW, Target::Spread, &mut rates.baseline),
+                (
+                    "(R) baseline, hot",
+                    baseline_hot,
+                    FEW,
+                    Target::Hot,
+                    &mut rates.baseline_hot,
+                ),
+                ("sales", ingest, MANY, Target::Spread, &mut rates.many),
+                ("sales", ingest, FEW, Target::Spread, &mut rates.few),
+                ("sales, hot", ingest, MANY, Target::Hot, &mut rates.hot),
+            ] {
+                let run = comparison.run_name();
+                let mut sales = Sales::new(&market, target, &run);
+                let measured = comparison.closed(bench, name, address, connections, &mut sales)?;
+                if name == "sales" && connections == MANY {
+                    add_costs(report, "sale", &measured);
+                }
+                all.push(measured.outcome.rate());
+            }
+            step.done("measured");
+        }
+        Ok(rates)
+    }
+
+    fn rows(&self) -> [Row; 5] {
+        let row = |name, rates: &[f64], to, others: &[f64], goal| {
+            Row::of(name, median(rates), "/s").against_rounds(to, rates, others, Goal::AtLeast(goal))
+        };
+        [
+            row("3 sales, 1,000 at once", &self.many, "S", &self.batches, 0.8),
+            row(
+                "3 sales, 1,000 at once, to the baseline",
+                &self.many,
+                "R",
+                &self.baseline,
+                4.5,
+            ),
+            row(
+                "3 sales, 64 at once, to the baseline",
+                &self.few,
+                "R",
+                &self.baseline,
+                1.7,
+            ),
+            row("4 sales of one partner", &self.hot, "spread", &self.many, 0.8),
+            row(
+                "4 sales of one partner, to the baseline",
+                &self.hot,
+                "R hot",
+                &self.baseline_hot,
+                6.0,
+            ),
+        ]
+    }
+}
+
 /// Goals 3, 4 and 5. Returns the highest rate, in sales a second.
 pub(super) fn measure(
     bench: &mut BenchEnvironment<'_>,
     comparison: &mut Comparison,
     report: &mut Report,
 ) -> Result<f64> {
-    let market = bench.market.clone();
-    let (mut many, mut few, mut hot) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut batches, mut baseline, mut baseline_hot) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 1..=comparison.effort.rounds() {
-        let step = Step::start(format_args!("Sales, round {round}"));
-        comparison.tidy(bench)?;
-        batches.push(comparison.sale_batches(bench)?);
-        for (name, address, connections, target, all) in [
-            (
-                "(R) baseline",
-                comparison.baseline,
-                FEW,
-                Target::Spread,
-                &mut baseline,
-            ),
-            (
-                "(R) baseline, hot",
-                comparison.baseline_hot,
-                FEW,
-                Target::Hot,
-                &mut baseline_hot,
-            ),
-            ("sales", comparison.ingest, MANY, Target::Spread, &mut many),
-            ("sales", comparison.ingest, FEW, Target::Spread, &mut few),
-            ("sales, hot", comparison.ingest, MANY, Target::Hot, &mut hot),
-        ] {
-            let run = comparison.run_name();
-            let mut sales = Sales::new(&market, target, &run);
-            let measured = comparison.closed(bench, name, address, connections, &mut sales)?;
-            if name == "sales" && connections == MANY {
-                add_costs(report, "sale", &measured);
-            }
-            all.push(measured.outcome.rate());
-        }
-        step.done("measured");
-    }
-    for row in [
-        Row::of("3 sales, 1,000 at once", median(&many), "/s").against_rounds(
-            "S",
-            &many,
-            &batches,
-            Goal::AtLeast(0.8),
-        ),
-        Row::of("3 sales, 1,000 at once, to the baseline", median(&many), "/s").against_rounds(
-            "R",
-            &many,
-            &baseline,
-            Goal::AtLeast(4.5),
-        ),
-        Row::of("3 sales, 64 at once, to the baseline", median(&few), "/s").against_rounds(
-            "R",
-            &few,
-            &baseline,
-            Goal::AtLeast(1.7),
-        ),
-        Row::of("4 sales of one partner", median(&hot), "/s").against_rounds(
-            "spread",
-            &hot,
-            &many,
-            Goal::AtLeast(0.8),
-        ),
-        Row::of("4 sales of one partner, to the baseline", median(&hot), "/s").against_rounds(
-            "R hot",
-            &hot,
-            &baseline_hot,
-            Goal::AtLeast(6.0),
-        ),
-    ] {
+    let rates = Rates::measure(bench, comparison, report)?;
+    for row in rates.rows() {
         report.add(row);
     }
-    latency(bench, comparison, report, median(&baseline), median(&many))?;
-    Ok(median(&many))
+    let many = median(&rates.many);
+    latency(bench, comparison, report, median(&rates.baseline), many)?;
+    Ok(many)
 }
 
 fn latency(

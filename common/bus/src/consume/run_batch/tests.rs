@@ -17,7 +17,7 @@ const QUICK: RetryPolicy = RetryPolicy {
     max_elapsed: None,
 };
 
-/// Settles every number except those it was told to trip over.
+/// Settles every number except the configured failures.
 #[derive(Default)]
 struct Scripted {
     poison: HashSet<u32>,

@@ -1,4 +1,4 @@
-//! How the halves of events ended.
+//! Results of the two parts of an event: its sale and its payment.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ domain::text_enum! {
     }
 }
 
-/// How a half of an event ended.
+/// The result of one part of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     Done(Option<Reason>),

@@ -32,25 +32,25 @@ domain::text_enum! {
         PartnerNotApproved = "partner_not_approved",
         /// A refund or dispute of a payment without a sale so far.
         SaleMissing = "sale_missing",
-        /// Of another currency than its sale.
+        /// Its currency differs from its sale's.
         CurrencyDiffers = "currency_differs",
     }
 }
 
-/// What payments for a partner who is not approved wait for.
+/// Payments for a partner who is not approved wait for this.
 pub const PARTNER_APPROVED: &str = "partner_approved";
 
-/// What payments with an unknown customer_key wait for.
+/// Payments with an unknown customer_key wait for this.
 pub fn waits_for_key(customer_key: &str) -> String {
     format!("customer_key:{customer_key}")
 }
 
-/// What payments of an unbound processor customer wait for.
+/// Payments of an unbound processor customer wait for this.
 pub fn waits_for_processor_customer(processor_customer: &ProcessorId) -> String {
     format!("processor_customer:{processor_customer}")
 }
 
-/// What payments wait for whose session or invoice may still be reported.
+/// Payments whose session or invoice may still be reported wait for this.
 pub fn waits_for_sale(transaction_id: &TransactionId) -> String {
     // The query of `receive` takes the name after the colon.
     format!("sale:{transaction_id}")
