@@ -2,7 +2,7 @@
 //!
 //! Judges come from package indexes, pinned by version and hash in `xtask/deploy`, and are installed below the target directory. systemd-analyze
 //! and promtool are installed where the servers' packages can be; kubectl is whatever the machine has, because Debian's is too old
-//! for these overlays. What is missing is said to be skipped. What needs the services running is in `ingest/tests/it/deployment.rs`.
+//! for these overlays. What is missing is said to be skipped. What needs the services running is in `ingest/tests/operations/deployment.rs`.
 
 mod judges;
 mod outcome;

@@ -1,0 +1,541 @@
+//! A whole service for one test: its own database and streams, an ingest, a worker and, where asked for, a webhook consumer in
+//! this process.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use async_nats::{ConnectOptions, ServerAddr};
+use chrono::{DateTime, TimeZone, Utc};
+use clap::{CommandFactory, Parser};
+use domain::attribution::AttributionModel;
+use domain::commission::{CommissionType, Rate};
+use domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
+use domain::money::BasisPoints;
+use domain::name::Name;
+use domain::partner::{MembershipStatus, ShortCode};
+use domain::program::{ProgramSettings, ProgramStatus, Slug};
+use domain::token::ProgramToken;
+use messages::subject::Subject;
+use reqwest::header::HeaderMap;
+use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
+use runtime::lifecycle::Lifecycle;
+use serde_json::{Value, json};
+use sqlx::{PgConnection, PgPool, Postgres, Transaction};
+use storage::partners::{self, NewMembership, NewPartner};
+use storage::policies::{self, NewPolicy};
+use storage::program_settings::{self, NewProgram};
+use storage::{links, verify, workspaces};
+use testing::{TestDatabase, free_address, from_environment, unique_name};
+
+/// How long a test waits for something that is bound to happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Debug)]
+pub struct Stack {
+    pub database: TestDatabase,
+    pub settings: Vec<(&'static str, String)>,
+    pub clock: Clock,
+    base_url: String,
+    http: reqwest::Client,
+    services: Vec<Service>,
+    workers: Vec<Service>,
+}
+
+type Service = (Lifecycle, tokio::task::JoinHandle<anyhow::Result<()>>);
+
+/// A program with two partners, each with a link; 20 % of every payment for ever unless the test says otherwise.
+#[derive(Debug)]
+pub struct Program {
+    pub program_id: ProgramId,
+    pub token: String,
+    pub ada: Partner,
+    pub bruno: Partner,
+}
+
+#[derive(Debug)]
+pub struct Partner {
+    pub partner_id: PartnerId,
+    pub membership: PartnerProgramId,
+    pub link: ReferralLinkId,
+    pub code: String,
+}
+
+/// An HTTP answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+impl Answer {
+    /// The error is a connection that broke within the answer.
+    pub async fn of(response: reqwest::Response) -> Result<Self, reqwest::Error> {
+        let (status, headers) = (response.status(), response.headers().clone());
+        // One of these has no end; tests that want its events read it themselves.
+        let is_stream = headers
+            .get("content-type")
+            .is_some_and(|kind| kind == "text/event-stream");
+        let text = if is_stream {
+            String::new()
+        } else {
+            response.text().await?
+        };
+        Ok(Self {
+            status,
+            headers,
+            body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        })
+    }
+
+    /// A header's text; empty when it is not there.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The message of the platform envelope.
+    pub fn message(&self) -> &str {
+        self.body["error"]["message"].as_str().unwrap_or_default()
+    }
+}
+
+impl Stack {
+    /// One ingest and one worker, on the system's clock.
+    pub async fn start() -> Self {
+        Self::start_with(Clock::system()).await
+    }
+
+    pub async fn start_with(clock: Clock) -> Self {
+        let mut stack = Self::without_services(clock).await;
+        stack.start_services().await;
+        stack
+    }
+
+    /// One ingest and one worker, with these settings in place of the usual ones.
+    pub async fn start_set(settings: &[(&'static str, &str)]) -> Self {
+        let mut stack = Self::without_services(Clock::system()).await;
+        for (name, value) in settings {
+            stack.set(name, value);
+        }
+        stack.start_services().await;
+        stack
+    }
+
+    /// Before the services start.
+    pub fn set(&mut self, name: &'static str, value: &str) {
+        self.settings.retain(|(setting, _)| *setting != name);
+        self.settings.push((name, value.to_owned()));
+    }
+
+    /// The settings of `ctl`, which acts as who owns the tables.
+    pub fn operators_settings(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.settings.iter().map(|(name, value)| {
+            let is_services = *name == "DATABASE_URL" && *value == self.database.service_url;
+            let value = if is_services { &self.database.url } else { value };
+            (*name, value.as_str())
+        })
+    }
+
+    /// One ingest and one worker, with the settings as they are now.
+    pub async fn start_services(&mut self) {
+        self.start_worker();
+        let address = self.start_ingest();
+        self.use_ingest(address);
+        self.ready().await;
+    }
+
+    /// Database and settings only.
+    pub async fn without_services(clock: Clock) -> Self {
+        Self::on(TestDatabase::create().await, clock)
+    }
+
+    /// Without services, on a database of the test's choice.
+    pub fn on(database: TestDatabase, clock: Clock) -> Self {
+        let settings = vec![
+            ("DATABASE_URL", database.service_url.clone()),
+            ("NATS_URL", from_environment("NATS_URL")),
+            ("REDIS_URL", from_environment("REDIS_URL")),
+            ("STREAM_PREFIX", unique_name()),
+            ("STREAM_MAX_BYTES", (8 << 20).to_string()),
+            ("CLICK_ID_KEYS", "11".repeat(32)),
+            ("EMAIL_HASH_KEY", "22".repeat(32)),
+            ("SECRETS_KEYS", "33".repeat(32)),
+            // Tests about limits set their own.
+            ("CLICK_LIMIT", "1000000".to_owned()),
+            ("LEAD_LIMIT", "1000000".to_owned()),
+            ("BROWSER_LEAD_LIMIT", "1000000".to_owned()),
+            ("KEYLESS_TEST_LIMIT", "1000000".to_owned()),
+            ("MANY_LEADS_PER_LINK", "1000000".to_owned()),
+            ("SALE_REFUND_LIMIT", "1000000".to_owned()),
+            ("SIGN_IN_LIMIT", "1000000".to_owned()),
+            ("MANAGEMENT_LIMIT", "1000000".to_owned()),
+            ("UNKNOWN_TOKEN_LIMIT", "1000000".to_owned()),
+            ("TRUSTED_PROXIES", "127.0.0.0/8".to_owned()),
+        ];
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self {
+            database,
+            settings,
+            clock,
+            base_url: String::new(),
+            http,
+            services: Vec::new(),
+            workers: Vec::new(),
+        }
+    }
+
+    /// Starts an ingest and returns its address; requests go to the first one, or to the one set by [`Self::use_ingest`].
+    pub fn start_ingest(&mut self) -> SocketAddr {
+        let address = free_address();
+        let config = ingest::config::Config::parse_from(self.flags::<ingest::config::Config>(address));
+        let lifecycle = Lifecycle::new();
+        let run = ingest::run(config, self.clock.clone(), lifecycle.clone());
+        self.services.push((lifecycle, tokio::spawn(run)));
+        address
+    }
+
+    /// Starts a worker and returns the address of its health endpoints.
+    pub fn start_worker(&mut self) -> SocketAddr {
+        let address = free_address();
+        let config = worker::config::Config::parse_from(self.flags::<worker::config::Config>(address));
+        let lifecycle = Lifecycle::new();
+        let run = worker::run(config, self.clock.clone(), lifecycle.clone());
+        self.workers.push((lifecycle, tokio::spawn(run)));
+        address
+    }
+
+    /// Starts a webhook consumer and returns its address.
+    pub fn start_webhook_consumer(&mut self) -> SocketAddr {
+        let address = free_address();
+        let flags = self.flags::<webhook_consumer::config::Config>(address);
+        let config = webhook_consumer::config::Config::parse_from(flags);
+        let lifecycle = Lifecycle::new();
+        let run = webhook_consumer::run(config, self.clock.clone(), lifecycle.clone());
+        self.services.push((lifecycle, tokio::spawn(run)));
+        address
+    }
+
+    /// Starts a worker that cannot start; why.
+    pub async fn worker_that_ends(&self) -> String {
+        let config = worker::config::Config::parse_from(self.flags::<worker::config::Config>(free_address()));
+        let run = worker::run(config, self.clock.clone(), Lifecycle::new());
+        let ended = tokio::time::timeout(PATIENCE, run).await;
+        format!("{:#}", ended.unwrap().unwrap_err())
+    }
+
+    /// Ends the workers in this process, as a signal would.
+    pub async fn stop_workers(&mut self) {
+        for worker in std::mem::take(&mut self.workers) {
+            stop(worker).await;
+        }
+    }
+
+    pub fn use_ingest(&mut self, address: SocketAddr) {
+        self.base_url = format!("http://{address}");
+    }
+
+    /// The settings as a process's environment, listening on `address`.
+    pub fn environment(&self, address: SocketAddr) -> Vec<(&'static str, String)> {
+        let mut settings = self.settings.clone();
+        settings.push(("LISTEN", address.to_string()));
+        settings
+    }
+
+    /// The settings this service knows, as flags for running it in this process.
+    fn flags<C: CommandFactory>(&self, address: SocketAddr) -> Vec<String> {
+        let command = C::command();
+        let flag = |setting: &str| setting.to_lowercase().replace('_', "-");
+        let known = |name: &str| {
+            command
+                .get_arguments()
+                .any(|argument| argument.get_long() == Some(name))
+        };
+        let settings = self
+            .environment(address)
+            .into_iter()
+            .map(|(setting, value)| (flag(setting), value))
+            .filter(|(name, _)| known(name));
+        std::iter::once(command.get_name().to_owned())
+            .chain(settings.flat_map(|(name, value)| [format!("--{name}"), value]))
+            .collect()
+    }
+
+    /// Waits until the ingest answers that everything it needs answers.
+    pub async fn ready(&self) {
+        self.eventually("ingest is ready", async || {
+            let answer = self.http.get(format!("{}/readyz", self.base_url)).send().await;
+            answer.is_ok_and(|answer| answer.status() == StatusCode::OK)
+        })
+        .await;
+    }
+
+    /// Asks again and again until it is so; no timing is asserted, only that it comes to pass.
+    pub async fn eventually(&self, what: &str, holds: impl AsyncFn() -> bool) {
+        let wait = async {
+            while !holds().await {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        assert!(
+            tokio::time::timeout(PATIENCE, wait).await.is_ok(),
+            "in vain: {what}"
+        );
+    }
+
+    /// No click is written until the transaction ends.
+    pub async fn hold_up_clicks(&self) -> Transaction<'static, Postgres> {
+        let mut holding_up = self.pool().begin().await.unwrap();
+        sqlx::raw_sql("LOCK TABLE click_events IN SHARE MODE")
+            .execute(&mut *holding_up)
+            .await
+            .unwrap();
+        holding_up
+    }
+
+    pub fn pool(&self) -> &PgPool {
+        &self.database.pool
+    }
+
+    pub async fn program(&self) -> Program {
+        self.program_with(
+            AttributionModel::LastClick,
+            CommissionType::CpsLifetime,
+            percentage(2_000),
+        )
+        .await
+    }
+
+    pub async fn program_with(&self, model: AttributionModel, kind: CommissionType, rate: Rate) -> Program {
+        self.program_founded(model, kind, rate, &[]).await
+    }
+
+    /// With these statements about the program `$1` run in the transaction that makes it: nobody sees it without them.
+    pub async fn program_founded(
+        &self,
+        model: AttributionModel,
+        kind: CommissionType,
+        rate: Rate,
+        statements: &[&'static str],
+    ) -> Program {
+        let mut transaction = self.pool().begin().await.unwrap();
+        let token = ProgramToken::generate(rand::random());
+        let workspace_id = workspaces::create(&mut transaction, "Workspace").await.unwrap();
+        let name = Name::parse("Program").unwrap();
+        // Many are made in one database.
+        let slug = Slug::of_name(&format!("program {}", rand::random::<u64>()), rand::random());
+        let settings = ProgramSettings {
+            attribution_model: model,
+            ..ProgramSettings::new(name, slug)
+        };
+        let new = NewProgram {
+            workspace_id,
+            settings: &settings,
+            status: ProgramStatus::Live,
+            token: &token,
+            created_at: self.clock.now(),
+        };
+        let created = program_settings::create(&mut transaction, &new).await.unwrap();
+        let program_id = created.unwrap();
+        let policy = NewPolicy {
+            program_id,
+            product_id: None,
+            effective_from: long_ago(),
+            commission_type: kind,
+            rate: &rate,
+            created_at: self.clock.now(),
+        };
+        policies::create(&mut transaction, &policy).await.unwrap();
+        let program = Program {
+            program_id,
+            token: token.expose().to_owned(),
+            ada: partner_on(&mut transaction, program_id, "ada").await,
+            bruno: partner_on(&mut transaction, program_id, "bruno").await,
+        };
+        for statement in statements {
+            let statement = sqlx::query(*statement).bind(program_id.get());
+            statement.execute(&mut *transaction).await.unwrap();
+        }
+        transaction.commit().await.unwrap();
+        program
+    }
+
+    /// An approved member of a program, with a link.
+    pub async fn partner(&self, program_id: ProgramId, name: &str) -> Partner {
+        let mut connection = self.pool().acquire().await.unwrap();
+        partner_on(&mut connection, program_id, name).await
+    }
+
+    pub async fn post(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
+        self.post_raw(path, token, body.to_string()).await
+    }
+
+    pub async fn post_raw(&self, path: &str, token: Option<&str>, body: impl Into<reqwest::Body>) -> Answer {
+        let mut request = self.tracking(path).body(body);
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        self.send(request).await
+    }
+
+    /// Any request to the edge, to be completed and sent with [`Self::send`].
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.base_url))
+    }
+
+    /// A request to a tracking route, for tests that set its headers themselves.
+    pub fn tracking(&self, path: &str) -> reqwest::RequestBuilder {
+        self.request(Method::POST, &format!("/api/v1/track/{path}"))
+    }
+
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+        Answer::of(request.send().await.unwrap()).await.unwrap()
+    }
+
+    /// A click through a link; its click_id.
+    pub async fn click(&self, code: &str) -> String {
+        let answer = self.click_with(code, json!({})).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        answer.body["click_id"].as_str().unwrap().to_owned()
+    }
+
+    pub async fn click_with(&self, code: &str, more: Value) -> Answer {
+        let mut body = json!({ "affiliate_url": format!("https://shop.example/landing?aff={code}") });
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        self.post("click", None, body).await
+    }
+
+    pub async fn lead(&self, program: &Program, click_id: &str, customer_key: &str) -> Answer {
+        let body = json!({ "click_id": click_id, "customer_key": customer_key });
+        self.post("lead", Some(&program.token), body).await
+    }
+
+    pub async fn sale(&self, program: &Program, body: Value) -> Answer {
+        self.post("sale", Some(&program.token), body).await
+    }
+
+    pub async fn refund(&self, program: &Program, body: Value) -> Answer {
+        self.post("refund", Some(&program.token), body).await
+    }
+
+    /// A customer with a click through this link and a confirmed lead.
+    pub async fn customer(&self, program: &Program, code: &str, customer_key: &str) -> String {
+        let click_id = self.click(code).await;
+        let answer = self.lead(program, &click_id, customer_key).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        click_id
+    }
+
+    /// Cents owed to a membership in US dollars.
+    pub async fn balance(&self, membership: PartnerProgramId) -> i64 {
+        sqlx::query_scalar(
+            "SELECT coalesce((SELECT balance_cents FROM partner_program_balances
+                              WHERE partner_program_id = $1 AND currency = 'USD'), 0)",
+        )
+        .bind(membership.get())
+        .fetch_one(self.pool())
+        .await
+        .unwrap()
+    }
+
+    /// The only value of a query's only row.
+    pub async fn value<T>(&self, query: &'static str) -> T
+    where
+        T: for<'r> sqlx::Decode<'r, Postgres> + sqlx::Type<Postgres> + Send + Unpin,
+    {
+        sqlx::query_scalar(query).fetch_one(self.pool()).await.unwrap()
+    }
+
+    /// No invariant of the books is broken. Clicks are written behind the answer, so theirs may take a moment.
+    pub async fn verify(&self) {
+        self.eventually("counters follow", async || {
+            verify::violations(self.pool()).await.unwrap().is_empty()
+        })
+        .await;
+    }
+
+    /// Ends the services as a signal would, and expects each to end well.
+    pub async fn stop(self) {
+        for service in self.services.into_iter().chain(self.workers) {
+            stop(service).await;
+        }
+        drop_streams(&self.settings).await;
+        self.database.drop().await;
+    }
+}
+
+async fn partner_on(connection: &mut PgConnection, program_id: ProgramId, name: &str) -> Partner {
+    let code = format!("{name}-{program_id}");
+    let partner = NewPartner {
+        program_id,
+        name: &Name::parse(name).unwrap(),
+        email: None,
+        created_at: long_ago(),
+    };
+    let partner_id = partners::provide(connection, &partner).await.unwrap();
+    let membership = NewMembership {
+        program_id,
+        partner_id,
+        status: MembershipStatus::Approved,
+        created_at: long_ago(),
+    };
+    let membership = partners::join(connection, &membership).await.unwrap().unwrap();
+    let short_code = ShortCode::parse(&code).unwrap();
+    let link = links::create(connection, membership, &short_code, long_ago())
+        .await
+        .unwrap()
+        .unwrap();
+    Partner {
+        partner_id,
+        membership,
+        link,
+        code,
+    }
+}
+
+async fn stop((lifecycle, service): Service) {
+    lifecycle.shut_down();
+    service.await.unwrap().unwrap();
+    lifecycle.tasks().close();
+    lifecycle.tasks().wait().await;
+}
+
+/// A server reserves the whole size of each stream: those of many tests together exceed any disk.
+async fn drop_streams(settings: &[(&'static str, String)]) {
+    let find = |name: &str| settings.iter().find(|(setting, _)| *setting == name);
+    let setting = |name: &str| &find(name).unwrap().1;
+    let server: ServerAddr = setting("NATS_URL").parse().unwrap();
+    // The client reads no user out of an address by itself.
+    let options = match (server.username(), server.password()) {
+        (Some(user), Some(password)) => {
+            ConnectOptions::with_user_and_password(user.to_owned(), password.to_owned())
+        }
+        _ => ConnectOptions::new(),
+    };
+    let options = match find("NATS_CA_FILE") {
+        Some((_, file)) => options.add_root_certificates(file.into()),
+        None => options,
+    };
+    let client = options.connect(server).await.unwrap();
+    let jetstream = async_nats::jetstream::new(client);
+    for subject in Subject::ALL {
+        let stream = subject.stream_name(setting("STREAM_PREFIX"));
+        jetstream.delete_stream(stream).await.unwrap();
+    }
+}
+
+pub fn percentage(basis_points: u32) -> Rate {
+    Rate::Percentage(BasisPoints::new(basis_points).unwrap())
+}
+
+/// Before anything a test's clock shows.
+fn long_ago() -> DateTime<Utc> {
+    Utc.with_ymd_and_hms(2000, 1, 1, 0, 0, 0).unwrap()
+}
+
+/// A fixed day to begin at, for tests that move the clock.
+pub fn noon() -> DateTime<Utc> {
+    Utc.with_ymd_and_hms(2026, 3, 1, 12, 0, 0).unwrap()
+}
