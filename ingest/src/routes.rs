@@ -9,10 +9,10 @@ use crate::{management, tracking};
 /// Every endpoint, in the order in which it is described.
 pub fn endpoints() -> Vec<Endpoint> {
     let mut endpoints = tracking::endpoints();
-    let older = tracking::older_paths(&endpoints);
+    let legacy = tracking::legacy::endpoints(&endpoints);
     endpoints.extend(tracking::set_up());
     endpoints.extend(management::endpoints());
-    endpoints.extend(older);
+    endpoints.extend(legacy);
     endpoints.extend(tracking::retired::endpoints());
     endpoints.extend([
         Endpoint::new(routes!(health::livez)),

@@ -64,32 +64,3 @@ pub fn set_up() -> Vec<Endpoint> {
             .examples(readiness::examples()),
     ]
 }
-
-/// The paths of older scripts. They count together with the routes they stand for; the checks of an installation count by
-/// key, as those of the command line do.
-pub fn older_paths(tracking: &[Endpoint]) -> Vec<Endpoint> {
-    // Leads had other names.
-    let same = tracking.iter().filter_map(|endpoint| {
-        let noun = endpoint.path().strip_prefix("/api/v1/track/")?;
-        (noun != "lead").then(|| endpoint.under_older_path(&format!("/api/tracking/{noun}")))
-    });
-    same.chain(vec![
-        Endpoint::new(routes!(legacy::lead))
-            .older()
-            .limited(Budget::Lead)
-            .waiting_with(Noun::Lead)
-            .open_to_browsers()
-            .examples(legacy::lead_examples()),
-        Endpoint::new(routes!(legacy::test))
-            .older()
-            .limited(Budget::Cli)
-            .open_to_browsers()
-            .examples(legacy::test_examples()),
-        Endpoint::new(routes!(legacy::check))
-            .older()
-            .limited(Budget::Cli)
-            .open_to_browsers()
-            .examples(legacy::check_examples()),
-    ])
-    .collect()
-}

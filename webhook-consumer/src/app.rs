@@ -1,4 +1,4 @@
-//! What both endpoints share.
+//! The state both endpoints share.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::stripe::metadata::MetadataKeys;
 #[derive(Debug)]
 pub struct App {
     pub clock: Clock,
-    /// For the programs behind an account.
+    /// Looks up the programs behind an account.
     pub pool: PgPool,
     pub tasks: TaskTracker,
     pub endpoints: Endpoints,
-    /// What the endpoint for connected accounts is signed with.
+    /// Secrets of the endpoint for connected accounts.
     pub distributor_secrets: Arc<[WebhookSecret]>,
     pub metadata_keys: Arc<MetadataKeys>,
     pub inbox: Inbox,

@@ -1,4 +1,4 @@
-//! Claiming the transaction_ids of sales that events report, as the edge does for those that callers report.
+//! Claims the transaction_ids of sales that processor events report, as the edge does for sales that callers report.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use storage::processor_events::{self, Ending, Part, Reason};
 
 use crate::records::{Outgoing, Records};
 
-/// When a sale is looked at again whose transaction_id somebody else holds: decided it is within a second, commonly.
+/// Until a sale is retried whose transaction_id another sale holds. Most sales are settled within a second.
 const CLAIMED_PAUSE: Duration = Duration::from_secs(5);
 
-/// Claims, and says what is to be published now.
+/// Claims the sales, and returns what to publish now.
 ///
-/// A sale whose transaction_id is taken goes on when that one is recorded: the sale step recognises it, and learns the
-/// subscription and the customer's key that only the processor may have named. As long as it is not recorded, it may still be
-/// refused (a caller may have named the wrong customer), so this one waits, unless it `is_late`.
+/// A sale whose transaction_id is taken is published once the other sale is recorded: the sale step recognises the repeat, and
+/// takes from it the subscription and the customer_key that only the processor may know. Until then the other sale may still
+/// be refused (a caller may have named the wrong customer), so this one waits, unless it `is_late`.
 pub async fn claim(
     connection: &mut PgConnection,
     records: Vec<Records>,
@@ -45,9 +45,11 @@ pub async fn claim(
         .map(|(claim, _)| claim)
         .collect();
     let conflicts = claims::conflicts(&mut *connection, &lost).await?;
-    for conflict in conflicts {
-        claim_conflicts::report(conflict.program_id.get(), conflict.held_by.get(), conflict.claims);
-    }
+    claim_conflicts::report(
+        conflicts
+            .iter()
+            .map(|lost| (lost.program_id.get(), lost.held_by.get(), lost.claims)),
+    );
     let recorded = end_lost(connection, &lost, is_late).await?;
     let records = encoded.into_iter().zip(&wanted).zip(won);
     outgoing.sales = records
@@ -57,7 +59,7 @@ pub async fn claim(
     Ok(outgoing)
 }
 
-/// Ends or parks what was lost, except what goes on because its payment is recorded: that is returned.
+/// Ends or parks the sales that lost their claim. Returns those to publish all the same: their payment is recorded.
 async fn end_lost(
     connection: &mut PgConnection,
     lost: &[&NewClaim],

@@ -6,10 +6,10 @@ use runtime::config::{SecretParser, SecretsConfig, ServiceConfig};
 
 use crate::stripe::metadata::MetadataPrefix;
 
-/// Takes in what payment processors report, and turns it into the pipeline's messages.
+/// Receives the events of payment processors, and publishes the pipeline's messages.
 ///
-/// Events are larger than other requests, and come from few senders: a body may have 1 MiB, and fewer connections together
-/// bound the memory that strangers can make us use.
+/// Events are larger than other requests and come from few senders: a body may have 1 MiB, and a lower limit of connections
+/// bounds the memory that strangers can make us use.
 #[derive(Debug, Clone, Parser)]
 #[command(
     version,
@@ -38,8 +38,8 @@ pub struct StripeConfig {
         value_parser = SecretParser::<WebhookSecret>::new()
     )]
     pub stripe_distributor_secrets: Vec<WebhookSecret>,
-    /// Prefixes of metadata keys that are read like `tracker_`, comma-separated: an integration that wrote its own keys goes on
-    /// as it is.
+    /// Prefixes of metadata keys that are read like `tracker_`, comma-separated: an integration can keep the
+    /// keys it already writes.
     #[arg(long, env = "METADATA_ALIASES", value_delimiter = ',')]
     pub metadata_aliases: Vec<MetadataPrefix>,
 }

@@ -1,7 +1,7 @@
-//! The connection behind a program's own endpoint, looked up together with whoever asks at the same moment.
+//! Looks up the connection behind a program's own endpoint, concurrent deliveries in one batch.
 //!
-//! Asked for with every delivery and never remembered: a secret that was replaced or taken back stops being believed at
-//! once. What keeps that cheap is that deliveries which wait while one look-up is on its way share the next.
+//! Not cached: a secret that was replaced or revoked is rejected at once. It stays cheap because deliveries that arrive
+//! during one lookup share the next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::inbox::{PACE, RETRY};
 
 const MAX_PROGRAMS: usize = 512;
 const QUEUE: usize = 1024;
-/// Two beside each other would be two halves, and each opens the secrets of its programs anew.
+/// Two concurrent lookups would halve the batches, and each decrypts the secrets of its programs.
 const IN_FLIGHT: usize = 1;
 
-/// What a program's own endpoint is known by.
+/// A program's own endpoint.
 #[derive(Debug, Clone)]
 pub struct OwnEndpoint {
     pub account_id: ProcessorId,
-    /// Any of them signs a delivery.
+    /// A delivery may be signed with any of them.
     pub secrets: Arc<[WebhookSecret]>,
 }
 
@@ -87,7 +87,7 @@ async fn look_up(pool: PgPool, keys: Arc<SealingKeys>, clock: Clock, asked: Vec<
     asked.iter().map(of).collect()
 }
 
-/// `None` while the connection is disconnected: its owner has stopped it, perhaps because the secret leaked.
+/// `None` while the connection is disconnected: its owner stopped it, perhaps because the secret leaked.
 fn open(
     connection: Connection,
     keys: &SealingKeys,

@@ -1,7 +1,7 @@
-//! The one error a webhook is answered with: message, status and log level stand together here, in the platform envelope.
+//! Error answers of webhooks: message, status and log level of each in one place, in the platform envelope.
 //!
-//! The sender delivers again whatever is not a 2xx, for days. So what may succeed later is ours (5xx), what never will is
-//! the sender's (4xx), and an event that is believed is never refused: what it means is found out behind the answer.
+//! The sender retries everything that is not a 2xx, for days. So errors that a retry may fix are 5xx, errors that none will fix
+//! are 4xx, and a verified event is never rejected: it is interpreted after the answer.
 
 use axum::Json;
 use axum::http::{StatusCode, header};
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::stripe::event::NotAnEvent;
 use crate::stripe::signature::SignatureError;
 
-/// When to send an event again that could not be taken.
+/// `Retry-After` of an event that was shed or not stored.
 const RETRY_AFTER_SECONDS: &str = "5";
 
 #[derive(Debug, thiserror::Error)]
@@ -28,10 +28,10 @@ pub enum Refusal {
     NotFound,
     #[error("Method Not Allowed")]
     MethodNotAllowed,
-    /// Queues are full: nothing of the event is stored.
+    /// Queues are full; nothing was stored.
     #[error("The service is over capacity")]
     Overloaded,
-    /// Whether the event is stored is unknown; a second delivery does no harm. The cause is for the log only.
+    /// Whether the event was stored is unknown; a second delivery has no effect. The cause is for the log only.
     #[error("The event could not be stored. Send it again.")]
     Unavailable(#[source] anyhow::Error),
 }
@@ -55,7 +55,7 @@ impl Refusal {
         match self {
             Self::Unavailable(cause) => tracing::error!(error = format!("{cause:#}"), "{self}"),
             Self::Overloaded => tracing::debug!("event shed"),
-            // Anybody can make these; a secret that went wrong shows at the sender, too.
+            // Any stranger can cause these, so they are not logged louder; a wrong secret is visible to the sender.
             other => tracing::debug!(status = other.status().as_u16(), "{other}"),
         }
     }

@@ -1,9 +1,9 @@
-//! Storing events, together with whoever arrives at the same moment.
+//! Stores events, concurrent ones in one batch.
 //!
-//! Phases of one batch: **store** (one transaction: the inbox rows, of which only the new ones go on, and the claims of the
-//! sales they report; each row carries its whole event, so from here on the relay can finish it whatever dies) → **answer**,
-//! while the next batch is stored → **publish** what is new, packed. A batch is whatever arrived while the one before was being
-//! stored, within the bounds below. All of it runs in tasks of its own: a sender that hangs up cancels nothing.
+//! Phases of one batch: **store** (one transaction: the inbox rows, of which only new ones continue, and the claims of their
+//! sales; each row contains its whole event, so from here on the relay can finish it whatever dies) → **answer**, while the next
+//! batch is stored → **publish** the new records, packed. A batch holds what arrived while the previous one was stored, within the
+//! bounds below. It runs in its own tasks: a sender that disconnects cancels nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,14 +24,14 @@ use crate::records::{Outgoing, Records, Streams};
 const MAX_REQUESTS: usize = 256;
 const MAX_BYTES: usize = 4 << 20;
 const QUEUE: usize = 1024;
-/// One commits while the next one is computed. More would be smaller ones.
+/// One commits while the next one is computed. More concurrent batches would be smaller.
 const IN_FLIGHT: usize = 2;
-/// Batches on their way to JetStream. Two or three, as long as it keeps up; the relay publishes what comes beyond.
+/// Batches being published at once. Two or three while JetStream keeps up; the relay publishes the rest.
 const PUBLISHED_AT_ONCE: usize = 16;
-/// Between two small batches: a processor does not mind when it is answered, and each batch is a transaction.
+/// Between two small batches: each is a transaction, and a processor does not need its answer sooner.
 pub const PACE: Duration = Duration::from_millis(5);
-/// A database that restarts or fails over closes every pooled connection, and a deadlock takes a second to be noticed; storing
-/// may be repeated, so its senders need not notice. Well within the time they wait for the answer.
+/// A database that restarts or fails over closes every pooled connection, and a deadlock takes a second to be detected. Storing is
+/// idempotent, so it is retried, well within the time that senders wait for the answer.
 pub const RETRY: RetryPolicy = RetryPolicy {
     first_delay: Duration::from_millis(20),
     max_delay: Duration::from_millis(200),
@@ -39,14 +39,14 @@ pub const RETRY: RetryPolicy = RetryPolicy {
     max_elapsed: Some(Duration::from_secs(4)),
 };
 
-/// An event for one program, as it is stored and what is made of it.
+/// An event for one program: its inbox row and its records.
 #[derive(Debug)]
 pub struct Arrival {
     pub event: NewProcessorEvent,
     pub records: Records,
 }
 
-/// When storing failed, whether it committed is unknown.
+/// After an error it is unknown whether the event was stored.
 pub type Received = Result<(), BatchError<StorageError>>;
 
 #[derive(Debug, Clone)]
@@ -78,13 +78,13 @@ impl Inbox {
         ))
     }
 
-    /// Returns once what one request brought is durable, all of it or nothing.
+    /// Returns once the arrivals of one request are durable: all or none.
     pub async fn receive(&self, arrivals: Vec<Arrival>) -> Received {
         self.0.submit(arrivals).await?
     }
 }
 
-/// What a batch takes.
+/// The dependencies of a batch.
 #[derive(Clone)]
 struct Storing {
     pool: PgPool,
@@ -96,7 +96,7 @@ struct Storing {
 impl Storing {
     fn publish_meanwhile(self, outgoing: Outgoing) {
         let Ok(place) = self.publishing.try_acquire_owned() else {
-            tracing::warn!("JetStream does not keep up; the relay publishes what these events report");
+            tracing::warn!("JetStream is slow, the relay publishes the records of these events");
             return;
         };
         self.tasks.spawn(async move {

@@ -1,8 +1,8 @@
-//! Takes in what payment processors report, and turns it into the messages the API makes.
+//! Receives the events of payment processors, and publishes the same messages as the API.
 //!
-//! An event travels `stripe/handler.rs` (is it theirs?) → `stripe/translate/<family>.rs` (what does it mean?) →
-//! `stripe/recipients.rs` (for which program?) → `inbox.rs` (durable, once) → `messages::{sale, payment}` → the
-//! worker's steps. `relay.rs` finishes what a process that died left behind.
+//! The path of an event: `stripe/handler.rs` (verify) → `stripe/translate/<family>.rs` (translate) →
+//! `stripe/recipients.rs` (choose the programs) → `inbox.rs` (store, deduplicated) → `messages::{sale, payment}` → the
+//! worker's steps. `relay.rs` retries what a dead process left unfinished.
 
 mod app;
 mod claim;
@@ -124,7 +124,7 @@ fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Counts a request, and gives its logs an id.
+/// Middleware: counts the request, and adds its id to the logs.
 async fn observe(
     State((requests, clock)): State<(Arc<RouteRequests>, Clock)>,
     request: Request,

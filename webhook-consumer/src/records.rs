@@ -1,4 +1,4 @@
-//! What an event is to the pipeline: the same claim and the same messages as if the API had been called.
+//! Turns an event into the same claim and messages as a call of the API would.
 
 use bus::publish::Publisher;
 use chrono::{DateTime, Utc};
@@ -12,8 +12,8 @@ use storage::claims::NewClaim;
 
 use crate::stripe::recipients::Payment;
 
-/// What is claimed and published for an event of one program. Made anew from the same event it is the same, so that
-/// publishing it again does no harm.
+/// The records of an event for one program. The same event always gives the same records, so publishing them again has no
+/// effect.
 #[derive(Debug, Clone, Default)]
 pub struct Records {
     pub sale: Option<ClaimedSale>,
@@ -27,7 +27,7 @@ pub struct ClaimedSale {
 }
 
 impl Records {
-    /// `occurred_at` is when it was paid, by the processor's clock: the order in which events arrive changes nothing.
+    /// `occurred_at`: the time of the payment by the processor's clock, so that the order of arrival does not matter.
     pub fn new(
         event_id: EventId,
         program_id: ProgramId,
@@ -72,14 +72,14 @@ impl Records {
     }
 }
 
-/// Records on their way out.
+/// Records to publish.
 #[derive(Debug, Default)]
 pub struct Outgoing {
     pub sales: Vec<Box<RawValue>>,
     pub payments: Vec<Box<RawValue>>,
 }
 
-/// The streams events go to.
+/// Publishers of the streams that events go to.
 #[derive(Debug, Clone)]
 pub struct Streams {
     pub sales: Publisher,
@@ -87,7 +87,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// What cannot be published now is published by a relay: its claim or its event is open still.
+    /// A relay publishes what fails here: its claim or its event stays open.
     pub async fn publish(&self, outgoing: &Outgoing) {
         tokio::join!(
             publish(&self.sales, "sales", &outgoing.sales),
@@ -101,6 +101,6 @@ async fn publish(publisher: &Publisher, noun: &'static str, records: &[Box<RawVa
         return;
     }
     if let Err(error) = publisher.publish_packed(records, None).await {
-        tracing::warn!(%error, noun, records = records.len(), "publishing failed; the relay takes over");
+        tracing::warn!(%error, noun, records = records.len(), "publish failed, the relay takes over");
     }
 }

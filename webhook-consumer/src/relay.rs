@@ -1,9 +1,8 @@
-//! Takes up events that nobody finished: those whose process died or whose publication failed, and those that were parked
-//! and are due again.
+//! Retries unfinished events: those whose process died or whose publish failed, and parked ones that are due again.
 //!
-//! Each is translated anew from its stored payload, with the identity it got on arrival, so everything made of it is
-//! recognised as what was made before. Its next turn is pushed back as it is taken, from five seconds up to six hours, so a
-//! round that fails is repeated by that turn. Several consumers share the work (`FOR UPDATE SKIP LOCKED`).
+//! An event is translated again from its stored payload with the ids it got on arrival, so later steps recognise the records
+//! as repeats. Taking an event schedules its next attempt, five seconds to six hours later, which covers a round that fails.
+//! Several consumers share the work (`FOR UPDATE SKIP LOCKED`).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -28,14 +27,14 @@ use crate::stripe::metadata::MetadataKeys;
 use crate::stripe::recipients::{Share, own_share};
 use crate::stripe::translate::{Untranslated, translate};
 
-/// Events are due five seconds after they arrived; looking more often keeps the delay near that.
+/// Events are due five seconds after they arrived; a short interval keeps the delay near that.
 const EVERY: Duration = Duration::from_secs(1);
 const BATCH: i64 = 64;
-/// First pause between two turns of one event; it doubles.
+/// Backoff between two attempts of one event: the first one; it doubles.
 const EVENT_PAUSE: Duration = Duration::from_secs(5);
-/// After a round that failed, so that consumers that failed together do not come back together.
+/// Jittered backoff after a failed round, so that several consumers do not retry at the same moment.
 const FAILED: RetryPolicy = RetryPolicy::until_shutdown(EVERY, Duration::from_secs(30));
-/// A transaction_id that is held so long without being recorded will not be decided by itself.
+/// A transaction_id claimed for this long without a recorded sale will not settle by itself.
 const GIVEN_UP_AFTER: TimeDelta = TimeDelta::days(3);
 
 #[derive(Debug)]
@@ -109,7 +108,7 @@ impl Relay {
         Ok(())
     }
 
-    /// What is to be done for the halves that are pending, and what became of the event, should that be another than it was.
+    /// The records of the pending halves, and the event's new disposition if it changed.
     fn translate(&self, due: &DueEvent, programs: &Programs) -> (Records, Option<Disposition>) {
         let stuck = |reason: &str| {
             let stuck = Disposition::Stuck(reason.to_owned());
@@ -144,10 +143,10 @@ impl Relay {
     }
 }
 
-/// What the events' programs are connected to.
+/// The connections of the events' programs.
 struct Programs {
     accounts: HashMap<ProgramId, ProcessorId>,
-    /// To these the platform's events may go on.
+    /// Programs that receive the platform's events.
     receiving: HashSet<ProgramId>,
 }
 

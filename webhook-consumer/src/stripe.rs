@@ -1,5 +1,5 @@
-//! What Stripe sends: is it Stripe's ([`signature`]), what is it ([`event`]), what does it mean ([`translate`]), and for
-//! whom ([`recipients`])? None of these touches anything; [`handler`] puts them together.
+//! Stripe's events: verify ([`signature`]), parse ([`event`]), translate ([`translate`]), choose the programs
+//! ([`recipients`]). These four are pure; [`handler`] calls them in this order.
 
 pub mod event;
 pub mod handler;

@@ -1,8 +1,8 @@
-//! Another chance for what was buried.
+//! Replays dead letters.
 //!
-//! A sale is its claim: that is opened again, in the transaction that marks the letter, and the relay of a worker
-//! publishes it. Everything else is published here, as it came. Whatever is recognised as done already changes nothing,
-//! and what fails again is buried again, as a letter of its own.
+//! A sale is replayed by opening its claim again, in the transaction that marks the letter; the relay of a worker
+//! publishes it. Every other record is published here as it came. Replaying a record that was processed meanwhile changes
+//! nothing, and a record that fails again becomes a new dead letter.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -47,12 +47,12 @@ pub struct Replay {
     nats: NatsConfig,
 }
 
-/// What became of a letter.
+/// What replaying a letter did.
 enum Outcome {
     ClaimOpened,
     Published,
     ReplayedBefore(DateTime<Utc>),
-    /// Under another prefix than ours nobody of ours would receive it.
+    /// Its subject has another prefix, so none of our workers would receive it.
     Foreign,
 }
 
@@ -66,12 +66,12 @@ impl Replay {
             output::lines(["no dead letters"]);
             return Ok(ExitCode::SUCCESS);
         }
-        let mut road = Road::open(&self.nats).await?;
+        let mut publisher = ReplayPublisher::open(&self.nats).await?;
         let bar = progress::steps(ids.len());
         let mut all_went = true;
         for id in ids {
             bar.set_message(format!("dead letter {id}"));
-            let outcome = road
+            let outcome = publisher
                 .replay(pool, id)
                 .await
                 .with_context(|| format!("replaying dead letter {id}"))?;
@@ -88,15 +88,15 @@ impl Replay {
     }
 }
 
-/// The way back onto the streams. Open before a letter is locked: a bus that does not answer is waited for.
-struct Road {
+/// Publishes records to the streams again. Opened before a letter is locked: connecting waits for an unreachable bus.
+struct ReplayPublisher {
     topology: Topology,
     bus: Bus,
     lifecycle: Lifecycle,
     publishers: HashMap<Subject, Publisher>,
 }
 
-impl Road {
+impl ReplayPublisher {
     async fn open(nats: &NatsConfig) -> anyhow::Result<Self> {
         Ok(Self {
             topology: Topology::from(nats),
@@ -117,8 +117,8 @@ impl Road {
         let Some(subject) = Subject::of_wire(&letter.subject, &self.topology.prefix) else {
             return Ok(Outcome::Foreign);
         };
-        // Before it is published: a worker that buries the record again waits for this row, and then finds that the
-        // letter is not the same any more.
+        // Before publishing: a worker that dead-letters the record again waits for this row's lock, and then finds that
+        // this letter was replayed.
         dead_letters::mark_replayed(&mut transaction, id, Clock::system().now()).await?;
         let opened = match (subject, letter.event_id) {
             (Subject::Sales, Some(event_id)) => {
@@ -150,10 +150,10 @@ impl Road {
     }
 }
 
-/// The letter's record; `None` when it is a message that could not be cut into records.
+/// The letter's record; `None` when the letter is a message that could not be split into records.
 fn record(letter: &KeptLetter) -> Option<Box<RawValue>> {
     let text = String::from_utf8(letter.payload.clone()).ok()?;
-    // What an envelope has and no record does.
+    // Only envelopes have a version.
     let is_envelope = |value: &Value| value.get("v").is_some();
     match serde_json::from_str::<Value>(&text) {
         Ok(value) if letter.event_id.is_some() || !is_envelope(&value) => RawValue::from_string(text).ok(),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_told_from_a_message() {
+    fn a_record_is_distinguished_from_a_message() {
         assert_eq!(record(&letter(br#"{"n": 1}"#)).unwrap().get(), r#"{"n": 1}"#);
         for message in [&b"not JSON"[..], br#"{"v":1}"#, b"\xff"] {
             assert!(record(&letter(message)).is_none());

@@ -1,4 +1,4 @@
-//! Claims transaction_ids, those of concurrent sales in one batch.
+//! Claims transaction_ids: concurrent sales share one batch.
 //!
 //! Phases of one batch: **claim** (one INSERT, one commit; each row carries its whole record, so from here on the
 //! relay can finish the sale whatever dies) → **answer** each caller whether it won its claim, while the next batch is claimed
@@ -93,7 +93,7 @@ impl Claims {
     }
 }
 
-/// What a batch needs.
+/// The dependencies of a batch.
 #[derive(Clone)]
 struct Claiming {
     pool: PgPool,
@@ -166,13 +166,11 @@ async fn publish(sales: &Publisher, records: Vec<Box<RawValue>>) {
 async fn report_conflicts(pool: &PgPool, lost: &[NewClaim]) {
     let lost: Vec<&NewClaim> = lost.iter().collect();
     match claims::conflicts(pool, &lost).await {
-        Ok(conflicts) => {
-            for conflict in conflicts {
-                claim_conflicts::report(conflict.program_id.get(), conflict.held_by.get(), conflict.claims);
-            }
-        }
-        Err(error) => {
-            tracing::warn!(%error, "claim holder lookup failed");
-        }
+        Ok(conflicts) => claim_conflicts::report(
+            conflicts
+                .iter()
+                .map(|lost| (lost.program_id.get(), lost.held_by.get(), lost.claims)),
+        ),
+        Err(error) => tracing::warn!(%error, "claim holder lookup failed"),
     }
 }

@@ -1,5 +1,5 @@
-//! Events as Stripe sends them, read leniently: own structs, unknown fields ignored, and only what is needed is looked at,
-//! because endpoints keep the API version they were made with and every version must be understood.
+//! Stripe's events, read leniently: own structs that name only the fields we need, unknown fields ignored. An endpoint keeps the
+//! API version it was created with, so every version must be understood.
 
 use chrono::{DateTime, Utc};
 use domain::money::{AmountCents, Currency};
@@ -7,17 +7,17 @@ use domain::processor::ProcessorId;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A body that is signed, but no event.
+/// A signed body that is not an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("Request body must be a Stripe event")]
 pub struct NotAnEvent;
 
-/// An event that says something we cannot use. The reason is for the operator, and holds nothing of the event.
+/// An event that cannot be used. The reason is for the operator, and contains nothing of the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Untranslatable(pub &'static str);
 
-/// The envelope of an event; its object is looked into by whoever knows its type.
+/// The envelope of an event; the translator of its type parses its object.
 #[derive(Debug, Clone)]
 pub struct Event<'a> {
     pub id: ProcessorId,
@@ -26,9 +26,9 @@ pub struct Event<'a> {
     /// By Stripe's clock.
     pub created: DateTime<Utc>,
     pub livemode: bool,
-    /// The connected account it is of, at an endpoint for several.
+    /// The connected account, at an endpoint for several.
     pub account: Option<ProcessorId>,
-    /// All of it, as it came.
+    /// The whole event, as received.
     pub text: &'a str,
     object: &'a RawValue,
 }
@@ -53,9 +53,9 @@ struct Data<'a> {
 
 impl<'a> Event<'a> {
     pub fn parse(body: &'a [u8]) -> Result<Self, NotAnEvent> {
-        // All of it, not only the fields somebody reads.
+        // The whole body, not only the fields we read.
         let text = std::str::from_utf8(body).map_err(|_| NotAnEvent)?;
-        // An array would be taken for the fields in their order.
+        // serde accepts an array as the fields in order.
         if !text.trim_ascii_start().starts_with('{') {
             return Err(NotAnEvent);
         }
@@ -73,7 +73,7 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// The object the event is about.
+    /// Parses the object the event is about.
     pub fn object<T: Deserialize<'a>>(&self) -> Result<T, Untranslatable> {
         if !self.object.get().starts_with('{') {
             return Err(UNREADABLE);
@@ -82,11 +82,11 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Every store of times can hold these.
+/// Years that both chrono and PostgreSQL can hold.
 const YEARS: std::ops::Range<i32> = 1970..9999;
 const UNREADABLE: Untranslatable = Untranslatable("its object cannot be read");
 
-/// An id, or the whole object it stands for.
+/// An id, or the expanded object.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "IdOrObject")]
 pub struct Reference(pub ProcessorId);
@@ -106,7 +106,7 @@ impl From<IdOrObject> for Reference {
     }
 }
 
-/// The ids that are there.
+/// The ids that are present.
 pub fn ids<const N: usize>(references: [Option<&Reference>; N]) -> impl Iterator<Item = ProcessorId> {
     references
         .into_iter()
@@ -114,8 +114,8 @@ pub fn ids<const N: usize>(references: [Option<&Reference>; N]) -> impl Iterator
         .map(|reference| reference.0.clone())
 }
 
-/// What was paid or taken back; `None` when that is nothing (a trial, say). Amounts come in the smallest unit of their
-/// currency, also of those that have no smaller one.
+/// A paid or refunded amount; `None` for zero (a trial, for example). In the smallest unit of the currency, which for some is the
+/// whole unit.
 pub fn amount(cents: i64) -> Result<Option<AmountCents>, Untranslatable> {
     if cents <= 0 {
         return Ok(None);

@@ -1,8 +1,8 @@
 //! `POST /webhooks/stripe/{program_id}`: a program's own endpoint, signed with the secrets of its connection.
 //! `POST /api/webhook-distributor/stripe`: one endpoint for many connected accounts, signed with the platform's secrets.
 //!
-//! Order: the body, the form and age of its signature, the signature itself, and only then what the body says. Whatever an
-//! event that is believed means, it is answered 200 once it is stored: the sender could do nothing about it.
+//! Order of the checks: the body, the form and age of its signature, the signature itself, then the content. A verified event is
+//! answered 200 once it is stored, whatever it means: the sender could not correct it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const STRIPE_SIGNATURE: HeaderName = HeaderName::from_static("stripe-signature")
 
 type Answer = Result<Json<Value>, Refusal>;
 
-/// A program that is not there or has no secret answers as a wrong signature does: nobody learns which programs there are.
+/// A program that does not exist or has no secret is answered like a wrong signature, which hides which programs exist.
 pub async fn program(
     State(app): State<Arc<App>>,
     Path(program_id): Path<String>,
@@ -47,7 +47,7 @@ pub async fn program(
         Ok(program_id) => own_endpoint(&app, program_id).await?.map(|own| (program_id, own)),
         Err(_) => None,
     };
-    // As much work without an endpoint as with one.
+    // Verification takes the same time without an endpoint.
     let secrets = own.as_ref().map_or(&[][..], |(_, own)| &own.secrets);
     signature.verify(&body, secrets, app.clock.now())?;
     let event = Event::parse(&body)?;
@@ -79,7 +79,7 @@ async fn read(app: &App, mut request: Request) -> Result<(HeaderMap, Bytes), Ref
     Ok((headers, body))
 }
 
-/// Before a secret is looked up.
+/// Checks form and age of the signature, before a secret is looked up.
 fn recent_signature<'h>(app: &App, headers: &'h HeaderMap) -> Result<SignatureHeader<'h>, SignatureError> {
     let mut given = headers.get_all(STRIPE_SIGNATURE).iter();
     let header = given.next().ok_or(SignatureError::Missing)?;
@@ -105,7 +105,7 @@ async fn bound_programs(app: &App, account_id: ProcessorId) -> Result<BoundProgr
     .await
 }
 
-/// The only one of an account's programs that knows the processor's customer.
+/// The account's program to which the processor's customer is bound, if exactly one has the binding.
 async fn program_that_knows(
     app: &App,
     bound: &BoundPrograms,
@@ -124,7 +124,7 @@ async fn program_that_knows(
     })
 }
 
-/// A sender that hangs up leaves no connection in the middle of something.
+/// Runs the future in its own task, so that a sender that disconnects does not cancel it.
 async fn in_its_own_task<T: Send + 'static>(
     app: &App,
     look: impl Future<Output = StorageResult<T>> + Send + 'static,
@@ -133,7 +133,7 @@ async fn in_its_own_task<T: Send + 'static>(
     found.map_err(Refusal::unavailable)?.map_err(Refusal::unavailable)
 }
 
-/// Stores what is of use, and answers once that is durable.
+/// Stores the event's shares, and answers once they are durable.
 async fn take_in(
     app: &App,
     event: &Event<'_>,
@@ -141,11 +141,11 @@ async fn take_in(
 ) -> Answer {
     let received = Ok(Json(json!({ "received": true })));
     if !event.livemode {
-        tracing::debug!(kind = event.kind, "event of test mode");
+        tracing::debug!(kind = event.kind, "test mode event ignored");
         return received;
     }
     let Some(mut translated) = translate(event, &app.metadata_keys) else {
-        tracing::debug!(kind = event.kind, "event of a type nobody knows");
+        tracing::debug!(kind = event.kind, "unknown event type ignored");
         return received;
     };
     let endpoint = endpoint().await?;

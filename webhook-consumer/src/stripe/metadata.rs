@@ -1,7 +1,7 @@
-//! What a merchant's own code wrote beside a payment: whose customer paid, and for which program.
+//! Metadata that a merchant's own code attaches to a payment: the customer who paid, and the program.
 //!
-//! The keys are `tracker_click_id`, `tracker_customer_key` and `program_id`. Another prefix may be configured to be read like
-//! `tracker_`, so that an integration that wrote its own keys moves over without touching them.
+//! The keys are `tracker_click_id`, `tracker_customer_key` and `program_id`. Other prefixes may be configured to be read like
+//! `tracker_`, so that an integration can keep the keys it already writes.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ const CLICK_ID: &str = "click_id";
 const CUSTOMER_KEY: &str = "customer_key";
 const PROGRAM_ID: &str = "program_id";
 
-/// An object's metadata; values are strings always.
+/// An object's metadata; values are always strings.
 pub type Metadata = HashMap<String, String>;
 
 /// A prefix that is read like `tracker_`.
@@ -32,7 +32,7 @@ pub struct MetadataPrefixError;
 impl FromStr for MetadataPrefix {
     type Err = MetadataPrefixError;
 
-    /// A key has 40 characters at most; the longest of ours leaves 28.
+    /// A metadata key has at most 40 characters; our longest suffix leaves 28.
     fn from_str(text: &str) -> Result<Self, MetadataPrefixError> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
         let is_good = (1..=40 - CUSTOMER_KEY.len()).contains(&text.len()) && text.bytes().all(is_plain);
@@ -40,7 +40,7 @@ impl FromStr for MetadataPrefix {
     }
 }
 
-/// Which keys are looked for.
+/// The keys to look for.
 #[derive(Debug, Clone)]
 pub struct MetadataKeys(Vec<String>);
 
@@ -50,7 +50,7 @@ impl MetadataKeys {
         Self(own.chain(aliases.iter().map(|alias| alias.0.clone())).collect())
     }
 
-    /// Reads each key from the first of `sources` that has it. `None` when neither name is given: the payment is nobody's.
+    /// Reads each key from the first of `sources` that has it. `None` without either key: the payment has no known customer.
     pub fn payer(&self, sources: &[&Metadata]) -> Result<Option<Payer>, Untranslatable> {
         let (click_id, customer_key) = (self.find(sources, CLICK_ID), self.find(sources, CUSTOMER_KEY));
         if click_id.is_none() && customer_key.is_none() {
@@ -60,7 +60,7 @@ impl MetadataKeys {
             .map(CustomerKey::parse)
             .transpose()
             .map_err(|_| Untranslatable("its customer key is too long or holds NUL"))?;
-        // As everywhere, one that is malformed counts as none.
+        // A malformed click_id counts as absent, as on every route.
         let click_id = click_id.and_then(ClickId::parse);
         if click_id.is_none() && customer_key.is_none() {
             return Err(Untranslatable("its click id is none, and it has no customer key"));
@@ -71,7 +71,7 @@ impl MetadataKeys {
         }))
     }
 
-    /// The program that is named, if one is.
+    /// The program, if one is named.
     pub fn program(&self, sources: &[&Metadata]) -> Result<Option<ProgramId>, Untranslatable> {
         let named = present(sources, PROGRAM_ID).or_else(|| self.find(sources, PROGRAM_ID));
         named
@@ -87,7 +87,7 @@ impl MetadataKeys {
     }
 }
 
-/// What is empty was taken away.
+/// Stripe represents a removed key by an empty value.
 fn present<'m>(sources: &[&'m Metadata], key: &str) -> Option<&'m str> {
     sources
         .iter()

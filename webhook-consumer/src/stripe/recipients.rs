@@ -1,8 +1,8 @@
-//! For which programs an event is, and what each of them is told. Pure.
+//! Decides which programs receive an event, and which part of it. Pure.
 //!
-//! At a program's own endpoint that is the program. At the endpoint for connected accounts it is every program bound to the
-//! event's account, unless the event names one of them: what a payment is called and what was taken back harms nobody where
-//! the payment is unknown, but a sale goes to one program, or to none while it is not clear to which.
+//! An event at a program's own endpoint goes to that program. At the endpoint for connected accounts it goes to every program
+//! bound to the account, unless it names one of them: a payment's ids and refunds have no effect where the payment is unknown. A
+//! sale goes to one program only, or to none while the program is ambiguous.
 
 use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
@@ -15,7 +15,7 @@ use storage::processor_events::Disposition;
 
 use super::translate::{TranslatedEvent, Untranslated};
 
-/// Where an event came in, its signature verified.
+/// The endpoint that received an event, its signature verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
     Program {
@@ -27,7 +27,7 @@ pub enum Endpoint {
     Distributor(BoundPrograms),
 }
 
-/// What one program is told of an event; `None` is nobody.
+/// One program's part of an event; `None`: no program's.
 #[derive(Debug, Clone)]
 pub struct Share {
     pub program_id: Option<ProgramId>,
@@ -39,7 +39,7 @@ pub struct Share {
     pub sale_awaits_session: bool,
 }
 
-/// What an event tells of a payment, a subscription or an account, beside the sale.
+/// Facts about a payment, a subscription or an account, beside the sale.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
     pub references: Vec<ProcessorId>,
@@ -47,7 +47,7 @@ pub struct Payment {
     pub customer: Option<NamedCustomer>,
 }
 
-/// What becomes of an event, program by program. Never empty: what is for nobody is kept, too.
+/// An event's shares, one for each program. Never empty: an event without a program is stored too.
 pub fn shares(
     translated: Result<TranslatedEvent, Untranslated>,
     account: Option<&ProcessorId>,
@@ -62,8 +62,8 @@ pub fn shares(
     }
 }
 
-/// What a program is told of an event that came by its own endpoint, or that was found to be its before. `account` is the one
-/// the event is of, `account_id` that of the program's connection.
+/// A program's share of an event that came by its own endpoint, or that was assigned to it before. `account` is the event's,
+/// `account_id` that of the program's connection.
 pub fn own_share(
     translated: Result<TranslatedEvent, Untranslated>,
     account: Option<&ProcessorId>,
@@ -92,7 +92,7 @@ pub fn own_share(
     }
 }
 
-/// The processor's customer who may tell which of an account's programs a sale is for; `None` where nobody has to.
+/// The processor's customer whose binding may select one of an account's programs for a sale; `None` if no binding is needed.
 pub fn customer_naming_program<'a>(
     translated: &'a TranslatedEvent,
     bound: &BoundPrograms,
@@ -106,8 +106,8 @@ pub fn customer_naming_program<'a>(
     customer.filter(|_| is_nameless && bound.taking_sales.len() > 1)
 }
 
-/// Sales are for those that take them, as long as there is one. What was sold by a program that is archived since can still be
-/// refunded: it is told all the rest.
+/// Sales go to a program that accepts sales, if there is one. An archived program receives everything but sales, so that its past
+/// sales can be refunded.
 fn distributed(translated: Result<TranslatedEvent, Untranslated>, bound: &BoundPrograms) -> Vec<Share> {
     let all: Vec<ProgramId> = bound
         .taking_sales
@@ -150,9 +150,9 @@ fn distributed(translated: Result<TranslatedEvent, Untranslated>, bound: &BoundP
             .chain(others)
             .collect();
     }
-    // A sale that is nobody's so far; the rest goes to everybody.
+    // The sale has no program so far; the facts go to all programs.
     let unclear = translated.sale.take().map(|sale| match translated.program {
-        // Most payments of most accounts: nothing says that a partner brought the customer.
+        // The usual case: nothing says that a partner brought the customer.
         None if sale.customer_key.is_none() && sale.click_id.is_none() => Share::untranslated(
             None,
             Untranslated::Ignored("it names neither program nor customer, and its account has several"),

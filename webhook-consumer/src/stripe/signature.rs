@@ -1,23 +1,23 @@
-//! `Stripe-Signature`: proof that a body comes from whoever knows the endpoint's secret, and is not a recording.
+//! `Stripe-Signature`: proves that the sender knows the endpoint's secret, and that the request is no replay.
 //!
 //! `t=<unix seconds>,v1=<hex>[,v1=<hex>…]`, where each v1 is HMAC-SHA-256 over `<t>.<body>` under a secret as it is
-//! written, `whsec_` included. While secrets are replaced there are several on either side, and any of them against any
-//! will do. Other schemes (v0 is of test events) prove nothing and are ignored.
+//! written, `whsec_` included. During a rotation there are several secrets and signatures, and one match is enough. Other
+//! schemes (v0, of test events) are ignored.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::processor::WebhookSecret;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Either way: clocks differ, and what is older may be a recording.
+/// In either direction: clocks differ, and an older request may be a replay.
 const TOLERANCE: TimeDelta = TimeDelta::seconds(300);
-/// One a secret, and few secrets are replaced at a time. More of them is somebody guessing.
+/// One for each secret in rotation. More would be guessing.
 const MAX_SIGNATURES: usize = 8;
 /// Seconds since 1970, well beyond any clock.
 const MAX_TIMESTAMP_DIGITS: usize = 12;
 const DIGEST_BYTES: usize = 32;
 
-/// Why a body is not believed. What is shown depends on what was sent alone, never on a secret.
+/// Why a signature is rejected. The answer depends only on the request, never on a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     #[error("Stripe-Signature header is required")]
@@ -34,10 +34,10 @@ pub enum SignatureError {
     Mismatch,
 }
 
-/// A header in due form. Proves nothing yet.
+/// A well-formed header, not yet verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignatureHeader<'a> {
-    /// As it is written, because it is signed so.
+    /// As sent: this text is part of the signed payload.
     timestamp: &'a str,
     signed_at: DateTime<Utc>,
     signatures: Vec<[u8; DIGEST_BYTES]>,
@@ -68,7 +68,7 @@ impl<'a> SignatureHeader<'a> {
         })
     }
 
-    /// Whether the body is what somebody with one of `secrets` signed just now.
+    /// Verifies that the body was signed recently with one of `secrets`.
     pub fn verify(
         &self,
         body: &[u8],
@@ -78,7 +78,7 @@ impl<'a> SignatureHeader<'a> {
         self.is_recent(now)?;
         let matches = |secret: &str| self.matches(body, secret);
         let known = if secrets.is_empty() {
-            // As much work as for an endpoint that exists.
+            // The same work as for an endpoint that exists.
             matches("");
             false
         } else {
@@ -87,7 +87,7 @@ impl<'a> SignatureHeader<'a> {
         known.then_some(()).ok_or(SignatureError::Mismatch)
     }
 
-    /// Known before any secret is looked up.
+    /// Checked before any secret is looked up.
     pub fn is_recent(&self, now: DateTime<Utc>) -> Result<(), SignatureError> {
         if (now - self.signed_at).abs() > TOLERANCE {
             return Err(SignatureError::OutsideTolerance);

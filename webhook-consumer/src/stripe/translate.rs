@@ -1,8 +1,8 @@
-//! From an event to what it means, one file an event family. Pure: the same event always means the same.
+//! Translates events into sales and facts, one file for each family of events. Pure.
 //!
-//! A payment has many ids (session, payment intent, invoice, charge), and which of them an event knows depends on its type
-//! and on the API version of the endpoint. So each tells all the ids it knows as [`TranslatedEvent::references`]; that they are one
-//! payment is found out where the sales are.
+//! A payment has many ids (session, payment intent, invoice, charge), and which of them an event contains depends on its type
+//! and on the API version of the endpoint. So each event reports all the ids it has as [`TranslatedEvent::references`]; the worker
+//! joins those of one payment.
 
 mod account;
 mod charge;
@@ -29,14 +29,14 @@ use messages::payment::PaymentFact;
 use super::event::{Event, Reference, Untranslatable, currency};
 use super::metadata::{Metadata, MetadataKeys};
 
-/// Why an event tells nothing. The reasons are for the operator, and hold nothing of the event.
+/// Why an event was not translated. The reasons are for the operator, and contain nothing of the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Untranslated {
-    /// It concerns nobody here.
+    /// It concerns no program or customer of ours.
     Ignored(&'static str),
     /// A person must look.
     Review(&'static str),
-    /// It should tell something, and cannot be understood.
+    /// It is of a type we handle, but malformed or inconsistent.
     Stuck(&'static str),
 }
 
@@ -46,27 +46,27 @@ impl From<Untranslatable> for Untranslated {
     }
 }
 
-/// What an event tells; at least one of sale, fact, named customer and two references.
+/// A translated event: at least one of sale, fact, named customer and two references.
 #[derive(Debug, Clone, Default)]
 pub struct TranslatedEvent {
     pub sale: Option<Sale>,
-    /// Whom the processor's customer is.
+    /// Binds the processor's customer to ours.
     pub customer: Option<NamedCustomer>,
-    /// A session or an invoice may say more of the sale: what was tax, which product, which subscription.
+    /// A session or an invoice may add to the sale: tax, product, subscription.
     pub sale_awaits_session: bool,
-    /// By the processor's clock, where that is not the event's time.
+    /// By the processor's clock, if it differs from the event's time.
     pub occurred_at: Option<DateTime<Utc>>,
     /// The program its metadata names.
     pub program: Option<ProgramId>,
-    /// The account it is about, where that is not only a matter of the envelope.
+    /// The account the event is about, if not only the envelope names it.
     pub account: Option<ProcessorId>,
-    /// Names of one payment.
+    /// Ids of one payment.
     pub references: Vec<ProcessorId>,
     pub fact: Option<PaymentFact>,
 }
 
 impl TranslatedEvent {
-    /// Beside its sale. One name of a payment alone says nothing.
+    /// Whether it has an effect beside its sale. A single id of a payment has none.
     pub fn is_of_use(&self) -> bool {
         self.fact.is_some() || self.customer.is_some() || self.references.len() > 1
     }
@@ -80,7 +80,7 @@ impl TranslatedEvent {
     }
 }
 
-/// Who paid, or would have paid.
+/// The customer who paid, or would have paid.
 #[derive(Debug, Clone, Default)]
 struct Buyer {
     payer: Option<Payer>,
@@ -88,7 +88,7 @@ struct Buyer {
 }
 
 impl Buyer {
-    /// `reference` is the merchant's own word for them, where an event has one.
+    /// `reference`: the merchant's own reference (`client_reference_id`), if the event has one.
     fn read(
         keys: &MetadataKeys,
         sources: &[&Metadata],
@@ -97,7 +97,7 @@ impl Buyer {
     ) -> Result<Self, Untranslatable> {
         let by_reference = reference.and_then(Payer::from_reference);
         let payer = match (keys.payer(sources)?, by_reference) {
-            // A key that only a browser bound yields to the click that is named with it, wherever it is named.
+            // A click_id named with a customer_key can claim a key that only a browser bound, so it is kept from either source.
             (Some(metadata), Some(reference)) if metadata.click_id.is_none() => Some(Payer {
                 click_id: reference.click_id,
                 ..metadata
@@ -110,7 +110,7 @@ impl Buyer {
         })
     }
 
-    /// `None` for a payment of somebody without any name.
+    /// `None` without any id of the customer.
     fn known(&self) -> Option<&Self> {
         (self.payer.is_some() || self.processor_customer.is_some()).then_some(self)
     }
@@ -131,7 +131,7 @@ impl Buyer {
     }
 }
 
-/// `None` for the types nobody here knows.
+/// `None` for unknown event types.
 pub fn translate(event: &Event<'_>, keys: &MetadataKeys) -> Option<Result<TranslatedEvent, Untranslated>> {
     let translated = match event.kind.as_str() {
         "checkout.session.completed" => checkout::completed(event, keys),
@@ -155,7 +155,7 @@ pub fn translate(event: &Event<'_>, keys: &MetadataKeys) -> Option<Result<Transl
     Some(translated)
 }
 
-/// A sale that belongs to no subscription, of which nothing but its amount is known.
+/// A sale without a subscription, of which only the amount is known.
 fn one_off(
     transaction_id: ProcessorId,
     paid: AmountCents,
@@ -179,7 +179,8 @@ fn one_off(
     })
 }
 
-/// The program that metadata names. A sale must not go to a program by mistake; for anything else the name is a hint.
+/// The program that the metadata names. A malformed id is an error for a sale, which must not go to the wrong program, and ignored
+/// otherwise.
 fn named_program(
     sale: Option<&Sale>,
     keys: &MetadataKeys,

@@ -1,4 +1,4 @@
-//! `account.updated` and `account.application.deauthorized`: what a connected account may do, and that it left.
+//! `account.updated` and `account.application.deauthorized`: the capabilities of a connected account, and its disconnection.
 
 use domain::processor::ProcessorId;
 use messages::payment::PaymentFact;
@@ -30,7 +30,7 @@ pub fn updated(event: &Event<'_>) -> Result<TranslatedEvent, Untranslated> {
     Ok(translated(account.id, fact))
 }
 
-/// The object is the application that was thrown out; the account is the envelope's.
+/// The object is the deauthorized application; the envelope names the account.
 pub fn deauthorized(event: &Event<'_>) -> Result<TranslatedEvent, Untranslated> {
     event.object::<Value>()?;
     let account = event.account.clone();

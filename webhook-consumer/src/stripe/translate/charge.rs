@@ -1,5 +1,5 @@
-//! `charge.succeeded` and `charge.captured`: the ids of a payment, and a sale where its own metadata says whose it is, as for its
-//! [payment intent](super::payment_intent). `charge.refunded`: money went back.
+//! `charge.succeeded` and `charge.captured`: the ids of a payment, and a sale if its own metadata names the customer, as for its
+//! [payment intent](super::payment_intent). `charge.refunded`: the charge was refunded in part or in full.
 
 use domain::processor::ProcessorId;
 use messages::payment::PaymentFact;
@@ -21,7 +21,7 @@ struct Charge {
 struct PaidCharge {
     #[serde(flatten)]
     charge: Charge,
-    /// Nothing so far, of a charge that is authorised only.
+    /// Zero while the charge is only authorised.
     amount_captured: Option<i64>,
     currency: String,
     customer: Option<Reference>,
@@ -32,7 +32,7 @@ struct PaidCharge {
 struct RefundedCharge {
     #[serde(flatten)]
     charge: Charge,
-    /// All of it so far, so the order of events does not matter.
+    /// The running total, so the order of events does not matter.
     amount_refunded: i64,
     currency: String,
     metadata: Option<Metadata>,

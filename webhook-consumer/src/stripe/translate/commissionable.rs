@@ -1,4 +1,4 @@
-//! What earns of a payment: its share of what was charged without tax and shipping, as far as the object says.
+//! The commissionable part of a payment: the amount without tax and shipping, as far as the object names them.
 
 use domain::money::{AmountCents, CommissionableCents, proportion};
 use serde::Deserialize;
@@ -15,7 +15,7 @@ pub fn sum(taxes: &[Tax]) -> i64 {
         .fold(0, |sum, tax| sum.saturating_add(tax.amount.unwrap_or_default()))
 }
 
-/// `shipping_cost`. What it says of tax is part of the whole tax.
+/// `shipping_cost`. Its tax is already part of the total tax.
 #[derive(Deserialize)]
 pub struct ShippingCost {
     amount_total: Option<i64>,
@@ -29,8 +29,8 @@ impl ShippingCost {
     }
 }
 
-/// The part of `paid` that is neither tax nor shipping; `None` where all of it earns. Less than `total` is paid where a credit
-/// balance paid the rest: both parts then stand for the same share of tax.
+/// The part of `paid` that is neither tax nor shipping; `None` if all of it is commissionable. A credit balance may pay a part of
+/// `total`: tax and shipping are then split in proportion.
 pub fn commissionable(paid: AmountCents, total: i64, tax_and_shipping: i64) -> Option<CommissionableCents> {
     if total <= 0 || tax_and_shipping == 0 {
         return None;

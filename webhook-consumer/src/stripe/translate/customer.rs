@@ -1,4 +1,4 @@
-//! `customer.created` and `customer.updated`: whom the processor's customer is, where the merchant's code wrote it there.
+//! `customer.created` and `customer.updated`: binds the processor's customer to ours, if its metadata names ours.
 
 use domain::processor::ProcessorId;
 use serde::Deserialize;

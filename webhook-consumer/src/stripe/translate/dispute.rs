@@ -1,5 +1,5 @@
-//! `charge.dispute.funds_withdrawn`: the customer's bank took the money back. `charge.dispute.funds_reinstated`: it came
-//! again, and a person decides what that means for the partner.
+//! `charge.dispute.funds_withdrawn`: the customer's bank took the money back. `charge.dispute.funds_reinstated`: it was
+//! returned, and a person decides what that means for the partner.
 
 use domain::processor::ProcessorId;
 use messages::payment::PaymentFact;
@@ -19,7 +19,7 @@ struct Dispute {
 }
 
 impl Dispute {
-    /// An inquiry is no dispute yet, and nothing is withdrawn for it.
+    /// An inquiry is not a dispute yet, and withdraws no funds.
     fn is_inquiry(&self) -> bool {
         self.status.starts_with("warning_")
     }

@@ -1,8 +1,8 @@
-//! `invoice.paid` and `invoice.payment_succeeded`: a subscription's payment, first or renewal. Both are sent for one payment,
-//! and the invoice's id makes them one sale.
+//! `invoice.paid` and `invoice.payment_succeeded`: a subscription's first payment or renewal. Stripe sends both for one payment;
+//! the invoice's id makes them one sale.
 //!
 //! Up to API version 2025-02 ("acacia") an invoice names its subscription, payment intent and charge itself; since 2025-03-31
-//! ("basil") the subscription is its parent, and payments are told by `invoice_payment.paid`.
+//! ("basil") the subscription is its parent, and `invoice_payment.paid` reports its payments.
 
 use chrono::{DateTime, Utc};
 use domain::money::{AmountCents, CommissionableCents};
@@ -85,7 +85,7 @@ impl Line {
         price.or(self.price.as_ref())?.product.as_ref()
     }
 
-    /// A credit for the rest of a period is not.
+    /// False for the credit for an unused period.
     fn is_charged(&self) -> bool {
         self.amount.is_some_and(|amount| amount > 0)
     }
@@ -130,7 +130,7 @@ pub fn paid(event: &Event<'_>, keys: &MetadataKeys) -> Result<TranslatedEvent, U
 }
 
 impl Invoice {
-    /// A trial or a full discount begins a subscription; its renewals have nothing to wait for.
+    /// A trial or a full discount starts a subscription without a sale; its renewals wait for none.
     fn start_without_payment(&self, paid: Option<AmountCents>) -> Option<PaymentFact> {
         let subscription = self
             .subscription()
@@ -158,7 +158,7 @@ impl Invoice {
         self.lines.as_ref().map_or(&[], |lines| &lines.data)
     }
 
-    /// Where the customer may be named, nearest first. Without a subscription only the invoice's own word counts.
+    /// Metadata that may name the customer, most specific first. Without a subscription only the invoice's own counts.
     fn metadata(&self) -> Vec<&Metadata> {
         let own = self.metadata.as_ref();
         if self.subscription().is_none() {
@@ -175,7 +175,7 @@ impl Invoice {
         [parent, details, line, own].into_iter().flatten().collect()
     }
 
-    /// An upgrade's invoice begins with the credit for what was not used of the plan before.
+    /// An upgrade's invoice begins with the credit for the unused part of the previous plan.
     fn product(&self) -> Option<&Reference> {
         let charged = self.lines().iter().filter(|line| line.is_charged());
         charged.chain(self.lines()).find_map(Line::product)

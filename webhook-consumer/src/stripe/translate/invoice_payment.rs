@@ -1,4 +1,4 @@
-//! `invoice_payment.paid`: which payment intent paid an invoice. Since 2025-03-31 ("basil") nothing else says so.
+//! `invoice_payment.paid`: which payment intent paid an invoice. Since 2025-03-31 ("basil") no other event says so.
 
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ struct InvoicePayment {
     payment: Option<Payment>,
 }
 
-/// One of these, by its type.
+/// Its type decides which of the two is set.
 #[derive(Deserialize)]
 struct Payment {
     payment_intent: Option<Reference>,

@@ -1,8 +1,8 @@
-//! `payment_intent.succeeded`: the ids of a payment, and a sale where its own metadata says whose it is.
+//! `payment_intent.succeeded`: the ids of a payment, and a sale if its own metadata names the customer.
 //!
-//! A payment of a checkout session or an invoice is told by those, and its intent has metadata only if the merchant's code wrote it
-//! there. Both are one sale then, by the ids that they share; the intent waits, because they know what was tax and for what was
-//! paid, and whatever is recorded first stays.
+//! Checkout sessions and invoices report their own payments; the intent has metadata only if the merchant's code put it there. By
+//! the ids they share, both are one sale, and the one recorded first stays. So the intent waits: session and invoice also name the
+//! tax and the product.
 
 use domain::processor::ProcessorId;
 use serde::Deserialize;

@@ -1,5 +1,6 @@
-//! `customer.subscription.created` and `…updated`: whom the processor's customer is, where the merchant's code wrote it there.
-//! `customer.subscription.deleted`: there will be no more renewals.
+//! `customer.subscription.created` and `…updated`: binds the processor's customer to ours, if its metadata
+//! names ours.
+//! `customer.subscription.deleted`: ends the renewals.
 
 use messages::payment::PaymentFact;
 use serde::Deserialize;
