@@ -98,11 +98,6 @@ impl Shop {
         .unwrap();
         key.expose().to_owned()
     }
-
-    pub async fn close(self) {
-        self.stack.verify().await;
-        self.stack.stop().await;
-    }
 }
 
 /// The reasons of a refusal, by commission.

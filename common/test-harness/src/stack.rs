@@ -1,8 +1,10 @@
 //! A whole service for one test: its own database and streams, an ingest, a worker and, where asked for, a webhook consumer in
-//! this process.
+//! this process. Dropping it ends the services and removes database and streams.
 
 use std::net::SocketAddr;
+use std::sync::LazyLock;
 use std::time::Duration;
+use std::{mem, thread};
 
 use async_nats::{ConnectOptions, ServerAddr};
 use chrono::{DateTime, TimeZone, Utc};
@@ -26,7 +28,9 @@ use storage::partners::{self, NewMembership, NewPartner};
 use storage::policies::{self, NewPolicy};
 use storage::program_settings::{self, NewProgram};
 use storage::{links, verify, workspaces};
-use testing::{TestDatabase, free_address, from_environment, unique_name};
+use testing::{TestDatabase, block_on, free_address, from_environment, unique_name};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 
 /// How long a test waits for something that is bound to happen.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -42,7 +46,10 @@ pub struct Stack {
     workers: Vec<Service>,
 }
 
-type Service = (Lifecycle, tokio::task::JoinHandle<anyhow::Result<()>>);
+type Service = (Lifecycle, JoinHandle<anyhow::Result<()>>);
+
+/// Runs the services, so that they can end while the test's own runtime waits in `Drop`.
+static SERVICES: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
 /// A program with two partners, each with a link; 20 % of every payment for ever unless the test says otherwise.
 #[derive(Debug)]
@@ -191,7 +198,7 @@ impl Stack {
         let config = ingest::config::Config::parse_from(self.flags::<ingest::config::Config>(address));
         let lifecycle = Lifecycle::new();
         let run = ingest::run(config, self.clock.clone(), lifecycle.clone());
-        self.services.push((lifecycle, tokio::spawn(run)));
+        self.services.push((lifecycle, SERVICES.spawn(run)));
         address
     }
 
@@ -201,7 +208,7 @@ impl Stack {
         let config = worker::config::Config::parse_from(self.flags::<worker::config::Config>(address));
         let lifecycle = Lifecycle::new();
         let run = worker::run(config, self.clock.clone(), lifecycle.clone());
-        self.workers.push((lifecycle, tokio::spawn(run)));
+        self.workers.push((lifecycle, SERVICES.spawn(run)));
         address
     }
 
@@ -212,7 +219,7 @@ impl Stack {
         let config = webhook_consumer::config::Config::parse_from(flags);
         let lifecycle = Lifecycle::new();
         let run = webhook_consumer::run(config, self.clock.clone(), lifecycle.clone());
-        self.services.push((lifecycle, tokio::spawn(run)));
+        self.services.push((lifecycle, SERVICES.spawn(run)));
         address
     }
 
@@ -226,8 +233,8 @@ impl Stack {
 
     /// Ends the workers in this process, as a signal would.
     pub async fn stop_workers(&mut self) {
-        for worker in std::mem::take(&mut self.workers) {
-            stop(worker).await;
+        for worker in mem::take(&mut self.workers) {
+            stop(worker).await.unwrap();
         }
     }
 
@@ -456,13 +463,24 @@ impl Stack {
         .await;
     }
 
-    /// Ends the services as a signal would, and expects each to end well.
-    pub async fn stop(self) {
-        for service in self.services.into_iter().chain(self.workers) {
-            stop(service).await;
+}
+
+impl Drop for Stack {
+    /// Ends the services as a signal would, and expects each to end well unless the test has failed already.
+    fn drop(&mut self) {
+        let services = mem::take(&mut self.services).into_iter();
+        let services: Vec<Service> = services.chain(mem::take(&mut self.workers)).collect();
+        let settings = &self.settings;
+        let ended = block_on(async move {
+            let mut ended = Ok(());
+            for service in services {
+                ended = ended.and(stop(service).await);
+            }
+            ended.and(drop_streams(settings).await)
+        });
+        if !thread::panicking() {
+            ended.unwrap();
         }
-        drop_streams(&self.settings).await;
-        self.database.drop().await;
     }
 }
 
@@ -495,18 +513,25 @@ async fn partner_on(connection: &mut PgConnection, program_id: ProgramId, name: 
     }
 }
 
-async fn stop((lifecycle, service): Service) {
+async fn stop((lifecycle, service): Service) -> anyhow::Result<()> {
     lifecycle.shut_down();
-    service.await.unwrap().unwrap();
+    service.await??;
     lifecycle.tasks().close();
     lifecycle.tasks().wait().await;
+    Ok(())
 }
 
-/// A server reserves the whole size of each stream: those of many tests together exceed any disk.
-async fn drop_streams(settings: &[(&'static str, String)]) {
-    let find = |name: &str| settings.iter().find(|(setting, _)| *setting == name);
-    let setting = |name: &str| &find(name).unwrap().1;
-    let server: ServerAddr = setting("NATS_URL").parse().unwrap();
+/// A server reserves the whole size of each stream: those of many tests together exceed any disk. A server of the test's own is
+/// deleted with its streams.
+async fn drop_streams(settings: &[(&'static str, String)]) -> anyhow::Result<()> {
+    let setting = |name: &str| settings.iter().find(|(setting, _)| *setting == name);
+    let (Some((_, url)), Some((_, prefix))) = (setting("NATS_URL"), setting("STREAM_PREFIX")) else {
+        return Ok(());
+    };
+    if *url != from_environment("NATS_URL") {
+        return Ok(());
+    }
+    let server: ServerAddr = url.parse()?;
     // The client reads no user out of an address by itself.
     let options = match (server.username(), server.password()) {
         (Some(user), Some(password)) => {
@@ -514,16 +539,12 @@ async fn drop_streams(settings: &[(&'static str, String)]) {
         }
         _ => ConnectOptions::new(),
     };
-    let options = match find("NATS_CA_FILE") {
-        Some((_, file)) => options.add_root_certificates(file.into()),
-        None => options,
-    };
-    let client = options.connect(server).await.unwrap();
-    let jetstream = async_nats::jetstream::new(client);
+    let jetstream = async_nats::jetstream::new(options.connect(server).await?);
     for subject in Subject::ALL {
-        let stream = subject.stream_name(setting("STREAM_PREFIX"));
-        jetstream.delete_stream(stream).await.unwrap();
+        // A test without services has none.
+        let _ = jetstream.delete_stream(subject.stream_name(prefix)).await;
     }
+    Ok(())
 }
 
 pub fn percentage(basis_points: u32) -> Rate {

@@ -67,7 +67,6 @@ async fn every_operation_lets_in_whom_the_table_says_and_nobody_else() {
         }
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-    stack.stop().await;
 }
 
 fn every_operation_has_one_row(operations: &[Operation], described: &BTreeMap<String, bool>) {

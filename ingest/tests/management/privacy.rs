@@ -276,7 +276,6 @@ async fn an_erased_customer_stands_in_no_table_and_the_books_are_as_before() {
     stack.verify().await;
     let said: String = stack.value("SELECT message FROM notifications").await;
     assert!(said.ends_with("deducted."), "{said}");
-    jane.stack.stop().await;
 }
 
 #[tokio::test]
@@ -296,7 +295,6 @@ async fn an_export_holds_everything_that_an_erasure_removes() {
     assert!(removed.len() > TOLD.len(), "{removed:?}");
     let missing: Vec<_> = removed.difference(&held).collect();
     assert!(missing.is_empty(), "{missing:#?}");
-    jane.stack.stop().await;
 }
 
 #[tokio::test]
@@ -337,7 +335,6 @@ async fn an_erasure_leaves_everybody_else_alone() {
     assert_eq!(erased.body["data"]["customers"], 1);
     assert_eq!(others().await, before);
     stack.verify().await;
-    jane.stack.stop().await;
 }
 
 #[tokio::test]
@@ -382,7 +379,6 @@ async fn who_comes_after_an_erasure_is_somebody_new() {
         .await;
     assert_eq!(customers, 2);
     stack.verify().await;
-    jane.stack.stop().await;
 }
 
 #[tokio::test]
@@ -400,7 +396,6 @@ async fn a_click_under_way_brings_nothing_of_an_erased_customer_back() {
     let names: Vec<&str> = TOLD.iter().copied().chain([jane.click_id.as_str()]).collect();
     assert_eq!(standing(stack, &names).await, [""; 0]);
     stack.verify().await;
-    jane.stack.stop().await;
 }
 
 #[tokio::test]
@@ -432,7 +427,6 @@ async fn a_click_that_meets_an_erasure_waits_for_it() {
         stack.value::<i64>("SELECT count(*) FROM click_events").await,
         before
     );
-    jane.stack.stop().await;
 }
 
 #[tokio::test]
@@ -531,5 +525,4 @@ async fn operators_export_and_erase_and_it_is_written_down_without_names() {
         ]
     );
     stack.verify().await;
-    jane.stack.stop().await;
 }

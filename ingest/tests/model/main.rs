@@ -61,10 +61,7 @@ fn the_service_answers_and_records_as_the_plain_contract_does() {
         panic!("{error}");
     }
     seen.borrow().says_something();
-    runtime.block_on(async {
-        service.stack.verify().await;
-        service.stack.stop().await;
-    });
+    runtime.block_on(service.stack.verify());
 }
 
 /// Two ingests and two workers, which wait for each other rather than shed callers.

@@ -270,5 +270,4 @@ async fn a_secret_is_shown_once_and_stands_in_no_log_no_column_and_no_other_answ
         .filter(|line| !secrets.found_in(line).is_empty())
         .collect();
     assert!(lines.is_empty(), "in a log: {:#?}", &lines[..lines.len().min(20)]);
-    stack.stop().await;
 }

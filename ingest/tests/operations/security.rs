@@ -51,7 +51,6 @@ async fn a_transaction_id_that_another_program_holds_is_told_to_the_operator() {
         );
     }
     assert!(!plain.contains("order-1001"), "{plain}");
-    stack.stop().await;
 }
 
 fn without_colours(line: &str) -> String {
@@ -82,7 +81,6 @@ async fn signing_in_makes_a_new_session_whatever_the_browser_holds() {
     let whose = async |token: &str| stack.get("/api/users/me", token).await.body["email"].clone();
     assert_eq!(whose(&planted.token).await, "owner@mallory.example");
     assert_eq!(whose(token).await, "owner@acme.example");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -90,7 +88,7 @@ async fn every_answer_of_a_service_behind_https_keeps_browsers_there() {
     let plain = Stack::start().await;
     let answer = plain.send(plain.request(Method::GET, "/api/users/me")).await;
     assert_eq!(answer.header("strict-transport-security"), "");
-    plain.stop().await;
+    drop(plain);
     let stack = Stack::start_set(&[("PUBLIC_URL", "https://app.example")]).await;
     for path in ["/api/users/me", "/js/tracker.js", "/nowhere"] {
         let answer = stack.send(stack.request(Method::GET, path)).await;
@@ -100,7 +98,6 @@ async fn every_answer_of_a_service_behind_https_keeps_browsers_there() {
             "{path}"
         );
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -153,7 +150,6 @@ async fn what_strangers_write_comes_back_as_json_that_no_browser_takes_for_a_pag
         assert_eq!(answer.header("content-type"), "application/json", "{answer:?}");
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{answer:?}");
     }
-    stack.stop().await;
 }
 
 /// What a customer of the table's rows tells, and what names nobody.
@@ -307,5 +303,4 @@ async fn what_customers_tell_stands_in_no_log() {
         let lines: Vec<_> = logs.lines().filter(|line| line.contains(text)).collect();
         assert!(lines.is_empty(), "{what}: {:#?}", &lines[..lines.len().min(5)]);
     }
-    stack.stop().await;
 }

@@ -75,7 +75,6 @@ async fn shown(file: &str) {
         })
         .collect();
     report.extend(service.books_are_whole().await.err());
-    service.stop().await;
     assert!(report.is_empty(), "\n{}", report.join("\n"));
 }
 

@@ -82,7 +82,6 @@ async fn a_stranger_and_the_owner_of_another_workspace_come_away_with_nothing() 
         gone.is_empty() && new.is_empty(),
         "before: {gone:#?}\nnow: {new:#?}"
     );
-    stack.stop().await;
 }
 
 async fn send(stack: &Stack, attempt: &Attempt, attacker: &Credential) -> Answer {

@@ -33,7 +33,6 @@ async fn address_and_password_open_a_session_that_says_who_one_is() {
         .value("SELECT string_agg(u::text, ' ') || string_agg(s::text, ' ') FROM users u, sessions s")
         .await;
     assert!(!stored.contains(&token) && !stored.contains(PASSWORD));
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -69,7 +68,6 @@ async fn a_wrong_password_and_an_unknown_address_are_answered_alike() {
             message,
         );
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -96,7 +94,6 @@ async fn guesses_run_out_for_the_account_wherever_they_come_from() {
     let limited = limited.first().expect("two guesses a minute, and four tries");
     assert_eq!(limited.body["error"]["code"], "rate_limited");
     assert!(!limited.header("retry-after").is_empty());
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -119,7 +116,6 @@ async fn a_suspended_account_is_told_so_only_when_it_knows_its_password() {
         NOBODY,
         "open session",
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -160,7 +156,6 @@ async fn a_session_ends_when_it_is_signed_out_and_when_its_time_is_over() {
         NOBODY,
         "expired",
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -218,7 +213,6 @@ async fn a_new_password_needs_the_old_one_and_ends_every_other_session() {
             .status,
         200
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -253,7 +247,6 @@ async fn a_cookie_is_as_good_as_the_header_but_for_writes_of_other_sites() {
     let ours = [("origin", "http://127.0.0.1:8080")];
     let write = send(Method::POST, "/api/auth/logout", &ours).await;
     assert_eq!(write.status, StatusCode::NO_CONTENT);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -267,5 +260,4 @@ async fn a_partners_session_is_good_but_not_for_what_is_the_advertisers() {
     );
     let programs = stack.get("/api/advertiser/affiliate-programs", &ada.token).await;
     assert_eq!(programs.status, StatusCode::FORBIDDEN);
-    stack.stop().await;
 }

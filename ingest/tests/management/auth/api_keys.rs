@@ -83,7 +83,6 @@ async fn a_key_is_shown_once_and_lists_show_its_mask() {
     stack.clock.advance(TimeDelta::minutes(1));
     assert_eq!(stack.get(PROGRAMS, &key).await.status, StatusCode::OK);
     assert_eq!(last_used().await, "2026-03-01T13:00:00.000Z");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -154,7 +153,6 @@ async fn settings_are_checked_one_by_one() {
         stack.value::<i64>("SELECT count(*) FROM management_keys").await,
         1
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -186,7 +184,6 @@ async fn a_change_narrows_a_key_at_once_and_tells_what_it_was() {
             "program_scope": { "before": null, "after": [ours.to_string()] },
         })
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -216,7 +213,6 @@ async fn a_revoked_key_is_refused_by_every_ingest_and_stays_as_it_is() {
         .value("SELECT count(*) FROM audit_log WHERE action = 'api_key.revoked'")
         .await;
     assert_eq!(audited, 1);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -232,7 +228,6 @@ async fn a_change_that_races_a_revocation_never_brings_the_key_back() {
         assert!([StatusCode::OK, StatusCode::CONFLICT].contains(&change.status));
         refused(&stack.get(PROGRAMS, &key).await, 401, NOBODY, "revoked");
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -247,7 +242,6 @@ async fn a_key_works_until_the_moment_it_expires() {
     assert_eq!(stack.get(PROGRAMS, &key).await.status, StatusCode::OK);
     clock.set(expires_at);
     refused(&stack.get(PROGRAMS, &key).await, 401, NOBODY, "expired");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -286,7 +280,6 @@ async fn only_who_runs_the_workspace_has_to_do_with_its_keys_and_no_key_has() {
     assert_eq!(each(&admin.token).await, [201, 200, 200, 200]);
     let unknown = stack.delete(&format!("{KEYS}/999999"), &admin.token).await;
     refused(&unknown, 404, "API key not found", "unknown");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -341,7 +334,6 @@ async fn a_key_is_refused_while_its_creator_lacks_the_second_factor_that_the_wor
         stack.execute(none).await;
         refused(&stack.get(PROGRAMS, key).await, 403, refusal, none);
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -390,5 +382,4 @@ async fn a_key_ends_when_its_creator_no_longer_runs_the_workspace() {
     // The third was suspended by a statement; the next change of a member finds its key.
     let revoked = "SELECT count(*) FROM audit_log WHERE action = 'api_key.revoked'";
     assert_eq!(stack.value::<i64>(revoked).await, 3);
-    stack.stop().await;
 }

@@ -27,7 +27,6 @@ async fn every_address_of_the_dashboard_is_its_document() {
         assert_eq!(page.header("cache-control"), "no-cache", "{path}");
         assert!(page.body.as_str().unwrap().contains("/app/assets/"), "{path}");
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -67,7 +66,6 @@ async fn the_document_runs_its_own_files_only_and_cannot_be_framed() {
         );
         assert_eq!(file.header("x-content-type-options"), "nosniff", "{path}");
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -76,7 +74,7 @@ async fn security_txt_says_whom_to_tell_of_a_weakness_where_that_is_configured()
     let stack = Stack::start().await;
     let nobody = stack.send(stack.request(Method::GET, PATH)).await;
     assert_eq!(nobody.status, StatusCode::NOT_FOUND);
-    stack.stop().await;
+    drop(stack);
     let stack = Stack::start_set(&[("SECURITY_CONTACT", "mailto:security@shop.example")]).await;
     let found = stack.send(stack.request(Method::GET, PATH)).await;
     assert_eq!(found.header("content-type"), "text/plain; charset=utf-8");
@@ -91,7 +89,6 @@ async fn security_txt_says_whom_to_tell_of_a_weakness_where_that_is_configured()
         text.starts_with("Contact: mailto:security@shop.example\n"),
         "{text}"
     );
-    stack.stop().await;
 }
 
 /// A script that is missing must not turn out to be a page, and nothing below `/api` is the dashboard's.
@@ -111,5 +108,4 @@ async fn what_is_not_there_is_not_the_document() {
     }
     let answer = stack.send(stack.request(Method::POST, "/app")).await;
     assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
-    stack.stop().await;
 }

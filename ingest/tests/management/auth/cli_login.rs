@@ -137,7 +137,6 @@ async fn a_login_is_begun_confirmed_and_its_token_handed_over_once() {
         stack.get("/api/v1/cli/programs", token).await.status,
         StatusCode::UNAUTHORIZED
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -160,7 +159,6 @@ async fn of_many_polls_at_once_one_gets_the_token() {
             .await,
         1
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -184,7 +182,6 @@ async fn of_two_who_confirm_at_once_one_does() {
         poll(&stack, &login).await.body["advertiser_id"],
         winner.workspace_id.get()
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -211,7 +208,6 @@ async fn after_five_minutes_it_is_too_late_to_confirm_and_to_take_the_token() {
             .await,
         0
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -234,7 +230,6 @@ async fn a_login_nobody_began_does_not_exist() {
     refused(&without, 400, "state is required", "without");
     let without = stack.submit(CONFIRM, Some(&acme.owner.token), json!({})).await;
     refused(&without, 400, "user_code is required", "without");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -310,7 +305,6 @@ async fn only_who_runs_a_workspace_connects_a_command_line_to_it() {
     ] {
         refused(&answer, 403, "You do not have access to this resource", "no more");
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -375,7 +369,6 @@ async fn a_command_line_ends_with_the_right_it_came_from() {
         actions,
         "cli_login.ended, cli_session.ended, cli_login.ended, cli_session.ended"
     );
-    stack.stop().await;
 }
 
 /// Whoever had the account confirmed a login, and collects its token after an operator has set a new password.
@@ -394,7 +387,6 @@ async fn a_login_that_was_confirmed_ends_with_the_sessions_of_its_account() {
     ];
     succeeds(&stack, &reset).await;
     assert_eq!(poll(&stack, &login).await.body, json!({ "status": "expired" }));
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -419,7 +411,6 @@ async fn a_suspended_account_connects_nothing() {
         stack.get("/api/v1/cli/programs", &token).await.status,
         StatusCode::UNAUTHORIZED
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -449,7 +440,6 @@ async fn logins_count_by_address_and_every_answer_says_where_it_stands() {
     let foreign = stack.send(foreign.header("x-forwarded-for", "192.0.2.3")).await;
     assert_eq!(foreign.status, StatusCode::FORBIDDEN);
     assert_eq!(foreign.header("x-ratelimit-remaining"), "1");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -485,7 +475,6 @@ async fn a_failure_quotes_the_id_of_its_request() {
         );
         assert_eq!(failed.header("x-request-id"), "r-1");
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -508,7 +497,6 @@ async fn logins_and_sessions_that_are_long_over_are_forgotten() {
                 && stack.value::<String>(kinds).await == "cli"
         })
         .await;
-    stack.stop().await;
 }
 
 /// Of the address somebody is sent, nothing collects a token: whoever sent it cannot be the one who confirms, nor the other way round.
@@ -533,7 +521,6 @@ async fn what_confirms_a_login_collects_nothing_and_what_collects_confirms_nothi
     assert_eq!(confirm(&stack, &acme.owner, &login).await.status, StatusCode::OK);
     refused(&poll(&stack, &swapped).await, 404, UNKNOWN, "the code");
     assert_eq!(poll(&stack, &login).await.body["status"], "complete");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -574,7 +561,6 @@ async fn whoever_confirms_a_login_sees_where_it_was_begun() {
         expired,
         "late",
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -590,7 +576,6 @@ async fn a_command_line_is_connected_by_who_gave_the_password_of_late() {
         json!({ "code": "PASSWORD_REQUIRED" })
     );
     assert_eq!(poll(&stack, &login).await.body, json!({ "status": "pending" }));
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -604,5 +589,4 @@ async fn guesses_at_a_user_code_run_out() {
         limited += i32::from(guess.status == StatusCode::TOO_MANY_REQUESTS);
     }
     assert!(limited > 0);
-    stack.stop().await;
 }

@@ -200,7 +200,6 @@ async fn a_passkey_signs_its_owner_in_and_is_listed_with_its_use() {
         NOT_ACCEPTED,
         "a removed passkey",
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -278,7 +277,6 @@ async fn what_a_device_signed_is_good_once_for_what_was_asked_and_for_minutes() 
     let answer = stack.submit(SIGN_IN, None, late).await;
     assert_eq!(answer.message(), NOT_ACCEPTED, "{answer:?}");
     assert_eq!(sign_in(&stack, &mut device).await.status, StatusCode::OK);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -309,7 +307,6 @@ async fn a_passkey_stands_in_for_the_password_and_a_second_factor() {
         stack.submit(keys, Some(&token), key).await.status,
         StatusCode::CREATED
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -333,7 +330,6 @@ async fn a_passkey_of_somebody_else_confirms_nothing_and_makes_nothing() {
         StatusCode::NOT_FOUND
     );
     assert_eq!(sign_in(&stack, &mut device).await.status, StatusCode::OK);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -373,7 +369,6 @@ async fn making_and_removing_asks_for_the_password_and_who_is_suspended_stays_ou
         NOT_ACCEPTED,
         "a removed passkey",
     );
-    stack.stop().await;
 }
 
 /// A stolen password opens a session; it must not replace or remove what the account has beside the password.
@@ -423,7 +418,6 @@ async fn the_password_alone_adds_and_removes_no_passkey_and_no_app() {
     assert_eq!(second.status, StatusCode::CREATED, "{second:?}");
     let begun = stack.submit(FACTOR, Some(&by_password), json!({})).await;
     assert_eq!(begun.status, StatusCode::OK, "{begun:?}");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -449,7 +443,6 @@ async fn the_last_passkey_stays_where_a_workspace_requires_a_second_factor() {
         demanded,
         "the other one",
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -477,7 +470,6 @@ async fn removing_a_passkey_ends_every_other_session_and_what_it_opened_counts_n
         programs.body["error"]["details"]["code"], "SECOND_FACTOR_MISSING",
         "{programs:?}"
     );
-    stack.stop().await;
 }
 
 /// Somebody accepted an invitation to another's address, with a password and a passkey of their own, and created a key.
@@ -525,7 +517,6 @@ async fn a_reset_password_removes_passkeys_and_on_request_revokes_keys() {
         "user.password_reset {\"passkeys_removed\": 1}, user.password_reset {\"passkeys_removed\": 0}, \
          api_key.revoked {\"reason\": \"password_reset\"}"
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -539,5 +530,4 @@ async fn without_a_host_name_none_are_offered() {
         let refusal = stack.submit(&path, token, json!({})).await;
         refused(&refusal, 409, "Passkeys are not offered at this address", &path);
     }
-    stack.stop().await;
 }

@@ -99,7 +99,6 @@ async fn with_a_second_factor_the_password_alone_opens_nothing() {
     let token = signed_in.body["jwt"].as_str().unwrap();
     let me = shop.stack.get("/api/users/me", token).await;
     assert_eq!(me.body["second_factor"]["recovery_codes_left"], 10);
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -111,7 +110,6 @@ async fn of_many_who_show_one_code_at_once_one_is_let_in() {
         let opened = answers.iter().filter(|answer| answer.status == StatusCode::OK);
         assert_eq!(opened.count(), 1, "{answers:?}");
     }
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -173,7 +171,6 @@ async fn setting_it_up_needs_a_code_and_ends_every_other_session() {
         )
         .await;
     assert_eq!(actions, "user.second_factor_enabled");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -207,7 +204,6 @@ async fn a_recovery_code_stands_in_once_and_a_new_list_ends_the_old_one() {
         .value("SELECT count(*) FROM audit_log WHERE action = 'user.recovery_code_used'")
         .await;
     assert_eq!(uses, 2);
-    shop.stack.stop().await;
 }
 
 /// Each place that takes a password.
@@ -247,7 +243,6 @@ async fn wherever_a_password_is_asked_for_the_code_is_too() {
     let removed = shop.stack.submit(&format!("{FACTOR}/remove"), token, right).await;
     assert_eq!(removed.status, StatusCode::NO_CONTENT);
     assert_eq!(shop.sign_in(None).await.status, StatusCode::OK);
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -275,7 +270,6 @@ async fn guesses_at_a_code_run_out() {
     // Nor does a right one open it now.
     let right = sign_in(&stack, OWNER, Some(&codes[0])).await;
     assert_eq!(right.status, StatusCode::TOO_MANY_REQUESTS);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -344,7 +338,6 @@ async fn a_workspace_may_require_it_of_its_members() {
         "A workspace of yours requires a second factor",
         "required",
     );
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -359,7 +352,6 @@ async fn a_partner_may_have_one() {
         sign_in(&stack, email, Some(&codes[0])).await.status,
         StatusCode::OK
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -389,5 +381,4 @@ async fn an_operator_takes_a_lost_second_factor_away() {
         !again.ok && again.err.contains("has no second factor"),
         "{again:?}"
     );
-    shop.stack.stop().await;
 }

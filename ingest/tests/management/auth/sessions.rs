@@ -73,7 +73,6 @@ async fn everybody_sees_where_they_are_signed_in_and_ends_it() {
     assert_eq!(stack.get("/api/v1/cli/programs", &command_line).await.status, 401);
     assert_eq!(stack.get("/api/users/me", &acme.owner.token).await.status, 200);
     assert_eq!(stack.get("/api/users/me", &rival.owner.token).await.status, 200);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -97,7 +96,6 @@ async fn a_session_that_is_not_used_ends_by_itself() {
     assert_eq!(stack.get("/api/v1/cli/programs", &command_line).await.status, 200);
     clock.advance(TimeDelta::days(30));
     assert_eq!(stack.get("/api/v1/cli/programs", &command_line).await.status, 401);
-    stack.stop().await;
 }
 
 /// What a session left open is not enough for.
@@ -248,7 +246,6 @@ async fn what_is_dear_asks_for_the_password_again_after_half_an_hour() {
     for (what, answer) in dear(&stack, &owner, &program).await {
         assert!(!asks(&answer), "{what}: {answer:?}");
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -265,5 +262,4 @@ async fn guesses_at_the_password_run_out_in_a_session_as_at_the_door() {
         limited += i32::from(answer.status == StatusCode::TOO_MANY_REQUESTS);
     }
     assert!(limited >= 1);
-    stack.stop().await;
 }

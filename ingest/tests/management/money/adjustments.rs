@@ -56,7 +56,7 @@ async fn a_rejected_commission_is_never_paid_and_its_partner_is_told_why() {
     shop.refund("t1", 2_500).await;
     shop.refund("t1", 0).await;
     assert_eq!(shop.balance().await, 0);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn a_paid_commission_that_is_rejected_is_held_back_from_later_payouts() {
     let payout = shop.pay(json!({ "all_approved": true })).await;
     assert_eq!(payout["amount_cents"], 1_000);
     assert_eq!(shop.balance().await, 0);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn an_adjusted_commission_is_paid_and_refunded_as_it_is_then() {
     assert_eq!(payout["amount_cents"], 1_250 + 800);
     shop.refund("t2", 0).await;
     assert_eq!(shop.balance().await, -800);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn what_was_raised_paid_and_lowered_again_is_owed_back() {
         1_500
     );
     assert_eq!(shop.balance().await, 0);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 async fn add(shop: &Shop, more: Value) -> Answer {
@@ -212,7 +212,7 @@ async fn a_commission_added_by_hand_is_shown_exported_and_paid_like_any_other() 
         .await;
     let logged = "SELECT count(*) FROM audit_log WHERE action = 'commission.added'";
     assert_eq!(shop.stack.value::<i64>(logged).await, 2);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -271,7 +271,7 @@ async fn a_commission_is_added_once_by_key_and_only_to_members_of_the_program() 
         shop.stack.value::<i64>("SELECT count(*) FROM commissions").await,
         1
     );
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -305,7 +305,7 @@ async fn an_adjustment_with_an_idempotency_key_is_made_once() {
             "less than that is left"
         );
     }
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -337,7 +337,7 @@ async fn a_sale_that_earned_nothing_is_made_up_for_once() {
         StatusCode::CREATED,
         "after a rejection"
     );
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -385,5 +385,5 @@ async fn operators_change_and_add_commissions_once_they_agree() {
     assert_eq!(shop.balance().await, 700);
     let logged = "SELECT count(*) FROM audit_log WHERE action LIKE 'commission.%'";
     assert_eq!(shop.stack.value::<i64>(logged).await, 3);
-    shop.close().await;
+    shop.stack.verify().await;
 }

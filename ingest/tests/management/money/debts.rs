@@ -44,7 +44,7 @@ async fn a_refund_of_an_unpaid_sale_forgives_no_debt() {
     sold("d").await;
     assert_eq!(pay_everything(&shop).await, 2_000);
     assert_eq!(shop.balance().await, 0);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn what_can_be_paid_is_what_a_payout_would_move() {
     assert_eq!(announced().await, 7_200);
     assert_eq!(pay_everything(&shop).await, 7_200);
     assert_eq!(announced().await, 0);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_suspended_partner_is_paid_only_by_name() {
     );
     let named = shop.pay(json!({ "commission_ids": [id] })).await;
     assert_eq!(named["amount_cents"], 2_000);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn what_a_refund_has_left_of_a_held_commission_is_approved_early() {
         );
     }
     assert_eq!(pay_everything(&shop).await, 1_200);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 /// Sums of the books: what was received, what is left of all commissions, and what is left of the paid ones.
@@ -209,5 +209,5 @@ async fn no_more_money_is_received_than_was_earned_on_sales_that_stand() {
             }
         }
     }
-    shop.close().await;
+    shop.stack.verify().await;
 }

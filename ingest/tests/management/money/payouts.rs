@@ -82,7 +82,7 @@ async fn commissions_are_listed_newest_first_and_filtered() {
             query,
         );
     }
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn a_list_is_approved_whole_or_not_at_all() {
             message,
         );
     }
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ async fn a_payout_pays_approved_commissions_and_what_refunds_have_left() {
     assert_eq!(shop.balance().await, 0);
     shop.refund("t2", 0).await;
     assert_eq!(shop.balance().await, -1_500);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -256,7 +256,7 @@ async fn who_owes_is_paid_less_and_what_is_held_advances_nothing() {
     // What settled a debt was paid all the same: taken back, it is owed again.
     shop.refund("t2", 0).await;
     assert_eq!(shop.balance().await, -1_500);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -301,7 +301,7 @@ async fn a_payout_is_in_one_currency() {
     ] {
         refused(&shop.post("payouts", body).await, 400, message, message);
     }
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -348,7 +348,7 @@ async fn the_same_idempotency_key_is_the_same_payout() {
         "Idempotency-Key must be 1 to 200 plain characters",
         "empty",
     );
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -377,7 +377,7 @@ async fn of_payouts_at_once_each_commission_is_paid_by_one() {
     assert_eq!(shop.balance().await, 0);
     let entries = "SELECT count(*) FROM ledger_entries WHERE kind = 'payout' AND account = 'partner'";
     assert_eq!(shop.stack.value::<i64>(entries).await, 30);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -425,7 +425,7 @@ async fn refunds_and_sales_racing_a_payout_leave_exact_books() {
             .await;
     let debt = sums("SELECT coalesce(sum(debt_cents), 0)::bigint FROM partner_program_debts").await;
     assert_eq!(received - left, debt);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -463,7 +463,7 @@ async fn verify_finds_payouts_that_do_not_agree_with_the_books() {
         assert!(names.contains(&broken), "{damage}: {names:?}");
         shop.stack.execute(repair).await;
     }
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -477,7 +477,7 @@ async fn a_commission_of_nothing_ends_its_life_like_any_other() {
         (&json!(0), &json!(1))
     );
     assert_eq!(rows::commission(&shop.stack, "t1").await["status"], "paid");
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -525,7 +525,7 @@ async fn exports_are_files_that_no_spreadsheet_runs() {
     // No commission passes: a heading alone.
     let none = shop.get("commissions/export.csv?status=reversed").await;
     assert_eq!(none.body.as_str().unwrap().matches("\r\n").count(), 1);
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -558,7 +558,6 @@ async fn an_export_of_many_pieces_has_every_commission_once() {
     assert!(ids.is_sorted());
     ids.dedup();
     assert_eq!(ids.len(), many + 1);
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -634,7 +633,7 @@ async fn looking_at_the_books_is_one_permission_and_paying_another() {
     assert_eq!(shop.stack.delete(&path, &shop.owner.token).await.status, 200);
     shop.approve(&[late]).await;
     shop.pay(json!({ "all_approved": true })).await;
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -683,5 +682,5 @@ async fn the_advertisers_notifications_are_listed_and_marked() {
     }
     let answer = shop.get("notifications?unread=maybe").await;
     refused(&answer, 400, "unread must be true or false", "unread");
-    shop.close().await;
+    shop.stack.verify().await;
 }

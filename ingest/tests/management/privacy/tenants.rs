@@ -89,7 +89,6 @@ async fn another_tenants_owner_reads_and_erases_nothing() {
     }
     let erasures = "SELECT count(*) FROM audit_log WHERE action = 'customer.erased'";
     assert_eq!(stack.value::<i64>(erasures).await, 0);
-    jane.stack.stop().await;
 }
 
 #[tokio::test]
@@ -101,7 +100,6 @@ async fn an_address_is_an_address() {
             refused(&answer, 400, "email must be an e-mail address", no_address);
         }
     }
-    jane.stack.stop().await;
 }
 
 #[tokio::test]
@@ -137,5 +135,4 @@ async fn records_of_no_program_are_for_operators() {
     let erased = succeeds(stack, &[&["customer", "erase", "--yes"][..], &names].concat()).await;
     assert_eq!(erased.fact("unprocessed"), "3");
     assert_eq!(standing(stack, &[EMAIL, KEY, &jane.click_id]).await, [""; 0]);
-    jane.stack.stop().await;
 }

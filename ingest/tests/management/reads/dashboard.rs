@@ -85,7 +85,7 @@ async fn the_summary_adds_up_what_is_within_reach_without_tests() {
         "active_partners": 3, "unread_notifications": 1, "money": money,
     });
     assert_eq!(summary, json!({ "programs": [other, first], "total": total }));
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn a_member_sees_the_programs_they_may_read_and_a_reading_key_no_summary()
         let key = shop.key(scopes).await;
         assert_eq!(stack.get(SUMMARY, &key).await.status, status, "{scopes}");
     }
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -134,5 +134,4 @@ async fn the_last_thirty_days_end_where_they_say() {
     assert_eq!(clicks(&owner.token).await, 0);
     let summary = stack.get(SUMMARY, &owner.token).await;
     assert_eq!(summary.body["data"]["total"]["clicks_all_time"], 1);
-    stack.stop().await;
 }

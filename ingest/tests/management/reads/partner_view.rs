@@ -157,7 +157,6 @@ async fn a_partner_sees_what_is_theirs_in_every_workspace_and_nothing_of_others(
         0
     );
     scene.stack.verify().await;
-    scene.stack.stop().await;
 }
 
 #[tokio::test]
@@ -204,7 +203,6 @@ async fn balances_tell_what_is_held_what_is_due_and_what_was_received() {
     );
     assert!(paid["paid_at"].is_string());
     scene.stack.verify().await;
-    scene.stack.stop().await;
 }
 
 #[tokio::test]
@@ -243,7 +241,6 @@ async fn a_link_that_the_advertiser_turned_off_stays_off_for_its_partner() {
     }
     assert_eq!(partner("inactive").await.body["data"]["status"], "inactive");
     assert_eq!(partner("active").await.body["data"]["status"], "active");
-    scene.stack.stop().await;
 }
 
 #[tokio::test]
@@ -289,7 +286,6 @@ async fn a_partner_turns_their_own_links_off_and_on() {
         .await;
     let answer = set(&scene.ada, link, json!({ "status": "inactive" })).await;
     refused(&answer, 409, "This program is archived", "archived");
-    scene.stack.stop().await;
 }
 
 #[tokio::test]
@@ -322,7 +318,6 @@ async fn partners_read_their_own_notifications() {
     assert_eq!(unread.len(), 1);
     assert_ne!(unread[0]["id"], newest["id"]);
     assert_eq!(mark(&scene.ada, json!({ "all": true })).await, 1);
-    scene.stack.stop().await;
 }
 
 #[tokio::test]
@@ -342,5 +337,4 @@ async fn advertisers_and_keys_are_not_partners() {
     );
     let answer = scene.stack.get(&path, &scene.ada.token).await;
     assert_eq!(answer.status, StatusCode::FORBIDDEN);
-    scene.stack.stop().await;
 }

@@ -84,7 +84,6 @@ async fn init_makes_a_program_with_its_policy_in_one_step() {
         json!([{ "id": id.parse::<i64>().unwrap(), "name": "Shop", "domain": "shop.example", "status": "draft",
                  "commission": "20%", "partners": 1, "created_at": created_at }])
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -158,7 +157,6 @@ async fn rates_are_exact_and_commissions_are_what_the_client_calls_them() {
         let listed = stack.get("/api/v1/cli/programs", &token).await;
         assert_eq!(listed.body[0]["commission"], shown, "{change}");
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -216,7 +214,6 @@ async fn what_cannot_be_set_up_is_refused_by_the_clients_own_names_and_leaves_no
         refused(&answer, 401, "Missing or invalid credentials", what);
     }
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM programs").await, 0);
-    stack.stop().await;
 }
 
 /// Connects the processor of a program with a credential.
@@ -275,7 +272,6 @@ async fn a_processor_is_connected_with_the_programs_key_or_by_who_may_change_it(
     stack.delete(&program, &acme.owner.token).await;
     let archived = connect(&stack, id, &token, json!({})).await;
     refused(&archived, 409, "This program is archived", "archived");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -347,7 +343,6 @@ async fn a_processor_of_another_program_or_half_a_connection_is_refused() {
             .await,
         0
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -367,5 +362,4 @@ async fn a_command_lines_login_of_long_ago_replaces_no_connection() {
     let replaced = connect(&stack, id, &token, thiefs).await;
     assert_eq!(replaced.status, StatusCode::FORBIDDEN, "{replaced:?}");
     assert_eq!(replaced.body["error"]["details"]["code"], "PASSWORD_REQUIRED");
-    stack.stop().await;
 }

@@ -55,7 +55,6 @@ async fn a_sale_before_a_policy_begins_is_paid_by_the_one_before_it() {
     // The first one is what it was.
     assert_eq!(rows::commission(&stack, "t1").await["rate_bps"], 2000);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -80,7 +79,6 @@ async fn a_policy_is_in_force_at_once_unless_said_otherwise() {
         earned(&stack, &program, "t4", json!({ "product_id": "other" })).await,
         700
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -148,7 +146,6 @@ async fn the_list_and_the_program_show_what_is_in_force() {
     assert_eq!(page.body["data"].as_array().unwrap().len(), 1);
     assert_eq!(page.body["meta"]["pagination"]["total"], 4);
     assert_eq!(audited(&stack, "commission_policy.created").await, 4);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -187,5 +184,4 @@ async fn a_policy_that_cannot_be_is_refused_by_its_field_and_none_is_ever_change
     assert_eq!(change.status, StatusCode::METHOD_NOT_ALLOWED);
     let gone = stack.delete(&path, &acme.owner.token).await;
     assert_eq!(gone.status, StatusCode::METHOD_NOT_ALLOWED);
-    stack.stop().await;
 }

@@ -31,7 +31,6 @@ async fn an_address_is_one_partner_in_whichever_letters() {
         let answer = program.submit(&stack, "partners", body).await;
         refused(&answer, 400, "email must be an e-mail address", hidden);
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -80,7 +79,6 @@ async fn names_that_show_nothing_or_hide_something_are_refused_wherever_they_are
         .put(&stack, &format!("partners/{}", ada["id"]), trimmed)
         .await;
     assert_eq!(renamed.body["data"]["name"], "Ada \u{1F469}\u{200D}\u{1F4BB}");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -122,7 +120,6 @@ async fn a_partner_is_one_record_of_the_workspace_by_address() {
     assert_eq!(elsewhere["name"], "Ada");
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 1);
     assert_eq!(audited(&stack, "partner.invited").await, 2);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -159,7 +156,6 @@ async fn a_new_partner_needs_a_name_and_an_address() {
     ] {
         refused(&program.put(&stack, &one, body).await, 400, message, message);
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -219,7 +215,6 @@ async fn partners_are_listed_by_status_and_found_in_their_program_only() {
         .put(&path, &member.token, json!({ "status": "approved" }))
         .await;
     assert_eq!(change.status, StatusCode::FORBIDDEN);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -259,7 +254,6 @@ async fn a_membership_works_while_it_is_approved_and_not_while_it_is_suspended()
     assert!(shown["clicks"].as_i64().unwrap() >= 2 && shown["last_clicked"].is_string());
     assert_eq!(audited(&stack, "partner.suspended").await, 1);
     assert_eq!(audited(&stack, "partner.approved").await, 2);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -275,7 +269,6 @@ async fn of_many_approvals_at_once_one_is_written_down() {
         assert_eq!(answer.body["data"]["status"], "approved", "{answer:?}");
     }
     assert_eq!(audited(&stack, "partner.approved").await, 1);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -292,7 +285,6 @@ async fn of_many_invitations_of_one_address_at_once_one_partner_is_made() {
     statuses.sort_unstable();
     assert_eq!(statuses, [201, 409, 409, 409]);
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 1);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -334,7 +326,6 @@ async fn workspaces_that_invite_the_same_address_learn_nothing_of_each_other() {
     assert_eq!(known["has_account"], true);
     let again = ours.submit(&stack, &format!("{one}/invitation"), json!({})).await;
     refused(&again, 409, "This partner has an account already", "again");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -375,5 +366,4 @@ async fn an_archived_program_keeps_its_partners_as_they_are() {
         refused(&answer, 409, "This program is archived", "a change");
     }
     assert_eq!(program.get(&stack, "partners").await.status, StatusCode::OK);
-    stack.stop().await;
 }

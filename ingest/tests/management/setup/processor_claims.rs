@@ -96,7 +96,6 @@ async fn an_account_that_another_workspace_holds_is_refused_and_its_owners_hear_
         bind(&stack, &rival, theirs, "acct_1").await.status,
         StatusCode::OK
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -119,7 +118,6 @@ async fn a_command_lines_claim_of_anothers_account_is_refused_too() {
             .len(),
         1
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -140,7 +138,6 @@ async fn of_two_workspaces_that_claim_an_account_at_once_one_gets_it() {
         statuses.sort_unstable();
         assert_eq!(statuses, [200, 409], "round {round}");
     }
-    stack.stop().await;
 }
 
 /// A payment of the account, as the platform reports it.
@@ -233,7 +230,6 @@ async fn the_platforms_events_reach_a_program_once_an_operator_has_confirmed_its
         "processor_connection.confirmed, processor_connection.refused"
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -266,7 +262,6 @@ async fn a_programs_own_endpoint_needs_no_confirmation() {
         .await;
     settled(&stack, &["done", "parked"]).await;
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -305,7 +300,6 @@ async fn the_platforms_events_reach_no_connection_that_is_not_connected() {
         "its program's connection receives no events of the platform"
     );
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 0);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -353,7 +347,6 @@ async fn owners_hear_of_every_change_of_account_or_secret() {
             "{what}: {message}"
         );
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -378,7 +371,6 @@ async fn a_disconnected_connection_receives_nothing_at_its_own_endpoint() {
     accepted(&hooks.deliver(&stack, &program, &paid).await);
     settled(&stack, &["done"]).await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -394,5 +386,4 @@ async fn another_account_starts_without_the_secret_of_the_one_before() {
     let refused = hooks.deliver(&stack, &program, &payment(&stack, &program)).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
     assert!(inbox(&stack).await.is_empty());
-    stack.stop().await;
 }

@@ -101,7 +101,6 @@ async fn a_connection_shows_that_it_has_a_secret_and_its_last_four_only() {
         stack.delete(&path(id), &acme.owner.token).await.status,
         StatusCode::NOT_FOUND
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -172,7 +171,6 @@ async fn a_rotated_secret_leaves_the_one_before_for_as_long_as_was_said() {
     assert_eq!(accepted(&stack, id, &keys()).await, ["whsec_one_more_secret"]);
     let audited: Value = stack.value("SELECT details FROM audit_log WHERE action = 'processor_connection.secret_rotated' ORDER BY id LIMIT 1").await;
     assert_eq!(audited, json!({ "previous_valid_hours": 24 }));
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -217,7 +215,6 @@ async fn a_secret_opens_with_its_key_and_for_its_program_only() {
         .await;
     let both = SealingKeys::new(&[0x44; 32], &[[0x33; 32]]);
     assert_eq!(accepted(&stack, id, &both).await, [NEW, OLD]);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -259,7 +256,6 @@ async fn nobody_else_sees_or_changes_a_connection() {
         stack.delete(&path(id), owner).await.status,
         StatusCode::NO_CONTENT
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -283,5 +279,4 @@ async fn of_changes_at_once_none_is_lost() {
         .value("SELECT charges_enabled AND payouts_enabled FROM processor_connections")
         .await;
     assert!(stored);
-    stack.stop().await;
 }

@@ -68,7 +68,6 @@ async fn status_counts_the_last_day_without_tests() {
     let connected = get(&stack, &named, Some(&program.token)).await.body;
     assert_eq!(connected["data"]["stripe_connected"], true);
     assert_eq!(connected["data"]["stripe_charges_enabled"], true);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -93,5 +92,4 @@ async fn a_new_token_is_a_rotated_key() {
         .value("SELECT api_token_created_at > '2020-01-01' FROM programs")
         .await;
     assert!(dated_anew);
-    stack.stop().await;
 }

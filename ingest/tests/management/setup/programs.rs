@@ -55,7 +55,6 @@ async fn a_program_starts_with_the_contracts_defaults_and_shows_its_token_once()
     let sale = json!({ "transaction_id": "t1", "amount_cents": 100, "customer_key": "nobody" });
     let answer = stack.post("sale", Some(&token), sale).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{:?}", answer.body);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -155,7 +154,6 @@ async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
         json!({ "before": 90, "after": 365 })
     );
     assert!(audited.get("name").is_none(), "{audited}");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -188,7 +186,6 @@ async fn an_archived_program_takes_no_calls_and_no_changes() {
     assert_eq!(update.status, StatusCode::CONFLICT);
     let list = stack.get(PROGRAMS, &acme.owner.token).await;
     assert_eq!(list.body["meta"]["pagination"]["total"], 0);
-    stack.stop().await;
 }
 
 /// Waits until this many statements wait for a lock.
@@ -300,7 +297,6 @@ async fn two_changes_at_once_both_last() {
             assert_eq!(&now.body["data"][name], value, "{path} {name}");
         }
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -322,7 +318,6 @@ async fn a_program_archived_while_a_change_waits_is_not_changed() {
     let change = stack.put(&path, &acme.owner.token, json!({ "name": "New" }));
     let (changed, ()) = tokio::join!(change, archived);
     refused(&changed, 409, "This program is archived", "archived meanwhile");
-    stack.stop().await;
 }
 
 /// As click batches do, whatever order the rows lie in.
@@ -364,7 +359,6 @@ async fn archiving_locks_links_in_order() {
     };
     let (archived, ()) = tokio::join!(archived, counted);
     assert_eq!(archived.body["data"]["status"], "archived");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -398,7 +392,6 @@ async fn lists_are_paged_and_hold_nothing_of_others() {
     }
     let unknown = stack.get(&format!("{PROGRAMS}/999999"), &acme.owner.token).await;
     refused(&unknown, 404, "Program not found", "unknown");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -442,5 +435,4 @@ async fn a_member_has_what_was_given_and_an_admin_everything() {
         403
     );
     assert_eq!(status(hidden, &admin, Some(json!({ "name": "New" }))).await, 200);
-    stack.stop().await;
 }

@@ -40,7 +40,6 @@ async fn a_link_works_at_once_under_the_code_asked_for_or_one_made_up() {
     assert_eq!(list.body["data"][0]["short_code"], made_up);
     assert_eq!(list.body["meta"]["pagination"]["total"], 2);
     assert_eq!(audited(&stack, "referral_link.created").await, 2);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -109,7 +108,6 @@ async fn a_code_is_unique_over_all_programs_and_its_letters_are_plain() {
         let answer = ours.submit(&stack, "referral-links", body).await;
         refused(&answer, status, message, message);
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -124,7 +122,6 @@ async fn only_an_approved_partner_gets_a_link() {
     let one = format!("partners/{}", ada["id"]);
     program.put(&stack, &one, json!({ "status": "approved" })).await;
     assert_eq!(ask().await.status, StatusCode::CREATED);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -175,7 +172,6 @@ async fn every_ingest_follows_a_link_that_is_renamed_turned_off_and_on() {
     }
     assert_eq!(audited(&stack, "referral_link.updated").await, 3);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -195,5 +191,4 @@ async fn of_two_links_renamed_to_one_code_at_once_one_gets_it() {
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 409, 409]);
     assert_eq!(click_status(&stack, "wanted").await, StatusCode::OK);
-    stack.stop().await;
 }

@@ -79,7 +79,6 @@ async fn the_owner_reads_who_did_what_when_and_from_where() {
     let last = stack.get(&of_program, &acme.owner.token).await;
     assert_eq!(last.body["data"][0]["action"], "program.created");
     assert_eq!(last.body["meta"]["pagination"]["total"], 3);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -122,7 +121,6 @@ async fn the_audit_log_is_for_owners_and_cannot_be_rewritten() {
         stack.value::<Value>("SELECT jsonb_agg(a) FROM audit_log a").await,
         before
     );
-    stack.stop().await;
 }
 
 /// The entries about people's accounts, oldest first.
@@ -187,7 +185,6 @@ async fn who_signed_in_and_out_and_who_tried_to_is_written_down() {
         .value("SELECT string_agg(a::text, ' ') FROM audit_log a")
         .await;
     assert!(!all.contains("nobody@") && !all.contains("horse"), "{all}");
-    stack.stop().await;
 }
 
 /// However many tries there are, the log does not fill.
@@ -220,7 +217,6 @@ async fn failed_tries_have_one_line_an_hour() {
         .filter(|action| **action == "user.sign_in_failed")
         .count();
     assert_eq!(failed, 2);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -247,5 +243,4 @@ async fn the_audit_log_is_a_file_for_owners() {
     assert!(lines[3].contains("\"program.created\""), "{text}");
     let theirs = stack.get(&path, &rival.owner.token).await;
     assert!(!theirs.body.to_string().contains("program.created"));
-    stack.stop().await;
 }

@@ -100,7 +100,6 @@ async fn a_member_comes_in_once_with_what_they_were_given() {
         .value("SELECT string_agg(i::text, ' ') || string_agg(a::text, ' ') FROM invitations i, audit_log a")
         .await;
     assert!(!stored.contains(&token) && !stored.contains(PASSWORD), "{stored}");
-    stack.stop().await;
 }
 
 /// Whoever invited has seen the link: that somebody came by it does not show whose the address is.
@@ -125,7 +124,6 @@ async fn an_account_made_by_an_invitation_is_unverified_until_an_operator_says_s
     assert!(ctl(&stack, &command).await.ok && ctl(&stack, &command).await.ok);
     assert_eq!(verified().await, [true, true]);
     assert_eq!(audited(&stack, "user.verified").await, 1);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -172,7 +170,6 @@ async fn owners_invite_anybody_admins_no_owners_and_others_nobody() {
         )
         .await;
     assert_eq!(list.status, StatusCode::FORBIDDEN);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -249,7 +246,6 @@ async fn an_invitation_says_what_is_wrong_with_it() {
         accept(&stack, &token, "Max", PASSWORD).await.status,
         StatusCode::CREATED
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -300,7 +296,6 @@ async fn what_was_withdrawn_or_replaced_or_is_over_opens_nothing() {
     assert!(!list.body.to_string().contains("affi_"));
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM users").await, 1);
     assert_eq!(audited(&stack, "invitation.withdrawn").await, 1);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -358,7 +353,6 @@ async fn an_address_with_an_account_comes_in_with_that_accounts_password() {
         kind,
         "an advertiser",
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -374,7 +368,6 @@ async fn guesses_at_an_accounts_password_run_out_here_as_at_the_door() {
     }
     assert!(statuses.contains(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
     assert!(statuses.contains(&StatusCode::BAD_REQUEST), "{statuses:?}");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -401,7 +394,6 @@ async fn of_many_acceptances_at_once_one_wins() {
         3
     );
     assert_eq!(audited(&stack, "invitation.accepted").await, 2);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -434,7 +426,6 @@ async fn two_invitations_of_a_new_address_at_once_make_one_account() {
         stack.value::<i64>("SELECT count(*) FROM workspace_members").await,
         4
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -482,7 +473,6 @@ async fn a_partner_gets_an_account_and_waits_for_approval() {
         .await;
     refused(&gone, 404, "Invitation not found", "a partner's");
     assert_eq!(audited(&stack, "partner.invited").await, 3);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -500,7 +490,6 @@ async fn of_many_new_links_at_once_one_works() {
         open += usize::from(inspect(&stack, &token).await.status == StatusCode::OK);
     }
     assert_eq!(open, 1);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -558,5 +547,4 @@ async fn an_invitation_ends_with_the_right_it_came_from() {
         "suspended",
     );
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM users").await, 3);
-    stack.stop().await;
 }

@@ -57,7 +57,6 @@ async fn members_are_listed_with_what_they_were_given() {
         json!({ program: ["tracking:read", "program:list"] })
     );
     assert!(member["createdAt"].is_string());
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -106,7 +105,6 @@ async fn what_is_given_counts_at_once_and_what_is_taken_back_no_longer() {
             "member.removed"
         ]
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -159,7 +157,6 @@ async fn roles_and_permissions_are_checked() {
         .put(&format!("{MEMBERS}/999999"), &acme.owner.token, json!({}))
         .await;
     refused(&unknown, 404, "Member not found", "unknown");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -191,7 +188,6 @@ async fn admins_leave_owners_alone_and_members_leave_everybody_alone() {
     assert_eq!(put(&member, &acme.owner, "owner").await, 200);
     // An owner among two may go, even by themselves.
     assert_eq!(stack.delete(&owner, &acme.owner.token).await.status, 204);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -231,7 +227,6 @@ async fn the_last_owner_stays_whoever_asks() {
     );
     let second = path(&stack, &second).await;
     assert_eq!(stack.delete(&second, &acme.owner.token).await.status, 204);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -259,7 +254,6 @@ async fn of_two_owners_who_remove_each_other_one_stays() {
         .unwrap();
         assert_eq!(owners, 1, "round {round}");
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -296,5 +290,4 @@ async fn a_workspace_is_renamed_by_who_runs_it() {
         audited,
         json!({ "name": { "before": "acme", "after": "Acme Ltd" } })
     );
-    stack.stop().await;
 }

@@ -212,5 +212,4 @@ async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right
         .await
     };
     assert!(copied.status.success(), "{copied:?}");
-    stack.stop().await;
 }

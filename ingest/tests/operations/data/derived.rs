@@ -46,5 +46,4 @@ async fn balances_and_counters_are_computed_anew_while_sales_and_clicks_go_on() 
     // Those of both links, and of the one membership that had a click.
     assert_eq!(counters.trim(), "counters rebuilt, 3 were wrong");
     stack.verify().await;
-    stack.stop().await;
 }

@@ -69,7 +69,6 @@ async fn the_first_owner_of_an_installation_signs_in_with_what_the_operator_made
     assert_eq!(audited, [entry("owner"), entry("member")]);
     let stored: String = stack.value("SELECT string_agg(u::text, ' ') FROM users u").await;
     assert!(!stored.contains(&password) && !stored.contains(PASSWORD));
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -127,7 +126,6 @@ async fn an_account_that_cannot_be_made_leaves_nothing_behind() {
     .await;
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM users").await, 1);
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM workspaces").await, 2);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -157,7 +155,6 @@ async fn somebody_suspended_is_out_at_once_until_they_are_restored() {
         "nobody has the address",
     )
     .await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -185,7 +182,6 @@ async fn an_operator_replaces_a_forgotten_password_and_every_session_ends() {
         .value("SELECT string_agg(actor || ' ' || action, ', ' ORDER BY id) FROM audit_log WHERE actor = 'operator'")
         .await;
     assert_eq!(actions, "operator user.password_reset");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -201,7 +197,6 @@ async fn what_the_runbook_asks_the_database_is_answered() {
         let answered = sqlx::query(question).fetch_all(&database.pool).await;
         assert!(answered.is_ok(), "{question}: {answered:?}");
     }
-    database.drop().await;
 }
 
 #[tokio::test]
@@ -245,7 +240,6 @@ async fn a_program_archived_at_the_command_line_takes_nothing_any_more() {
         .value("SELECT string_agg(actor || ' ' || action || ' ' || subject_id, ', ') FROM audit_log WHERE actor = 'operator'")
         .await;
     assert_eq!(told, format!("operator program.archived {id}"));
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -307,7 +301,6 @@ async fn a_program_and_a_link_made_at_the_command_line_take_clicks_and_sales() {
     assert!(link(&[]).await.err.contains("say who is meant with --email"));
     let actions: String = stack.value("SELECT string_agg(DISTINCT action, ', ' ORDER BY action) FROM audit_log WHERE actor = 'operator'").await;
     assert_eq!(actions, "program.created, referral_link.created");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -345,7 +338,6 @@ async fn a_key_marked_at_the_command_line_is_announced_until_the_mark_is_taken_b
         audited,
         r#"{"rotate_by": "2099-01-31T00:00:00Z"} {"rotate_by": null}"#
     );
-    stack.stop().await;
 }
 
 /// A sale that cannot be stored: its claim is dead, its letter is kept, and a refund of it is parked.
@@ -438,7 +430,6 @@ async fn a_dead_sale_is_recorded_once_it_is_replayed_and_its_parked_refund_with_
             .contains("(replayed)")
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -463,7 +454,6 @@ async fn of_two_operators_who_replay_everything_at_once_each_letter_is_one_ones(
         })
         .await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -530,7 +520,6 @@ async fn other_records_go_back_on_their_stream_as_they_came() {
     )
     .await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -583,7 +572,6 @@ async fn the_status_of_the_outbox_fails_when_something_waits_too_long() {
             .execute(&format!("DELETE FROM {name} WHERE payload = '{{}}'"))
             .await;
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -611,5 +599,4 @@ async fn verify_names_every_invariant_and_what_breaks_it() {
         .execute("UPDATE partner_program_balances SET balance_cents = balance_cents - 1")
         .await;
     succeeds(&stack, &["migrate"]).await;
-    stack.stop().await;
 }

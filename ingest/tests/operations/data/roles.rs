@@ -84,7 +84,6 @@ async fn services_run_the_funnel_in_a_role_that_owns_nothing() {
             "{horizon}"
         );
     }
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -206,5 +206,4 @@ async fn verify_finds_whatever_breaks_an_invariant() {
         transaction.rollback().await.unwrap();
     }
     stack.verify().await;
-    stack.stop().await;
 }

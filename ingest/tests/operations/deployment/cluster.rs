@@ -219,5 +219,4 @@ async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
     stack.verify().await;
     // One address is enough to take the streams away.
     stack.set("NATS_URL", cluster.url("ctl").split(',').next().unwrap());
-    stack.stop().await;
 }

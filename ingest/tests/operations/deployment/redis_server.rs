@@ -103,5 +103,4 @@ async fn the_limiters_redis_counts_over_tls_for_who_has_the_password_and_for_nob
         let refused = server.keys(&server.url(credentials, scheme), &secrets).await;
         assert!(refused.is_err(), "{credentials:?} {scheme}: {refused:?}");
     }
-    stack.stop().await;
 }

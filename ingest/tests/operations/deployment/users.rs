@@ -127,7 +127,6 @@ async fn the_whole_funnel_works_with_each_service_as_its_own_user() {
     succeeds(&stack, &["dead-letters", "replay", "--all"]).await;
     stack.verify().await;
     assert!(!server.log().contains("Violation"), "{}", server.log());
-    stack.stop().await;
 }
 
 /// What the server says to a user who publishes or subscribes.

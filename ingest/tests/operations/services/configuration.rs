@@ -80,5 +80,4 @@ async fn a_service_starts_with_its_secrets_in_files() {
     }
     let _worker = Process::start_without("worker", &plain, &secret);
     Edge::at(address).ready(&stack).await;
-    stack.stop().await;
 }

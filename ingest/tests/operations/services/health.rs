@@ -12,7 +12,6 @@ async fn both_services_are_live_and_ready_when_everything_they_need_answers() {
         service.ready(&stack).await;
         assert_eq!(service.health("livez").await, Some(StatusCode::OK));
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -33,5 +32,4 @@ async fn both_services_stay_live_but_not_ready_while_postgres_is_down() {
     for service in &services {
         service.ready(&stack).await;
     }
-    stack.stop().await;
 }

@@ -157,7 +157,6 @@ async fn services_show_what_they_did() {
             assert!(names.contains(name), "{name} is not in {names:?}");
         }
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -177,5 +176,4 @@ async fn while_postgres_is_down_what_it_would_tell_is_missing_and_the_rest_is_sh
     assert!(names.contains("referral_consumer_pending"), "{names:?}");
     postgres.start_again();
     worker.shows(&stack, &["referral_claims_open 0.0"]).await;
-    stack.stop().await;
 }

@@ -99,7 +99,6 @@ async fn an_ingest_whose_connection_breaks_as_it_starts_starts_all_the_same() {
     held.rollback().await.unwrap();
     edge.ready(&stack).await;
     edge.click(&program.ada.code, None).await;
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,7 +130,6 @@ async fn clicks_are_answered_while_postgres_is_down_and_are_all_there_afterwards
         .value("SELECT sum(clicks)::bigint FROM referral_links")
         .await;
     assert_eq!(counted, i64::try_from(answers.len()).unwrap());
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,7 +153,6 @@ async fn a_sale_during_a_postgres_outage_is_unknown_and_its_retry_afterwards_rec
     assert!(known.contains(&retry.status), "{retry:?}");
     recorded(&stack, &program).await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,7 +194,6 @@ async fn acknowledged_clicks_and_claimed_sales_survive_a_kill_of_nats() {
     let retry = stack.sale(&program, sale_of("t1", "user-1")).await;
     assert_eq!(retry.status, StatusCode::CONFLICT, "{retry:?}");
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,7 +212,6 @@ async fn a_sale_is_answered_as_soon_as_nats_is_back_with_an_empty_store() {
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     recorded(&stack, &program).await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 fn signal(pid: i32, signal: &str) {
@@ -248,7 +243,6 @@ async fn while_the_listener_hangs_a_token_that_was_replaced_is_refused_all_the_s
         })
         .await;
     signal(listener, "-CONT");
-    stack.stop().await;
 }
 
 async fn leads_recorded(stack: &Stack, leads: i64) {
@@ -286,7 +280,6 @@ async fn leads_of_clicks_that_were_answered_during_a_postgres_outage_are_recorde
     assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
     recorded(&stack, &program).await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -305,5 +298,4 @@ async fn a_lead_whose_click_is_held_up_is_unknown_and_recorded_when_the_click_is
     recorded(&stack, &program).await;
     Streams::of(&stack).await.drained(&stack).await;
     stack.verify().await;
-    stack.stop().await;
 }

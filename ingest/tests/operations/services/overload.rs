@@ -102,7 +102,6 @@ async fn five_thousand_slow_connections_stop_nobody_and_are_all_cut_off() {
     }
     join_all(slow).await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,7 +129,6 @@ async fn slow_connections_to_the_webhook_consumer_are_cut_off_and_senders_beyond
         })
         .await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 fn shed(answer: &Answer) {
@@ -200,7 +198,6 @@ async fn so_many_callers_wait_for_a_worker_and_the_next_is_shed_at_once_with_not
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     }
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -230,5 +227,4 @@ async fn while_nats_hangs_so_many_clicks_wait_for_it_and_the_next_is_shed() {
     stack.ready().await;
     stack.click(&program.ada.code).await;
     stack.verify().await;
-    stack.stop().await;
 }

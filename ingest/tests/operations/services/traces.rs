@@ -154,7 +154,6 @@ async fn a_sale_is_one_trace_from_the_edge_through_the_workers_transaction_and_b
     let clicks = collector.traces_with("POST /api/v1/track/click");
     assert!(clicks.iter().all(|click| click != trace) && !clicks.is_empty());
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -186,5 +185,4 @@ async fn a_callers_trace_goes_on_and_requests_that_are_not_drawn_leave_none() {
     assert!(collector.traces_with("POST /api/v1/track/click").is_empty());
     let server = &collector.trace(&callers)[&("ingest".to_owned(), SALE.to_owned())];
     assert_eq!(server.parent_span_id, 0x00f0_67aa_0ba9_02b7_u64.to_be_bytes());
-    stack.stop().await;
 }

@@ -68,7 +68,6 @@ async fn the_whole_service_runs_over_tls_alone() {
     .unwrap();
     assert!(open.is_empty(), "{open:?}");
     succeeds(&stack, &["verify"]).await;
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,6 +131,5 @@ async fn a_redis_that_cannot_prove_who_it_is_counts_nothing() {
             assert!(!counts_of_redis(&stack, &server, &authority).await, "{url}");
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
-        stack.stop().await;
     }
 }

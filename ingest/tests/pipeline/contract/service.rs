@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use reqwest::Method;
 use runtime::clock::Clock;
-use serde_json::json;
 use storage::verify;
 use testing::{Process, free_address};
 
@@ -12,19 +11,26 @@ use super::names::Names;
 use super::table::{Entry, Payload, Step, Table};
 use super::tables::Tables;
 use super::{always, given, matching};
-use test_harness::{Answer, Edge, Program, Stack};
+use test_harness::{Answer, Edge, Program, Stack, Streams};
 
 /// How long rows may take to follow an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The binaries under test, and beside them an ingest in this process through which starting points are made.
 pub struct Service {
+    /// Killed before the stack is dropped.
+    _processes: Vec<Process>,
     stack: Stack,
     ingest: Edge,
     http: reqwest::Client,
-    processes: Vec<Process>,
-    /// Receives the clicks that tell that all clicks before them are written.
-    landmark: Option<Program>,
+    /// Where a worker runs.
+    landmark: Option<Landmark>,
+}
+
+struct Landmark {
+    /// Receives the clicks that show that all clicks before them are published.
+    program: Program,
+    streams: Streams,
 }
 
 /// What an entry began with and what its names came to.
@@ -58,7 +64,10 @@ impl Service {
         ingest.ready(&stack).await;
         stack.ready().await;
         let landmark = if table.worker {
-            Some(stack.program().await)
+            Some(Landmark {
+                program: stack.program().await,
+                streams: Streams::of(&stack).await,
+            })
         } else {
             None
         };
@@ -67,7 +76,7 @@ impl Service {
             stack,
             ingest,
             http,
-            processes,
+            _processes: processes,
             landmark,
         }
     }
@@ -176,23 +185,21 @@ impl Service {
         Ok((method, request.build().map_err(|error| error.to_string())?))
     }
 
-    /// Clicks are written behind their answers, in order: once one more is written, none before it is still to come.
+    /// Waits until everything sent so far is written. An ingest publishes clicks behind their answers, in order: once one more
+    /// is written, all before it are published. Batches of the worker may end in any order, and a blocked record ends after its batch.
     async fn settle(&self) {
-        let Some(landmark) = &self.landmark else { return };
-        let answer = self.stack.click_with(&landmark.ada.code, json!({})).await;
-        let click_id = answer.body["click_id"].as_str().unwrap();
+        let Some(Landmark { program, streams }) = &self.landmark else { return };
+        let click_id = self.stack.click(&program.ada.code).await;
         self.stack
-            .eventually("clicks are written and notifications sent", async || {
-                sqlx::query_scalar(
-                    "SELECT EXISTS (SELECT 1 FROM click_events WHERE click_id = $1)
-                         AND NOT EXISTS (SELECT 1 FROM outbox)",
-                )
-                .bind(click_id)
-                .fetch_one(self.stack.pool())
-                .await
-                .unwrap()
+            .eventually("the click is written", async || {
+                sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM click_events WHERE click_id = $1)")
+                    .bind(&click_id)
+                    .fetch_one(self.stack.pool())
+                    .await
+                    .unwrap()
             })
             .await;
+        streams.drained(&self.stack).await;
     }
 
     /// No invariant is broken, and nothing was given up on.
@@ -204,11 +211,6 @@ impl Service {
         } else {
             Err(format!("{dead} dead letters, {violations:?}"))
         }
-    }
-
-    pub async fn stop(self) {
-        drop(self.processes);
-        self.stack.stop().await;
     }
 }
 

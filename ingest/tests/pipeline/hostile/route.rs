@@ -276,11 +276,10 @@ impl Scene {
         assert_eq!(rows::counts(&self.stack).await, expected, "{what}");
     }
 
-    pub async fn end(self) {
+    pub async fn end(&self) {
         let dead: i64 = self.stack.value("SELECT count(*) FROM dead_letters").await;
         assert_eq!(dead, 0);
         self.stack.verify().await;
-        self.stack.stop().await;
     }
 }
 

@@ -40,7 +40,6 @@ async fn a_replaced_token_is_refused_by_every_ingest() {
         answer.message(),
         "Customer not found. Provide customer_key or click_id."
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -94,7 +93,6 @@ async fn a_regenerated_token_is_shown_once_and_the_old_one_refused_by_every_inge
         .value("SELECT details FROM audit_log WHERE action = 'program_token.regenerated'")
         .await;
     assert_eq!(audited, json!({ "api_token_masked": data["api_token_masked"] }));
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -162,7 +160,6 @@ async fn a_key_is_marked_for_rotation_and_the_mark_taken_back_by_who_may_replace
             "program_token.unmarked by user"
         ]
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -204,7 +201,6 @@ async fn a_marked_key_works_until_its_deadline_and_every_answer_says_so() {
         assert!(answer.body["error"]["hint"].is_string() && answer.body["error"]["docs_url"].is_string());
         assert!(answer.body.get("data").is_none());
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -240,7 +236,6 @@ async fn a_key_over_its_limit_is_told_of_its_rotation_and_refused_once_that_is_o
         assert_eq!(answer.body["error"]["code"], "api_key_rotation_required");
         assert_eq!(answer.header("x-ratelimit-limit"), "2");
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -289,5 +284,4 @@ async fn what_is_taken_back_counts_before_it_is_answered() {
     stack.ready().await;
     let archived = stack.post("sale", Some(&token), sale).await;
     assert_eq!(archived.status, StatusCode::UNAUTHORIZED, "{archived:?}");
-    stack.stop().await;
 }

@@ -45,7 +45,6 @@ async fn every_answer_says_where_the_caller_stands() {
     let unauthorised = stack.send(request).await;
     assert_eq!(unauthorised.status, StatusCode::UNAUTHORIZED);
     assert!(!unauthorised.header("x-ratelimit-limit").is_empty());
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -77,7 +76,6 @@ async fn a_request_over_the_limit_is_told_when_to_come_back_and_records_nothing(
                 .await
         })
         .await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -94,7 +92,6 @@ async fn sales_and_refunds_share_one_count_a_key_on_all_ingests() {
     // Either the next in the same minute, or the first of a new one.
     assert!([remaining(&sale) - 1, 999].contains(&remaining(&refund)));
     assert_eq!(remaining(&stack.sale(&other, json!({})).await), 999);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -111,7 +108,6 @@ async fn invented_keys_count_by_address() {
         statuses.push(stack.send(request).await.status);
     }
     assert!(statuses.contains(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -129,7 +125,6 @@ async fn keys_that_are_right_in_form_and_nobodys_count_by_address_too() {
         statuses.push(stack.send(request).await.status);
     }
     assert!(statuses.contains(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
-    stack.stop().await;
 }
 
 /// Sends until a request is refused as one too many; the minute may turn in between.
@@ -167,7 +162,6 @@ async fn management_requests_have_a_limit_for_each_user_and_each_key() {
         stack.get(programs, &rival.owner.token).await.status,
         StatusCode::OK
     );
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -203,7 +197,6 @@ async fn tokens_of_nobody_are_looked_up_so_often_for_each_address() {
         let answer = stack.send(request.header("x-forwarded-for", address())).await;
         assert_eq!(answer.status, StatusCode::OK);
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -215,7 +208,6 @@ async fn without_redis_the_process_counts_with_the_same_headers() {
     let refused = refused(&stack, &program, &client).await;
     assert_eq!(refused.header("x-ratelimit-limit"), "2");
     assert_eq!(refused.body["error"]["code"], "rate_limited");
-    stack.stop().await;
 }
 
 /// Whether this Redis has counted the client; not while it does not answer.
@@ -267,7 +259,6 @@ async fn a_redis_that_stops_is_no_failure_and_one_that_is_back_counts_again() {
     the_process_counts(&stack, &program).await;
     redis.start_again();
     redis_counts(&stack, &program, &redis).await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -283,7 +274,6 @@ async fn a_redis_that_hangs_is_no_failure_and_one_that_goes_on_counts_again() {
         redis.go_on();
         redis_counts(&stack, &program, &redis).await;
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -293,5 +283,4 @@ async fn a_redis_that_never_answered_is_no_failure() {
     let stack = Stack::start_set(&[("REDIS_URL", &url), ("CLICK_LIMIT", "60")]).await;
     let program = stack.program().await;
     the_process_counts(&stack, &program).await;
-    stack.stop().await;
 }

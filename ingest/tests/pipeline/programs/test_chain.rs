@@ -84,7 +84,6 @@ async fn a_chain_reaches_its_partner_and_leaves_only_test_rows() {
         assert_eq!(stack.value::<i64>(query).await, 1, "{query}");
     }
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -115,7 +114,6 @@ async fn a_link_that_pays_somebody_else_is_found_out() {
         .value("SELECT count(*) FROM integration_verifications")
         .await;
     assert_eq!(verified, 0);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -137,7 +135,6 @@ async fn without_a_usable_link_nothing_is_attributed() {
         assert!(data["message"].is_string());
     }
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM click_events").await, 0);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -183,7 +180,6 @@ async fn chains_have_an_hourly_limit_and_single_events_do_not_count() {
         "each program has its own"
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -215,7 +211,6 @@ async fn ten_chains_an_hour_are_run_and_the_eleventh_is_told_when_the_hour_ends(
     clock.set(noon() + TimeDelta::minutes(60));
     assert_eq!(chain(&stack, &program).await.status, StatusCode::OK);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -244,7 +239,6 @@ async fn a_chain_delivered_three_times_leaves_the_rows_of_one() {
         "nothing is run or stored again"
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -282,7 +276,6 @@ async fn a_key_that_must_be_rotated_is_announced_beside_the_outcome_and_refused_
     let retired = chain(&stack, &program).await;
     assert_eq!(retired.status, StatusCode::UNAUTHORIZED);
     assert_eq!(retired.body["error"]["code"], "api_key_rotation_required");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -313,7 +306,6 @@ async fn what_is_asked_for_must_be_clear_and_the_callers_own() {
         assert_eq!(answer.message(), "Invalid API token");
         assert!(!answer.header("x-request-id").is_empty());
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -334,5 +326,4 @@ async fn a_run_without_a_worker_fails_with_the_id_of_its_request() {
     assert_eq!(answer.header("x-request-id"), "quote-me");
     assert_eq!(answer.message(), "Test event failed. Request ID: quote-me");
     assert_eq!(answer.body["error"]["details"]["request_id"], "quote-me");
-    stack.stop().await;
 }

@@ -84,7 +84,6 @@ async fn a_test_event_moves_nothing() {
     assert_eq!(stack.value::<i64>(TEST_ROWS).await, 4);
     assert_eq!(stack.value::<String>(BOOKS).await, before);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -110,7 +109,6 @@ async fn the_database_itself_keeps_real_sales_apart_and_whole() {
     assert!(!insert("", 100, false).await, "a real sale has a customer");
     assert!(!insert("1", 0, false).await, "a real sale has an amount");
     assert!(!insert("", -1, true).await, "no amount is negative");
-    stack.stop().await;
 }
 
 #[derive(Parser)]
@@ -171,7 +169,6 @@ async fn a_test_event_delivered_three_times_is_stored_once() {
     let claims: i64 = stack.value("SELECT count(*) FROM transaction_claims").await;
     assert_eq!(claims, 0);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -192,5 +189,4 @@ async fn test_events_without_a_key_are_limited_by_program() {
     assert_eq!(by_key.status, StatusCode::OK, "{by_key:?}");
     let of_other = test_lead(&stack, None, named(other.program_id.get())).await;
     assert_eq!(of_other.status, StatusCode::OK, "{of_other:?}");
-    stack.stop().await;
 }

@@ -104,7 +104,6 @@ async fn a_token_opens_what_it_was_made_for_and_nothing_else() {
     let (_, token) = shop.token("refunds only", &["refund"]).await;
     let refused = shop.stack.post("sale", Some(&token), sale).await;
     assert_eq!(refused.message(), "This API token has no scope sale");
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -117,7 +116,6 @@ async fn a_lead_with_a_token_for_other_calls_does_not_count_as_a_browsers() {
     assert_eq!(refused.status, StatusCode::FORBIDDEN, "{refused:?}");
     let leads: i64 = shop.stack.value("SELECT count(*) FROM lead_events").await;
     assert_eq!(leads, 0);
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -143,7 +141,6 @@ async fn a_servers_token_is_replaced_without_a_gap() {
             .unwrap();
     let created = "tracking_token.created";
     assert_eq!(audited, [created, created, "tracking_token.revoked"]);
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -193,7 +190,6 @@ async fn the_own_token_is_kept_for_a_while_when_it_is_regenerated_so() {
     assert_eq!(ended.status, StatusCode::UNAUTHORIZED);
     assert_eq!(ended.body["error"]["code"], "api_key_rotation_required");
     assert_eq!(shop.statuses(&fifth).await, ALL_OPEN);
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -229,7 +225,6 @@ async fn a_deadline_that_was_set_holds_and_a_token_that_ended_stays_refused() {
     let made = shop.submit("regenerate-api-token", later).await;
     assert_eq!(made.status, StatusCode::OK, "{made:?}");
     assert_eq!(shop.statuses(&second).await, [401; 4]);
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -250,7 +245,6 @@ async fn two_regenerations_at_once_leave_one_of_both_accepted_and_the_one_it_rep
     // The later one is the program's own, and the earlier one is kept.
     assert_eq!(open, [ALL_OPEN; 2]);
     assert_eq!(shop.statuses(&shop.program.token).await, [401; 4]);
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -279,7 +273,6 @@ async fn tokens_are_listed_masked_with_their_last_use() {
     assert_eq!(tokens[2]["last_used_at"], Value::Null);
     let text = Value::from(tokens).to_string();
     assert!(!text.contains(&token) && !text.contains(&unused), "{text}");
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -345,7 +338,6 @@ async fn a_token_that_says_nothing_or_too_much_is_not_made() {
         )
         .await;
     assert_eq!(full.status, StatusCode::CONFLICT, "{full:?}");
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -358,5 +350,4 @@ async fn another_programs_token_is_not_there_to_be_revoked() {
     let refused = shop.stack.delete(&through_its_own, &stranger.token).await;
     assert_eq!(refused.status, StatusCode::NOT_FOUND, "{refused:?}");
     assert_eq!(shop.statuses(&token).await[0], 400);
-    shop.stack.stop().await;
 }

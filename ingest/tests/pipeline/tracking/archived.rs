@@ -60,7 +60,6 @@ async fn an_archived_program_takes_no_new_sales_and_what_it_sold_can_be_refunded
     assert_eq!(ended(&stack, &taken_back).await, ("done".to_owned(), None));
     assert_eq!(commission(&stack, "pi_3Lamp0001").await["status"], "refunded");
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -83,5 +82,4 @@ async fn a_program_that_is_archived_is_none_of_its_accounts_any_more() {
         json!(program.program_id.get())
     );
     stack.verify().await;
-    stack.stop().await;
 }

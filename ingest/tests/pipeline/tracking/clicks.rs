@@ -57,7 +57,6 @@ async fn a_link_that_is_turned_off_refuses_clicks_until_it_is_turned_on_again() 
         .eventually("the link is on", async || answers(StatusCode::OK).await)
         .await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -79,7 +78,6 @@ async fn a_code_no_link_has_is_not_found_and_a_link_made_since_is_found_at_once(
         message,
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -112,7 +110,6 @@ async fn counters_and_last_clicked_follow_every_click() {
         assert_eq!(row["last_clicked"], "2026-03-01T12:03:00+00:00", "{table}");
     }
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -149,7 +146,6 @@ async fn a_replaced_token_is_refused_and_the_new_one_accepted_by_every_ingest() 
     program.token = new.expose().to_owned();
     stack.customer(&program, &program.ada.code, "user-1").await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 /// What a refund of an unknown sale is answered: 404 once the token is believed.

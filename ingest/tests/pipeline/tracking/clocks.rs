@@ -42,7 +42,6 @@ async fn lost_click() -> (Stack, Program, String) {
 async fn a_lead_waits_no_longer_for_its_click_because_a_clock_is_ahead() {
     let (stack, program, click_id) = lost_click().await;
     refused(&stack.lead(&program, &click_id, "user-1").await, NOT_FOUND);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -53,7 +52,6 @@ async fn a_sale_waits_no_longer_for_its_click_because_a_clock_is_ahead() {
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{answer:?}");
     let claims = "SELECT count(*) FROM transaction_claims";
     assert_eq!(stack.value::<i64>(claims).await, 0);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -73,5 +71,4 @@ async fn a_lead_waits_for_its_click_although_a_clock_is_behind() {
     };
     let (answer, ()) = tokio::join!(stack.lead(&program, &click_id, "user-1"), release);
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
-    stack.stop().await;
 }

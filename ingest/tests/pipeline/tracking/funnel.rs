@@ -37,5 +37,4 @@ async fn a_sale_pays_the_partner_and_its_refund_takes_it_back() {
     );
     assert_eq!(stack.balance(program.ada.membership).await, 0);
     stack.verify().await;
-    stack.stop().await;
 }

@@ -30,7 +30,6 @@ async fn a_browsers_key_alone_resolves_only_if_one_customer_has_it() {
     let known = browser(&stack, json!({ "click_id": click_id, "customer_key": "user-1" })).await;
     refused(&known, NOT_FOUND);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -68,7 +67,6 @@ async fn a_browser_that_names_a_key_learns_nothing_of_the_customer_who_has_it() 
         );
     }
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -95,7 +93,6 @@ async fn an_email_is_stored_as_a_keyed_hash_only() {
         "{digits}"
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 /// The examples pass a user's id, which is a number in many a table; the browser script sends its text.
@@ -123,5 +120,4 @@ async fn a_key_is_the_same_as_a_number_and_as_its_text() {
         refused(&lead, "customer_key must be a string");
     }
     stack.verify().await;
-    stack.stop().await;
 }

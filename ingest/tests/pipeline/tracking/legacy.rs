@@ -77,7 +77,6 @@ async fn each_step_of_an_installation_is_tried_out_and_seen() {
     let others = check(&stack, &other, json!({ "program_id": other.program_id })).await;
     assert_eq!(others["hasTestEvents"], false);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -99,7 +98,6 @@ async fn real_events_are_not_seen_and_ten_test_events_are_enough() {
     let seen = check(&stack, &program, body).await;
     assert_eq!(seen["eventCount"], 10);
     assert_eq!(seen["eventsByType"], json!({ "click": 6, "lead": 6, "sale": 0 }));
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -131,7 +129,6 @@ async fn who_may_manage_a_program_tries_it_out_without_its_key() {
     }
     let seen = check(&stack, &program, json!({ "program_id": program.program_id })).await;
     assert_eq!(seen["eventCount"], 2);
-    stack.stop().await;
 }
 
 /// A stranger who tries one number after the other must not find out which of them are programs, nor leave a row.
@@ -167,5 +164,4 @@ async fn without_the_programs_key_every_program_id_is_answered_alike() {
     }
     let rows: i64 = stack.value("SELECT count(*) FROM click_events").await;
     assert_eq!(rows, 0);
-    stack.stop().await;
 }

@@ -44,7 +44,6 @@ async fn pages_of_any_site_load_the_script_and_keep_it_for_an_hour() {
     assert_eq!(head.body, Value::String(String::new()));
     let posted = ask(&stack, Method::POST, &[]).await;
     assert_eq!(posted.status, StatusCode::METHOD_NOT_ALLOWED);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -85,5 +84,4 @@ async fn the_script_is_sent_in_the_smallest_form_and_not_again_to_who_has_it() {
         StatusCode::OK,
         "another form's tag says nothing of this one"
     );
-    stack.stop().await;
 }

@@ -93,7 +93,6 @@ async fn device_system_and_browser_come_from_the_user_agent() {
         ["", "", "", "desktop", "Windows", "Edge"]
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -115,7 +114,6 @@ async fn every_recorded_click_counts_unless_the_program_excludes_bots() {
     let lead = stack.lead(&program, &preview, "user-1").await;
     assert_eq!(lead.status, StatusCode::OK, "the click_id given out is one");
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -145,7 +143,6 @@ async fn an_excluded_bot_moves_no_attribution() {
     assert_eq!(stack.balance(program.ada.membership).await, 200);
     assert_eq!(stack.balance(program.bruno.membership).await, 200);
     stack.verify().await;
-    stack.stop().await;
 }
 
 /// Told where addresses are, and asked to look. The file is there for as long as it is held.
@@ -178,7 +175,6 @@ async fn the_place_comes_from_the_address_else_from_the_proxy() {
     assert_eq!(event(&stack, &nowhere).await[..3], [""; 3]);
     assert_eq!(event(&stack, &over_ipv6).await[..3], ["JP", "", "Kyoto"]);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -221,7 +217,6 @@ async fn a_test_click_shows_what_a_real_one_does_and_moves_no_counter() {
     assert_eq!(shown(true).await, real);
     assert_eq!(counts(&stack, &program).await, (2, 2, 2, 0));
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -235,7 +230,6 @@ async fn a_stranger_cannot_name_its_country() {
     let click_id = click_from(&stack, &program, &[("cf-ipcountry", "NL")]).await;
     events(&stack, 1).await;
     assert_eq!(event(&stack, &click_id).await[0], "");
-    stack.stop().await;
 }
 
 /// A database file of a test, removed with it.

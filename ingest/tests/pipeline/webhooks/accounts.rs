@@ -35,7 +35,6 @@ async fn an_event_of_an_account_nobody_knows_is_kept_with_its_reason() {
             .await,
         0
     );
-    stack.stop().await;
 }
 
 /// As `ctl processor-events replay` does it.
@@ -63,7 +62,6 @@ async fn an_event_is_taken_up_again_once_its_account_is_known() {
     settled(&stack, &["done"]).await;
     assert_eq!(sale(&stack, "pi_3Lamp0001").await["amount_cents"], 4900);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -80,7 +78,6 @@ async fn a_sale_that_names_another_program_is_kept_back() {
         [row(&named, Some(&program), "stuck", reason)]
     );
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 0);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -109,7 +106,6 @@ async fn an_event_of_another_account_is_kept_back_at_a_programs_own_endpoint() {
     assert_eq!(inbox(&stack).await, kept);
     let status: String = stack.value("SELECT status FROM processor_connections").await;
     assert_eq!(status, "connected");
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -154,7 +150,6 @@ async fn of_several_programs_of_an_account_the_one_that_is_named_gets_the_sale()
     );
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -202,7 +197,6 @@ async fn of_several_programs_of_an_account_the_one_that_knows_the_processors_cus
     reported("3", &["ignored", "done"]).await;
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -222,5 +216,4 @@ async fn an_account_of_one_program_needs_no_program_id() {
         program.program_id.get()
     );
     stack.verify().await;
-    stack.stop().await;
 }

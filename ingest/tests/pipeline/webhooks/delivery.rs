@@ -62,7 +62,6 @@ async fn copies_of_an_event_answer_200_and_change_nothing() {
     let payload: Option<String> = stack.value("SELECT payload FROM processor_events").await;
     assert_eq!(payload, None, "personal data goes when the event is done");
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -84,7 +83,6 @@ async fn what_is_of_no_use_is_answered_200_and_leaves_no_row() {
         accepted(&hooks.deliver(&stack, &program, &of_no_use).await);
     }
     nothing_stored(&stack).await;
-    stack.stop().await;
 }
 
 /// The consumer dies at `crash_point`; the sender delivers again, to the next one.
@@ -111,7 +109,6 @@ async fn event_survives_its_consumer(crash_point: &str) {
     assert_eq!(inbox(&stack).await.len(), 1);
     recorded_once(&stack, &program).await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -154,7 +151,6 @@ async fn while_postgres_is_down_events_are_refused_with_503_and_accepted_afterwa
         })
         .await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,5 +182,4 @@ async fn while_nats_is_down_events_are_kept_and_processed_afterwards() {
         .await;
     settled(&stack, &["done"]).await;
     stack.verify().await;
-    stack.stop().await;
 }

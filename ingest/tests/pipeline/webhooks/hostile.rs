@@ -64,7 +64,6 @@ async fn what_is_signed_but_no_event_is_refused_and_leaves_no_row() {
         }
     }
     nothing_stored(&stack).await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -84,7 +83,6 @@ async fn a_body_above_a_mebibyte_is_refused_and_one_below_is_read() {
     }
     let kept: i64 = stack.value("SELECT count(*) FROM processor_events").await;
     assert_eq!(kept, 1);
-    stack.stop().await;
 }
 
 /// Every value of an event replaced by one of another type. Nothing of it is our failure.
@@ -148,7 +146,6 @@ async fn another_type_in_any_field_is_refused_or_kept_and_never_a_failure_of_our
         .value("SELECT count(*) FROM processor_events WHERE state = 'stuck'")
         .await;
     assert!(kept_back > 0);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -194,5 +191,4 @@ async fn other_paths_and_methods_are_told_so() {
         assert_eq!(answer.body, json!({ "data": null, "error": error }), "{path}");
         assert_eq!(answer.status.as_u16(), status, "{path}");
     }
-    stack.stop().await;
 }

@@ -62,7 +62,6 @@ async fn the_later_of_two_sales_of_one_payment_is_undone() {
     assert_eq!(part.body["status"], "refunded", "{part:?}");
     assert_eq!(shop.stack.balance(program.ada.membership).await, 490);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -94,7 +93,6 @@ async fn what_was_refunded_of_a_sale_that_is_undone_is_refunded_of_the_one_that_
     assert_eq!(standing["processor_refunded_cents"], 1225);
     assert_eq!(shop.stack.balance(program.ada.membership).await, 980 - 588);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -109,7 +107,6 @@ async fn a_customer_whose_only_sale_is_undone_has_not_bought() {
     assert!(customer["first_purchase_date"].is_null());
     assert_eq!(shop.stack.balance(program.bruno.membership).await, 0);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -141,7 +138,6 @@ async fn a_name_that_is_known_in_time_makes_a_sale_a_duplicate_and_finds_it_for_
     assert_eq!(part.status, StatusCode::OK, "{part:?}");
     assert_eq!(shop.stack.balance(program.ada.membership).await, 490);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -175,5 +171,4 @@ async fn sales_of_one_payment_that_meet_in_a_worker_are_one() {
         20
     );
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }

@@ -62,7 +62,6 @@ async fn what_is_stuck_is_listed_shown_and_replayed() {
     let gone = ctl(&shop.stack, &["processor-events", "show", &id, "--payload"]).await;
     assert!(!gone.ok && gone.err.contains("payload is gone"), "{gone:?}");
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -76,7 +75,6 @@ async fn all_in_one_state_are_replayed_at_once() {
     assert_eq!(shop.event("evt_checkout_1").await.0, "stuck");
     let done = ctl(&shop.stack, &["processor-events", "replay", "--state", "done"]).await;
     assert!(!done.ok && done.err.contains("finished"), "{done:?}");
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -128,7 +126,6 @@ async fn what_waits_for_a_person_is_closed_by_one_and_stands_in_the_audit_log() 
         .await;
     assert_eq!(told, "stuck evt_checkout_1, review evt_disputed_2");
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -174,5 +171,4 @@ async fn verify_finds_payments_that_do_not_agree_with_the_books() {
         shop.stack.execute(repair).await;
     }
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }

@@ -81,7 +81,6 @@ async fn what_stripes_own_libraries_sign_is_accepted() {
         assert_eq!(answer.status.as_u16(), 400, "{id}");
     }
     assert_eq!(inbox(&stack).await.len(), 2);
-    stack.stop().await;
 }
 
 /// Bodies and secrets of many kinds; both libraries and we agree on each.

@@ -39,7 +39,6 @@ async fn a_session_paid_is_a_sale_of_the_moment_it_was_paid() {
     assert_eq!(sale["sale_date"], "2026-03-01T12:00:00+00:00");
     assert_eq!(commission(&stack, "in_1OneOff").await["amount_cents"], 980);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -58,7 +57,6 @@ async fn a_payment_takes_a_key_back_that_only_a_browser_bound() {
     assert_eq!(commission["referral_link_id"], program.bruno.link.get());
     assert!(commission["signals"].to_string().contains("contested_key"));
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -77,7 +75,6 @@ async fn a_payment_takes_a_key_back_by_the_click_in_its_reference() {
     assert_eq!(commission["referral_link_id"], program.bruno.link.get());
     assert!(commission["signals"].to_string().contains("contested_key"));
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -92,7 +89,6 @@ async fn an_alias_is_read_like_our_own_prefix() {
     accepted(&hooks.deliver(&stack, &program, &event).await);
     settled(&stack, &["done"]).await;
     assert_eq!(sale(&stack, "pi_3Lamp0001").await["amount_cents"], 4900);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -118,7 +114,6 @@ async fn a_payment_intent_alone_is_a_sale_and_its_charge_says_it_again() {
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
     assert_eq!(commission(&stack, "pi_3Direct01").await["amount_cents"], 980);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -155,7 +150,6 @@ async fn a_payment_intents_tax_is_what_its_session_says_in_both_orders() {
         let sale = sale(&stack, "pi_3Direct01").await;
         assert!(sale["commissionable_cents"].is_i64(), "{sale}");
         stack.verify().await;
-        stack.stop().await;
     }
 }
 
@@ -193,7 +187,6 @@ async fn both_events_of_an_invoice_are_one_sale() {
     );
     assert_eq!(stack.balance(program.ada.membership).await, 380);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -210,7 +203,6 @@ async fn a_payment_the_api_reported_is_not_recorded_again() {
     assert_eq!(inbox(&stack).await[0]["reason"], "duplicate");
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -243,7 +235,6 @@ async fn nothing_paid_is_no_sale() {
     );
     let payload: Option<String> = stack.value("SELECT payload FROM processor_events").await;
     assert_eq!(payload, None);
-    stack.stop().await;
 }
 
 /// 10.00 and 1.90 of tax, at 20 %.
@@ -277,5 +268,4 @@ async fn tax_earns_nothing_and_is_part_of_what_can_be_refunded() {
     let answer = stack.refund(&program, refund).await;
     assert_eq!(answer.body["deductionAmount"], json!(1.0), "{answer:?}");
     stack.verify().await;
-    stack.stop().await;
 }

@@ -319,7 +319,6 @@ async fn all_end_the_same(scenarios: &[Scenario], runs_each: usize) {
             assert_eq!(form["days"][0]["conversions"], 1);
         }
         shop.stack.verify().await;
-        shop.stack.stop().await;
     }
 }
 

@@ -82,7 +82,6 @@ async fn a_renewal_without_names_is_its_processor_customers_in_both_orders() {
         becomes(&shop, "evt_invoice.paid_2", "done", None).await;
         assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
         shop.stack.verify().await;
-        shop.stack.stop().await;
     }
 }
 
@@ -113,7 +112,6 @@ async fn customers_and_subscriptions_name_themselves() {
     assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
     assert_eq!(shop.stack.balance(program.bruno.membership).await, 980);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -135,7 +133,6 @@ async fn a_merchants_reference_is_a_click_id_or_a_customer_key() {
     assert_eq!(shop.stack.balance(program.ada.membership).await, 2 * 980);
     assert_eq!(shop.stack.balance(program.bruno.membership).await, 980);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -184,7 +181,6 @@ async fn a_customer_of_before_the_integration_is_bound_by_hand() {
     let bindings = "SELECT count(*) FROM audit_log WHERE action = 'processor_customer.bound'";
     assert_eq!(shop.stack.value::<i64>(bindings).await, 2);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -218,7 +214,6 @@ async fn who_was_named_first_stays_and_a_conflict_is_reported() {
     assert_eq!(listed.body["data"][0]["customer_key"], "user-1", "{listed:?}");
     assert!(listed.body["data"][0]["contested_at"].is_string(), "{listed:?}");
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -242,7 +237,6 @@ async fn what_nobody_claims_ends_quietly() {
     shop.settled().await;
     assert_eq!(shop.event("evt_checkout_2").await, ("done".to_owned(), None));
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -281,5 +275,4 @@ async fn an_erasure_takes_the_binding_and_what_waits_for_it() {
     shop.report(&program, &renewal(&shop, "2")).await;
     becomes(&shop, "evt_invoice.paid_2", "parked", Some("customer_not_found")).await;
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }

@@ -84,7 +84,6 @@ async fn what_is_not_signed_as_it_must_be_is_refused_and_leaves_no_row() {
     nothing_stored(&stack).await;
     accepted(&hooks.send(&path(&program), &[&good], body.clone()).await);
     assert_eq!(inbox(&stack).await.len(), 1);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -115,7 +114,6 @@ async fn nobody_learns_which_programs_there_are() {
         }
     }
     nothing_stored(&stack).await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -152,7 +150,6 @@ async fn the_secret_before_a_rotation_is_believed_until_its_end() {
     refused(&sent(SECRET).await, 400, MISMATCH, "the secret before");
     accepted(&sent(new).await);
     assert_eq!(inbox(&stack).await.len(), 1);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -183,7 +180,6 @@ async fn the_platforms_endpoint_has_several_secrets_or_accepts_nothing() {
     for header in [&first, &second] {
         accepted(&with.send(DISTRIBUTOR, &[header], body.clone()).await);
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -209,5 +205,4 @@ async fn a_secret_nobody_can_open_keeps_back_its_own_program_alone() {
         let expected = if number % 2 == 0 { 200 } else { 503 };
         assert_eq!(status, expected, "delivery {number}");
     }
-    stack.stop().await;
 }

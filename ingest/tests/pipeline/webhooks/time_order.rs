@@ -71,7 +71,6 @@ async fn a_payment_from_before_the_first_click_earns_nothing() {
     assert_eq!(shop.stack.balance(program.ada.membership).await, 0);
     assert_eq!(rows::claims(&shop.stack, "in_1").await, 0);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -87,7 +86,6 @@ async fn a_click_after_the_payment_does_not_change_whom_it_pays() {
     assert_eq!(partner_of(&shop, "in_1").await, program.ada.partner_id.get());
     assert_eq!(shop.stack.balance(program.bruno.membership).await, 0);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -107,7 +105,6 @@ async fn a_click_that_comes_late_gets_the_payment_that_it_brought() {
     assert_eq!(shop.stack.balance(program.ada.membership).await, 0);
     assert_eq!(shop.stack.balance(program.bruno.membership).await, 980);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -128,7 +125,6 @@ async fn the_first_payment_after_a_trial_is_a_sale_at_once_and_pays_whom_the_tri
     assert_eq!(partner_of(&shop, "in_1").await, program.ada.partner_id.get());
     assert_eq!(rows::claims(&shop.stack, "in_0").await, 0);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -144,7 +140,6 @@ async fn a_renewal_of_an_unknown_subscription_is_a_sale_at_once() {
     assert_eq!(rows::sale(&shop.stack, "in_7").await["is_recurring"], true);
     assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -174,7 +169,6 @@ async fn a_one_time_commission_is_for_the_earliest_payment_whichever_arrives_fir
         .await;
     assert_eq!(told, 1);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -207,7 +201,6 @@ async fn a_commission_that_takes_the_place_of_a_rejected_one_is_flagged() {
     }
     assert_eq!(shop.stack.balance(program.ada.membership).await, 200);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -231,7 +224,6 @@ async fn what_was_paid_out_for_a_later_payment_is_clawed_back() {
     assert_eq!(shop.stack.balance(program.bruno.membership).await, -2_000);
     assert_eq!(shop.stack.balance(program.ada.membership).await, 200);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -260,7 +252,6 @@ async fn a_sale_that_is_undone_as_a_duplicate_is_no_first_payment() {
     assert_eq!(partner_of(&shop, "pi_1").await, program.ada.partner_id.get());
     assert_eq!(shop.stack.balance(program.ada.membership).await, 2_000);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -281,7 +272,6 @@ async fn the_lead_that_binds_a_key_wakes_the_payments_that_wait_for_it() {
     becomes(&shop, "evt_checkout_1", "done", None).await;
     assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -302,7 +292,6 @@ async fn an_organic_payment_ends_quietly_and_nothing_of_it_is_kept() {
         .await;
     assert!(!kept);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -338,7 +327,6 @@ async fn a_payment_for_a_suspended_partner_is_kept_until_they_are_restored() {
     becomes(&shop, "evt_checkout_1", "done", None).await;
     assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -368,7 +356,6 @@ async fn an_end_that_becomes_known_late_takes_back_what_was_paid_after_it() {
     let second = rows::sale(&shop.stack, "in_2").await;
     assert_eq!(second["no_commission_reason"], "subscription_ended");
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 mod funnels;

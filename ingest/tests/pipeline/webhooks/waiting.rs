@@ -51,7 +51,6 @@ async fn a_payment_waits_for_its_customers_lead() {
     becomes(&shop, "evt_checkout_1", "done", None).await;
     assert_eq!(rows::sale(&shop.stack, "in_1").await["amount_cents"], 4900);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 /// A lead may be stored while the payment is judged, and finds nothing to wake then.
@@ -76,7 +75,6 @@ async fn a_payment_that_came_late_is_looked_at_once_more_all_the_same() {
     shop.stack
         .eventually("then it waits for the lead", async || next_look().await > days)
         .await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -114,7 +112,6 @@ async fn what_is_paid_after_a_subscription_ended_earns_nothing() {
     assert_eq!(reason("in_3").await, "subscription_ended");
     assert_eq!(shop.stack.balance(program.ada.membership).await, 2 * 980);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -134,7 +131,6 @@ async fn a_refund_in_another_currency_than_its_sale_is_left_to_a_person() {
     shop.settled().await;
     assert_eq!(shop.stack.balance(program.ada.membership).await, 490);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -157,7 +153,6 @@ async fn a_payment_settles_a_lead_that_was_provisional() {
     assert_eq!(customer["customer_key"], "user-1");
     assert_eq!(customer["proposed_customer_key"], Value::Null);
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -208,7 +203,6 @@ async fn an_account_is_what_was_told_of_it_last() {
         json!(["disconnected", false, false, false, false])
     );
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
@@ -249,5 +243,4 @@ async fn what_is_finished_or_waited_in_vain_is_forgotten() {
     );
     assert_eq!(events(shop.stack.pool(), later, 10).await.unwrap(), 2);
     assert_eq!(count().await, 0);
-    shop.stack.stop().await;
 }

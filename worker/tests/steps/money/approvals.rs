@@ -26,7 +26,6 @@ async fn a_commission_is_approved_once_its_hold_period_is_over() {
     approved(&stack, "t2").await;
     assert_eq!(stack.balance(patient.ada.membership).await, 1000);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -52,7 +51,6 @@ async fn approvals_go_on_when_a_months_partition_cannot_be_made() {
     stack.start_worker();
     approved(&stack, "t1").await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 /// A program with this setting, and commissions of sales within seconds of the click, which are flagged, one of them refunded
@@ -118,7 +116,7 @@ async fn flagged_commissions_wait_for_approval_by_hand_where_the_program_wants_i
         shop.pay(json!({ "all_approved": true })).await["amount_cents"],
         3_000
     );
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -142,7 +140,7 @@ async fn all_commissions_wait_where_the_program_wants_it_until_it_does_no_more()
         approved(&shop.stack, transaction_id).await;
     }
     assert_eq!(announced(&shop).await, (json!(0), json!(5_000)));
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 #[tokio::test]
@@ -162,7 +160,7 @@ async fn a_flagged_commission_goes_on_waiting_when_its_customer_is_erased() {
     assert_eq!(signals, json!(["erased"]), "commission {flagged}");
     let listed = shop.get("commissions?signal=erased").await;
     assert_eq!(listed.body["meta"]["pagination"]["total"], 2, "{listed:?}");
-    shop.close().await;
+    shop.stack.verify().await;
 }
 
 async fn approved(stack: &Stack, transaction_id: &str) {
@@ -216,5 +214,5 @@ async fn a_payout_of_everything_and_one_of_a_list_agree_on_what_can_be_paid() {
     }
     assert!(payable > 50, "{payable}");
     transaction.rollback().await.unwrap();
-    shop.close().await;
+    shop.stack.verify().await;
 }

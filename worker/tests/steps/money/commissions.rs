@@ -69,7 +69,6 @@ async fn a_percentage_is_rounded_to_the_cent_with_halves_away_from_zero() {
     }
     assert_eq!(stack.balance(program.ada.membership).await, owed);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -108,7 +107,6 @@ async fn a_percentage_is_owed_in_the_sales_currency_and_a_fixed_amount_in_its_ow
     assert_eq!(balance(&stack, membership, "EUR").await, 1000);
     assert_eq!(balance(&stack, membership, "USD").await, 350);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -138,7 +136,6 @@ async fn a_products_own_policy_goes_before_the_programs_default() {
         );
     }
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -169,7 +166,6 @@ async fn one_time_commissions_are_paid_on_a_customers_first_payment_only() {
     sell(&stack, &program, "t3", 5000, json!({ "customer_key": "user-2" })).await;
     assert_eq!(stack.balance(program.ada.membership).await, 2000);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -198,7 +194,6 @@ async fn without_a_policy_in_force_the_sale_is_recorded_and_the_answer_says_why_
         "no_commission_policy"
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -223,7 +218,6 @@ async fn the_policy_in_force_at_sale_time_counts_and_later_ones_do_not_reach_bac
     let refund = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
     assert_eq!(refund.body["deductionAmount"], 20.0);
     stack.verify().await;
-    stack.stop().await;
 }
 
 /// Revenue and commission of a day belong together, also when the pipeline was behind.
@@ -250,7 +244,6 @@ async fn a_commission_is_of_its_sales_day_however_late_it_is_settled() {
         rows::sale(&stack, "t1").await["sale_date"]
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -280,5 +273,4 @@ async fn a_commission_is_shown_with_its_sale_and_what_of_it_earns() {
     let lines: Vec<&str> = file.body.as_str().unwrap().lines().collect();
     assert!(lines[1].ends_with(r#","1190","1000","USD","0","""#), "{lines:?}");
     stack.verify().await;
-    stack.stop().await;
 }

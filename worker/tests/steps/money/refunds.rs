@@ -60,7 +60,6 @@ async fn zero_asks_for_the_rest_as_does_no_amount_at_all() {
         assert_eq!(stack.balance(program.ada.membership).await, 0);
     }
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -89,7 +88,6 @@ async fn partial_refunds_take_their_exact_share_to_the_cent() {
     assert_eq!(last.body, applied("reversed", 0.0, &commission_id));
     assert_eq!(rows::commission(&stack, "t1").await["deducted_cents"], 200);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -110,5 +108,4 @@ async fn an_unknown_sale_and_another_programs_sale_are_equally_not_found() {
     let found = stack.refund(&program, json!({ "transaction_id": "t2" })).await;
     assert_eq!(found.body["status"], "reversed", "{found:?}");
     stack.verify().await;
-    stack.stop().await;
 }

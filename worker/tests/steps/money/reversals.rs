@@ -58,7 +58,6 @@ async fn a_commission_that_was_paid_out_may_push_the_balance_below_zero_and_the_
     sell(&stack, &program, "t2").await;
     assert_eq!(stack.balance(program.ada.membership).await, 1000);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -93,7 +92,6 @@ async fn an_unpaid_commission_takes_a_balance_to_zero_at_most_and_the_ledger_say
         assert_eq!(entry[column], cents, "{column}");
     }
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -127,5 +125,4 @@ async fn the_partner_hears_of_every_deduction_and_the_advertiser_not_of_unpaid_o
     // A refund without a reason of its own leaves the one before it.
     assert_eq!(rows::commission(&stack, "t1").await["refund_reason"], "too small");
     stack.verify().await;
-    stack.stop().await;
 }

@@ -235,7 +235,6 @@ async fn random_funnels_add_up_to_what_a_slow_recomputation_says() {
         );
         assert_eq!(kept(&stack).await, expected, "rebuilt, seed {seed}");
         stack.verify().await;
-        stack.stop().await;
     }
 }
 
@@ -264,7 +263,6 @@ async fn an_earlier_sale_that_comes_late_takes_the_conversion_to_its_day() {
         .collect();
     assert_eq!(conversions, [(day(2026, 3, 3), 1)]);
     assert_eq!(kept, recomputed(&stack).await);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -281,7 +279,6 @@ async fn what_a_refund_takes_back_leaves_the_day_of_the_sale_as_it_was() {
     let total = before.total(program.program_id.get());
     assert_eq!((total.revenue_cents, total.commission_cents), (1_000, 200));
     stack.verify().await;
-    stack.stop().await;
 }
 
 /// So many clicks of one program, each a delta of its own.
@@ -372,7 +369,6 @@ async fn the_worker_folds_what_is_left() {
     .unwrap();
     assert_eq!(days, (1, 1));
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -405,7 +401,6 @@ async fn verify_tells_of_a_day_that_is_not_what_its_events_add_up_to() {
         .execute("INSERT INTO rollup_deltas (program_id, referral_link_id, day, clicks) VALUES (1, 1, '2001-01-01', 1)")
         .await;
     assert_eq!(broken(&stack).await, [PROGRAM_DAYS, LINK_DAYS]);
-    stack.stop().await;
 }
 
 /// Clicks, leads and sales of one customer.
@@ -470,7 +465,6 @@ async fn a_rebuild_while_traffic_flows_leaves_exactly_what_events_add_up_to() {
     assert!(broken(&stack).await.is_empty());
     let unknown = ctl(&stack, &["rollups", "rebuild", "--program-id", "4711"]).await;
     assert!(!unknown.status.success());
-    stack.stop().await;
 }
 
 async fn counters(stack: &Stack) -> Value {
@@ -544,5 +538,4 @@ async fn what_events_added_up_to_outlives_their_retention() {
             ..before.total(program.program_id.get())
         }
     );
-    stack.stop().await;
 }

@@ -146,7 +146,6 @@ async fn odd_sales_are_shown_with_their_commissions_and_paid_like_any_other() {
         .await;
     assert_eq!(pending, 7);
     stack.verify().await;
-    stack.stop().await;
 }
 
 /// Ada buys by her own link, by the API and by webhook; the sales stand, and she earns where the program lets her.
@@ -221,7 +220,6 @@ async fn a_partners_own_purchases_earn_nothing_where_the_program_refuses_them() 
     let sale = stack.sale(&program, sale_of("of somebody else", "user-2")).await;
     assert!(sale.body["commission_id"].is_number(), "{sale:?}");
     stack.verify().await;
-    stack.stop().await;
 }
 
 /// The signals of each customer's commission, after each has bought for the first time.
@@ -265,7 +263,6 @@ async fn many_leads_of_browsers_for_one_link_are_a_signal() {
     let flagged = signals_of_purchases(&stack, &program, &keys).await;
     assert_eq!(flagged, [false, false, false, false, false, false, true, false]);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -311,5 +308,4 @@ async fn many_leads_of_one_address_are_a_signal_and_then_refused_for_the_hour() 
     assert!(!flagged[0] && flagged[keys.len() - 2], "{flagged:?}");
     assert!(!flagged[keys.len() - 1], "{flagged:?}");
     stack.verify().await;
-    stack.stop().await;
 }

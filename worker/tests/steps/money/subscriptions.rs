@@ -64,7 +64,6 @@ async fn renewals_stay_with_the_partner_of_the_first_payment_after_a_switch() {
         assert_eq!(stored[column], value, "{column}");
     }
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -99,7 +98,6 @@ async fn recurring_commissions_end_n_calendar_months_after_the_first_payment() {
     );
     assert_eq!(stack.balance(program.ada.membership).await, 2000);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -122,7 +120,6 @@ async fn each_subscription_has_a_clock_of_its_own() {
         Value::Null
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -139,7 +136,6 @@ async fn lifetime_commissions_are_paid_on_every_renewal() {
     }
     assert_eq!(stack.balance(program.ada.membership).await, 12_000);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -165,5 +161,4 @@ async fn a_renewal_is_judged_by_the_click_that_brought_the_subscription() {
     assert_eq!(rows::claims(&stack, "outside").await, 0);
     assert_eq!(stack.balance(program.ada.membership).await, 2000);
     stack.verify().await;
-    stack.stop().await;
 }

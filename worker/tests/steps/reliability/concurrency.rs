@@ -55,7 +55,6 @@ async fn of_a_thousand_calls_with_one_transaction_id_exactly_one_is_recorded() {
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM commissions").await, 1);
     assert_eq!(stack.balance(program.ada.membership).await, 1_000);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,7 +101,6 @@ async fn two_refunds_of_one_sale_at_once_take_back_exactly_their_share_of_the_co
     }
     assert_eq!(stack.balance(program.ada.membership).await, left);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,7 +126,6 @@ async fn of_many_first_payments_at_once_a_one_time_program_pays_for_one() {
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM commissions").await, 1);
     assert_eq!(stack.balance(program.ada.membership).await, 1_000);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,7 +143,6 @@ async fn a_lead_sent_fifty_times_at_once_counts_once() {
         "lead"
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -170,7 +166,6 @@ async fn after_random_traffic_on_a_hot_partner_balances_are_what_the_rules_say()
     assert_eq!(stack.balance(program.ada.membership).await, expected[&true]);
     assert_eq!(stack.balance(program.bruno.membership).await, expected[&false]);
     stack.verify().await;
-    stack.stop().await;
 }
 
 /// One customer's way through the funnel, drawn from a seed; each request goes to any ingest.

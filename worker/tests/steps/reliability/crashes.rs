@@ -61,7 +61,6 @@ async fn sale_survives_its_worker(crash_point: &str) {
     recorded_once(&stack, &program).await;
     retry_conflicts(&stack, &program).await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -83,7 +82,6 @@ async fn the_relay_records_a_sale_whose_ingest_died_between_claiming_and_publish
     retry_conflicts(&stack, &program).await;
     recorded_once(&stack, &program).await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -103,7 +101,6 @@ async fn without_a_worker_a_sale_is_unknown_to_its_caller_and_recorded_by_the_ne
     stack.start_worker();
     recorded_once(&stack, &program).await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -128,7 +125,6 @@ async fn a_caller_who_hangs_up_while_waiting_loses_nothing() {
     recorded_once(&stack, &program).await;
     retry_conflicts(&stack, &program).await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -166,5 +162,4 @@ async fn callers_who_hang_up_at_once_leave_whole_sales_or_none() {
         .await;
     assert_eq!(stack.balance(program.ada.membership).await, 20_000);
     stack.verify().await;
-    stack.stop().await;
 }

@@ -61,7 +61,6 @@ async fn garbage_on_any_stream_is_kept_with_its_reason_and_the_pipeline_goes_on(
     streams.drained(&stack).await;
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM notifications").await, 1);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -92,7 +91,6 @@ async fn an_unreadable_record_leaves_the_others_of_its_message_to_be_recorded() 
         .await;
     streams.drained(&stack).await;
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -146,7 +144,6 @@ async fn a_sale_that_can_never_be_stored_is_kept_aside_and_its_batch_is_recorded
     let retry = stack.sale(&program, sale_of("poison", "user-1")).await;
     assert_eq!(retry.status, StatusCode::CONFLICT);
     stack.verify().await;
-    stack.stop().await;
 }
 
 /// Makes what is remembered of an event unreadable, delivers the event again, and expects it to be put aside with a reason that
@@ -174,7 +171,6 @@ async fn a_remembered_refusal_that_cannot_be_read_is_named_and_not_decided_afres
     let refused = stack.lead(&program, "cust_1_2", "nobody").await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{refused:?}");
     unreadable_outcome_is_named(&stack, Subject::Leads, "refused_events").await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -186,5 +182,4 @@ async fn a_recorded_refund_whose_outcome_cannot_be_read_is_named() {
     let refunded = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
     assert_eq!(refunded.status, StatusCode::OK, "{refunded:?}");
     unreadable_outcome_is_named(&stack, Subject::Refunds, "refunds").await;
-    stack.stop().await;
 }

@@ -51,7 +51,6 @@ async fn every_message_delivered_three_times_leaves_every_row_as_it_was() {
     streams.replay(&stack).await;
     assert_eq!(digests(&stack).await, before);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -85,7 +84,6 @@ async fn a_refused_sale_stays_refused_and_leaves_its_transaction_id_to_a_correct
     // They were ignored, not tried.
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM dead_letters").await, 0);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -114,7 +112,6 @@ async fn a_refused_lead_stays_refused_when_its_message_comes_again() {
     let confirmed = stack.post("lead", Some(&program.token), by_key).await;
     assert_eq!(confirmed.status, StatusCode::OK, "{confirmed:?}");
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -132,7 +129,6 @@ async fn a_refund_refused_for_want_of_a_sale_stays_refused_when_its_message_come
     streams.replay(&stack).await;
     assert_eq!(stack.balance(program.ada.membership).await, 1_000);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -168,7 +164,6 @@ async fn a_refund_sent_while_its_sale_waits_for_a_worker_takes_its_commission_ba
     assert_eq!(refund.body["status"], "reversed", "{refund:?}");
     assert_eq!(stack.balance(program.ada.membership).await, 0);
     stack.verify().await;
-    stack.stop().await;
 }
 
 /// Sends a refund of `t1` while its sale is claimed but kept from the workers; lets the sale go once the refund is
@@ -215,7 +210,6 @@ async fn a_refund_parked_before_its_sale_is_settled_with_it() {
     streams.replay(&stack).await;
     assert_eq!(digests(&stack).await, before);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -232,7 +226,6 @@ async fn a_refund_parked_for_a_sale_that_is_refused_finds_no_sale() {
         0
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 /// More than a worker asks for at once: some of them wait in its connection.
@@ -268,7 +261,6 @@ async fn a_worker_that_leaves_gives_back_whatever_it_was_sent() {
     // The next one need not wait for any of them.
     stack.start_worker();
     streams.drained(&stack).await;
-    stack.stop().await;
 }
 
 /// More than two batches.
@@ -316,5 +308,4 @@ async fn whatever_waits_behind_a_slow_batch_is_not_delivered_again() {
         .await
         .unwrap();
     streams.drained(&stack).await;
-    stack.stop().await;
 }

@@ -105,5 +105,4 @@ async fn a_locked_customer_holds_up_nobody_elses_clicks_leads_and_sales() {
     assert_eq!(stack.value::<i64>(last_link).await, program.bruno.link.get());
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM dead_letters").await, 0);
     stack.verify().await;
-    stack.stop().await;
 }

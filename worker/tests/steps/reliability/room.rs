@@ -19,5 +19,4 @@ async fn what_is_settled_leaves_a_stream_that_fills() {
             .await;
     }
     stack.verify().await;
-    stack.stop().await;
 }

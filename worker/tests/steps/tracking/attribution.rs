@@ -38,7 +38,6 @@ async fn the_last_partner_clicked_is_paid_under_the_same_click_id() {
     );
     assert_eq!(stack.value::<i64>("SELECT count(*) FROM customers").await, 1);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -63,7 +62,6 @@ async fn a_later_click_through_the_first_partner_wins_attribution_back() {
     assert_eq!(stack.balance(program.ada.membership).await, 1000);
     assert_eq!(stack.balance(program.bruno.membership).await, 0);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -107,7 +105,6 @@ async fn an_existing_click_id_that_is_nobodys_here_starts_a_new_customer() {
         );
     }
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -136,7 +133,6 @@ async fn a_sale_finds_its_customer_by_click_id_when_the_key_is_absent_or_unknown
         "Customer not found. Provide customer_key or click_id."
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -157,7 +153,6 @@ async fn a_bound_key_names_its_customer_whatever_click_id_comes_with_it() {
         (&json!("click"), &Value::Null)
     );
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -183,7 +178,6 @@ async fn a_sale_right_after_its_click_converts_without_a_signup() {
     }
     assert_eq!(stack.balance(program.ada.membership).await, 10_000);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -221,5 +215,4 @@ async fn another_programs_customer_is_not_attributed_and_the_transaction_id_stay
         .await;
     assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
     stack.verify().await;
-    stack.stop().await;
 }

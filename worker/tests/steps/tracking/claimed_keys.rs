@@ -84,7 +84,6 @@ async fn a_key_bound_by_a_browser_yields_to_the_backends_word_in_any_order() {
     streams.replay(&stack).await;
     assert_eq!(digests(&stack).await, before);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -107,7 +106,6 @@ async fn a_browsers_key_and_the_backends_word_in_one_batch_end_alike() {
     sold(&stack, &program, "t1", None).await;
     assert_eq!(earned(&stack, &program).await, (0, 1_000));
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -128,7 +126,6 @@ async fn a_key_bound_by_a_browser_waits_for_the_click_that_the_backend_names() {
     tokio::join!(sold(&stack, &program, "t1", Some(&own)), release);
     assert_eq!(earned(&stack, &program).await, (0, 1_000));
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -157,7 +154,6 @@ async fn only_the_same_click_with_the_key_confirms_what_a_browser_bound() {
     sold(&stack, &confirmed, "t4", Some(&second)).await;
     assert_eq!(earned(&stack, &confirmed).await, (2_000, 0));
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -172,7 +168,6 @@ async fn a_click_of_another_program_moves_no_key() {
     assert_eq!(earned(&stack, &program).await, (1_000, 0));
     assert_eq!(key_of(&stack, &theirs).await, KEY);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -217,7 +212,6 @@ async fn a_key_bound_by_a_browser_yields_to_a_backends_lead_that_is_refused() {
         assert!(contested.to_string().contains("contested_key"), "{order}");
     }
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -236,5 +230,4 @@ async fn a_key_bound_by_a_browser_yields_to_a_sale_outside_the_attribution_windo
     assert_eq!(again.body["attributed"], false, "{again:?}");
     assert_eq!(earned(&stack, &program).await, (0, 0));
     stack.verify().await;
-    stack.stop().await;
 }

@@ -35,7 +35,6 @@ async fn first_click_pays_the_partner_who_came_first() {
     assert_eq!(stack.balance(program.ada.membership).await, 1000);
     assert_eq!(stack.balance(program.bruno.membership).await, 0);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -80,7 +79,6 @@ async fn linear_splits_between_the_partners_and_a_refund_takes_all_of_it_back() 
     assert_eq!(stack.balance(program.ada.membership).await, 0);
     assert_eq!(stack.balance(program.bruno.membership).await, 0);
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -113,5 +111,4 @@ async fn linear_pays_a_partner_with_two_links_one_share() {
     assert_eq!(stack.balance(program.ada.membership).await, 500);
     assert_eq!(stack.balance(program.bruno.membership).await, 500);
     stack.verify().await;
-    stack.stop().await;
 }

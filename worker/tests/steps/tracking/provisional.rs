@@ -26,5 +26,4 @@ async fn a_key_proposed_for_two_customers_names_neither() {
         "Customer not found. Provide customer_key or click_id.",
     );
     stack.verify().await;
-    stack.stop().await;
 }

@@ -54,7 +54,6 @@ async fn exactly_at_the_end_of_the_window_a_sale_counts_and_a_millisecond_later_
     let widened = stack.sale(&program, late).await;
     assert!(widened.body["commission_id"].is_i64(), "{widened:?}");
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -72,7 +71,6 @@ async fn the_age_of_a_click_counts_whole_days_against_the_programs_window() {
         .await;
     assert_eq!(sale.body, expired(2, 1));
     stack.verify().await;
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -96,5 +94,4 @@ async fn switching_the_partner_does_not_open_the_window_again() {
     assert_eq!(stack.sale(&program, sale("t2")).await.body, expired(60, 60));
     assert_eq!(stack.balance(program.bruno.membership).await, 1000);
     stack.verify().await;
-    stack.stop().await;
 }

@@ -44,7 +44,6 @@ async fn reports_are_for_sessions_of_the_programs_workspace_only() {
         let answer = stack.get(&path(route, id), &own.token).await;
         assert_eq!(answer.status, StatusCode::OK, "{route}: {:?}", answer.body);
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -83,5 +82,4 @@ async fn any_member_sees_performance_and_the_rest_takes_its_permission() {
         assert_eq!(status(closed).await, 403, "{permission}");
     }
     assert_eq!(status("events/{}/export").await, 200);
-    stack.stop().await;
 }

@@ -116,7 +116,6 @@ async fn each_type_shows_its_own_fields_and_nothing_else() {
             assert_eq!(answer.body["data"][0]["event_type"], kind);
         }
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -198,7 +197,6 @@ async fn each_type_is_capped_at_three_pages_and_dates_reach_older_events() {
             answer.body
         );
     }
-    stack.stop().await;
 }
 
 async fn listed_owned(stack: &Stack, program: &Program, person: &Person, query: String) -> Answer {
@@ -234,5 +232,4 @@ async fn parameters_that_cannot_be_read_are_refused_by_name() {
         (last.status, &last.body["data"]),
         (StatusCode::OK, &Value::Array(vec![]))
     );
-    stack.stop().await;
 }

@@ -111,7 +111,6 @@ async fn an_export_holds_every_event_of_its_dates_once_in_the_lists_order() {
             query,
         );
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -151,5 +150,4 @@ async fn no_cell_of_an_export_is_a_formula() {
     ]) {
         assert!(cells.starts_with(begin), "{cells}");
     }
-    stack.stop().await;
 }

@@ -127,7 +127,6 @@ async fn events_show_as_they_come_test_events_marked_and_others_not_at_all() {
         ]
     );
     drop(live);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -151,7 +150,6 @@ async fn a_stream_that_cannot_show_everything_says_so() {
         assert_eq!(live.event().await.unwrap().0, "click");
     }
     drop(live);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -174,7 +172,6 @@ async fn a_stream_ends_with_the_session_and_with_the_right_to_it() {
         .execute("UPDATE workspace_members SET role = 'member'")
         .await;
     assert_eq!(live.event().await, None);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -188,7 +185,6 @@ async fn a_stream_ends_when_a_second_factor_is_required_that_its_session_lacks()
         .await;
     let end = tokio::time::timeout(PATIENCE, live.event()).await;
     assert_eq!(end, Ok(None));
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -221,7 +217,7 @@ async fn streams_have_a_limit_for_each_workspace_and_a_shutdown_does_not_wait_fo
             request.send().await.unwrap().status() == StatusCode::OK
         })
         .await;
-    stack.stop().await;
+    drop(stack);
     for mut stream in streams {
         assert_eq!(stream.event().await, None);
     }

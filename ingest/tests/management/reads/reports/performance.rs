@@ -170,7 +170,6 @@ async fn days_metrics_and_trends_are_the_contracts() {
         })
     );
     assert_eq!(answer.body.as_object().unwrap().len(), 3);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -261,7 +260,6 @@ async fn a_period_ends_today_and_two_dates_go_before_it() {
             "{query}"
         );
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -306,7 +304,6 @@ async fn ranges_that_are_none_are_refused() {
             query,
         );
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -343,7 +340,6 @@ async fn a_day_begins_and_ends_at_midnight_utc() {
             last_days().await == days(("2026-02-28", 1), ("2026-03-01", 2))
         })
         .await;
-    stack.stop().await;
 }
 
 /// What the raw rows say of a program, field by field as the contract words them.
@@ -511,5 +507,4 @@ async fn every_field_is_what_the_raw_rows_come_to() {
                 .await;
         }
     }
-    stack.stop().await;
 }

@@ -28,8 +28,6 @@ async fn reports_are_read_from_the_replica_and_rights_are_not() {
     let path = format!("/api/tracking/performance/{id}?dateFrom=2026-01-01&dateTo=2026-01-01");
     let answer = stack.get(&path, &own.token).await;
     assert_eq!(answer.body["metrics"]["totalClicks"], 2, "{:?}", answer.body);
-    stack.stop().await;
-    replica.drop().await;
 }
 
 #[tokio::test]
@@ -49,5 +47,4 @@ async fn without_its_replica_the_database_itself_is_read() {
             .await;
         assert_eq!(answer.status, StatusCode::OK, "{report}: {:?}", answer.body);
     }
-    stack.stop().await;
 }

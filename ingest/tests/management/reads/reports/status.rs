@@ -113,5 +113,4 @@ async fn status_follows_test_events_the_processor_and_partners() {
         data["statistics"]["payments"]["stripeConnectionStatus"],
         "disconnected"
     );
-    stack.stop().await;
 }

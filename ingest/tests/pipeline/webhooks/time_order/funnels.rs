@@ -368,7 +368,6 @@ async fn all_end_as_in_the_order_of_time(in_steps: bool) {
         );
     }
     shop.stack.verify().await;
-    shop.stack.stop().await;
 }
 
 #[tokio::test]
