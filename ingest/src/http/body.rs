@@ -4,6 +4,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use runtime::body::read;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::app::App;
 use crate::http::error::ApiError;
@@ -11,16 +12,21 @@ use crate::http::error::ApiError;
 /// A body that has been read, or the reason why not. Routes look at it after the credential, because that is
 /// the order in which a caller expects to hear of mistakes.
 #[derive(Debug)]
-pub struct TrackingBody(Result<Bytes, ApiError>);
+pub struct RequestBody(Result<Bytes, ApiError>);
 
-impl TrackingBody {
+impl RequestBody {
     /// The bytes, for a request type to be parsed from with [`parse`].
     pub fn bytes(self) -> Result<Bytes, ApiError> {
         self.0
     }
+
+    /// [`parse`], for a request type that owns what it holds.
+    pub fn json<T: DeserializeOwned>(self) -> Result<T, ApiError> {
+        parse(&self.0?)
+    }
 }
 
-impl FromRequest<App> for TrackingBody {
+impl FromRequest<App> for RequestBody {
     type Rejection = std::convert::Infallible;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Self::Rejection> {

@@ -4,9 +4,10 @@
 
 use axum::Router;
 use axum::routing::MethodRouter;
-use utoipa::openapi::path::{Operation, PathItem};
-use utoipa::openapi::schema::Schema;
-use utoipa::openapi::{Deprecated, OpenApi, RefOr};
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::security::SecurityRequirement;
+use utoipa::openapi::{Deprecated, OpenApi, RefOr, Required};
 use utoipa_axum::router::UtoipaMethodRouter;
 
 use crate::app::App;
@@ -15,6 +16,10 @@ use crate::http::layers::{Identified, Layers};
 use crate::http::limits::Budget;
 use crate::http::openapi::examples::Examples;
 use crate::tracking::pipeline::Noun;
+
+/// Credentials of a group of routes.
+pub const SESSION: [&str; 1] = ["session"];
+pub const SESSION_OR_KEY: [&str; 2] = ["session", "management_key"];
 
 #[derive(Clone)]
 pub struct Endpoint {
@@ -57,10 +62,20 @@ impl Endpoint {
         self
     }
 
-    /// A route for sessions and management keys. Those of the command line are [`Self::limited`], too.
-    pub fn managed(mut self) -> Self {
+    /// A route of people or management keys, described with the tag, the credentials and the path's ids unless it names its own.
+    pub fn managed(mut self, tag: &str, credentials: &[&str]) -> Self {
         self.layers.identified = Identified::Always;
         self.layers.managed = true;
+        for operation in operations_mut(&mut self.described) {
+            operation.tags.get_or_insert_with(|| vec![tag.to_owned()]);
+            if operation.security.is_none() && !credentials.is_empty() {
+                let requirements = credentials
+                    .iter()
+                    .map(|name| SecurityRequirement::new(*name, [""; 0]));
+                operation.security = Some(requirements.collect());
+            }
+            describe_ids(&self.path, operation);
+        }
         self
     }
 
@@ -128,6 +143,36 @@ impl Endpoint {
     }
 }
 
+/// Describes the `{name}`s of the path that the operation does not describe itself: integers.
+fn describe_ids(path: &str, operation: &mut Operation) {
+    let names = path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let parameters = operation.parameters.get_or_insert_default();
+    let described = names
+        .filter(|name| !parameters.iter().any(|parameter| is_called(parameter, name)))
+        .map(|name| {
+            let integer = ObjectBuilder::new()
+                .schema_type(Type::Integer)
+                .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)));
+            let parameter = ParameterBuilder::new()
+                .name(name)
+                .parameter_in(ParameterIn::Path)
+                .required(Required::True)
+                .schema(Some(integer));
+            RefOr::T(parameter.build())
+        })
+        .collect::<Vec<_>>();
+    parameters.splice(..0, described);
+    if parameters.is_empty() {
+        operation.parameters = None;
+    }
+}
+
+pub fn is_called(parameter: &RefOr<Parameter>, name: &str) -> bool {
+    matches!(parameter, RefOr::T(parameter) if parameter.name == name)
+}
+
 fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [
         &mut item.get,
@@ -139,3 +184,17 @@ fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     .into_iter()
     .flatten()
 }
+
+/// Endpoints of people and management keys that share a tag and the credentials they take: of each path its operations and
+/// their examples.
+macro_rules! managed {
+    ($tag:literal, $credentials:expr; $($($route:path),+ => $examples:expr;)+) => {
+        vec![$(
+            $crate::http::endpoint::Endpoint::new(::utoipa_axum::routes!($($route),+))
+                .managed($tag, &$credentials)
+                .examples($examples),
+        )+]
+    };
+}
+
+pub(crate) use managed;

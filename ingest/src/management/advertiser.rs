@@ -9,9 +9,7 @@ pub mod notifications;
 pub mod program;
 pub mod workspace;
 
-use utoipa_axum::routes;
-
-use crate::http::endpoint::Endpoint;
+use crate::http::endpoint::{Endpoint, SESSION, SESSION_OR_KEY, managed};
 
 pub fn endpoints() -> Vec<Endpoint> {
     [
@@ -27,21 +25,18 @@ pub fn endpoints() -> Vec<Endpoint> {
 
 /// What a person hears and sees, and the personal data of customers.
 fn people_endpoints() -> Vec<Endpoint> {
-    vec![
-        Endpoint::new(routes!(notifications::list))
-            .managed()
-            .examples(notifications::list_examples()),
-        Endpoint::new(routes!(notifications::mark_read))
-            .managed()
-            .examples(notifications::mark_read_examples()),
-        Endpoint::new(routes!(customers::export))
-            .managed()
-            .examples(customers::export_examples()),
-        Endpoint::new(routes!(customers::erase))
-            .managed()
-            .examples(customers::erase_examples()),
-        Endpoint::new(routes!(dashboard::summary))
-            .managed()
-            .examples(dashboard::examples()),
+    [
+        managed! { "programs", SESSION_OR_KEY;
+            notifications::list => notifications::list_examples();
+            notifications::mark_read => notifications::mark_read_examples();
+        },
+        managed! { "privacy", SESSION;
+            customers::export => customers::export_examples();
+            customers::erase => customers::erase_examples();
+        },
+        managed! { "programs", SESSION_OR_KEY;
+            dashboard::summary => dashboard::examples();
+        },
     ]
+    .concat()
 }

@@ -22,6 +22,10 @@ pub struct Data<T> {
     pub data: T,
 }
 
+pub type Answer<T> = Result<Json<Data<T>>, ApiError>;
+pub type Created<T> = Result<(StatusCode, Json<Data<T>>), ApiError>;
+pub type List<T> = Result<Json<Listed<T>>, ApiError>;
+
 pub fn data<T>(data: T) -> Json<Data<T>> {
     Json(Data { data })
 }

@@ -8,32 +8,25 @@ pub mod login;
 pub mod programs;
 pub mod stripe_connect;
 
-use utoipa_axum::routes;
-
-use crate::http::endpoint::Endpoint;
+use crate::http::endpoint::{Endpoint, managed};
 use crate::http::limits::Budget;
 
 pub fn endpoints() -> Vec<Endpoint> {
-    vec![
-        Endpoint::new(routes!(auth_start::start))
-            .limited(Budget::Cli)
-            .managed()
-            .examples(auth_start::examples()),
-        Endpoint::new(routes!(auth_poll::poll, auth_poll::poll_by_body))
-            .limited(Budget::Cli)
-            .managed()
-            .examples(auth_poll::examples()),
-        Endpoint::new(routes!(init::init))
-            .limited(Budget::Cli)
-            .managed()
-            .examples(init::examples()),
-        Endpoint::new(routes!(programs::list))
-            .limited(Budget::Cli)
-            .managed()
-            .examples(programs::examples()),
-        Endpoint::new(routes!(stripe_connect::connect))
-            .limited(Budget::Cli)
-            .managed()
-            .examples(stripe_connect::examples()),
+    [
+        managed! { "set-up", [];
+            auth_start::start => auth_start::examples();
+            auth_poll::poll, auth_poll::poll_by_body => auth_poll::examples();
+        },
+        managed! { "set-up", ["cli_session"];
+            init::init => init::examples();
+            programs::list => programs::examples();
+        },
+        managed! { "set-up", ["cli_session", "program_key"];
+            stripe_connect::connect => stripe_connect::examples();
+        },
     ]
+    .concat()
+    .into_iter()
+    .map(|endpoint| endpoint.limited(Budget::Cli))
+    .collect()
 }

@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::http::error::ApiError;
 use crate::http::field::Field;
 use crate::http::openapi::examples::Examples;
-use crate::management::answers::{Data, Page, as_instant, as_instant_if_any};
+use crate::management::answers::{as_instant, as_instant_if_any};
 use crate::management::id_list::id_list;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -23,10 +23,8 @@ pub struct NotificationView {
     /// Of a refund's notification.
     deduction: Option<DeductionView>,
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     read_at: Option<DateTime<Utc>>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
 }
 
@@ -130,18 +128,12 @@ pub fn list_examples() -> Examples {
         read_at: None,
         created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
     };
-    Examples::of_refusals([ApiError::bad_request("unread must be true or false")])
-        .answer("One of one", Page::default().listed(vec![notification], 1).0)
+    Examples::of_refusals([ApiError::bad_request("unread must be true or false")]).page(notification)
 }
 
 pub fn mark_read_examples() -> Examples {
     Examples::of_refusals([neither_or_both()])
         .request("Some", json!({ "ids": [3, 4] }))
         .request("All of them", json!({ "all": true }))
-        .answer(
-            "Two were new",
-            Data {
-                data: MarkedRead { marked: 2 },
-            },
-        )
+        .data("Two were new", MarkedRead { marked: 2 })
 }

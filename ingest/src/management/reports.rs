@@ -8,26 +8,14 @@ mod live;
 mod performance;
 mod status;
 
-use utoipa_axum::routes;
-
-use crate::http::endpoint::Endpoint;
+use crate::http::endpoint::{Endpoint, SESSION, managed};
 
 pub fn endpoints() -> Vec<Endpoint> {
-    vec![
-        Endpoint::new(routes!(performance::performance))
-            .managed()
-            .examples(performance::examples()),
-        Endpoint::new(routes!(status::status))
-            .managed()
-            .examples(status::examples()),
-        Endpoint::new(routes!(events::list))
-            .managed()
-            .examples(events::examples()),
-        Endpoint::new(routes!(export::export))
-            .managed()
-            .examples(export::examples()),
-        Endpoint::new(routes!(live::live))
-            .managed()
-            .examples(live::examples()),
-    ]
+    managed! { "reports", SESSION;
+        performance::performance => performance::examples();
+        status::status => status::examples();
+        events::list => events::examples();
+        export::export => export::examples();
+        live::live => live::examples();
+    }
 }

@@ -18,7 +18,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{TrackingBody, parse};
+use crate::http::body::{RequestBody, parse};
 use crate::http::client_address::ClientAddress;
 use crate::http::error::ApiError;
 use crate::http::field::Field;
@@ -135,7 +135,7 @@ pub async fn click(
     caller: Caller,
     Extension(client): Extension<ClientAddress>,
     headers: HeaderMap,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<ClickAnswer>, ApiError> {
     let bytes = body.bytes()?;
     let click = parse::<ClickRequest>(&bytes)?.validate(&headers)?;

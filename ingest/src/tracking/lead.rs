@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 
 use crate::app::App;
-use crate::http::body::{TrackingBody, parse};
+use crate::http::body::{RequestBody, parse};
 use crate::http::client_address::ClientAddress;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, Key, refused};
@@ -104,7 +104,7 @@ pub async fn lead(
     State(app): State<App>,
     caller: Caller,
     client: Option<Extension<ClientAddress>>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<LeadAnswer>, ApiError> {
     let request = body.bytes().and_then(|bytes| parse::<LeadRequest>(&bytes));
     let client = client.map(|Extension(client)| client);

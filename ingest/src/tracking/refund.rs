@@ -14,7 +14,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{TrackingBody, parse};
+use crate::http::body::{RequestBody, parse};
 use crate::http::error::ApiError;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::PlatformError;
@@ -107,7 +107,7 @@ pub enum RefundAnswer {
 pub async fn refund(
     State(app): State<App>,
     caller: Caller,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<RefundAnswer>, ApiError> {
     // Unlike for a sale, an empty token is answered as invalid.
     let program_id = caller.refunding_program("Invalid API token", FAILED)?;

@@ -22,7 +22,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 
 use crate::app::App;
-use crate::http::body::{TrackingBody, parse};
+use crate::http::body::{RequestBody, parse};
 use crate::http::error::ApiError;
 use crate::http::field::{Field, Key, free_form, refused};
 use crate::http::openapi::envelopes::PlatformError;
@@ -151,7 +151,7 @@ pub enum SaleAnswer {
 pub async fn sale(
     State(app): State<App>,
     caller: Caller,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<SaleAnswer>, ApiError> {
     let program_id = caller
         .program("Missing API token", FAILED)?

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use crate::app::App;
-use crate::http::body::{TrackingBody, parse};
+use crate::http::body::{RequestBody, parse};
 use crate::http::error::ApiError;
 use crate::http::field::{Field, IdNumber};
 use crate::http::openapi::envelopes::PlatformError;
@@ -137,14 +137,14 @@ pub async fn test_event(
     State(app): State<App>,
     request_id: RequestId,
     caller: Caller,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<TestEventAnswer>, ApiError> {
     try_out(&app, caller, body)
         .await
         .map_err(|error| error.quoting(&request_id))
 }
 
-async fn try_out(app: &App, caller: Caller, body: TrackingBody) -> Result<Json<TestEventAnswer>, ApiError> {
+async fn try_out(app: &App, caller: Caller, body: RequestBody) -> Result<Json<TestEventAnswer>, ApiError> {
     let program_id = caller.program("Missing API token", FAILED)?.program_id;
     let bytes = body.bytes()?;
     let run = parse::<TestEventRequest>(&bytes)?.validate(program_id)?;

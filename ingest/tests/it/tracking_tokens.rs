@@ -227,6 +227,9 @@ async fn a_deadline_that_was_set_holds_and_a_token_that_ended_stays_refused() {
     );
     let unmarked = shop.stack.delete(&path, &shop.owner.token).await;
     assert_eq!(unmarked.status, StatusCode::CONFLICT, "{unmarked:?}");
+    let tomorrow = json!({ "rotate_by": (noon() + TimeDelta::days(1)).to_rfc3339() });
+    let marked_again = shop.submit("key-rotation", tomorrow).await;
+    assert_eq!(marked_again.status, StatusCode::CONFLICT, "{marked_again:?}");
     assert_eq!(shop.statuses(&second).await, [401; 4]);
     let made = shop.submit("regenerate-api-token", later).await;
     assert_eq!(made.status, StatusCode::OK, "{made:?}");

@@ -10,6 +10,7 @@ use utoipa::openapi::{Content, Header, Object, Ref, RefOr, Response};
 
 use super::{Identified, Layers};
 use crate::http::body::malformed;
+use crate::http::endpoint::is_called;
 use crate::http::error::ApiError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access;
@@ -83,6 +84,13 @@ impl Layers {
             ]
         });
         let managed = self.managed.then(|| managed(path, operation));
+        let paged = self.managed && takes_a_page(operation);
+        let paged = paged.then(|| {
+            Shared::of(
+                "page or pageSize is no positive integer.",
+                ApiError::bad_request("page must be a positive integer"),
+            )
+        });
         let with_a_body = operation.request_body.as_ref().map(|_| {
             [
                 Shared::of(
@@ -101,6 +109,7 @@ impl Layers {
             .into_iter()
             .flatten()
             .chain(managed.into_iter().flatten())
+            .chain(paged)
             .chain(with_a_body.into_iter().flatten())
             .collect()
     }
@@ -194,6 +203,11 @@ pub fn headers() -> [(&'static str, Header); 9] {
 fn takes_a_credential(operation: &Operation) -> bool {
     let mut requirements = operation.security.iter().flatten();
     requirements.any(|requirement| *requirement != SecurityRequirement::default())
+}
+
+fn takes_a_page(operation: &Operation) -> bool {
+    let mut parameters = operation.parameters.iter().flatten();
+    parameters.any(|parameter| is_called(parameter, "page"))
 }
 
 fn refused_credentials(operation: &Operation) -> Vec<ApiError> {

@@ -8,6 +8,7 @@ use utoipa::openapi::path::Operation;
 use utoipa::openapi::{Content, RefOr};
 
 use crate::http::error::ApiError;
+use crate::management::answers::{Data, Page};
 
 const JSON: &str = "application/json";
 
@@ -48,6 +49,21 @@ impl Examples {
     /// A 201.
     pub fn made(self, summary: &str, body: impl Serialize) -> Self {
         self.add(201, summary.to_owned(), body)
+    }
+
+    /// A 200 with this as its `data`.
+    pub fn data(self, summary: &str, data: impl Serialize) -> Self {
+        self.answer(summary, Data { data })
+    }
+
+    /// A 201 with this as its `data`.
+    pub fn created(self, summary: &str, data: impl Serialize) -> Self {
+        self.made(summary, Data { data })
+    }
+
+    /// A list of one.
+    pub fn page(self, row: impl Serialize) -> Self {
+        self.answer("One of one", Page::default().listed(vec![row], 1).0)
     }
 
     /// A 503 that is no refusal.

@@ -5,29 +5,20 @@ pub mod key_settings;
 pub mod program_token;
 pub mod tracking_tokens;
 
-use utoipa_axum::routes;
-
-use crate::http::endpoint::Endpoint;
+use crate::http::endpoint::{Endpoint, SESSION, SESSION_OR_KEY, managed};
 
 pub fn endpoints() -> Vec<Endpoint> {
-    vec![
-        Endpoint::new(routes!(program_token::regenerate))
-            .managed()
-            .examples(program_token::regenerate_examples()),
-        Endpoint::new(routes!(program_token::mark, program_token::unmark))
-            .managed()
-            .examples(program_token::rotation_examples()),
-        Endpoint::new(routes!(tracking_tokens::list, tracking_tokens::create))
-            .managed()
-            .examples(tracking_tokens::list_examples()),
-        Endpoint::new(routes!(tracking_tokens::revoke))
-            .managed()
-            .examples(tracking_tokens::examples()),
-        Endpoint::new(routes!(api_keys::list, api_keys::create))
-            .managed()
-            .examples(api_keys::list_examples()),
-        Endpoint::new(routes!(api_keys::update, api_keys::revoke))
-            .managed()
-            .examples(api_keys::examples()),
+    [
+        managed! { "credentials", SESSION_OR_KEY;
+            program_token::regenerate => program_token::regenerate_examples();
+            program_token::mark, program_token::unmark => program_token::rotation_examples();
+            tracking_tokens::list, tracking_tokens::create => tracking_tokens::list_examples();
+            tracking_tokens::revoke => tracking_tokens::examples();
+        },
+        managed! { "credentials", SESSION;
+            api_keys::list, api_keys::create => api_keys::list_examples();
+            api_keys::update, api_keys::revoke => api_keys::examples();
+        },
     ]
+    .concat()
 }

@@ -3,7 +3,6 @@
 //!
 //! Both are writes in form: the names of the person asked about stand in the body, because paths and queries end up in logs.
 
-use axum::Json;
 use axum::extract::State;
 use domain::account::EmailAddress;
 use domain::click_id::ClickId;
@@ -17,13 +16,13 @@ use storage::personal_data::{self, Erased, Export, Found, Reach, Stated};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, Key, refused};
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::AdvertiserUser;
-use crate::management::answers::{Data, Ids, data};
+use crate::management::answers::{Answer, Data, Ids, data};
 use crate::tracking::lead::customer_key_schema;
 
 const NOBODY_NAMED: &str = "customer_key, click_id or email is required";
@@ -136,9 +135,6 @@ impl From<Erased> for CustomerErased {
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/customers/export",
     operation_id = "export_customer",
-    tag = "privacy",
-    security(("session" = [])),
-    params(("program_id" = i64, Path)),
     request_body = CustomerNamed,
     responses(
         (status = 200, description = "All of it; empty lists for somebody nobody knows.", body = Data<CustomerExport>),
@@ -149,8 +145,8 @@ pub async fn export(
     State(app): State<App>,
     advertiser: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
-) -> Result<Json<Data<CustomerExport>>, ApiError> {
+    body: RequestBody,
+) -> Answer<CustomerExport> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser.who_runs(&mut transaction, program_id).await?;
     advertiser.user.just_proved(&app)?;
@@ -172,9 +168,6 @@ pub async fn export(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/customers/erase",
     operation_id = "erase_customer",
-    tag = "privacy",
-    security(("session" = [])),
-    params(("program_id" = i64, Path)),
     request_body = CustomerNamed,
     responses(
         (status = 200, description = "Erased, or nothing was there.", body = Data<CustomerErased>),
@@ -185,8 +178,8 @@ pub async fn erase(
     State(app): State<App>,
     advertiser: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
-) -> Result<Json<Data<CustomerErased>>, ApiError> {
+    body: RequestBody,
+) -> Answer<CustomerErased> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser.who_runs(&mut transaction, program_id).await?;
     advertiser.user.just_proved(&app)?;
@@ -206,10 +199,9 @@ async fn find(
     app: &App,
     connection: &mut PgConnection,
     program_id: ProgramId,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Found, ApiError> {
-    let bytes = body.bytes()?;
-    let named: CustomerNamed = body::parse(&bytes)?;
+    let named: CustomerNamed = body.json()?;
     let customer_key: Option<CustomerKey> = named.customer_key.text("customer_key")?;
     let click_id: Option<Label> = named.click_id.text("click_id")?;
     let email = address(named.email)?;
@@ -258,7 +250,7 @@ pub fn export_examples() -> Examples {
         processor_customers: none(),
         unprocessed: Vec::new(),
     };
-    named_examples().answer("A customer without events", Data { data: export })
+    named_examples().data("A customer without events", export)
 }
 
 pub fn erase_examples() -> Examples {
@@ -268,12 +260,7 @@ pub fn erase_examples() -> Examples {
         lead_events: 1,
         ..Erased::default()
     };
-    named_examples().answer(
-        "Erased",
-        Data {
-            data: CustomerErased::from(erased),
-        },
-    )
+    named_examples().data("Erased", CustomerErased::from(erased))
 }
 
 fn named_examples() -> Examples {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use axum::Json;
 use axum::extract::State;
 use chrono::TimeDelta;
 use domain::ids::ProgramId;
@@ -14,10 +13,9 @@ use storage::{program_settings, workspaces};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::error::ApiError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::Advertiser;
-use crate::management::answers::{Data, data};
+use crate::management::answers::{Answer, Data, data};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Summary {
@@ -92,14 +90,9 @@ impl From<Figures> for FiguresView {
     get,
     path = "/api/advertiser/dashboard/summary",
     operation_id = "read_dashboard_summary",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
     responses((status = 200, description = "As of now.", body = Data<Summary>))
 )]
-pub async fn summary(
-    State(app): State<App>,
-    advertiser: Advertiser,
-) -> Result<Json<Data<Summary>>, ApiError> {
+pub async fn summary(State(app): State<App>, advertiser: Advertiser) -> Answer<Summary> {
     advertiser.demand(Permission::DashboardView)?;
     let mut connection = app.management.acquire().await?;
     let reach = advertiser.reach(Permission::ProgramRead);
@@ -179,5 +172,5 @@ pub fn examples() -> Examples {
         }],
         total: figures(),
     };
-    Examples::default().answer("One program", Data { data: summary })
+    Examples::default().data("One program", summary)
 }

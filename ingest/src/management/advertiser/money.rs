@@ -6,33 +6,18 @@ pub mod commissions;
 pub mod exports;
 pub mod payouts;
 
-use utoipa_axum::routes;
-
-use crate::http::endpoint::Endpoint;
+use crate::http::endpoint::{Endpoint, SESSION_OR_KEY, managed};
+use crate::http::openapi::examples::Examples;
 
 pub fn endpoints() -> Vec<Endpoint> {
-    vec![
-        Endpoint::new(routes!(commissions::list, added_commissions::create))
-            .managed()
-            .examples(added_commissions::examples(commissions::list_examples())),
-        Endpoint::new(routes!(commissions::approve))
-            .managed()
-            .examples(commissions::approve_examples()),
-        Endpoint::new(routes!(commission_changes::reject))
-            .managed()
-            .examples(commission_changes::reject_examples()),
-        Endpoint::new(routes!(commission_changes::adjust))
-            .managed()
-            .examples(commission_changes::adjust_examples()),
-        Endpoint::new(routes!(exports::commissions))
-            .managed()
-            .examples(commissions::filter_examples()),
-        Endpoint::new(routes!(payouts::list, payouts::create))
-            .managed()
-            .examples(payouts::list_examples()),
-        Endpoint::new(routes!(payouts::read))
-            .managed()
-            .examples(payouts::examples()),
-        Endpoint::new(routes!(exports::payout)).managed(),
-    ]
+    managed! { "payouts", SESSION_OR_KEY;
+        commissions::list, added_commissions::create => added_commissions::examples(commissions::list_examples());
+        commissions::approve => commissions::approve_examples();
+        commission_changes::reject => commission_changes::reject_examples();
+        commission_changes::adjust => commission_changes::adjust_examples();
+        exports::commissions => commissions::filter_examples();
+        payouts::list, payouts::create => payouts::list_examples();
+        payouts::read => payouts::examples();
+        exports::payout => Examples::default();
+    }
 }

@@ -1,18 +1,16 @@
 //! `…/affiliate-programs/{program_id}/notifications`: what a program's advertiser should know.
 
-use axum::Json;
 use axum::extract::State;
 use domain::ids::ProgramId;
 use domain::permission::Permission;
 use storage::notifications;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
-use crate::http::error::ApiError;
+use crate::http::body::RequestBody;
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::query::Query;
 use crate::management::access::Advertiser;
-use crate::management::answers::{Data, Ids, Listed, Page, PageQuery, data};
+use crate::management::answers::{Answer, Data, Ids, List, Listed, Page, PageQuery, data};
 use crate::management::notices::{MarkReadRequest, MarkedRead, NotificationView, UnreadQuery};
 
 pub use crate::management::notices::{list_examples, mark_read_examples};
@@ -24,9 +22,7 @@ pub use crate::management::notices::{list_examples, mark_read_examples};
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/notifications",
     operation_id = "list_notifications",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), UnreadQuery, PageQuery),
+    params(UnreadQuery, PageQuery),
     responses(
         (status = 200, description = "A page of them.", body = Listed<NotificationView>),
         (status = 400, description = "A parameter is not what it must be.", body = PlatformError),
@@ -38,7 +34,7 @@ pub async fn list(
     Ids(program_id): Ids<ProgramId>,
     page: Page,
     query: Query,
-) -> Result<Json<Listed<NotificationView>>, ApiError> {
+) -> List<NotificationView> {
     let mut connection = app.management.acquire().await?;
     advertiser
         .program(&mut connection, program_id, Permission::ProgramRead)
@@ -55,9 +51,6 @@ pub async fn list(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/notifications/read",
     operation_id = "mark_notifications_read",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     request_body = MarkReadRequest,
     responses((status = 200, description = "Read.", body = Data<MarkedRead>))
 )]
@@ -65,14 +58,13 @@ pub async fn mark_read(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
-) -> Result<Json<Data<MarkedRead>>, ApiError> {
+    body: RequestBody,
+) -> Answer<MarkedRead> {
     let mut connection = app.management.acquire().await?;
     advertiser
         .program(&mut connection, program_id, Permission::ProgramUpdate)
         .await?;
-    let bytes = body.bytes()?;
-    let wanted = body::parse::<MarkReadRequest>(&bytes)?.wanted()?;
+    let wanted = body.json::<MarkReadRequest>()?.wanted()?;
     let now = app.clock.now();
     let marked =
         notifications::mark_read_of_program(&mut connection, program_id, wanted.which(), now).await?;

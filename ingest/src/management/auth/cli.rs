@@ -1,6 +1,5 @@
 //! `POST /api/auth/cli/inspect` and `…/confirm`: somebody signed in lets a command line act for them in one workspace.
 
-use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::WorkspaceId;
@@ -13,13 +12,13 @@ use storage::members;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::{PlatformError, RateLimited};
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{AdvertiserUser, Audited, CliConfirmer};
-use crate::management::answers::{Data, as_instant, data};
+use crate::management::answers::{Answer, Data, as_instant, data};
 use crate::management::cli::login::UNKNOWN_LOGIN;
 
 const EXPIRED: &str = "This CLI login session has expired. Run the login command again.";
@@ -53,10 +52,8 @@ pub struct LoginInspected {
     /// It was begun where this request comes from.
     same_address: bool,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     expires_at: DateTime<Utc>,
 }
 
@@ -74,8 +71,6 @@ pub struct ConfirmedLogin {
     post,
     path = "/api/auth/cli/inspect",
     operation_id = "inspect_cli_login",
-    tag = "accounts",
-    security(("session" = [])),
     request_body = InspectLoginRequest,
     responses(
         (status = 200, description = "It waits to be confirmed.", body = Data<LoginInspected>),
@@ -89,10 +84,9 @@ pub struct ConfirmedLogin {
 pub async fn inspect(
     State(app): State<App>,
     CliConfirmer(user): CliConfirmer,
-    body: TrackingBody,
-) -> Result<Json<Data<LoginInspected>>, ApiError> {
-    let bytes = body.bytes()?;
-    let request: InspectLoginRequest = body::parse(&bytes)?;
+    body: RequestBody,
+) -> Answer<LoginInspected> {
+    let request: InspectLoginRequest = body.json()?;
     let mut transaction = app.management.begin().await?;
     let (code, login) = waiting(&app, &mut transaction, &user, request.user_code).await?;
     let here = user
@@ -117,8 +111,6 @@ pub async fn inspect(
     post,
     path = "/api/auth/cli/confirm",
     operation_id = "confirm_cli_login",
-    tag = "accounts",
-    security(("session" = [])),
     request_body = ConfirmRequest,
     responses(
         (status = 200, description = "Confirmed. The command line learns of it when it asks next.", body = Data<ConfirmedLogin>),
@@ -132,10 +124,9 @@ pub async fn inspect(
 pub async fn confirm(
     State(app): State<App>,
     CliConfirmer(user): CliConfirmer,
-    body: TrackingBody,
-) -> Result<Json<Data<ConfirmedLogin>>, ApiError> {
-    let bytes = body.bytes()?;
-    let request: ConfirmRequest = body::parse(&bytes)?;
+    body: RequestBody,
+) -> Answer<ConfirmedLogin> {
+    let request: ConfirmRequest = body.json()?;
     let named = match request.workspace_id {
         Field::Absent => None,
         Field::Given(id) => Some(WorkspaceId::new(id)),
@@ -206,7 +197,7 @@ pub fn inspect_examples() -> Examples {
     };
     refusals()
         .request("As it was typed", json!({ "user_code": code.expose() }))
-        .answer("It waits", Data { data: inspected })
+        .data("It waits", inspected)
 }
 
 pub fn confirm_examples() -> Examples {
@@ -221,7 +212,7 @@ pub fn confirm_examples() -> Examples {
             "For one of several",
             json!({ "user_code": code.expose(), "workspace_id": 2 }),
         )
-        .answer("Confirmed", Data { data: confirmed })
+        .data("Confirmed", confirmed)
 }
 
 fn refusals() -> Examples {

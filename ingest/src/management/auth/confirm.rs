@@ -8,7 +8,7 @@ use storage::{sessions, users};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::{PlatformError, RateLimited};
@@ -29,9 +29,8 @@ pub struct PasswordAgain {
 
 impl PasswordAgain {
     /// Refuses who does not know the password; the proof's code is still to be taken.
-    pub async fn of(app: &App, signed_in: &SignedIn, body: TrackingBody) -> Result<Proof, ApiError> {
-        let bytes = body.bytes()?;
-        let given: Self = body::parse(&bytes)?;
+    pub async fn of(app: &App, signed_in: &SignedIn, body: RequestBody) -> Result<Proof, ApiError> {
+        let given: Self = body.json()?;
         let Field::Given(password) = given.password else {
             return Err(ApiError::bad_request("password is required"));
         };
@@ -76,8 +75,6 @@ impl PasswordAgain {
     post,
     path = "/api/auth/confirm-password",
     operation_id = "confirm_password",
-    tag = "accounts",
-    security(("session" = [])),
     request_body = PasswordAgain,
     responses(
         (status = 204, description = "It is theirs."),
@@ -89,7 +86,7 @@ impl PasswordAgain {
 pub async fn confirm(
     State(app): State<App>,
     signed_in: SignedIn,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<StatusCode, ApiError> {
     let proof = PasswordAgain::of(&app, &signed_in, body).await?;
     let SignedIn { user, source } = signed_in;

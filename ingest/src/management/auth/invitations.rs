@@ -1,10 +1,10 @@
 //! `POST /api/auth/invitations/inspect` and `…/accept`: what a one-time link is for, and taking it up. The token comes in
 //! the body: paths and queries end in logs.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::{Extension, Json};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::{Password, PasswordHash, PersonName, UserKind};
 use domain::ids::UserId;
@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::client_address::ClientAddress;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
@@ -28,7 +28,7 @@ use crate::http::openapi::envelopes::{PlatformError, RateLimited};
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{Audited, Proof, Source};
 use crate::management::advertiser::workspace::invitations::member_already;
-use crate::management::answers::{Data, as_instant, data};
+use crate::management::answers::{Answer, Data, as_instant, data};
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct InspectRequest {
@@ -63,7 +63,6 @@ pub struct InvitationInspected {
     /// The account's address.
     email: String,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     expires_at: DateTime<Utc>,
 }
 
@@ -81,7 +80,6 @@ enum Guest {
     post,
     path = "/api/auth/invitations/inspect",
     operation_id = "inspect_invitation",
-    tag = "accounts",
     request_body = InspectRequest,
     responses(
         (status = 200, description = "It can be accepted.", body = Data<InvitationInspected>),
@@ -92,10 +90,9 @@ enum Guest {
 pub async fn inspect(
     State(app): State<App>,
     client: Option<Extension<ClientAddress>>,
-    body: TrackingBody,
-) -> Result<Json<Data<InvitationInspected>>, ApiError> {
-    let bytes = body.bytes()?;
-    let request: InspectRequest = body::parse(&bytes)?;
+    body: RequestBody,
+) -> Answer<InvitationInspected> {
+    let request: InspectRequest = body.json()?;
     let invitation = open(&app, client.map(|Extension(client)| client), request.token).await?;
     Ok(data(InvitationInspected {
         kind: invitation.purpose.user_kind().as_str(),
@@ -112,7 +109,6 @@ pub async fn inspect(
     post,
     path = "/api/auth/invitations/accept",
     operation_id = "accept_invitation",
-    tag = "accounts",
     request_body = AcceptRequest,
     responses(
         (status = 201, description = "Accepted and signed in, for 14 days.", body = SignedInAnswer),
@@ -125,13 +121,8 @@ pub async fn inspect(
         (status = 429, description = "Too many attempts from this address, or for this account.", body = RateLimited),
     )
 )]
-pub async fn accept(
-    State(app): State<App>,
-    source: Source,
-    body: TrackingBody,
-) -> Result<Response, ApiError> {
-    let bytes = body.bytes()?;
-    let request: AcceptRequest = body::parse(&bytes)?;
+pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -> Result<Response, ApiError> {
+    let request: AcceptRequest = body.json()?;
     let Field::Given(password) = request.password else {
         return Err(ApiError::bad_request("password is required"));
     };
@@ -303,7 +294,7 @@ pub fn inspect_examples() -> Examples {
     };
     Examples::of_refusals([none(), limited])
         .request("A partner's", json!({ "token": example_token() }))
-        .answer("A partner's", Data { data: inspected })
+        .data("A partner's", inspected)
 }
 
 pub fn accept_examples() -> Examples {

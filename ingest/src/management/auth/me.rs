@@ -32,7 +32,6 @@ pub struct MeAnswer {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SecondFactorView {
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     enabled_at: DateTime<Utc>,
     /// Of the list, not used yet.
     recovery_codes_left: i64,
@@ -73,8 +72,6 @@ impl WorkspaceView {
 #[utoipa::path(
     get,
     path = "/api/users/me",
-    tag = "accounts",
-    security(("session" = [])),
     responses((status = 200, description = "Their account, and where they work.", body = MeAnswer))
 )]
 pub async fn me(State(app): State<App>, signed_in: SignedIn) -> Result<Json<MeAnswer>, ApiError> {

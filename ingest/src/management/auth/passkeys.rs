@@ -1,12 +1,10 @@
-//! Passkeys: added and removed by a signed-in user, and used in place of password and code.
+//! Passkeys of the signed-in user: listed, added and removed.
 //!
-//! Each use takes two requests: the first returns a challenge for the device and a handle, the second brings the signed challenge and that
+//! Adding or using one takes two requests: the first returns a challenge for the device and a handle, the second brings the signed challenge and that
 //! handle. A challenge is stored, expires after five minutes, and is accepted once.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PasskeyId, UserId};
 use domain::token::PasskeyChallengeToken;
@@ -17,16 +15,15 @@ use storage::passkeys::{self, ListedPasskey, NewChallenge, NewPasskey};
 use storage::{sessions, users};
 use utoipa::ToSchema;
 
-use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use super::second_factor::{DEMANDED, keep_a_required_one};
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::Field;
-use crate::http::openapi::envelopes::{PlatformError, RateLimited};
+use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
-use crate::management::access::{SignedIn, Source};
-use crate::management::answers::{Data, Ids, as_instant, as_instant_if_any, created, data};
+use crate::management::access::SignedIn;
+use crate::management::answers::{Answer, Created, Data, Ids, as_instant, as_instant_if_any, created, data};
 use crate::management::passkeys::{Challenge, not_offered, refused};
 
 const CHALLENGE_LASTS: TimeDelta = TimeDelta::minutes(5);
@@ -38,10 +35,8 @@ pub struct PasskeyView {
     id: i64,
     name: String,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     last_used_at: Option<DateTime<Utc>>,
 }
 
@@ -68,25 +63,11 @@ pub struct NewPasskeyRequest {
     credential: Value,
 }
 
-#[derive(Debug, Deserialize, ToSchema)]
-pub struct PasskeyShown {
-    #[schema(value_type = String)]
-    handle: Field<String>,
-    /// What `navigator.credentials.get` came to, as JSON.
-    #[schema(value_type = Object)]
-    #[serde(default)]
-    credential: Value,
-}
-
-type Answer<T> = Result<Json<Data<T>>, ApiError>;
-
 /// List one's passkeys
 #[utoipa::path(
     get,
     path = "/api/users/me/passkeys",
     operation_id = "list_passkeys",
-    tag = "accounts",
-    security(("session" = [])),
     responses((status = 200, description = "Oldest first.", body = Data<Vec<PasskeyView>>))
 )]
 pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<PasskeyView>> {
@@ -102,8 +83,6 @@ pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<Pas
     post,
     path = "/api/users/me/passkeys/challenge",
     operation_id = "begin_passkey",
-    tag = "accounts",
-    security(("session" = [])),
     responses(
         (status = 200, description = "What the device is to make, within five minutes.", body = Data<ChallengeView>),
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
@@ -134,8 +113,6 @@ pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<Challe
     post,
     path = "/api/users/me/passkeys",
     operation_id = "create_passkey",
-    tag = "accounts",
-    security(("session" = [])),
     request_body = NewPasskeyRequest,
     responses(
         (status = 201, description = "It signs in from now on.", body = Data<PasskeyView>),
@@ -143,16 +120,11 @@ pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<Challe
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
     )
 )]
-pub async fn create(
-    State(app): State<App>,
-    signed_in: SignedIn,
-    body: TrackingBody,
-) -> Result<(StatusCode, Json<Data<PasskeyView>>), ApiError> {
+pub async fn create(State(app): State<App>, signed_in: SignedIn, body: RequestBody) -> Created<PasskeyView> {
     let SignedIn { user, source } = signed_in;
     let mut transaction = app.management.begin().await?;
     user.proved_own_factor(&app, &mut transaction).await?;
-    let bytes = body.bytes()?;
-    let request: NewPasskeyRequest = body::parse(&bytes)?;
+    let request: NewPasskeyRequest = body.json()?;
     let name = request.name.required_name("name", "name is required")?;
     let now = app.clock.now();
     let state = taken(&app, &mut transaction, request.handle, Some(user.user_id)).await?;
@@ -191,9 +163,6 @@ pub async fn create(
     delete,
     path = "/api/users/me/passkeys/{passkey_id}",
     operation_id = "remove_passkey",
-    tag = "accounts",
-    security(("session" = [])),
-    params(("passkey_id" = i64, Path)),
     responses(
         (status = 204, description = "It signs in no more."),
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
@@ -230,118 +199,8 @@ pub async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Begin to show a passkey
-///
-/// To sign in, or in place of the password that is asked for again.
-#[utoipa::path(
-    post,
-    path = "/api/auth/passkey/challenge",
-    operation_id = "begin_passkey_sign_in",
-    tag = "accounts",
-    responses(
-        (status = 200, description = "What the device is to sign, within five minutes.", body = Data<ChallengeView>),
-        (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
-        (status = 429, description = "Too many attempts from this address.", body = RateLimited),
-    )
-)]
-pub async fn ask(State(app): State<App>, source: Source) -> Answer<ChallengeView> {
-    app.limits.spend_passkey(source.client).await?;
-    let challenge = app.passkeys.ask_for_any()?;
-    let mut connection = app.management.acquire().await?;
-    keep(&app, &mut connection, None, challenge).await
-}
-
-/// Sign in with a passkey
-///
-/// In place of password and code; the answer is that of `POST /api/auth/local`.
-#[utoipa::path(
-    post,
-    path = "/api/auth/passkey",
-    operation_id = "sign_in_with_passkey",
-    tag = "accounts",
-    request_body = PasskeyShown,
-    responses(
-        (status = 200, description = "Signed in, for 14 days.", body = SignedInAnswer),
-        (status = 400, description = "The passkey is unknown, did not sign what was asked, or the time is over.", body = PlatformError),
-        (status = 403, description = "The account is suspended, or a page of another site asks.", body = PlatformError),
-        (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
-        (status = 429, description = "Too many attempts from this address.", body = RateLimited),
-    )
-)]
-pub async fn sign_in(
-    State(app): State<App>,
-    source: Source,
-    body: TrackingBody,
-) -> Result<Response, ApiError> {
-    let mut transaction = app.management.begin().await?;
-    let user_id = shown(&app, &mut transaction, &source, body).await?;
-    let user = users::find(&mut transaction, user_id).await?.ok_or(refused())?;
-    if user.suspended {
-        return Err(ApiError::AccountBlocked);
-    }
-    let answer = sign_in_by(SignInMethod::Passkey, &app, &mut transaction, &source, &user).await?;
-    transaction.commit().await?;
-    Ok(answer)
-}
-
-/// Show one's passkey in place of the password
-///
-/// As `POST /api/auth/confirm-password`. It is the session's second factor from then on.
-#[utoipa::path(
-    post,
-    path = "/api/auth/confirm-passkey",
-    operation_id = "confirm_passkey",
-    tag = "accounts",
-    security(("session" = [])),
-    request_body = PasskeyShown,
-    responses(
-        (status = 204, description = "It is theirs."),
-        (status = 400, description = "The passkey is not theirs, did not sign what was asked, or the time is over.", body = PlatformError),
-        (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
-        (status = 429, description = "Too many attempts.", body = RateLimited),
-    )
-)]
-pub async fn confirm(
-    State(app): State<App>,
-    signed_in: SignedIn,
-    body: TrackingBody,
-) -> Result<StatusCode, ApiError> {
-    let SignedIn { user, source } = signed_in;
-    let mut transaction = app.management.begin().await?;
-    let user_id = shown(&app, &mut transaction, &source, body).await?;
-    if user_id != user.user_id {
-        return Err(refused());
-    }
-    sessions::prove(&mut transaction, user.session_id, true, app.clock.now()).await?;
-    transaction.commit().await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-/// Checks the signed challenge and returns the passkey's owner; the use is stored once the transaction is committed.
-async fn shown(
-    app: &App,
-    connection: &mut PgConnection,
-    source: &Source,
-    body: TrackingBody,
-) -> Result<UserId, ApiError> {
-    // Counted by address alone: a signature cannot be guessed, and the account named here is not proved yet.
-    app.limits.spend_passkey(source.client).await?;
-    let bytes = body.bytes()?;
-    let request: PasskeyShown = body::parse(&bytes)?;
-    let shown = app.passkeys.shown(request.credential)?;
-    let user_id = shown.user_id;
-    let state = taken(app, connection, request.handle, None).await?;
-    let passkey = passkeys::lock(connection, shown.credential_id())
-        .await?
-        .filter(|passkey| passkey.user_id == user_id)
-        .ok_or(refused())?;
-    let credential = app.passkeys.signed(&shown, state, passkey.credential)?;
-    passkeys::note_use(connection, passkey.passkey_id, &credential, app.clock.now()).await?;
-    Ok(user_id)
-}
-
 /// Stores a challenge until its answer comes, and returns it with the handle to answer under.
-async fn keep(
+pub async fn keep(
     app: &App,
     connection: &mut PgConnection,
     user_id: Option<UserId>,
@@ -363,7 +222,7 @@ async fn keep(
 }
 
 /// The state of the challenge that was asked under this handle; it is gone once the transaction is committed.
-async fn taken(
+pub async fn taken(
     app: &App,
     connection: &mut PgConnection,
     handle: Field<String>,
@@ -406,7 +265,7 @@ impl PasskeyView {
     }
 }
 
-fn example_handle() -> String {
+pub fn example_handle() -> String {
     PasskeyChallengeToken::generate([7; 32]).expose().to_owned()
 }
 
@@ -415,13 +274,8 @@ pub fn list_examples() -> Examples {
     let listed = vec![PasskeyView::example()];
     Examples::of_refusals([refused(), ApiError::PasswordRequired, ApiError::PasskeyRequired])
         .request("What the device made", request)
-        .answer("One", Data { data: listed })
-        .made(
-            "Made",
-            Data {
-                data: PasskeyView::example(),
-            },
-        )
+        .data("One", listed)
+        .created("Made", PasskeyView::example())
 }
 
 pub fn challenge_examples() -> Examples {
@@ -435,7 +289,7 @@ pub fn challenge_examples() -> Examples {
         ApiError::PasskeyRequired,
         limited(),
     ])
-    .answer("What is to be signed", Data { data: view })
+    .data("What is to be signed", view)
 }
 
 pub fn remove_examples() -> Examples {
@@ -447,18 +301,7 @@ pub fn remove_examples() -> Examples {
     ])
 }
 
-pub fn sign_in_examples() -> Examples {
-    shown_examples()
-        .refusal(&ApiError::AccountBlocked)
-        .answer("Signed in", SignedInAnswer::example())
-}
-
-pub fn shown_examples() -> Examples {
-    let request = json!({ "handle": example_handle(), "credential": { "id": "AQ", "type": "public-key" } });
-    Examples::of_refusals([refused(), not_offered(), limited()]).request("What the device signed", request)
-}
-
-const fn limited() -> ApiError {
+pub const fn limited() -> ApiError {
     ApiError::RateLimited {
         retry_after_seconds: 21,
     }

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::open_session::{SignInMethod, SignedInAnswer, open_session};
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::{PlatformError, RateLimited};
@@ -39,8 +39,6 @@ pub struct ChangePasswordRequest {
 #[utoipa::path(
     post,
     path = "/api/auth/change-password",
-    tag = "accounts",
-    security(("session" = [])),
     request_body = ChangePasswordRequest,
     responses(
         (status = 200, description = "Changed.", body = SignedInAnswer),
@@ -52,10 +50,9 @@ pub struct ChangePasswordRequest {
 pub async fn change(
     State(app): State<App>,
     signed_in: SignedIn,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Response, ApiError> {
-    let bytes = body.bytes()?;
-    let request: ChangePasswordRequest = body::parse(&bytes)?;
+    let request: ChangePasswordRequest = body.json()?;
     let (Field::Given(current), Field::Given(new), Field::Given(again)) = (
         request.current_password,
         request.password,

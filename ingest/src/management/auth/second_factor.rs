@@ -3,7 +3,6 @@
 //! Setting one up takes two steps: the secret is shown, and a code shows that the app has it. Only then it is asked for, every
 //! other session ends, and a list of recovery codes is shown, once.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::ids::UserId;
@@ -16,13 +15,13 @@ use utoipa::ToSchema;
 
 use super::confirm::PasswordAgain;
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::{self, RequestBody};
 use crate::http::error::ApiError;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::{PlatformError, RateLimited};
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{SignedIn, take_code};
-use crate::management::answers::{Data, data};
+use crate::management::answers::{Answer, Data, data};
 
 const NOT_BEGUN: &str = "No second factor is being set up";
 const IN_USE: &str = "A second factor is in use already: remove it first";
@@ -51,8 +50,6 @@ pub struct RecoveryCodes {
     recovery_codes: Vec<String>,
 }
 
-type Answer<T> = Result<Json<Data<T>>, ApiError>;
-
 /// Begin to set up a second factor
 ///
 /// Needs a password given within the last half hour and, where the account has passkeys, one of them shown in this session. Begun
@@ -61,8 +58,6 @@ type Answer<T> = Result<Json<Data<T>>, ApiError>;
     post,
     path = "/api/users/me/second-factor",
     operation_id = "begin_second_factor",
-    tag = "accounts",
-    security(("session" = [])),
     responses(
         (status = 200, description = "What the app is given. It is shown here only.", body = Data<SecretShown>),
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
@@ -97,8 +92,6 @@ pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<Secret
     post,
     path = "/api/users/me/second-factor/enable",
     operation_id = "enable_second_factor",
-    tag = "accounts",
-    security(("session" = [])),
     request_body = FirstCode,
     responses(
         (status = 200, description = "In use.", body = Data<RecoveryCodes>),
@@ -108,11 +101,7 @@ pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<Secret
         (status = 429, description = "Too many attempts.", body = RateLimited),
     )
 )]
-pub async fn enable(
-    State(app): State<App>,
-    signed_in: SignedIn,
-    body: TrackingBody,
-) -> Answer<RecoveryCodes> {
+pub async fn enable(State(app): State<App>, signed_in: SignedIn, body: RequestBody) -> Answer<RecoveryCodes> {
     let SignedIn { user, source } = signed_in;
     user.just_proved(&app)?;
     let bytes = body.bytes()?;
@@ -156,8 +145,6 @@ pub async fn enable(
     post,
     path = "/api/users/me/second-factor/recovery-codes",
     operation_id = "renew_recovery_codes",
-    tag = "accounts",
-    security(("session" = [])),
     request_body = PasswordAgain,
     responses(
         (status = 200, description = "Shown here only.", body = Data<RecoveryCodes>),
@@ -170,7 +157,7 @@ pub async fn enable(
 pub async fn renew_codes(
     State(app): State<App>,
     signed_in: SignedIn,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Answer<RecoveryCodes> {
     let proof = PasswordAgain::of(&app, &signed_in, body).await?;
     let SignedIn { user, source } = signed_in;
@@ -205,8 +192,6 @@ pub async fn renew_codes(
     post,
     path = "/api/users/me/second-factor/remove",
     operation_id = "remove_second_factor",
-    tag = "accounts",
-    security(("session" = [])),
     request_body = PasswordAgain,
     responses(
         (status = 204, description = "Removed."),
@@ -219,7 +204,7 @@ pub async fn renew_codes(
 pub async fn remove(
     State(app): State<App>,
     signed_in: SignedIn,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<StatusCode, ApiError> {
     let proof = PasswordAgain::of(&app, &signed_in, body).await?;
     let SignedIn { user, source } = signed_in;
@@ -277,7 +262,7 @@ pub fn begin_examples() -> Examples {
         ApiError::PasskeyRequired,
         ApiError::Conflict(IN_USE),
     ])
-    .answer("For the app", Data { data: shown })
+    .data("For the app", shown)
 }
 
 pub fn enable_examples() -> Examples {

@@ -1,6 +1,5 @@
 //! `/api/users/me/sessions`: where somebody is signed in, at dashboards and command lines, and ending that.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
@@ -15,7 +14,7 @@ use crate::http::error::ApiError;
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{SignedIn, User};
-use crate::management::answers::{Data, Ids, as_instant, as_instant_if_any, data};
+use crate::management::answers::{Answer, Data, Ids, as_instant, as_instant_if_any, data};
 
 const NONE: &str = "Session not found";
 
@@ -35,14 +34,11 @@ pub struct SessionView {
     /// Two letters (ISO 3166-1), where a proxy of the installation's names them.
     country: Option<String>,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     last_used_at: Option<DateTime<Utc>>,
     /// If it is not used before.
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     ends_at: DateTime<Utc>,
 }
 
@@ -74,14 +70,9 @@ impl SessionView {
     get,
     path = "/api/users/me/sessions",
     operation_id = "list_sessions",
-    tag = "accounts",
-    security(("session" = [])),
     responses((status = 200, description = "Where one is signed in.", body = Data<Vec<SessionView>>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    signed_in: SignedIn,
-) -> Result<Json<Data<Vec<SessionView>>>, ApiError> {
+pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<SessionView>> {
     let user = signed_in.user;
     let mut connection = app.management.acquire().await?;
     let listed = sessions::of_user(&mut connection, user.user_id, app.clock.now()).await?;
@@ -94,9 +85,6 @@ pub async fn list(
     delete,
     path = "/api/users/me/sessions/{session_id}",
     operation_id = "end_session",
-    tag = "accounts",
-    security(("session" = [])),
-    params(("session_id" = i64, Path)),
     responses(
         (status = 204, description = "Its token is worth nothing any more."),
         (status = 404, description = "They have none of this id that goes on.", body = PlatformError),
@@ -133,8 +121,6 @@ pub async fn end(
     delete,
     path = "/api/users/me/sessions",
     operation_id = "end_other_sessions",
-    tag = "accounts",
-    security(("session" = [])),
     responses((status = 204, description = "Their tokens are worth nothing any more."))
 )]
 pub async fn end_others(State(app): State<App>, signed_in: SignedIn) -> Result<StatusCode, ApiError> {
@@ -172,5 +158,5 @@ pub fn examples() -> Examples {
         last_used_at: Some(at("2026-11-21T09:30:00Z")),
         ends_at: at("2026-11-24T09:30:00Z"),
     };
-    Examples::default().answer("This browser", Data { data: vec![session] })
+    Examples::default().data("This browser", vec![session])
 }

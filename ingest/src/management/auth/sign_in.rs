@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::{PlatformError, RateLimited};
@@ -37,7 +37,6 @@ pub struct SignInRequest {
 #[utoipa::path(
     post,
     path = "/api/auth/local",
-    tag = "accounts",
     request_body = SignInRequest,
     responses(
         (status = 200, description = "Signed in, for 14 days.", body = SignedInAnswer),
@@ -50,10 +49,9 @@ pub struct SignInRequest {
 pub async fn sign_in(
     State(app): State<App>,
     source: Source,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Response, ApiError> {
-    let bytes = body.bytes()?;
-    let request: SignInRequest = body::parse(&bytes)?;
+    let request: SignInRequest = body.json()?;
     let identifier = stated(request.identifier, "identifier is required")?;
     let password = stated(request.password, "password is required")?;
     let proof = Proof::of(password, request.code)?;

@@ -15,8 +15,6 @@ use crate::management::access::{SignedIn, end_cookie};
 #[utoipa::path(
     post,
     path = "/api/auth/logout",
-    tag = "accounts",
-    security(("session" = [])),
     responses((status = 204, description = "The token is worth nothing any more."))
 )]
 pub async fn sign_out(State(app): State<App>, signed_in: SignedIn) -> Result<Response, ApiError> {

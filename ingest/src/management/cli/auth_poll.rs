@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 
 use super::login::{SESSION_LASTS, UNKNOWN_LOGIN, failed};
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::Field;
 use crate::http::openapi::envelopes::PlatformError;
@@ -58,7 +58,6 @@ pub struct PollRequest {
     post,
     path = "/api/v1/cli/auth/poll",
     operation_id = "poll_cli_login_by_body",
-    tag = "set-up",
     request_body = PollRequest,
     responses(
         (status = 200, description = "As it is now.", body = PollAnswer),
@@ -71,10 +70,9 @@ pub async fn poll_by_body(
     State(app): State<App>,
     request_id: RequestId,
     source: Source,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<PollAnswer>, ApiError> {
-    let bytes = body.bytes()?;
-    let request: PollRequest = body::parse(&bytes)?;
+    let request: PollRequest = body.json()?;
     let Field::Given(state) = request.state else {
         return Err(no_state());
     };
@@ -91,7 +89,6 @@ pub async fn poll_by_body(
     get,
     path = "/api/v1/cli/auth/poll",
     operation_id = "poll_cli_login",
-    tag = "set-up",
     params(("state" = String, Query, description = "As the start of the login answered.")),
     responses(
         (status = 200, description = "As it is now.", body = PollAnswer),

@@ -37,7 +37,6 @@ pub struct LoginStarted {
     interval: u32,
     /// Five minutes from now.
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     expires_at: DateTime<Utc>,
 }
 
@@ -49,7 +48,6 @@ pub struct LoginStarted {
     post,
     path = "/api/v1/cli/auth/start",
     operation_id = "start_cli_login",
-    tag = "set-up",
     responses((status = 200, description = "Begun.", body = LoginStarted))
 )]
 pub async fn start(

@@ -20,7 +20,7 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use super::login::failed;
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::{self, RequestBody};
 use crate::http::error::ApiError;
 use crate::http::field::{Field, IdNumber, refused};
 use crate::http::openapi::envelopes::PlatformError;
@@ -78,8 +78,6 @@ pub struct InitAnswer {
     post,
     path = "/api/v1/cli/init",
     operation_id = "init_program",
-    tag = "set-up",
-    security(("cli_session" = [])),
     request_body = InitRequest,
     responses(
         (status = 200, description = "Made. Its key is shown here only.", body = InitAnswer),
@@ -90,7 +88,7 @@ pub async fn init(
     State(app): State<App>,
     request_id: RequestId,
     user: Result<CliUser, ApiError>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<InitAnswer>, ApiError> {
     make(&app, user, body)
         .await
@@ -100,7 +98,7 @@ pub async fn init(
 async fn make(
     app: &App,
     user: Result<CliUser, ApiError>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<InitAnswer>, ApiError> {
     let user = user?;
     let bytes = body.bytes()?;

@@ -35,7 +35,6 @@ pub struct ListedProgram {
     #[schema(minimum = 0)]
     partners: i64,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
 }
 
@@ -46,8 +45,6 @@ pub struct ListedProgram {
     get,
     path = "/api/v1/cli/programs",
     operation_id = "list_cli_programs",
-    tag = "set-up",
-    security(("cli_session" = [])),
     responses((status = 200, description = "All of them.", body = Vec<ListedProgram>))
 )]
 pub async fn list(

@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 
 use super::login::failed;
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::credential::Credential;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, IdNumber, refused};
@@ -66,8 +66,6 @@ pub struct StripeConnectAnswer {
     post,
     path = "/api/v1/cli/stripe-connect",
     operation_id = "connect_stripe",
-    tag = "set-up",
-    security(("cli_session" = []), ("program_key" = [])),
     request_body = StripeConnectRequest,
     responses(
         (status = 200, description = "Connected.", body = StripeConnectAnswer),
@@ -80,7 +78,7 @@ pub async fn connect(
     State(app): State<App>,
     request_id: RequestId,
     by: Result<Connector, ApiError>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<StripeConnectAnswer>, ApiError> {
     keep(&app, by, body)
         .await
@@ -90,11 +88,10 @@ pub async fn connect(
 async fn keep(
     app: &App,
     by: Result<Connector, ApiError>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<StripeConnectAnswer>, ApiError> {
     let by = by?;
-    let bytes = body.bytes()?;
-    let request: StripeConnectRequest = body::parse(&bytes)?;
+    let request: StripeConnectRequest = body.json()?;
     let Field::Given(IdNumber(program_id)) = request.program_id else {
         return Err(refused("program_id", "must be an integer"));
     };

@@ -1,6 +1,5 @@
 //! `GET /api/partner/balances`: what a partner is owed and has received, by program and currency.
 
-use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use storage::partner_view::{self, PartnerBalance};
@@ -8,10 +7,9 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::http::error::ApiError;
-use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::PartnerUser;
-use crate::management::answers::{Listed, Page, PageQuery};
+use crate::management::answers::{List, Listed, Page, PageQuery};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerBalanceView {
@@ -53,19 +51,10 @@ impl From<PartnerBalance> for PartnerBalanceView {
     get,
     path = "/api/partner/balances",
     operation_id = "list_partner_balances",
-    tag = "partner accounts",
-    security(("session" = [])),
     params(PageQuery),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<PartnerBalanceView>),
-        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
-    )
+    responses((status = 200, description = "A page of them.", body = Listed<PartnerBalanceView>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    partner: PartnerUser,
-    page: Page,
-) -> Result<Json<Listed<PartnerBalanceView>>, ApiError> {
+pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerBalanceView> {
     let mut connection = app.management.acquire().await?;
     let user_id = partner.user.user_id;
     let (rows, total) =
@@ -85,6 +74,5 @@ pub fn examples() -> Examples {
         paid_cents: 4_000,
         debt_cents: 0,
     };
-    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")])
-        .answer("One of one", Page::default().listed(vec![balance], 1).0)
+    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")]).page(balance)
 }

@@ -1,6 +1,5 @@
 //! `GET /api/partner/clicks`: clicks on a partner's links. Of visitors it tells where and on what they were, not who.
 
-use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
@@ -9,16 +8,14 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::http::error::ApiError;
-use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::PartnerUser;
-use crate::management::answers::{Listed, Page, PageQuery, as_instant};
+use crate::management::answers::{List, Listed, Page, PageQuery, as_instant};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerClickView {
     id: i64,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     click_timestamp: DateTime<Utc>,
     program_id: i64,
     referral_link_id: i64,
@@ -51,19 +48,10 @@ impl From<PartnerClick> for PartnerClickView {
     get,
     path = "/api/partner/clicks",
     operation_id = "list_partner_clicks",
-    tag = "partner accounts",
-    security(("session" = [])),
     params(PageQuery),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<PartnerClickView>),
-        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
-    )
+    responses((status = 200, description = "A page of them.", body = Listed<PartnerClickView>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    partner: PartnerUser,
-    page: Page,
-) -> Result<Json<Listed<PartnerClickView>>, ApiError> {
+pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerClickView> {
     let mut connection = app.management.acquire().await?;
     let (rows, total) = partner_view::clicks(&mut connection, partner.user.user_id, page.window()).await?;
     Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
@@ -80,6 +68,5 @@ pub fn examples() -> Examples {
         device_type: Some("mobile".to_owned()),
         converted: false,
     };
-    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")])
-        .answer("One of one", Page::default().listed(vec![click], 1).0)
+    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")]).page(click)
 }

@@ -1,6 +1,5 @@
 //! `GET /api/partner/commissions`: what a partner has earned. Whose purchases they were is the advertiser's to know.
 
-use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;
@@ -10,10 +9,9 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::http::error::ApiError;
-use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::PartnerUser;
-use crate::management::answers::{Listed, Page, PageQuery, as_instant, as_instant_if_any};
+use crate::management::answers::{List, Listed, Page, PageQuery, as_instant, as_instant_if_any};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerCommissionView {
@@ -33,16 +31,12 @@ pub struct PartnerCommissionView {
     /// What the advertiser says about one that was added by hand; null for what a sale earned.
     note: Option<String>,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     hold_until: DateTime<Utc>,
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     approved_at: Option<DateTime<Utc>>,
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     paid_at: Option<DateTime<Utc>>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
 }
 
@@ -74,19 +68,10 @@ impl From<PartnerCommission> for PartnerCommissionView {
     get,
     path = "/api/partner/commissions",
     operation_id = "list_partner_commissions",
-    tag = "partner accounts",
-    security(("session" = [])),
     params(PageQuery),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<PartnerCommissionView>),
-        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
-    )
+    responses((status = 200, description = "A page of them.", body = Listed<PartnerCommissionView>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    partner: PartnerUser,
-    page: Page,
-) -> Result<Json<Listed<PartnerCommissionView>>, ApiError> {
+pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerCommissionView> {
     let mut connection = app.management.acquire().await?;
     let (rows, total) =
         partner_view::commissions(&mut connection, partner.user.user_id, page.window()).await?;
@@ -111,6 +96,5 @@ pub fn examples() -> Examples {
         paid_at: None,
         created_at: at,
     };
-    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")])
-        .answer("One of one", Page::default().listed(vec![commission], 1).0)
+    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")]).page(commission)
 }

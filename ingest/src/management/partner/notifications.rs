@@ -1,16 +1,14 @@
 //! `/api/partner/notifications`: what a partner should know.
 
-use axum::Json;
 use axum::extract::State;
 use storage::notifications;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
-use crate::http::error::ApiError;
+use crate::http::body::RequestBody;
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::query::Query;
 use crate::management::access::PartnerUser;
-use crate::management::answers::{Data, Listed, Page, PageQuery, data};
+use crate::management::answers::{Answer, Data, List, Listed, Page, PageQuery, data};
 use crate::management::notices::{MarkReadRequest, MarkedRead, NotificationView, UnreadQuery};
 
 pub use crate::management::notices::{list_examples, mark_read_examples};
@@ -22,8 +20,6 @@ pub use crate::management::notices::{list_examples, mark_read_examples};
     get,
     path = "/api/partner/notifications",
     operation_id = "list_partner_notifications",
-    tag = "partner accounts",
-    security(("session" = [])),
     params(UnreadQuery, PageQuery),
     responses(
         (status = 200, description = "A page of them.", body = Listed<NotificationView>),
@@ -35,7 +31,7 @@ pub async fn list(
     partner: PartnerUser,
     page: Page,
     query: Query,
-) -> Result<Json<Listed<NotificationView>>, ApiError> {
+) -> List<NotificationView> {
     let unread = query.flag("unread")?;
     let mut connection = app.management.acquire().await?;
     let user_id = partner.user.user_id;
@@ -48,18 +44,15 @@ pub async fn list(
     post,
     path = "/api/partner/notifications/read",
     operation_id = "mark_partner_notifications_read",
-    tag = "partner accounts",
-    security(("session" = [])),
     request_body = MarkReadRequest,
     responses((status = 200, description = "Read.", body = Data<MarkedRead>))
 )]
 pub async fn mark_read(
     State(app): State<App>,
     partner: PartnerUser,
-    body: TrackingBody,
-) -> Result<Json<Data<MarkedRead>>, ApiError> {
-    let bytes = body.bytes()?;
-    let wanted = body::parse::<MarkReadRequest>(&bytes)?.wanted()?;
+    body: RequestBody,
+) -> Answer<MarkedRead> {
+    let wanted = body.json::<MarkReadRequest>()?.wanted()?;
     let mut connection = app.management.acquire().await?;
     let (user_id, now) = (partner.user.user_id, app.clock.now());
     let marked = notifications::mark_read_of_partner(&mut connection, user_id, wanted.which(), now).await?;

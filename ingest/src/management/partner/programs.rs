@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
@@ -13,10 +12,9 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::http::error::ApiError;
-use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::PartnerUser;
-use crate::management::answers::{Listed, Page, PageQuery, as_instant};
+use crate::management::answers::{List, Listed, Page, PageQuery, as_instant};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerProgramView {
@@ -31,7 +29,6 @@ pub struct PartnerProgramView {
     /// One a currency.
     balances: Vec<CurrencyBalanceView>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
 }
 
@@ -81,19 +78,10 @@ impl From<&Policy> for TermsView {
     get,
     path = "/api/partner/programs",
     operation_id = "list_partner_programs",
-    tag = "partner accounts",
-    security(("session" = [])),
     params(PageQuery),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<PartnerProgramView>),
-        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
-    )
+    responses((status = 200, description = "A page of them.", body = Listed<PartnerProgramView>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    partner: PartnerUser,
-    page: Page,
-) -> Result<Json<Listed<PartnerProgramView>>, ApiError> {
+pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerProgramView> {
     let mut connection = app.management.acquire().await?;
     let user_id = partner.user.user_id;
     let (rows, total) = partner_view::memberships(&mut connection, user_id, page.window()).await?;
@@ -162,6 +150,5 @@ pub fn examples() -> Examples {
         }],
         created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
     };
-    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")])
-        .answer("One of one", Page::default().listed(vec![program], 1).0)
+    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")]).page(program)
 }

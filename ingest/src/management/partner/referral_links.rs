@@ -1,6 +1,5 @@
 //! `/api/partner/referral-links`: a partner's links, and turning them on and off.
 
-use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ReferralLinkId;
@@ -11,13 +10,15 @@ use storage::partner_view::{self, PartnerLink};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{Audited, PartnerUser, archived};
-use crate::management::answers::{Data, Ids, Listed, Page, PageQuery, as_instant, as_instant_if_any, data};
+use crate::management::answers::{
+    Answer, Data, Ids, List, Listed, Page, PageQuery, as_instant, as_instant_if_any, data,
+};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerLinkView {
@@ -30,13 +31,10 @@ pub struct PartnerLinkView {
     status: String,
     clicks: i64,
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     last_clicked: Option<DateTime<Utc>>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
     #[serde(rename = "updatedAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     updated_at: DateTime<Utc>,
 }
 
@@ -63,19 +61,10 @@ impl From<PartnerLink> for PartnerLinkView {
     get,
     path = "/api/partner/referral-links",
     operation_id = "list_partner_referral_links",
-    tag = "partner accounts",
-    security(("session" = [])),
     params(PageQuery),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<PartnerLinkView>),
-        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
-    )
+    responses((status = 200, description = "A page of them.", body = Listed<PartnerLinkView>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    partner: PartnerUser,
-    page: Page,
-) -> Result<Json<Listed<PartnerLinkView>>, ApiError> {
+pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerLinkView> {
     let mut connection = app.management.acquire().await?;
     let (rows, total) = partner_view::links(&mut connection, partner.user.user_id, page.window()).await?;
     Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
@@ -96,9 +85,6 @@ pub struct LinkChange {
     put,
     path = "/api/partner/referral-links/{link_id}",
     operation_id = "update_partner_referral_link",
-    tag = "partner accounts",
-    security(("session" = [])),
-    params(("link_id" = i64, Path)),
     request_body = LinkChange,
     responses(
         (status = 200, description = "As it is now.", body = Data<PartnerLinkView>),
@@ -109,8 +95,8 @@ pub async fn update(
     State(app): State<App>,
     partner: PartnerUser,
     Ids(link_id): Ids<ReferralLinkId>,
-    body: TrackingBody,
-) -> Result<Json<Data<PartnerLinkView>>, ApiError> {
+    body: RequestBody,
+) -> Answer<PartnerLinkView> {
     let mut transaction = app.management.begin().await?;
     let standing = partner_view::lock_link(&mut transaction, partner.user.user_id, link_id)
         .await?
@@ -118,8 +104,7 @@ pub async fn update(
     if standing.program_status == ProgramStatus::Archived {
         return Err(archived());
     }
-    let bytes = body.bytes()?;
-    let change: LinkChange = body::parse(&bytes)?;
+    let change: LinkChange = body.json()?;
     let active = match &change.status {
         Field::Given(status) if status == "active" => true,
         Field::Given(status) if status == "inactive" => false,
@@ -162,12 +147,11 @@ fn example() -> PartnerLinkView {
 }
 
 pub fn list_examples() -> Examples {
-    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")])
-        .answer("One of one", Page::default().listed(vec![example()], 1).0)
+    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")]).page(example())
 }
 
 pub fn examples() -> Examples {
     Examples::of_refusals([neither(), archived(), turned_off_by_advertiser()])
         .request("Off", json!({ "status": "inactive" }))
-        .answer("The link", Data { data: example() })
+        .data("The link", example())
 }

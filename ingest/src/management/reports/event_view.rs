@@ -19,12 +19,10 @@ pub struct EventView {
     /// `click`, `lead` or `conversion`.
     event_type: &'static str,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     timestamp: DateTime<Utc>,
     #[schema(required = true)]
     click_id: Option<String>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
     #[serde(flatten)]
     details: DetailsView,

@@ -1,6 +1,5 @@
 //! `GET /api/tracking/events/{program_id}`: a program's latest events.
 
-use axum::Json;
 use axum::extract::State;
 use domain::ids::ProgramId;
 use domain::permission::Permission;
@@ -15,7 +14,7 @@ use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::AdvertiserUser;
-use crate::management::answers::{Ids, Listed, Page, PageQuery};
+use crate::management::answers::{Ids, List, Listed, Page, PageQuery};
 
 /// Of each type the list holds this many pages' worth of the newest events.
 const PAGES_OF_A_TYPE: i64 = 3;
@@ -42,9 +41,7 @@ pub struct EventsQuery {
     get,
     path = "/api/tracking/events/{program_id}",
     operation_id = "list_events",
-    tag = "reports",
-    security(("session" = [])),
-    params(("program_id" = i64, Path), PageQuery, EventsQuery),
+    params(PageQuery, EventsQuery),
     responses(
         (status = 200, description = "A page of them.", body = Listed<EventView>),
         (status = 400, description = "A parameter cannot be read.", body = PlatformError),
@@ -56,7 +53,7 @@ pub async fn list(
     Ids(program_id): Ids<ProgramId>,
     page: Page,
     query: Query,
-) -> Result<Json<Listed<EventView>>, ApiError> {
+) -> List<EventView> {
     let mut connection = app.management.acquire().await?;
     user.program(&mut connection, program_id, Permission::TrackingList)
         .await?;

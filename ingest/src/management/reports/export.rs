@@ -98,9 +98,7 @@ impl Format {
     get,
     path = "/api/tracking/events/{program_id}/export",
     operation_id = "export_events",
-    tag = "reports",
-    security(("session" = [])),
-    params(("program_id" = i64, Path), FormatQuery, EventsQuery),
+    params(FormatQuery, EventsQuery),
     responses(
         (
             status = 200,

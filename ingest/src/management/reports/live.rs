@@ -42,9 +42,6 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
     get,
     path = "/api/tracking/live/{program_id}",
     operation_id = "live_events",
-    tag = "reports",
-    security(("session" = [])),
-    params(("program_id" = i64, Path)),
     responses(
         (status = 200, description = "A stream without end.", content((LiveEventView = "text/event-stream"))),
         (status = 503, description = "Too many streams at once.", body = PlatformError),

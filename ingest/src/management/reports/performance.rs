@@ -201,9 +201,7 @@ fn refusal(error: DayRangeError) -> ApiError {
     get,
     path = "/api/tracking/performance/{program_id}",
     operation_id = "performance",
-    tag = "reports",
-    security(("session" = [])),
-    params(("program_id" = i64, Path), PerformanceQuery),
+    params(PerformanceQuery),
     responses(
         (status = 200, description = "The days, their sums, and how they compare.", body = PerformanceAnswer),
         (status = 400, description = "The range is none; the message says why.", body = PlatformError),

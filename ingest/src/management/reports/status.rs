@@ -1,6 +1,5 @@
 //! `GET /api/tracking/status/{program_id}`: which steps of setting up tracking are done.
 
-use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
@@ -11,10 +10,9 @@ use storage::tracking_setup::{self, ProcessorAccount, TrackingSetup};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::error::ApiError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::AdvertiserUser;
-use crate::management::answers::{Data, Ids, as_instant, as_instant_if_any, data};
+use crate::management::answers::{Answer, Data, Ids, as_instant, as_instant_if_any, data};
 
 /// What the processor's connection is called while there is none.
 const NOT_CONNECTED: &str = "not_connected";
@@ -31,7 +29,6 @@ pub struct TrackingStatus {
     /// At least one partner is approved.
     has_partners: bool,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     last_updated: DateTime<Utc>,
 }
 
@@ -69,10 +66,8 @@ struct TestStatistics {
 struct LatestView {
     id: i64,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     timestamp: DateTime<Utc>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
 }
 
@@ -89,7 +84,7 @@ struct PaymentStatistics {
     payouts_enabled: bool,
     details_submitted: bool,
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    #[schema(required = true)]
     connection_date: Option<DateTime<Utc>>,
 }
 
@@ -98,16 +93,13 @@ struct PaymentStatistics {
     get,
     path = "/api/tracking/status/{program_id}",
     operation_id = "tracking_status",
-    tag = "reports",
-    security(("session" = [])),
-    params(("program_id" = i64, Path)),
     responses((status = 200, description = "As of now.", body = Data<TrackingStatus>))
 )]
 pub async fn status(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(program_id): Ids<ProgramId>,
-) -> Result<Json<Data<TrackingStatus>>, ApiError> {
+) -> Answer<TrackingStatus> {
     let mut connection = app.management.acquire().await?;
     user.program(&mut connection, program_id, Permission::TrackingRead)
         .await?;
@@ -200,5 +192,5 @@ pub fn examples() -> Examples {
         has_partners: true,
     };
     let status = TrackingStatus::new(ProgramId::new(1), setup, at);
-    Examples::default().answer("A click has arrived, a lead has not", Data { data: status })
+    Examples::default().data("A click has arrived, a lead has not", status)
 }

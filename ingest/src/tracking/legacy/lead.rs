@@ -7,7 +7,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{TrackingBody, parse};
+use crate::http::body::{RequestBody, parse};
 use crate::http::client_address::ClientAddress;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, Key};
@@ -63,7 +63,7 @@ pub async fn lead(
     State(app): State<App>,
     caller: Caller,
     client: Option<Extension<ClientAddress>>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<LegacyLeadAnswer>, ApiError> {
     let legacy = body.bytes().and_then(|bytes| parse::<LegacyLeadRequest>(&bytes));
     let customer_code = match &legacy {

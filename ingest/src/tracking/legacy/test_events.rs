@@ -17,7 +17,7 @@ use storage::test_events::{self, COUNTED, LatestTestEvent, TestEvents, TestedPro
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{TrackingBody, parse};
+use crate::http::body::{RequestBody, parse};
 use crate::http::credential::Credential;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
@@ -147,7 +147,7 @@ struct StepRequest {
 pub async fn test(
     State(app): State<App>,
     by: Tester,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<TestAnswer>, ApiError> {
     let bytes = body.bytes()?;
     let request = parse::<StepRequest>(&bytes)?;
@@ -250,7 +250,7 @@ struct Latest {
 pub async fn check(
     State(app): State<App>,
     by: Tester,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<CheckAnswer>, ApiError> {
     let bytes = body.bytes()?;
     let request = parse::<StepRequest>(&bytes)?;

@@ -1,9 +1,7 @@
 //! `/api/advertiser/api-keys`: management keys. Only people make and change them: a key can neither make keys nor widen
 //! itself.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use domain::ids::{ManagementKeyId, WorkspaceId};
 use domain::management_key::KeyStatus;
 use domain::token::ManagementKey;
@@ -16,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::key_settings::{KeyChanges, KeyView, described};
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::{self, RequestBody};
 use crate::http::error::ApiError;
 use crate::http::field::refused;
 use crate::http::openapi::envelopes::PlatformError;
@@ -24,7 +22,7 @@ use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::{AdvertiserUser, Audited, differences};
 use crate::management::advertiser::named_workspace::named_workspace;
-use crate::management::answers::{Data, Ids, Listed, Page, PageQuery, created, data};
+use crate::management::answers::{Answer, Created, Data, Ids, List, Listed, Page, PageQuery, created, data};
 
 /// Only the name must be there.
 #[derive(Debug, ToSchema)]
@@ -47,8 +45,6 @@ pub struct CreatedKey {
     key: String,
 }
 
-type Answer<T> = Result<Json<Data<T>>, ApiError>;
-
 /// List management keys
 ///
 /// Revoked ones too, newest first. Of each the masked form.
@@ -56,8 +52,6 @@ type Answer<T> = Result<Json<Data<T>>, ApiError>;
     get,
     path = "/api/advertiser/api-keys",
     operation_id = "list_api_keys",
-    tag = "credentials",
-    security(("session" = [])),
     params(
         PageQuery,
         ("workspace_id" = Option<i64>, Query, description = "Needed by somebody who runs several workspaces.", example = 2),
@@ -67,12 +61,7 @@ type Answer<T> = Result<Json<Data<T>>, ApiError>;
         (status = 400, description = "A number in the query is none.", body = PlatformError),
     )
 )]
-pub async fn list(
-    State(app): State<App>,
-    user: AdvertiserUser,
-    page: Page,
-    query: Query,
-) -> Result<Json<Listed<KeyView>>, ApiError> {
+pub async fn list(State(app): State<App>, user: AdvertiserUser, page: Page, query: Query) -> List<KeyView> {
     let mut connection = app.management.acquire().await?;
     let workspace_id = user.workspace_asked_for(&mut connection, &query).await?;
     let (keys, total) = management_keys::list(&mut connection, workspace_id, page.window()).await?;
@@ -84,16 +73,10 @@ pub async fn list(
     post,
     path = "/api/advertiser/api-keys",
     operation_id = "create_api_key",
-    tag = "credentials",
-    security(("session" = [])),
     request_body = NewKeyRequest,
     responses((status = 201, description = "Made. The key is shown here only.", body = Data<CreatedKey>))
 )]
-pub async fn create(
-    State(app): State<App>,
-    user: AdvertiserUser,
-    body: TrackingBody,
-) -> Result<(StatusCode, Json<Data<CreatedKey>>), ApiError> {
+pub async fn create(State(app): State<App>, user: AdvertiserUser, body: RequestBody) -> Created<CreatedKey> {
     let bytes = body.bytes()?;
     let named = named_workspace(&bytes)?;
     let changes: KeyChanges = body::parse(&bytes)?;
@@ -131,9 +114,6 @@ pub async fn create(
     put,
     path = "/api/advertiser/api-keys/{key_id}",
     operation_id = "update_api_key",
-    tag = "credentials",
-    security(("session" = [])),
-    params(("key_id" = i64, Path)),
     request_body = KeyChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<KeyView>),
@@ -144,15 +124,14 @@ pub async fn update(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(key_id): Ids<ManagementKeyId>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Answer<KeyView> {
     let mut transaction = app.management.begin().await?;
     let before = locked(&mut transaction, key_id).await?;
     user.workspace(&mut transaction, Some(before.workspace_id))
         .await?;
     user.user.just_proved(&app)?;
-    let bytes = body.bytes()?;
-    let changes: KeyChanges = body::parse(&bytes)?;
+    let changes: KeyChanges = body.json()?;
     if before.status == KeyStatus::Revoked {
         return Err(revoked());
     }
@@ -180,9 +159,6 @@ pub async fn update(
     delete,
     path = "/api/advertiser/api-keys/{key_id}",
     operation_id = "revoke_api_key",
-    tag = "credentials",
-    security(("session" = [])),
-    params(("key_id" = i64, Path)),
     responses((status = 200, description = "Revoked.", body = Data<KeyView>))
 )]
 pub async fn revoke(
@@ -232,7 +208,6 @@ fn revoked() -> ApiError {
 pub fn list_examples() -> Examples {
     let request = json!({ "name": "Backend", "scopes": ["program:list", "program:read"], "program_scope": ["1"],
                           "expires_at": "2027-11-21T00:00:00Z" });
-    let listed = Page::default().listed(vec![KeyView::example()], 1).0;
     let made = CreatedKey {
         view: KeyView::example(),
         key: ManagementKey::generate([7; 32]).expose().to_owned(),
@@ -242,8 +217,8 @@ pub fn list_examples() -> Examples {
         ApiError::bad_request("name is required"),
     ])
     .request("For one program, for a year", request)
-    .answer("One of one", listed)
-    .made("For one program, for a year", Data { data: made })
+    .page(KeyView::example())
+    .created("For one program, for a year", made)
 }
 
 pub fn examples() -> Examples {
@@ -252,10 +227,5 @@ pub fn examples() -> Examples {
         revoked(),
     ])
     .request("Fewer scopes", json!({ "scopes": ["program:read"] }))
-    .answer(
-        "The key",
-        Data {
-            data: KeyView::example(),
-        },
-    )
+    .data("The key", KeyView::example())
 }

@@ -125,7 +125,6 @@ pub struct KeyView {
     #[schema(format = DateTime)]
     expires_at: Option<String>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
     /// With whose right it works, and with whose right it ends.
     created_by: Creator,

@@ -14,7 +14,7 @@ use storage::{program_settings, tracking_tokens};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::{self, RequestBody};
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::PlatformError;
@@ -93,7 +93,7 @@ pub async fn regenerate(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<Data<NewToken>>, ApiError> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
@@ -109,10 +109,9 @@ pub async fn regenerate(
     };
     let now = app.clock.now();
     let keep_previous = request.keep_previous(now)?;
-    program_settings::lock(&mut transaction, program_id).await?;
-    // A deadline that was set for the old token holds, whoever would keep it longer.
-    let mark = own_rotation(&mut transaction, program_id).await?;
-    let keep_previous = keep_previous.and_then(|kept| kept.no_later_than(mark, now));
+    // The deadline that was set for the old token holds.
+    let current = locked_mark(&mut transaction, program_id).await?;
+    let keep_previous = keep_previous.and_then(|kept| kept.no_later_than(current, now));
     let token = ProgramToken::generate(App::random());
     tracking_tokens::replace_own(&mut transaction, program_id, &token, keep_previous, now).await?;
     let details = match keep_previous {
@@ -133,7 +132,8 @@ pub async fn regenerate(
 
 /// Mark a program's token for rotation
 ///
-/// It works until the deadline, and every answer to it says so. A later mark takes the place of an earlier one.
+/// It works until the deadline, and every answer to it says so. A later mark takes the place of an earlier one. After the
+/// deadline the token is refused for good, and has to be replaced.
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/key-rotation",
@@ -144,14 +144,14 @@ pub async fn regenerate(
     request_body = RotationRequest,
     responses(
         (status = 200, description = "Marked.", body = Data<RotationView>),
-        (status = 409, description = "The program is archived.", body = PlatformError),
+        (status = 409, description = "The program is archived, or the token's deadline has passed.", body = PlatformError),
     )
 )]
 pub async fn mark(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Result<Json<Data<RotationView>>, ApiError> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
@@ -169,7 +169,7 @@ pub async fn mark(
             .time_to_come("rotate_by", now)?
             .ok_or_else(required)?,
     };
-    program_settings::mark_rotation(&mut transaction, program_id, Some(rotation)).await?;
+    set_mark(&mut transaction, program_id, Some(rotation), now).await?;
     let audited = access
         .audited("program_token.marked_for_rotation")
         .about(program_id.get())
@@ -206,15 +206,7 @@ pub async fn unmark(
         .await?
         .for_change()?;
     advertiser.just_proved(&app)?;
-    program_settings::lock(&mut transaction, program_id).await?;
-    let now = app.clock.now();
-    if own_rotation(&mut transaction, program_id)
-        .await?
-        .is_some_and(|mark| mark.is_over(now))
-    {
-        return Err(deadline_passed());
-    }
-    program_settings::mark_rotation(&mut transaction, program_id, None).await?;
+    set_mark(&mut transaction, program_id, None, app.clock.now()).await?;
     let audited = access.audited("program_token.unmarked").about(program_id.get());
     advertiser.audit(&app, &mut transaction, audited).await?;
     let view = marked(&mut transaction, program_id).await?;
@@ -222,13 +214,29 @@ pub async fn unmark(
     Ok(data(view))
 }
 
-/// The mark on the program's own token.
-async fn own_rotation(
+/// The mark on the program's own token, which stays as it is until the transaction ends.
+async fn locked_mark(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> Result<Option<KeyRotation>, ApiError> {
+    program_settings::lock(connection, program_id).await?;
     let program = program_settings::find_one(connection, program_id).await?;
     Ok(program.and_then(|program| program.rotation))
+}
+
+/// A token whose deadline has passed keeps its mark: with a later one, or none, it would be accepted again.
+async fn set_mark(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    mark: Option<KeyRotation>,
+    now: DateTime<Utc>,
+) -> Result<(), ApiError> {
+    let current = locked_mark(connection, program_id).await?;
+    if current.is_some_and(|mark| mark.is_over(now)) {
+        return Err(deadline_passed());
+    }
+    program_settings::mark_rotation(connection, program_id, mark).await?;
+    Ok(())
 }
 
 const fn deadline_passed() -> ApiError {
@@ -274,7 +282,7 @@ pub fn rotation_examples() -> Examples {
         marked_at: Some("2026-11-21T12:00:00.000Z".to_owned()),
         rotate_by: Some("2026-12-21T12:00:00.000Z".to_owned()),
     };
-    Examples::of_refusals([required(), archived()])
+    Examples::of_refusals([required(), archived(), deadline_passed()])
         .request("Within a month", json!({ "rotate_by": "2026-12-21T12:00:00Z" }))
         .answer("The mark", Data { data: view })
 }

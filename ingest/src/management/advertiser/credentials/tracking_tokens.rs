@@ -2,7 +2,6 @@
 //!
 //! A server's token is replaced without a gap: make another, hand it out, and revoke the first one when its last use is over.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
@@ -17,13 +16,13 @@ use storage::tracking_tokens::{self, NewToken, StoredToken, TokenKind};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{Advertiser, Rights, archived};
-use crate::management::answers::{Data, Ids, as_instant, as_instant_if_any, created, data};
+use crate::management::answers::{Answer, Created, Data, Ids, as_instant, as_instant_if_any, created, data};
 
 /// One for each server is meant, not one for each request.
 const MOST: usize = 20;
@@ -50,16 +49,13 @@ pub struct TokenView {
     scopes: Vec<&'static str>,
     /// From then on it is refused; each answer says so before.
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     rotate_by: Option<DateTime<Utc>>,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
     /// Null: with a management key, or with the program.
     created_by: Option<String>,
     /// To the hour; null: never so far.
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     last_used_at: Option<DateTime<Utc>>,
 }
 
@@ -80,16 +76,13 @@ pub struct CreatedToken {
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/tracking-tokens",
     operation_id = "list_tracking_tokens",
-    tag = "credentials",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     responses((status = 200, description = "Of each the masked form.", body = Data<Vec<TokenView>>))
 )]
 pub async fn list(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-) -> Result<Json<Data<Vec<TokenView>>>, ApiError> {
+) -> Answer<Vec<TokenView>> {
     let mut connection = app.management.acquire().await?;
     advertiser
         .program(&mut connection, program_id, Permission::ProgramRead)
@@ -105,9 +98,6 @@ pub async fn list(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/tracking-tokens",
     operation_id = "create_tracking_token",
-    tag = "credentials",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     request_body = NewTokenRequest,
     responses(
         (status = 201, description = "Made. The token is shown here only.", body = Data<CreatedToken>),
@@ -118,16 +108,15 @@ pub async fn create(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
-) -> Result<(StatusCode, Json<Data<CreatedToken>>), ApiError> {
+    body: RequestBody,
+) -> Created<CreatedToken> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
         .await?
         .for_change()?;
     advertiser.just_proved(&app)?;
-    let bytes = body.bytes()?;
-    let request: NewTokenRequest = body::parse(&bytes)?;
+    let request: NewTokenRequest = body.json()?;
     let name = request.name.required_name("name", "name is required")?;
     let scopes = read_scopes(request.scopes)?;
     program_settings::lock(&mut transaction, program_id).await?;
@@ -170,9 +159,6 @@ pub async fn create(
     delete,
     path = "/api/advertiser/affiliate-programs/{program_id}/tracking-tokens/{tracking_token_id}",
     operation_id = "revoke_tracking_token",
-    tag = "credentials",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), ("tracking_token_id" = i64, Path)),
     responses(
         (status = 204, description = "Revoked."),
         (status = 404, description = "The program has no such token that is accepted.", body = PlatformError),
@@ -281,7 +267,7 @@ pub fn list_examples() -> Examples {
         json!({ "name": "Billing server", "scopes": ["sale", "refund"] }),
     )
     .answer("One", listed)
-    .made("For a server that reports payments", Data { data: made })
+    .created("For a server that reports payments", made)
 }
 
 pub fn examples() -> Examples {

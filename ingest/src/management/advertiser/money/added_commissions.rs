@@ -1,8 +1,7 @@
 //! `POST …/affiliate-programs/{program_id}/commissions`: a commission by hand, a bonus or what a sale should have earned.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use domain::commission::CommissionStatus;
 use domain::ids::{CommissionId, EventId, PartnerProgramId, ProgramId, SaleId};
 use domain::money::{AmountCents, Currency};
@@ -18,13 +17,13 @@ use utoipa::ToSchema;
 use super::commission_changes::{ChangedCommission, read_changed};
 use super::payouts::not_a_currency;
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::Advertiser;
-use crate::management::answers::{Data, Ids, created};
+use crate::management::answers::{Created, Data, Ids, created};
 use crate::management::idempotency::{IdempotencyKey, another_request};
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -106,10 +105,7 @@ impl Order {
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions",
     operation_id = "add_commission",
-    tag = "payouts",
-    security(("session" = []), ("management_key" = [])),
     params(
-        ("program_id" = i64, Path),
         ("Idempotency-Key" = Option<String>, Header, description = "Of the caller's choice, at most 200 characters."),
     ),
     request_body = NewCommissionRequest,
@@ -124,15 +120,14 @@ pub async fn create(
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
     headers: HeaderMap,
-    body: TrackingBody,
-) -> Result<(StatusCode, Json<Data<ChangedCommission>>), ApiError> {
+    body: RequestBody,
+) -> Created<ChangedCommission> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramPayOut)
         .await?;
     advertiser.just_proved(&app)?;
-    let bytes = body.bytes()?;
-    let order = body::parse::<NewCommissionRequest>(&bytes)?.parse()?;
+    let order = body.json::<NewCommissionRequest>()?.parse()?;
     let key = IdempotencyKey::read(&headers, &order.asked())?;
     if let Some(key) = &key {
         let name = key.key.as_str();
@@ -225,10 +220,8 @@ pub fn examples(of_path: Examples) -> Examples {
         .refusal(&another_request())
         .refusal(&already_earned())
         .request("A bonus", request)
-        .made(
+        .created(
             "Added",
-            Data {
-                data: ChangedCommission::example(15, 2_500, CommissionStatus::Approved.as_str()),
-            },
+            ChangedCommission::example(15, 2_500, CommissionStatus::Approved.as_str()),
         )
 }

@@ -1,6 +1,5 @@
 //! `…/affiliate-programs/{program_id}/commissions`: rejecting commissions, and adjusting one by an amount.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::adjustment::{Adjusted, Change};
@@ -17,13 +16,13 @@ use storage::payouts::{self, LockedCommission};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::Advertiser;
-use crate::management::answers::{Data, Ids, data};
+use crate::management::answers::{Answer, Data, Ids, data};
 use crate::management::id_list::id_list;
 use crate::management::idempotency::{IdempotencyKey, another_request};
 use crate::management::payout::refused_commissions;
@@ -94,9 +93,6 @@ impl From<&(LockedCommission, Adjusted)> for ChangedCommission {
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/reject",
     operation_id = "reject_commissions",
-    tag = "payouts",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     request_body = RejectRequest,
     responses(
         (status = 200, description = "Rejected.", body = Data<Vec<ChangedCommission>>),
@@ -107,15 +103,14 @@ pub async fn reject(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
-) -> Result<Json<Data<Vec<ChangedCommission>>>, ApiError> {
+    body: RequestBody,
+) -> Answer<Vec<ChangedCommission>> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramPayOut)
         .await?;
     advertiser.just_proved(&app)?;
-    let bytes = body.bytes()?;
-    let request: RejectRequest = body::parse(&bytes)?;
+    let request: RejectRequest = body.json()?;
     let ids = id_list(request.commission_ids, "commission_ids")?
         .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
     let reason = reason(request.reason)?;
@@ -139,11 +134,7 @@ pub async fn reject(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/{commission_id}/adjust",
     operation_id = "adjust_commission",
-    tag = "payouts",
-    security(("session" = []), ("management_key" = [])),
     params(
-        ("program_id" = i64, Path),
-        ("commission_id" = i64, Path),
         ("Idempotency-Key" = Option<String>, Header, description = "Of the caller's choice, at most 200 characters."),
     ),
     request_body = AdjustRequest,
@@ -158,15 +149,14 @@ pub async fn adjust(
     advertiser: Advertiser,
     Ids((program_id, commission_id)): Ids<(ProgramId, CommissionId)>,
     headers: HeaderMap,
-    body: TrackingBody,
-) -> Result<Json<Data<ChangedCommission>>, ApiError> {
+    body: RequestBody,
+) -> Answer<ChangedCommission> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramPayOut)
         .await?;
     advertiser.just_proved(&app)?;
-    let bytes = body.bytes()?;
-    let request: AdjustRequest = body::parse(&bytes)?;
+    let request: AdjustRequest = body.json()?;
     let by = amount(&request.amount_cents)?;
     let reason = reason(request.reason)?;
     let new = order(&app, program_id, Change::By(by), &reason);
@@ -263,11 +253,9 @@ pub fn reject_examples() -> Examples {
             "One",
             json!({ "commission_ids": [12], "reason": "The customer is the partner" }),
         )
-        .answer(
+        .data(
             "Nothing is left of it",
-            Data {
-                data: vec![ChangedCommission::example(12, 0, "reversed")],
-            },
+            vec![ChangedCommission::example(12, 0, "reversed")],
         )
 }
 
@@ -278,10 +266,5 @@ pub fn adjust_examples() -> Examples {
         another_request(),
     ])
     .request("A bonus", json!({ "amount_cents": 500, "reason": "Best of May" }))
-    .answer(
-        "Five more",
-        Data {
-            data: ChangedCommission::example(12, 1_480, "pending"),
-        },
-    )
+    .data("Five more", ChangedCommission::example(12, 1_480, "pending"))
 }

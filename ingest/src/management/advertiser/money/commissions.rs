@@ -1,6 +1,5 @@
 //! `…/affiliate-programs/{program_id}/commissions`: what partners have earned, and approving it before its time.
 
-use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;
@@ -15,14 +14,16 @@ use storage::{commissions, payouts};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::refused;
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::Advertiser;
-use crate::management::answers::{Data, Ids, Listed, Page, PageQuery, as_instant, as_instant_if_any, data};
+use crate::management::answers::{
+    Answer, Data, Ids, List, Listed, Page, PageQuery, as_instant, as_instant_if_any, data,
+};
 use crate::management::id_list::id_list;
 use crate::management::payout::refused_commissions;
 
@@ -57,13 +58,10 @@ pub struct CommissionView {
     /// Why the advertiser rejected it; null when it was not rejected.
     rejection_reason: Option<String>,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     hold_until: DateTime<Utc>,
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     approved_at: Option<DateTime<Utc>>,
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     paid_at: Option<DateTime<Utc>>,
     payout_id: Option<i64>,
     /// What is odd about the sale, for somebody to look at; it changes nothing of what is paid. `self_referral`: the
@@ -74,7 +72,6 @@ pub struct CommissionView {
     /// `erased`: there was one before the customer's data was erased.
     signals: Vec<String>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
 }
 
@@ -173,9 +170,7 @@ pub async fn filter(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions",
     operation_id = "list_commissions",
-    tag = "payouts",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), CommissionQuery, PageQuery),
+    params(CommissionQuery, PageQuery),
     responses(
         (status = 200, description = "A page of them.", body = Listed<CommissionView>),
         (status = 400, description = "A parameter is not what it must be.", body = PlatformError),
@@ -187,7 +182,7 @@ pub async fn list(
     Ids(program_id): Ids<ProgramId>,
     page: Page,
     query: Query,
-) -> Result<Json<Listed<CommissionView>>, ApiError> {
+) -> List<CommissionView> {
     let mut connection = app.management.acquire().await?;
     advertiser
         .program(&mut connection, program_id, Permission::ProgramRead)
@@ -219,9 +214,6 @@ pub struct Approved {
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/approve",
     operation_id = "approve_commissions",
-    tag = "payouts",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     request_body = ApproveRequest,
     responses(
         (status = 200, description = "Approved.", body = Data<Approved>),
@@ -232,14 +224,13 @@ pub async fn approve(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
-) -> Result<Json<Data<Approved>>, ApiError> {
+    body: RequestBody,
+) -> Answer<Approved> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramPayOut)
         .await?;
-    let bytes = body.bytes()?;
-    let request: ApproveRequest = body::parse(&bytes)?;
+    let request: ApproveRequest = body.json()?;
     let ids = id_list(request.commission_ids, "commission_ids")?
         .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
     let locked = payouts::lock_listed(&mut transaction, program_id, &ids).await?;
@@ -293,7 +284,7 @@ pub fn list_examples() -> Examples {
         signals: vec![Signal::FastSale.as_str().to_owned()],
         created_at: at,
     };
-    filter_examples().answer("One of one", Page::default().listed(vec![commission], 1).0)
+    filter_examples().page(commission)
 }
 
 pub fn filter_examples() -> Examples {
@@ -304,12 +295,10 @@ pub fn approve_examples() -> Examples {
     let reasons = [(13, "paid commissions cannot be approved".to_owned())];
     Examples::of_refusals([refused_commissions(NOT_APPROVABLE, &reasons.into())])
         .request("Two", json!({ "commission_ids": [12, 14] }))
-        .answer(
+        .data(
             "Both",
-            Data {
-                data: Approved {
-                    approved: vec![12, 14],
-                },
+            Approved {
+                approved: vec![12, 14],
             },
         )
 }

@@ -48,9 +48,7 @@ const COMMISSION_COLUMNS: &[&str] = &[
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions/export.csv",
     operation_id = "export_commissions",
-    tag = "payouts",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), CommissionQuery),
+    params(CommissionQuery),
     responses(
         (status = 200, description = "A file with a line a commission.", body = String, content_type = "text/csv"),
         (status = 400, description = "A parameter is not what it must be.", body = PlatformError),
@@ -139,9 +137,6 @@ const PAYOUT_COLUMNS: &[&str] = &[
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/payouts/{payout_id}/export.csv",
     operation_id = "export_payout",
-    tag = "payouts",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), ("payout_id" = i64, Path)),
     responses(
         (status = 200, description = "A file with a line a commission.", body = String, content_type = "text/csv"),
     )

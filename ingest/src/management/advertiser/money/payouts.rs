@@ -1,8 +1,7 @@
 //! `…/affiliate-programs/{program_id}/payouts`: commissions marked as paid, a batch at a time.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{EventId, PayoutId, ProgramId};
 use domain::money::Currency;
@@ -16,13 +15,15 @@ use utoipa::ToSchema;
 
 use super::commissions::NamedPartner;
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::{self, RequestBody};
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::Advertiser;
-use crate::management::answers::{Data, Ids, Listed, Page, PageQuery, as_instant, created, data};
+use crate::management::answers::{
+    Answer, Created, Data, Ids, List, Listed, Page, PageQuery, as_instant, created, data,
+};
 use crate::management::id_list::id_list;
 use crate::management::idempotency::{IdempotencyKey, another_request};
 use crate::management::payout::{self, PayoutOrder, Wanted, nothing_to_pay};
@@ -56,7 +57,6 @@ pub struct PayoutView {
     commission_count: i32,
     reference: Option<String>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
 }
 
@@ -117,20 +117,15 @@ impl From<PartnerShare> for PartnerShareView {
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/payouts",
     operation_id = "list_payouts",
-    tag = "payouts",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), PageQuery),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<PayoutView>),
-        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
-    )
+    params(PageQuery),
+    responses((status = 200, description = "A page of them.", body = Listed<PayoutView>))
 )]
 pub async fn list(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
     page: Page,
-) -> Result<Json<Listed<PayoutView>>, ApiError> {
+) -> List<PayoutView> {
     let mut connection = app.management.acquire().await?;
     advertiser
         .program(&mut connection, program_id, Permission::ProgramRead)
@@ -148,10 +143,7 @@ pub async fn list(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/payouts",
     operation_id = "create_payout",
-    tag = "payouts",
-    security(("session" = []), ("management_key" = [])),
     params(
-        ("program_id" = i64, Path),
         ("Idempotency-Key" = Option<String>, Header, description = "Of the caller's choice, at most 200 characters."),
     ),
     request_body = NewPayoutRequest,
@@ -170,8 +162,8 @@ pub async fn create(
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
     headers: HeaderMap,
-    body: TrackingBody,
-) -> Result<(StatusCode, Json<Data<PayoutDetail>>), ApiError> {
+    body: RequestBody,
+) -> Created<PayoutDetail> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramPayOut)
@@ -258,16 +250,13 @@ pub fn not_a_currency() -> ApiError {
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/payouts/{payout_id}",
     operation_id = "read_payout",
-    tag = "payouts",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), ("payout_id" = i64, Path)),
     responses((status = 200, description = "With each partner's part.", body = Data<PayoutDetail>))
 )]
 pub async fn read(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids((program_id, payout_id)): Ids<(ProgramId, PayoutId)>,
-) -> Result<Json<Data<PayoutDetail>>, ApiError> {
+) -> Answer<PayoutDetail> {
     let mut connection = app.management.acquire().await?;
     advertiser
         .program(&mut connection, program_id, Permission::ProgramRead)
@@ -324,7 +313,6 @@ fn example_of_a_list() -> PayoutView {
 }
 
 pub fn list_examples() -> Examples {
-    let listed = Page::default().listed(vec![example_of_a_list()], 1).0;
     Examples::of_refusals([
         ApiError::bad_request("page must be a positive integer"),
         nothing_to_pay(),
@@ -338,10 +326,10 @@ pub fn list_examples() -> Examples {
         "Everything in one currency",
         json!({ "all_approved": true, "currency": "USD" }),
     )
-    .answer("One of one", listed)
-    .made("Paid, less a debt", Data { data: example() })
+    .page(example_of_a_list())
+    .created("Paid, less a debt", example())
 }
 
 pub fn examples() -> Examples {
-    Examples::of_refusals([unknown()]).answer("The payout", Data { data: example() })
+    Examples::of_refusals([unknown()]).data("The payout", example())
 }

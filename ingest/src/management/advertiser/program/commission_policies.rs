@@ -1,8 +1,6 @@
 //! `…/commission-policies`: what a program pays, version by version. None is ever changed: a later one supersedes it.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
 use domain::ids::{PolicyId, ProgramId};
@@ -17,13 +15,13 @@ use storage::program_settings;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{Advertiser, archived};
-use crate::management::answers::{Data, Ids, Listed, Page, PageQuery, as_instant, created};
+use crate::management::answers::{Created, Data, Ids, List, Listed, Page, PageQuery, as_instant, created};
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NewPolicyRequest {
@@ -73,12 +71,10 @@ pub struct PolicyView {
     /// Of `fixed_cents`; a share of a sale is paid in the sale's.
     currency: Option<String>,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     effective_from: DateTime<Utc>,
     /// It is what its product's sales, or those of products without a policy, earn now.
     in_force: bool,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
 }
 
@@ -125,20 +121,15 @@ impl PolicyView {
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/commission-policies",
     operation_id = "list_commission_policies",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), PageQuery),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<PolicyView>),
-        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
-    )
+    params(PageQuery),
+    responses((status = 200, description = "A page of them.", body = Listed<PolicyView>))
 )]
 pub async fn list(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
     page: Page,
-) -> Result<Json<Listed<PolicyView>>, ApiError> {
+) -> List<PolicyView> {
     let mut connection = app.management.acquire().await?;
     advertiser
         .program(&mut connection, program_id, Permission::ProgramRead)
@@ -155,9 +146,6 @@ pub async fn list(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/commission-policies",
     operation_id = "create_commission_policy",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     request_body = NewPolicyRequest,
     responses(
         (status = 201, description = "Set.", body = Data<PolicyView>),
@@ -168,15 +156,14 @@ pub async fn create(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
-) -> Result<(StatusCode, Json<Data<PolicyView>>), ApiError> {
+    body: RequestBody,
+) -> Created<PolicyView> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
         .await?
         .for_change()?;
-    let bytes = body.bytes()?;
-    let request: NewPolicyRequest = body::parse(&bytes)?;
+    let request: NewPolicyRequest = body.json()?;
     let program = program_settings::find_one(&mut transaction, program_id).await?;
     let currency = program
         .map(|program| program.settings.currency)
@@ -343,16 +330,8 @@ pub fn list_examples() -> Examples {
             json!({ "product_id": "starter-kit", "commission_type": "cps_one_time",
                     "fixed_cents": 1000, "currency": "USD" }),
         )
-        .answer(
-            "One of one",
-            Page::default().listed(vec![PolicyView::example()], 1).0,
-        )
-        .made(
-            "In force",
-            Data {
-                data: PolicyView::example(),
-            },
-        )
+        .page(PolicyView::example())
+        .created("In force", PolicyView::example())
 }
 
 #[cfg(test)]

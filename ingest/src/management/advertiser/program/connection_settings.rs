@@ -61,10 +61,10 @@ pub struct ConnectionView {
     webhook_secret_last4: Option<String>,
     /// Until then webhooks signed with the secret before are accepted, too.
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    #[schema(required = true)]
     previous_secret_valid_until: Option<DateTime<Utc>>,
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    #[schema(required = true)]
     connected_at: Option<DateTime<Utc>>,
 }
 

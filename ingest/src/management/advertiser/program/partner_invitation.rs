@@ -1,8 +1,6 @@
 //! `…/partners/{partner_program_id}/invitation`: another link for a partner who has not used theirs.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use domain::account::EmailAddress;
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::permission::Permission;
@@ -15,7 +13,7 @@ use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{Advertiser, archived};
 use crate::management::advertiser::workspace::invitations::{InvitationLink, invite_partner};
-use crate::management::answers::{Data, Ids, created};
+use crate::management::answers::{Created, Data, Ids, created};
 
 /// Invite a partner again
 ///
@@ -24,9 +22,6 @@ use crate::management::answers::{Data, Ids, created};
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}/invitation",
     operation_id = "renew_partner_invitation",
-    tag = "partners",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), ("partner_program_id" = i64, Path)),
     responses(
         (status = 201, description = "The new link, shown here only.", body = Data<InvitationLink>),
         (status = 409, description = "They have an account, or no address, or the program is archived.",
@@ -37,7 +32,7 @@ pub async fn renew(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids((program_id, membership)): Ids<(ProgramId, PartnerProgramId)>,
-) -> Result<(StatusCode, Json<Data<InvitationLink>>), ApiError> {
+) -> Created<InvitationLink> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
@@ -69,5 +64,5 @@ fn has_account() -> ApiError {
 
 pub fn examples() -> Examples {
     let link = InvitationLink::example();
-    Examples::of_refusals([has_account(), archived()]).made("A new link", Data { data: link })
+    Examples::of_refusals([has_account(), archived()]).created("A new link", link)
 }

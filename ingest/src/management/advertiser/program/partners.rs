@@ -1,8 +1,6 @@
 //! `…/partners`: who promotes a program, and who may.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
 use domain::ids::{PartnerProgramId, ProgramId};
@@ -17,7 +15,7 @@ use storage::processor_events::{self, PARTNER_APPROVED};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused, stated};
 use crate::http::openapi::envelopes::PlatformError;
@@ -26,7 +24,7 @@ use crate::http::query::Query;
 use crate::management::access::{Advertiser, archived};
 use crate::management::advertiser::workspace::invitations::{InvitationLink, address, invite_partner};
 use crate::management::answers::{
-    Data, Ids, Listed, Page, PageQuery, as_instant, as_instant_if_any, created, data,
+    Answer, Created, Data, Ids, List, Listed, Page, PageQuery, as_instant, as_instant_if_any, created, data,
 };
 
 const NO_STATUS: &str = "must be one of pending, approved, suspended";
@@ -70,15 +68,12 @@ pub struct PartnerView {
     status: &'static str,
     clicks: i64,
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     last_clicked: Option<DateTime<Utc>>,
     /// What is owed in this program, one entry a currency.
     balances: Vec<BalanceView>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
     #[serde(rename = "updatedAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     updated_at: DateTime<Utc>,
 }
 
@@ -96,11 +91,8 @@ pub struct InvitedPartner {
     /// To an account of their own; null when they have one. Shown here only.
     invitation_url: Option<String>,
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     invitation_expires_at: Option<DateTime<Utc>>,
 }
-
-type Answer<T> = Result<Json<Data<T>>, ApiError>;
 
 impl PartnerView {
     fn new(partner: ProgramPartner) -> Self {
@@ -165,10 +157,7 @@ impl BalanceView {
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners",
     operation_id = "list_partners",
-    tag = "partners",
-    security(("session" = []), ("management_key" = [])),
     params(
-        ("program_id" = i64, Path),
         ("status" = Option<String>, Query, description = "Only those: `pending`, `approved` or `suspended`."),
         PageQuery,
     ),
@@ -183,7 +172,7 @@ pub async fn list(
     Ids(program_id): Ids<ProgramId>,
     page: Page,
     query: Query,
-) -> Result<Json<Listed<PartnerView>>, ApiError> {
+) -> List<PartnerView> {
     let mut connection = app.management.acquire().await?;
     advertiser
         .program(&mut connection, program_id, Permission::ProgramRead)
@@ -204,9 +193,6 @@ pub async fn list(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners",
     operation_id = "add_partner",
-    tag = "partners",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     request_body = NewPartnerRequest,
     responses(
         (status = 201, description = "Added.", body = Data<InvitedPartner>),
@@ -217,15 +203,14 @@ pub async fn add(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
-) -> Result<(StatusCode, Json<Data<InvitedPartner>>), ApiError> {
+    body: RequestBody,
+) -> Created<InvitedPartner> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
         .await?
         .for_change()?;
-    let bytes = body.bytes()?;
-    let request: NewPartnerRequest = body::parse(&bytes)?;
+    let request: NewPartnerRequest = body.json()?;
     let name: PartnerName = request.name.required_name("name", "name is required")?;
     let email = address(request.email)?;
     let status = first_status(request.status)?;
@@ -277,9 +262,6 @@ async fn join(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}",
     operation_id = "read_partner",
-    tag = "partners",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), ("partner_program_id" = i64, Path)),
     responses((status = 200, description = "As they are.", body = Data<PartnerView>))
 )]
 pub async fn read(
@@ -302,9 +284,6 @@ pub async fn read(
     put,
     path = "/api/advertiser/affiliate-programs/{program_id}/partners/{partner_program_id}",
     operation_id = "update_partner",
-    tag = "partners",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), ("partner_program_id" = i64, Path)),
     request_body = PartnerChanges,
     responses(
         (status = 200, description = "As they are now.", body = Data<PartnerView>),
@@ -315,15 +294,14 @@ pub async fn update(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids((program_id, membership)): Ids<(ProgramId, PartnerProgramId)>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Answer<PartnerView> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
         .await?
         .for_change()?;
-    let bytes = body.bytes()?;
-    let changes: PartnerChanges = body::parse(&bytes)?;
+    let changes: PartnerChanges = body.json()?;
     let status = changes.status.map(next_status).transpose()?;
     let name: Option<PartnerName> = changes
         .name
@@ -414,20 +392,12 @@ pub fn list_examples() -> Examples {
             "By address",
             json!({ "name": "Ada", "email": "ada@letters.example", "status": "approved" }),
         )
-        .answer(
-            "One of one",
-            Page::default().listed(vec![PartnerView::example()], 1).0,
-        )
-        .made("Who has no account yet", Data { data: made })
+        .page(PartnerView::example())
+        .created("Who has no account yet", made)
 }
 
 pub fn examples() -> Examples {
     Examples::of_refusals([no_next_status(), archived()])
         .request("Approve", json!({ "status": "approved" }))
-        .answer(
-            "The partner",
-            Data {
-                data: PartnerView::example(),
-            },
-        )
+        .data("The partner", PartnerView::example())
 }

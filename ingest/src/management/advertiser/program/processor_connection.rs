@@ -3,7 +3,6 @@
 //! The secret its webhooks are signed with goes in and never comes out: answers show that there is one, and its last four
 //! characters.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::ids::ProgramId;
@@ -17,17 +16,15 @@ use utoipa::ToSchema;
 use super::connection_change::{Changer, change, held_elsewhere, notify_of_change};
 use super::connection_settings::{ConnectionChanges, ConnectionView, seal, secret};
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{Advertiser, archived};
-use crate::management::answers::{Data, Ids, data};
+use crate::management::answers::{Answer, Data, Ids, data};
 
 const NO_CONNECTION: &str = "Processor connection not found";
-
-type Answer = Result<Json<Data<ConnectionView>>, ApiError>;
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct RotateSecretRequest {
@@ -43,12 +40,13 @@ pub struct RotateSecretRequest {
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-connection",
     operation_id = "read_processor_connection",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     responses((status = 200, description = "As it is.", body = Data<ConnectionView>))
 )]
-pub async fn read(State(app): State<App>, advertiser: Advertiser, Ids(program_id): Ids<ProgramId>) -> Answer {
+pub async fn read(
+    State(app): State<App>,
+    advertiser: Advertiser,
+    Ids(program_id): Ids<ProgramId>,
+) -> Answer<ConnectionView> {
     let mut connection = app.management.acquire().await?;
     advertiser
         .program(&mut connection, program_id, Permission::ProgramRead)
@@ -64,9 +62,6 @@ pub async fn read(State(app): State<App>, advertiser: Advertiser, Ids(program_id
     put,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-connection",
     operation_id = "update_processor_connection",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     request_body = ConnectionChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<ConnectionView>),
@@ -77,8 +72,8 @@ pub async fn update(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
-) -> Answer {
+    body: RequestBody,
+) -> Answer<ConnectionView> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
@@ -86,8 +81,7 @@ pub async fn update(
         .for_change()?;
     // Whoever sets the secret can sign sales.
     advertiser.just_proved(&app)?;
-    let bytes = body.bytes()?;
-    let changes: ConnectionChanges = body::parse(&bytes)?;
+    let changes: ConnectionChanges = body.json()?;
     let by = Changer {
         access,
         actor: advertiser.actor(),
@@ -104,9 +98,6 @@ pub async fn update(
     delete,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-connection",
     operation_id = "delete_processor_connection",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     responses((status = 204, description = "Gone."))
 )]
 pub async fn remove(
@@ -138,9 +129,6 @@ pub async fn remove(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-connection/rotate-secret",
     operation_id = "rotate_processor_secret",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     request_body = RotateSecretRequest,
     responses(
         (status = 200, description = "As it is now.", body = Data<ConnectionView>),
@@ -151,8 +139,8 @@ pub async fn rotate_secret(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
-) -> Answer {
+    body: RequestBody,
+) -> Answer<ConnectionView> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
@@ -160,8 +148,7 @@ pub async fn rotate_secret(
         .for_change()?;
     // Whoever sets the secret can sign sales.
     advertiser.just_proved(&app)?;
-    let bytes = body.bytes()?;
-    let request: RotateSecretRequest = body::parse(&bytes)?;
+    let request: RotateSecretRequest = body.json()?;
     let secret = secret(request.webhook_secret)?.ok_or_else(|| refused("webhook_secret", "is required"))?;
     let overlap = match request.previous_valid_hours {
         Field::Absent => Some(Overlap::DEFAULT),
@@ -208,22 +195,12 @@ pub fn examples() -> Examples {
     });
     Examples::of_refusals([refused("account_id", "is required"), archived(), held_elsewhere()])
         .request("A new connection", request)
-        .answer(
-            "Connected",
-            Data {
-                data: ConnectionView::example(),
-            },
-        )
+        .data("Connected", ConnectionView::example())
 }
 
 pub fn rotation_examples() -> Examples {
     let request = json!({ "webhook_secret": "whsec_another_example_secret", "previous_valid_hours": 48 });
     Examples::of_refusals([refused("webhook_secret", "is the one in use"), archived()])
         .request("With two days for the one before", request)
-        .answer(
-            "Rotated",
-            Data {
-                data: ConnectionView::example(),
-            },
-        )
+        .data("Rotated", ConnectionView::example())
 }

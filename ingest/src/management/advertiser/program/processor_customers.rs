@@ -3,9 +3,7 @@
 //!
 //! Events teach most of it. By hand it is for customers of before the integration, and to mend what an event said wrongly.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use domain::click_id::ClickId;
 use domain::ids::ProgramId;
@@ -19,13 +17,13 @@ use storage::processor_customers::{self, Binding};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, Key, refused};
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{Advertiser, archived};
-use crate::management::answers::{Data, Ids, as_instant, as_instant_if_any, created, data};
+use crate::management::answers::{Answer, Created, Data, Ids, as_instant, as_instant_if_any, created, data};
 use crate::tracking::lead::customer_key_schema;
 
 const NOBODY_NAMED: &str = "customer_key or click_id is required";
@@ -49,11 +47,9 @@ pub struct ProcessorCustomer {
     customer_key: Option<String>,
     click_id: Option<String>,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     bound_at: DateTime<Utc>,
     /// When an event named another customer, which changed nothing.
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     contested_at: Option<DateTime<Utc>>,
 }
 
@@ -77,16 +73,13 @@ impl From<Binding> for ProcessorCustomer {
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-customers",
     operation_id = "list_processor_customers",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     responses((status = 200, description = "As they are bound.", body = Data<Vec<ProcessorCustomer>>))
 )]
 pub async fn list(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-) -> Result<Json<Data<Vec<ProcessorCustomer>>>, ApiError> {
+) -> Answer<Vec<ProcessorCustomer>> {
     let mut connection = app.management.acquire().await?;
     advertiser
         .program(&mut connection, program_id, Permission::ProgramRead)
@@ -102,9 +95,6 @@ pub async fn list(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/processor-customers",
     operation_id = "bind_processor_customer",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     request_body = ProcessorCustomerNamed,
     responses(
         (status = 201, description = "As it is bound now.", body = Data<ProcessorCustomer>),
@@ -116,15 +106,14 @@ pub async fn bind(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
-) -> Result<(StatusCode, Json<Data<ProcessorCustomer>>), ApiError> {
+    body: RequestBody,
+) -> Created<ProcessorCustomer> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
         .await?
         .for_change()?;
-    let bytes = body.bytes()?;
-    let (processor_customer, payer) = body::parse::<ProcessorCustomerNamed>(&bytes)?.validate()?;
+    let (processor_customer, payer) = body.json::<ProcessorCustomerNamed>()?.validate()?;
     let key = (program_id, processor_customer);
     let binding = processor_customers::bind(&mut transaction, &key, &payer).await?;
     // Without the names: they must not outlive an erasure there.
@@ -162,11 +151,6 @@ pub fn examples() -> Examples {
     let request = json!({ "processor_customer_id": "cus_NffrFeUfNV2Hib", "customer_key": "user-42" });
     Examples::of_refusals([ApiError::bad_request(NOBODY_NAMED), archived()])
         .request("A customer of before the integration", request)
-        .answer(
-            "One",
-            Data {
-                data: vec![example()],
-            },
-        )
-        .made("Bound", Data { data: example() })
+        .data("One", vec![example()])
+        .created("Bound", example())
 }

@@ -195,13 +195,10 @@ pub struct ProgramView {
     /// The tracking token must be replaced until then; null when it need not be.
     key_rotate_by: Option<String>,
     #[serde(rename = "publishedAt", serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     published_at: Option<DateTime<Utc>>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
     #[serde(rename = "updatedAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     updated_at: DateTime<Utc>,
 }
 

@@ -1,8 +1,6 @@
 //! `/api/advertiser/affiliate-programs`: programs, their settings and their life.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use domain::ids::{ProgramId, WorkspaceId};
 use domain::permission::Permission;
 use domain::program::{ProgramSettings, ProgramStatus, Slug};
@@ -16,13 +14,13 @@ use utoipa::ToSchema;
 
 use super::program_settings::{ProgramChanges, ProgramView, changed};
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::{self, RequestBody};
 use crate::http::error::ApiError;
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{Advertiser, Audited, archived};
 use crate::management::advertiser::named_workspace::named_workspace;
-use crate::management::answers::{Data, Ids, Listed, Page, PageQuery, created, data};
+use crate::management::answers::{Answer, Created, Data, Ids, List, Listed, Page, PageQuery, created, data};
 
 /// The settings a program starts with; only its name must be there.
 #[derive(Debug, ToSchema)]
@@ -45,8 +43,6 @@ pub struct CreatedProgram {
     api_token: String,
 }
 
-type Answer<T> = Result<Json<Data<T>>, ApiError>;
-
 /// List programs
 ///
 /// Those that are within reach and not archived, newest first.
@@ -54,19 +50,10 @@ type Answer<T> = Result<Json<Data<T>>, ApiError>;
     get,
     path = "/api/advertiser/affiliate-programs",
     operation_id = "list_programs",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
     params(PageQuery),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<ProgramView>),
-        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
-    )
+    responses((status = 200, description = "A page of them.", body = Listed<ProgramView>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    page: Page,
-) -> Result<Json<Listed<ProgramView>>, ApiError> {
+pub async fn list(State(app): State<App>, advertiser: Advertiser, page: Page) -> List<ProgramView> {
     advertiser.demand(Permission::ProgramList)?;
     let mut connection = app.management.acquire().await?;
     let reach = advertiser.reach(Permission::ProgramList);
@@ -89,16 +76,14 @@ pub async fn list(
     post,
     path = "/api/advertiser/affiliate-programs",
     operation_id = "create_program",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
     request_body = NewProgramRequest,
     responses((status = 201, description = "Made. Its token is shown here only.", body = Data<CreatedProgram>))
 )]
 pub async fn create(
     State(app): State<App>,
     advertiser: Advertiser,
-    body: TrackingBody,
-) -> Result<(StatusCode, Json<Data<CreatedProgram>>), ApiError> {
+    body: RequestBody,
+) -> Created<CreatedProgram> {
     advertiser.demand(Permission::ProgramCreate)?;
     let bytes = body.bytes()?;
     let named = named_workspace(&bytes)?;
@@ -152,9 +137,6 @@ pub async fn add(
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}",
     operation_id = "read_program",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     responses((status = 200, description = "As it is.", body = Data<ProgramView>))
 )]
 pub async fn read(
@@ -174,9 +156,6 @@ pub async fn read(
     put,
     path = "/api/advertiser/affiliate-programs/{program_id}",
     operation_id = "update_program",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     request_body = ProgramChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<ProgramView>),
@@ -187,15 +166,14 @@ pub async fn update(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
+    body: RequestBody,
 ) -> Answer<ProgramView> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
         .await?
         .for_change()?;
-    let bytes = body.bytes()?;
-    let changes: ProgramChanges = body::parse(&bytes)?;
+    let changes: ProgramChanges = body.json()?;
     let locked = program_settings::lock(&mut transaction, program_id)
         .await?
         .ok_or(ApiError::NotFound("Program not found"))?;
@@ -225,9 +203,6 @@ pub async fn update(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/publish",
     operation_id = "publish_program",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     responses(
         (status = 200, description = "Live.", body = Data<ProgramView>),
         (status = 409, description = "It is archived.", body = PlatformError),
@@ -259,9 +234,6 @@ pub async fn publish(
     delete,
     path = "/api/advertiser/affiliate-programs/{program_id}",
     operation_id = "archive_program",
-    tag = "programs",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     responses((status = 200, description = "Archived.", body = Data<ProgramView>))
 )]
 pub async fn archive(
@@ -301,7 +273,6 @@ async fn stored(connection: &mut PgConnection, program_id: ProgramId) -> Result<
 
 pub fn list_examples() -> Examples {
     let request = json!({ "name": "Shop affiliates", "domain": "shop.example", "cookie_window_days": 60 });
-    let listed = Page::default().listed(vec![ProgramView::example()], 1).0;
     let made = CreatedProgram {
         program: ProgramView::example(),
         api_token: ProgramToken::generate([7; 32]).expose().to_owned(),
@@ -311,20 +282,15 @@ pub fn list_examples() -> Examples {
         slug_taken(),
     ])
     .request("With the defaults but one", request)
-    .answer("One of one", listed)
-    .made("A draft", Data { data: made })
+    .page(ProgramView::example())
+    .created("A draft", made)
 }
 
 pub fn examples() -> Examples {
     let request = json!({ "slug": "shop", "hold_days": 30, "lead_auth": "server_required" });
     Examples::of_refusals([slug_taken(), archived()])
         .request("Some settings", request)
-        .answer(
-            "The program",
-            Data {
-                data: ProgramView::example(),
-            },
-        )
+        .data("The program", ProgramView::example())
 }
 
 fn slug_taken() -> ApiError {

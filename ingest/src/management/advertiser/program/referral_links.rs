@@ -1,8 +1,6 @@
 //! `…/referral-links`: the codes partners carry into URLs.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::partner::{LinkStatus, MembershipStatus, ShortCode};
@@ -16,14 +14,14 @@ use utoipa::ToSchema;
 
 use super::partners::unknown as unknown_partner;
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused, stated};
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{Advertiser, archived};
 use crate::management::answers::{
-    Data, Ids, Listed, Page, PageQuery, as_instant, as_instant_if_any, created, data,
+    Answer, Created, Data, Ids, List, Listed, Page, PageQuery, as_instant, as_instant_if_any, created, data,
 };
 
 /// A code made up is taken once in a million million times; this often in a row it is not chance.
@@ -64,13 +62,10 @@ pub struct LinkView {
     status: &'static str,
     clicks: i64,
     #[serde(serialize_with = "as_instant_if_any")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     last_clicked: Option<DateTime<Utc>>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
     #[serde(rename = "updatedAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     updated_at: DateTime<Utc>,
 }
 
@@ -113,20 +108,15 @@ impl LinkView {
     get,
     path = "/api/advertiser/affiliate-programs/{program_id}/referral-links",
     operation_id = "list_referral_links",
-    tag = "partners",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), PageQuery),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<LinkView>),
-        (status = 400, description = "page or pageSize is no positive integer.", body = PlatformError),
-    )
+    params(PageQuery),
+    responses((status = 200, description = "A page of them.", body = Listed<LinkView>))
 )]
 pub async fn list(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
     page: Page,
-) -> Result<Json<Listed<LinkView>>, ApiError> {
+) -> List<LinkView> {
     let mut connection = app.management.acquire().await?;
     advertiser
         .program(&mut connection, program_id, Permission::ProgramRead)
@@ -143,9 +133,6 @@ pub async fn list(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/referral-links",
     operation_id = "create_referral_link",
-    tag = "partners",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     request_body = NewLinkRequest,
     responses(
         (status = 201, description = "Made.", body = Data<LinkView>),
@@ -157,15 +144,14 @@ pub async fn create(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids(program_id): Ids<ProgramId>,
-    body: TrackingBody,
-) -> Result<(StatusCode, Json<Data<LinkView>>), ApiError> {
+    body: RequestBody,
+) -> Created<LinkView> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
         .await?
         .for_change()?;
-    let bytes = body.bytes()?;
-    let request: NewLinkRequest = body::parse(&bytes)?;
+    let request: NewLinkRequest = body.json()?;
     let membership = match request.partner_program_id {
         Field::Given(id) => PartnerProgramId::new(id),
         Field::Absent => return Err(ApiError::bad_request("partner_program_id is required")),
@@ -222,9 +208,6 @@ async fn add(
     put,
     path = "/api/advertiser/affiliate-programs/{program_id}/referral-links/{referral_link_id}",
     operation_id = "update_referral_link",
-    tag = "partners",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path), ("referral_link_id" = i64, Path)),
     request_body = LinkChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<LinkView>),
@@ -235,15 +218,14 @@ pub async fn update(
     State(app): State<App>,
     advertiser: Advertiser,
     Ids((program_id, link_id)): Ids<(ProgramId, ReferralLinkId)>,
-    body: TrackingBody,
-) -> Result<Json<Data<LinkView>>, ApiError> {
+    body: RequestBody,
+) -> Answer<LinkView> {
     let mut transaction = app.management.begin().await?;
     let access = advertiser
         .program(&mut transaction, program_id, Permission::ProgramUpdate)
         .await?
         .for_change()?;
-    let bytes = body.bytes()?;
-    let changes: LinkChanges = body::parse(&bytes)?;
+    let changes: LinkChanges = body.json()?;
     let code = changes.short_code.map(short_code).transpose()?;
     let status = changes.status.map(status).transpose()?;
     let before = links::lock(&mut transaction, program_id, link_id)
@@ -311,25 +293,12 @@ pub fn list_examples() -> Examples {
         "With a code",
         json!({ "partner_program_id": 5, "short_code": "ada-summer" }),
     )
-    .answer(
-        "One of one",
-        Page::default().listed(vec![LinkView::example()], 1).0,
-    )
-    .made(
-        "A link",
-        Data {
-            data: LinkView::example(),
-        },
-    )
+    .page(LinkView::example())
+    .created("A link", LinkView::example())
 }
 
 pub fn examples() -> Examples {
     Examples::of_refusals([code_taken(), archived()])
         .request("Off", json!({ "status": "inactive" }))
-        .answer(
-            "The link",
-            Data {
-                data: LinkView::example(),
-            },
-        )
+        .data("The link", LinkView::example())
 }

@@ -1,7 +1,6 @@
 //! `GET /api/advertiser/audit-log` and `…/export.csv`: who signed in, and who did what to which credential, setting or payout.
 //! For owners.
 
-use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
@@ -20,7 +19,7 @@ use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::{AdvertiserUser, forbidden};
-use crate::management::answers::{Listed, Page, PageQuery, as_instant};
+use crate::management::answers::{List, Listed, Page, PageQuery, as_instant};
 use crate::management::csv_download::{Cell, PIECE, Piece, download};
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -39,7 +38,6 @@ pub struct AuditEntryView {
     address: Option<String>,
     request_id: Option<String>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
 }
 
@@ -61,8 +59,6 @@ pub struct ActorView {
     get,
     path = "/api/advertiser/audit-log",
     operation_id = "list_audit_log",
-    tag = "workspaces",
-    security(("session" = [])),
     params(
         PageQuery,
         ("workspace_id" = Option<i64>, Query, description = "Needed by somebody who runs several workspaces.", example = 2),
@@ -79,7 +75,7 @@ pub async fn list(
     user: AdvertiserUser,
     page: Page,
     query: Query,
-) -> Result<Json<Listed<AuditEntryView>>, ApiError> {
+) -> List<AuditEntryView> {
     let named = query.integer("workspace_id")?.map(WorkspaceId::new);
     let program_id = query.integer("program_id")?.map(ProgramId::new);
     let mut connection = app.management.acquire().await?;
@@ -113,8 +109,6 @@ const COLUMNS: &[&str] = &[
     get,
     path = "/api/advertiser/audit-log/export.csv",
     operation_id = "export_audit_log",
-    tag = "workspaces",
-    security(("session" = [])),
     params(("workspace_id" = Option<i64>, Query, description = "Needed by somebody who runs several workspaces.", example = 2)),
     responses(
         (status = 200, description = "A file with a line an entry.", body = String, content_type = "text/csv"),
@@ -236,10 +230,9 @@ pub fn examples() -> Examples {
         request_id: Some("01936f3e-6d3a-7bb0-9d3e-6f1d3b8f2f10".to_owned()),
         created_at: DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000),
     };
-    let listed = Page::default().listed(vec![entry], 1).0;
     Examples::of_refusals([
         ApiError::bad_request("page must be a positive integer"),
         unknown(),
     ])
-    .answer("One of one", listed)
+    .page(entry)
 }

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
 use domain::ids::{InvitationId, PartnerId, WorkspaceId};
@@ -20,14 +18,16 @@ use utoipa::ToSchema;
 
 use super::members::{read_permissions, read_role, shown};
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused};
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::{AdvertiserUser, Audited, ProgramAccess};
-use crate::management::answers::{Data, Ids, Listed, Page, PageQuery, as_instant, created, data};
+use crate::management::answers::{
+    Answer, Created, Data, Ids, List, Listed, Page, PageQuery, as_instant, created, data,
+};
 
 /// Then the link is worth nothing.
 const INVITATION_LASTS: TimeDelta = TimeDelta::days(7);
@@ -58,10 +58,8 @@ pub struct InvitationView {
     /// `pending`, `accepted`, `withdrawn` or `expired`.
     status: &'static str,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     expires_at: DateTime<Utc>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
 }
 
@@ -79,7 +77,6 @@ pub struct CreatedInvitation {
 pub struct InvitationLink {
     pub invitation_url: String,
     #[serde(serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     pub expires_at: DateTime<Utc>,
 }
 
@@ -186,8 +183,6 @@ pub async fn invite_partner(
     post,
     path = "/api/advertiser/invitations",
     operation_id = "invite_member",
-    tag = "accounts",
-    security(("session" = [])),
     request_body = NewInvitationRequest,
     responses(
         (status = 201, description = "Invited.", body = Data<CreatedInvitation>),
@@ -197,10 +192,9 @@ pub async fn invite_partner(
 pub async fn create(
     State(app): State<App>,
     advertiser: AdvertiserUser,
-    body: TrackingBody,
-) -> Result<(StatusCode, Json<Data<CreatedInvitation>>), ApiError> {
-    let bytes = body.bytes()?;
-    let request: NewInvitationRequest = body::parse(&bytes)?;
+    body: RequestBody,
+) -> Created<CreatedInvitation> {
+    let request: NewInvitationRequest = body.json()?;
     let email = address(request.email)?;
     let role = read_role(request.role)?;
     if role != Role::Member && request.permissions != Field::Absent {
@@ -249,8 +243,6 @@ pub async fn create(
     get,
     path = "/api/advertiser/invitations",
     operation_id = "list_invitations",
-    tag = "accounts",
-    security(("session" = [])),
     params(
         ("workspace_id" = Option<i64>, Query, description = "Needed by somebody who runs several workspaces."),
         PageQuery,
@@ -266,7 +258,7 @@ pub async fn list(
     advertiser: AdvertiserUser,
     page: Page,
     query: Query,
-) -> Result<Json<Listed<InvitationView>>, ApiError> {
+) -> List<InvitationView> {
     let mut connection = app.management.acquire().await?;
     let workspace_id = advertiser.workspace_asked_for(&mut connection, &query).await?;
     let invitations = invitations::of_workspace(&mut connection, workspace_id, page.window()).await?;
@@ -284,9 +276,6 @@ pub async fn list(
     delete,
     path = "/api/advertiser/invitations/{invitation_id}",
     operation_id = "withdraw_invitation",
-    tag = "accounts",
-    security(("session" = [])),
-    params(("invitation_id" = i64, Path)),
     responses(
         (status = 200, description = "Its link is worth nothing any more.", body = Data<InvitationView>),
         (status = 409, description = "It was accepted, or withdrawn before.", body = PlatformError),
@@ -296,7 +285,7 @@ pub async fn withdraw(
     State(app): State<App>,
     advertiser: AdvertiserUser,
     Ids(invitation_id): Ids<InvitationId>,
-) -> Result<Json<Data<InvitationView>>, ApiError> {
+) -> Answer<InvitationView> {
     let mut transaction = app.management.begin().await?;
     let workspace_id = stored(&mut transaction, invitation_id).await?.workspace_id;
     advertiser.workspace(&mut transaction, Some(workspace_id)).await?;
@@ -355,11 +344,8 @@ pub fn list_examples() -> Examples {
             json!({ "email": "max@shop.example", "role": "member",
                     "permissions": { "1": ["program:list", "program:read"] } }),
         )
-        .answer(
-            "One of one",
-            Page::default().listed(vec![InvitationView::example()], 1).0,
-        )
-        .made("Invited", Data { data: made })
+        .page(InvitationView::example())
+        .created("Invited", made)
 }
 
 pub fn examples() -> Examples {
@@ -367,5 +353,5 @@ pub fn examples() -> Examples {
         status: "withdrawn",
         ..InvitationView::example()
     };
-    Examples::of_refusals([ended()]).answer("Withdrawn", Data { data: withdrawn })
+    Examples::of_refusals([ended()]).data("Withdrawn", withdrawn)
 }

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
@@ -20,14 +19,14 @@ use storage::workspaces;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, refused, stated};
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::http::query::Query;
 use crate::management::access::{AdvertiserUser, Audited, differences, forbidden};
-use crate::management::answers::{Data, Ids, Listed, Page, PageQuery, as_instant, data};
+use crate::management::answers::{Answer, Data, Ids, List, Listed, Page, PageQuery, as_instant, data};
 
 const NO_PERMISSIONS: &str =
     "must map ids of this workspace's programs to lists of permissions, such as {\"1\": [\"tracking:read\"]}";
@@ -63,7 +62,6 @@ pub struct MemberView {
     /// By program id. Owners and admins have every permission whatever stands here.
     permissions: BTreeMap<String, Vec<&'static str>>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
-    #[schema(value_type = String, format = DateTime)]
     created_at: DateTime<Utc>,
 }
 
@@ -74,8 +72,6 @@ pub struct MemberView {
     get,
     path = "/api/advertiser/members",
     operation_id = "list_members",
-    tag = "workspaces",
-    security(("session" = [])),
     params(
         PageQuery,
         ("workspace_id" = Option<i64>, Query, description = "Needed by somebody who runs several workspaces.", example = 2),
@@ -90,7 +86,7 @@ pub async fn list(
     user: AdvertiserUser,
     page: Page,
     query: Query,
-) -> Result<Json<Listed<MemberView>>, ApiError> {
+) -> List<MemberView> {
     let mut connection = app.management.acquire().await?;
     let workspace_id = user.workspace_asked_for(&mut connection, &query).await?;
     let (members, total) = members::list(&mut connection, workspace_id, page.window()).await?;
@@ -102,9 +98,6 @@ pub async fn list(
     put,
     path = "/api/advertiser/members/{member_id}",
     operation_id = "update_member",
-    tag = "workspaces",
-    security(("session" = [])),
-    params(("member_id" = i64, Path)),
     request_body = MemberChanges,
     responses(
         (status = 200, description = "As they are now.", body = Data<MemberView>),
@@ -115,13 +108,12 @@ pub async fn update(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(member_id): Ids<MemberId>,
-    body: TrackingBody,
-) -> Result<Json<Data<MemberView>>, ApiError> {
+    body: RequestBody,
+) -> Answer<MemberView> {
     let mut transaction = app.management.begin().await?;
     let (acting, before) = judged(&user, &mut transaction, member_id).await?;
     user.user.just_proved(&app)?;
-    let bytes = body.bytes()?;
-    let changes: MemberChanges = body::parse(&bytes)?;
+    let changes: MemberChanges = body.json()?;
     let role = changes.role.map(read_role).transpose()?;
     let given = match changes.permissions {
         Some(given) => Some(read_permissions(&mut transaction, acting.workspace_id, given).await?),
@@ -154,9 +146,6 @@ pub async fn update(
     delete,
     path = "/api/advertiser/members/{member_id}",
     operation_id = "remove_member",
-    tag = "workspaces",
-    security(("session" = [])),
-    params(("member_id" = i64, Path)),
     responses(
         (status = 204, description = "Removed."),
         (status = 409, description = "They are the last owner.", body = PlatformError),
@@ -325,9 +314,7 @@ fn example() -> MemberView {
 }
 
 pub fn list_examples() -> Examples {
-    let listed = Page::default().listed(vec![example()], 1).0;
-    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")])
-        .answer("One of one", listed)
+    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")]).page(example())
 }
 
 pub fn examples() -> Examples {
@@ -337,5 +324,5 @@ pub fn examples() -> Examples {
         last_owner(),
     ])
     .request("May look at one program's tracking", request)
-    .answer("The member", Data { data: example() })
+    .data("The member", example())
 }

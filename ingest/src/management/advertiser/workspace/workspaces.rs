@@ -1,6 +1,5 @@
 //! `PUT /api/advertiser/workspaces/{workspace_id}`: a workspace's name, and what its members must sign in with.
 
-use axum::Json;
 use axum::extract::State;
 use domain::ids::WorkspaceId;
 use domain::permission::Role;
@@ -12,13 +11,13 @@ use storage::{members, second_factors};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::body::{self, TrackingBody};
+use crate::http::body::RequestBody;
 use crate::http::error::ApiError;
 use crate::http::field::{Field, stated};
 use crate::http::openapi::envelopes::PlatformError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access::{AdvertiserUser, Audited, differences, forbidden};
-use crate::management::answers::{Data, Ids, data};
+use crate::management::answers::{Answer, Data, Ids, data};
 use crate::management::auth::me::WorkspaceView;
 
 const NO_NAME: &str = "name is required";
@@ -42,9 +41,6 @@ pub struct WorkspaceChanges {
     put,
     path = "/api/advertiser/workspaces/{workspace_id}",
     operation_id = "update_workspace",
-    tag = "workspaces",
-    security(("session" = [])),
-    params(("workspace_id" = i64, Path)),
     request_body = WorkspaceChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<WorkspaceView>),
@@ -55,16 +51,15 @@ pub async fn update(
     State(app): State<App>,
     user: AdvertiserUser,
     Ids(workspace_id): Ids<WorkspaceId>,
-    body: TrackingBody,
-) -> Result<Json<Data<WorkspaceView>>, ApiError> {
+    body: RequestBody,
+) -> Answer<WorkspaceView> {
     let mut transaction = app.management.begin().await?;
     if !workspaces::exists(&mut transaction, workspace_id).await? {
         return Err(ApiError::NotFound("Workspace not found"));
     }
     members::lock(&mut transaction, workspace_id).await?;
     let before = user.workspace(&mut transaction, Some(workspace_id)).await?;
-    let bytes = body.bytes()?;
-    let changes: WorkspaceChanges = body::parse(&bytes)?;
+    let changes: WorkspaceChanges = body.json()?;
     if changes.name.is_none() && changes.second_factor_required.is_none() {
         return Err(ApiError::bad_request(NO_NAME));
     }
@@ -113,10 +108,5 @@ pub fn examples() -> Examples {
         ApiError::Conflict(NONE_OF_THEIR_OWN),
     ])
     .request("A name", json!({ "name": "Shop" }))
-    .answer(
-        "As it is now",
-        Data {
-            data: WorkspaceView::example(),
-        },
-    )
+    .data("As it is now", WorkspaceView::example())
 }

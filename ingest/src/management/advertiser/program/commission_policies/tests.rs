@@ -1,4 +1,5 @@
 use super::*;
+use crate::http::body;
 
 fn judged(request: &serde_json::Value) -> Result<Terms, String> {
     let request: NewPolicyRequest = body::parse(request.to_string().as_bytes()).unwrap();

@@ -1,0 +1,149 @@
+//! Signing in with a passkey, and showing one in place of the password.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use domain::ids::UserId;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use storage::{passkeys, sessions, users};
+use utoipa::ToSchema;
+
+use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
+use super::passkeys::{ChallengeView, example_handle, keep, limited, taken};
+use crate::app::App;
+use crate::http::body::RequestBody;
+use crate::http::error::ApiError;
+use crate::http::field::Field;
+use crate::http::openapi::envelopes::{PlatformError, RateLimited};
+use crate::http::openapi::examples::Examples;
+use crate::management::access::{SignedIn, Source};
+use crate::management::answers::{Answer, Data};
+use crate::management::passkeys::{not_offered, refused};
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct PasskeyShown {
+    #[schema(value_type = String)]
+    handle: Field<String>,
+    /// What `navigator.credentials.get` came to, as JSON.
+    #[schema(value_type = Object)]
+    #[serde(default)]
+    credential: Value,
+}
+
+/// Begin to show a passkey
+///
+/// To sign in, or in place of the password that is asked for again.
+#[utoipa::path(
+    post,
+    path = "/api/auth/passkey/challenge",
+    operation_id = "begin_passkey_sign_in",
+    responses(
+        (status = 200, description = "What the device is to sign, within five minutes.", body = Data<ChallengeView>),
+        (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
+        (status = 429, description = "Too many attempts from this address.", body = RateLimited),
+    )
+)]
+pub async fn ask(State(app): State<App>, source: Source) -> Answer<ChallengeView> {
+    app.limits.spend_passkey(source.client).await?;
+    let challenge = app.passkeys.ask_for_any()?;
+    let mut connection = app.management.acquire().await?;
+    keep(&app, &mut connection, None, challenge).await
+}
+
+/// Sign in with a passkey
+///
+/// In place of password and code; the answer is that of `POST /api/auth/local`.
+#[utoipa::path(
+    post,
+    path = "/api/auth/passkey",
+    operation_id = "sign_in_with_passkey",
+    request_body = PasskeyShown,
+    responses(
+        (status = 200, description = "Signed in, for 14 days.", body = SignedInAnswer),
+        (status = 400, description = "The passkey is unknown, did not sign what was asked, or the time is over.", body = PlatformError),
+        (status = 403, description = "The account is suspended, or a page of another site asks.", body = PlatformError),
+        (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
+        (status = 429, description = "Too many attempts from this address.", body = RateLimited),
+    )
+)]
+pub async fn sign_in(
+    State(app): State<App>,
+    source: Source,
+    body: RequestBody,
+) -> Result<Response, ApiError> {
+    let mut transaction = app.management.begin().await?;
+    let user_id = shown(&app, &mut transaction, &source, body).await?;
+    let user = users::find(&mut transaction, user_id).await?.ok_or(refused())?;
+    if user.suspended {
+        return Err(ApiError::AccountBlocked);
+    }
+    let answer = sign_in_by(SignInMethod::Passkey, &app, &mut transaction, &source, &user).await?;
+    transaction.commit().await?;
+    Ok(answer)
+}
+
+/// Show one's passkey in place of the password
+///
+/// As `POST /api/auth/confirm-password`. It is the session's second factor from then on.
+#[utoipa::path(
+    post,
+    path = "/api/auth/confirm-passkey",
+    operation_id = "confirm_passkey",
+    request_body = PasskeyShown,
+    responses(
+        (status = 204, description = "It is theirs."),
+        (status = 400, description = "The passkey is not theirs, did not sign what was asked, or the time is over.", body = PlatformError),
+        (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name.", body = PlatformError),
+        (status = 429, description = "Too many attempts.", body = RateLimited),
+    )
+)]
+pub async fn confirm(
+    State(app): State<App>,
+    signed_in: SignedIn,
+    body: RequestBody,
+) -> Result<StatusCode, ApiError> {
+    let SignedIn { user, source } = signed_in;
+    let mut transaction = app.management.begin().await?;
+    let user_id = shown(&app, &mut transaction, &source, body).await?;
+    if user_id != user.user_id {
+        return Err(refused());
+    }
+    sessions::prove(&mut transaction, user.session_id, true, app.clock.now()).await?;
+    transaction.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Checks the signed challenge and returns the passkey's owner; the use is stored once the transaction is committed.
+async fn shown(
+    app: &App,
+    connection: &mut PgConnection,
+    source: &Source,
+    body: RequestBody,
+) -> Result<UserId, ApiError> {
+    // Counted by address alone: a signature cannot be guessed, and the account named here is not proved yet.
+    app.limits.spend_passkey(source.client).await?;
+    let request: PasskeyShown = body.json()?;
+    let shown = app.passkeys.shown(request.credential)?;
+    let user_id = shown.user_id;
+    let state = taken(app, connection, request.handle, None).await?;
+    let passkey = passkeys::lock(connection, shown.credential_id())
+        .await?
+        .filter(|passkey| passkey.user_id == user_id)
+        .ok_or(refused())?;
+    let credential = app.passkeys.signed(&shown, state, passkey.credential)?;
+    passkeys::note_use(connection, passkey.passkey_id, &credential, app.clock.now()).await?;
+    Ok(user_id)
+}
+
+pub fn sign_in_examples() -> Examples {
+    shown_examples()
+        .refusal(&ApiError::AccountBlocked)
+        .answer("Signed in", SignedInAnswer::example())
+}
+
+pub fn shown_examples() -> Examples {
+    let request = json!({ "handle": example_handle(), "credential": { "id": "AQ", "type": "public-key" } });
+    Examples::of_refusals([refused(), not_offered(), limited()]).request("What the device signed", request)
+}
