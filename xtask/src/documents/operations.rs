@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use super::{read, root};
 
@@ -39,6 +40,35 @@ fn each_alert_has_its_section_in_the_runbook_and_each_section_its_alert() {
             named.contains(&anchor(section).as_str()),
             "{section}: no alert leads here"
         );
+    }
+}
+
+/// The runbook writes a log text as: logs `text`.
+#[test]
+fn every_log_text_of_the_runbook_is_in_the_sources() {
+    let mut sources = String::new();
+    for dir in ["common", "ingest/src", "worker/src", "webhook-consumer/src"] {
+        read_sources(&root().join(dir), &mut sources);
+    }
+    let runbook = read("docs/runbook.md");
+    let texts: Vec<&str> = runbook
+        .split("logs `")
+        .skip(1)
+        .filter_map(|rest| rest.split('`').next())
+        .collect();
+    assert!(texts.len() > 6, "{texts:?}");
+    let missing: Vec<_> = texts.iter().filter(|text| !sources.contains(**text)).collect();
+    assert!(missing.is_empty(), "no service logs this: {missing:?}");
+}
+
+fn read_sources(dir: &Path, sources: &mut String) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read_sources(&path, sources);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            sources.push_str(&fs::read_to_string(path).unwrap());
+        }
     }
 }
 
