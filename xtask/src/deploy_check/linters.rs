@@ -1,5 +1,6 @@
-//! Who judges: schemas and linters, pinned in `xtask/deploy`.
+//! Schemas and linters, pinned in `xtask/deploy`.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,36 +16,36 @@ use crate::node::Node;
 use crate::pinned::Pinned;
 
 const SOURCES: &str = "xtask/deploy";
-/// Runs beside what it needs.
-const SCRIPT: &str = "custom-resources.mjs";
+/// Is copied beside the packages it imports.
+pub(super) const CUSTOM_RESOURCES: &str = "custom-resources.mjs";
 
-pub(super) struct Judges {
+pub(super) struct Linters {
     pinned: Pinned,
     node: Node,
-    /// `None` where there is none and none can be had.
+    /// `None` if it is neither installed nor can be fetched.
     pub(super) promtool: Option<PathBuf>,
-    /// The server that tests run.
+    /// The server that the tests run.
     pub(super) nats: PathBuf,
 }
 
-impl Judges {
+impl Linters {
     pub(super) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
         provide_systemd(interrupt)?;
         let promtool = fetch_promtool(&checkout.target_dir().join("promtool"), interrupt)?;
-        let judges = Self {
-            pinned: Pinned::of(checkout, SOURCES, "deploy-judges")?,
+        let linters = Self {
+            pinned: Pinned::of(checkout, SOURCES, "linters")?,
             node: Node::provide(checkout, interrupt)?,
             promtool,
             nats: nats::find_or_fetch(checkout, interrupt)?,
         };
-        let works = || process::output(judges.python("check-jsonschema").arg("--version")).is_ok();
-        let what = "what deployment files are checked with";
-        judges.pinned.install(what, &judges.node, works, interrupt)?;
+        let works = || process::output(linters.python("check-jsonschema").arg("--version")).is_ok();
+        let what = "schemas and linters";
+        linters.pinned.install(what, &linters.node, works, interrupt)?;
         fs::copy(
-            checkout.root.join(SOURCES).join(SCRIPT),
-            judges.pinned.dir.join(SCRIPT),
+            checkout.root.join(SOURCES).join(CUSTOM_RESOURCES),
+            linters.pinned.dir.join(CUSTOM_RESOURCES),
         )?;
-        Ok(judges)
+        Ok(linters)
     }
 
     /// A program of the Python environment.
@@ -52,15 +53,24 @@ impl Judges {
         Command::new(self.pinned.python(program))
     }
 
-    /// The script, on what it is to check.
-    pub(super) fn custom_resources(&self) -> Command {
+    /// remark's plugin, by its path.
+    pub(super) fn link_checker(&self) -> OsString {
+        let mut plugin = self.pinned.node_modules().into_os_string();
+        plugin.push("/remark-validate-links/index.js=repository:false");
+        plugin
+    }
+
+    /// A script below the pinned packages, run by Node.
+    pub(super) fn javascript(&self, script: &str) -> Command {
         let mut command = Command::new(&self.node.program);
-        command.current_dir(&self.pinned.dir).arg(SCRIPT);
+        command
+            .current_dir(&self.pinned.dir)
+            .arg(self.pinned.dir.join(script));
         command
     }
 }
 
-/// Debian has the whole server in one package; only the one program of it is wanted, and nothing is installed.
+/// Extracts promtool from Debian's package of the whole server, without installing it.
 fn fetch_promtool(dir: &Path, interrupt: &Interrupt) -> Result<Option<PathBuf>> {
     let program = dir.join("usr/bin/promtool");
     if let Some(found) = find_all("promtool").into_iter().next() {
@@ -93,12 +103,12 @@ fn fetch_promtool(dir: &Path, interrupt: &Interrupt) -> Result<Option<PathBuf>> 
     step.done(if program.is_file() {
         "fetched"
     } else {
-        "not to be had"
+        "not available"
     });
     Ok(program.is_file().then_some(program))
 }
 
-/// Where the servers' packages can be installed, this one can too.
+/// Installs systemd's tools on Debian.
 fn provide_systemd(interrupt: &Interrupt) -> Result<()> {
     if find_all("systemd-analyze").is_empty() {
         debian::install(&["systemd"], interrupt)?;
