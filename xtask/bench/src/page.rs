@@ -68,7 +68,7 @@ fn plots(report: &Report) -> Vec<(&'static str, &'static str, String)> {
         })
     });
     let cost = of(&|row| {
-        row.name.starts_with("CPU a ").then(|| Bar {
+        row.name.starts_with("CPU per ").then(|| Bar {
             label: row.name.clone(),
             value: row.value,
             mark: None,

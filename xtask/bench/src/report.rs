@@ -260,7 +260,7 @@ mod tests {
     fn of_several_rounds_the_median_stands() {
         let mut report = report();
         for value in [70.0, 30.0, 50.0] {
-            report.add_round("CPU a click: ingest".to_owned(), value, "µs");
+            report.add_round("CPU per click: ingest".to_owned(), value, "µs");
         }
         let row = report.rows.last().unwrap();
         assert_eq!((row.value, report.rows.len()), (50.0, 4));

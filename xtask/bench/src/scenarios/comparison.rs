@@ -229,7 +229,7 @@ fn requests_a_commit(measured: &Measured) -> f64 {
 /// What one kind of request took in one round: CPU time of each process, and how many shared a message and a commit.
 pub(super) fn add_costs(report: &mut Report, what: &str, measured: &Measured) {
     for (process, micros) in &measured.costs {
-        report.add_round(format!("CPU a {what}: {process}"), *micros, "µs");
+        report.add_round(format!("CPU per {what}: {process}"), *micros, "µs");
     }
     for (quantile, size) in ["p10", "p50", "p99"]
         .iter()

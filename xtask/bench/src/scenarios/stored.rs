@@ -72,7 +72,7 @@ pub(super) fn measure(
             "/s",
         ));
         report.add(
-            Row::of(format!("11 CPU a sale, {stored} stored"), cost, "µs").against(
+            Row::of(format!("11 CPU per sale, {stored} stored"), cost, "µs").against(
                 "the fewest",
                 *fewest.get_or_insert(cost),
                 Goal::AtMost(1.3),
