@@ -1,4 +1,4 @@
-//! What a sale costs, whatever the number of sales that are stored already.
+//! The cost of a sale, for different numbers of stored sales.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::requests::{Sales, Target};
 use crate::usage::shown;
 
 const SECONDS: u64 = 8;
-/// Whose CPU time a sale's cost is.
+/// The processes whose CPU time is a sale's cost.
 const PAID: [&str; 5] = ["ingest", "worker", "postgres", "nats", "redis"];
 
 #[derive(Debug, Default, clap::Args)]
