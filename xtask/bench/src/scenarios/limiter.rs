@@ -130,8 +130,8 @@ impl Drop for Hanging<'_> {
 /// A worker, and the two ingests.
 fn start(bench: &mut BenchEnvironment<'_>) -> Result<(SocketAddr, SocketAddr)> {
     let mut alone = bench.env.clone();
-    let nobody = bench.free_port("no-redis")?;
-    alone.set("REDIS_URL", format!("redis://127.0.0.1:{nobody}"));
+    let unused_port = bench.free_port("no-redis")?;
+    alone.set("REDIS_URL", format!("redis://127.0.0.1:{unused_port}"));
     bench.start("worker", "worker")?;
     let with = bench.start(INGEST, INGEST)?;
     let without = bench.start_with(ALONE, INGEST, &alone)?;

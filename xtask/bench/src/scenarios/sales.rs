@@ -55,39 +55,27 @@ pub(super) fn measure(
         }
         step.done("measured");
     }
-    for row in [
-        Row::of("3 sales, 1,000 at once", median(&many), "/s").against_rounds(
-            "S",
+    for (name, values, ceiling, ceilings, least) in [
+        ("3 sales, 1,000 at once", &many, "S", &batches, 0.8),
+        (
+            "3 sales, 1,000 at once, to the baseline",
             &many,
-            &batches,
-            Goal::AtLeast(0.8),
-        ),
-        Row::of("3 sales, 1,000 at once, to the baseline", median(&many), "/s").against_rounds(
             "R",
-            &many,
             &baseline,
-            Goal::AtLeast(4.5),
+            4.5,
         ),
-        Row::of("3 sales, 64 at once, to the baseline", median(&few), "/s").against_rounds(
-            "R",
-            &few,
-            &baseline,
-            Goal::AtLeast(1.7),
-        ),
-        Row::of("4 sales of one partner", median(&hot), "/s").against_rounds(
-            "spread",
+        ("3 sales, 64 at once, to the baseline", &few, "R", &baseline, 1.7),
+        ("4 sales of one partner", &hot, "spread", &many, 0.8),
+        (
+            "4 sales of one partner, to the baseline",
             &hot,
-            &many,
-            Goal::AtLeast(0.8),
-        ),
-        Row::of("4 sales of one partner, to the baseline", median(&hot), "/s").against_rounds(
             "R hot",
-            &hot,
             &baseline_hot,
-            Goal::AtLeast(6.0),
+            6.0,
         ),
     ] {
-        report.add(row);
+        let row = Row::of(name, median(values), "/s");
+        report.add(row.against_rounds(ceiling, values, ceilings, Goal::AtLeast(least)));
     }
     latency(bench, comparison, report, median(&baseline), median(&many))?;
     Ok(median(&many))

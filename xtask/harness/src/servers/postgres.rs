@@ -125,7 +125,7 @@ impl Postgres {
             .arg(&fresh)
             .args(["-U", ROLE, "--pwfile"])
             .arg(home.password_file());
-        // The same order of texts on every machine, whatever languages it has.
+        // The same collation on every machine.
         initdb.args(["--auth=scram-sha-256", "--encoding=UTF8", "--no-locale"]);
         process::output(run_as(&mut initdb, account).current_dir(&home.dir))?;
         fs::rename(&fresh, home.data())?;
