@@ -1,4 +1,4 @@
-//! Sales: how many are answered, also when one partner takes them all, how long one takes, what becomes of too many.
+//! Sales: rate of answers, also for one partner only, latency, overload.
 
 use anyhow::Result;
 use harness::progress::Step;
@@ -10,7 +10,7 @@ use crate::outcome::{Outcome, float, median, milliseconds};
 use crate::report::{Goal, Report, Row};
 use crate::requests::{Sales, Target};
 
-/// Calls at once when far too many come: more than the edge's queues hold.
+/// Concurrent calls under overload: more than the edge's queues hold.
 const FAR_TOO_MANY: usize = 12_000;
 
 /// Goals 3, 4 and 5. Returns the highest rate, in sales a second.
@@ -55,39 +55,27 @@ pub(super) fn measure(
         }
         step.done("measured");
     }
-    for row in [
-        Row::of("3 sales, 1,000 at once", median(&many), "/s").against_rounds(
-            "S",
+    for (name, values, ceiling, ceilings, least) in [
+        ("3 sales, 1,000 at once", &many, "S", &batches, 0.8),
+        (
+            "3 sales, 1,000 at once, to the baseline",
             &many,
-            &batches,
-            Goal::AtLeast(0.8),
-        ),
-        Row::of("3 sales, 1,000 at once, to the baseline", median(&many), "/s").against_rounds(
             "R",
-            &many,
             &baseline,
-            Goal::AtLeast(4.5),
+            4.5,
         ),
-        Row::of("3 sales, 64 at once, to the baseline", median(&few), "/s").against_rounds(
-            "R",
-            &few,
-            &baseline,
-            Goal::AtLeast(1.7),
-        ),
-        Row::of("4 sales of one partner", median(&hot), "/s").against_rounds(
-            "spread",
+        ("3 sales, 64 at once, to the baseline", &few, "R", &baseline, 1.7),
+        ("4 sales of one partner", &hot, "spread", &many, 0.8),
+        (
+            "4 sales of one partner, to the baseline",
             &hot,
-            &many,
-            Goal::AtLeast(0.8),
-        ),
-        Row::of("4 sales of one partner, to the baseline", median(&hot), "/s").against_rounds(
             "R hot",
-            &hot,
             &baseline_hot,
-            Goal::AtLeast(6.0),
+            6.0,
         ),
     ] {
-        report.add(row);
+        let row = Row::of(name, median(values), "/s");
+        report.add(row.against_rounds(ceiling, values, ceilings, Goal::AtLeast(least)));
     }
     latency(bench, comparison, report, median(&baseline), median(&many))?;
     Ok(median(&many))
@@ -136,7 +124,7 @@ fn latency(
     Ok(())
 }
 
-/// Goal 10: three times as many as can be answered.
+/// Goal 10: three times the maximum rate.
 pub(super) fn overload(
     bench: &mut BenchEnvironment<'_>,
     comparison: &mut Comparison,
@@ -147,7 +135,7 @@ pub(super) fn overload(
     let market = bench.market.clone();
     let (mut goodput, mut maximum, mut unexplained) = (Vec::new(), Vec::new(), Vec::new());
     let mut peaks = Vec::new();
-    // Twice at least: the first opens more connections than there were before, and only a further one shows what is kept.
+    // At least twice: the first overload opens new connections, and only the next one shows whether memory grows.
     for _ in 0..comparison.effort.rounds().max(2) {
         bench.settle()?;
         let load = Load::open(
@@ -161,7 +149,7 @@ pub(super) fn overload(
         let shed: u64 = outcome.spans.iter().map(|span| span.shed).sum();
         goodput.push(outcome.rate());
         maximum.push(highest);
-        // Dropped ones were never sent: the driver's own bound.
+        // Dropped requests were never sent.
         unexplained.push(float(outcome.lost() - outcome.dropped - shed));
         peaks.push(
             Comparison::memory(bench)
