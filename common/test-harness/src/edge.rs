@@ -8,8 +8,8 @@ use runtime::clock::Clock;
 use serde_json::{Value, json};
 use testing::{Process, free_address};
 
-use crate::stack::Answer;
-use crate::stack::Program;
+use crate::program::Program;
+use crate::requests::Answer;
 use crate::stack::Stack;
 
 /// A client of one ingest. Clones share their connections.

@@ -11,7 +11,8 @@ use sqlx::AssertSqlSafe;
 use storage::ledger::{NewEntry, post};
 use storage::payouts::{self, NewPayout};
 
-use crate::stack::{Program, Stack, noon};
+use crate::program::{Program, noon};
+use crate::stack::Stack;
 use crate::{recomputation, rows};
 
 /// A customer with a lead who came through Ada's link and came back through Bruno's.

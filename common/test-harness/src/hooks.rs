@@ -13,8 +13,8 @@ use sha2::Sha256;
 use storage::processor_connections::{self, Connection, SealedSecret};
 
 use crate::edge::Edge;
-use crate::stack::Answer;
-use crate::stack::Program;
+use crate::program::Program;
+use crate::requests::Answer;
 use crate::stack::Stack;
 
 pub const SECRET: &str = "whsec_of_this_program_1111";

@@ -3,7 +3,9 @@
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use crate::stack::{Answer, Program, Stack};
+use crate::program::Program;
+use crate::requests::Answer;
+use crate::stack::Stack;
 
 pub const NOT_FOUND: &str = "Customer not found. Provide a valid click_id or customer_key.";
 

@@ -4,7 +4,8 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use crate::people::{Person, Workspace};
-use crate::stack::{Answer, Stack};
+use crate::requests::Answer;
+use crate::stack::Stack;
 
 pub const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use storage::users::{self, NewUser};
 use storage::workspaces;
 
-use crate::stack::Answer;
-use crate::stack::Program;
+use crate::program::Program;
+use crate::requests::Answer;
 use crate::stack::Stack;
 
 pub const PASSWORD: &str = "correct horse battery";

@@ -90,77 +90,87 @@ where
     sqlx::query_as(query).fetch_all(stack.pool()).await.unwrap()
 }
 
-/// From the raw rows. Days of links are right where clicks are stored in the order they were made, and sales credit the
-/// last click.
-pub async fn recomputed(stack: &Stack) -> Rollups {
-    let mut rollups = Rollups::default();
-    let clicks: Vec<Click> = rows(
-        stack,
-        "SELECT * FROM click_events WHERE NOT is_test ORDER BY click_timestamp, id",
-    )
-    .await;
-    for click in clicks.iter().filter(|click| click.counted && !click.is_test) {
-        let one = Sums {
-            clicks: 1,
-            ..Sums::default()
-        };
-        rollups.add(
-            click.program_id,
-            click.referral_link_id,
-            click.click_timestamp,
-            "",
-            &one,
-        );
+/// The rows that rollups count.
+struct Rows {
+    clicks: Vec<Click>,
+    commissions: Vec<Commission>,
+    sales: Vec<Sale>,
+}
+
+impl Rows {
+    async fn read(stack: &Stack) -> Self {
+        let clicks = "SELECT * FROM click_events WHERE NOT is_test ORDER BY click_timestamp, id";
+        let sales = "SELECT * FROM sale_events WHERE NOT is_test ORDER BY sale_date, id";
+        Self {
+            clicks: rows(stack, clicks).await,
+            commissions: rows(stack, "SELECT * FROM commissions ORDER BY id").await,
+            sales: rows(stack, sales).await,
+        }
     }
-    // The last of the first click, which makes the customer whatever made it, and of those that count.
-    let clicked = |customer: i64, until: DateTime<Utc>| {
-        let of_customer = clicks.iter().filter(|click| click.customer_id == customer);
+
+    /// The last of the first click, which makes the customer whatever made it, and of those that count.
+    fn clicked(&self, customer: i64, until: DateTime<Utc>) -> i64 {
+        let of_customer = self.clicks.iter().filter(|click| click.customer_id == customer);
         of_customer
             .enumerate()
             .filter(|(position, click)| *position == 0 || (click.counted && click.click_timestamp <= until))
             .last()
             .map_or(0, |(_, click)| click.referral_link_id)
-    };
-    let commissions: Vec<Commission> = rows(stack, "SELECT * FROM commissions ORDER BY id").await;
-    for new in &commissions {
-        let paid = Sums {
-            commission_cents: new.amount_cents,
-            ..Sums::default()
-        };
-        rollups.add(
-            new.program_id,
-            new.referral_link_id,
-            new.created_at,
-            &new.currency,
-            &paid,
-        );
     }
-    let mut sales: Vec<Sale> = rows(stack, "SELECT * FROM sale_events ORDER BY sale_date, id").await;
-    sales.retain(|sale| !sale.is_test);
-    let credited = |sale: &Sale| {
-        let mut of_sale = commissions
+
+    fn credited(&self, sale: &Sale) -> i64 {
+        let mut of_sale = self
+            .commissions
             .iter()
             .filter(|commission| commission.sale_id == sale.id);
         of_sale.next_back().map_or_else(
-            || clicked(sale.customer_id.unwrap_or(0), sale.sale_date),
+            || self.clicked(sale.customer_id.unwrap_or(0), sale.sale_date),
             |commission| commission.referral_link_id,
         )
-    };
-    for sale in &sales {
-        let one = Sums {
-            sales: 1,
-            revenue_cents: sale.amount_cents,
-            ..Sums::default()
-        };
-        rollups.add(
-            sale.program_id,
-            credited(sale),
-            sale.sale_date,
-            &sale.currency,
-            &one,
-        );
     }
-    for customer in rows::<Customer>(stack, "SELECT * FROM customers").await {
+
+    fn add_to(&self, rollups: &mut Rollups) {
+        let none = Sums::default;
+        for click in self.clicks.iter().filter(|click| click.counted) {
+            let one = Sums { clicks: 1, ..none() };
+            rollups.add(
+                click.program_id,
+                click.referral_link_id,
+                click.click_timestamp,
+                "",
+                &one,
+            );
+        }
+        for new in &self.commissions {
+            let paid = Sums {
+                commission_cents: new.amount_cents,
+                ..none()
+            };
+            rollups.add(
+                new.program_id,
+                new.referral_link_id,
+                new.created_at,
+                &new.currency,
+                &paid,
+            );
+        }
+        for sale in &self.sales {
+            let one = Sums {
+                sales: 1,
+                revenue_cents: sale.amount_cents,
+                ..none()
+            };
+            rollups.add(
+                sale.program_id,
+                self.credited(sale),
+                sale.sale_date,
+                &sale.currency,
+                &one,
+            );
+        }
+    }
+
+    fn add_customer(&self, customer: &Customer, rollups: &mut Rollups) {
         if let Some(signup) = customer.signup_date {
             assert_ne!(customer.status, "click", "customer {}", customer.id);
             let one = Sums {
@@ -169,20 +179,41 @@ pub async fn recomputed(stack: &Stack) -> Rollups {
             };
             rollups.add(
                 customer.program_id,
-                clicked(customer.id, signup),
+                self.clicked(customer.id, signup),
                 signup,
                 "",
                 &one,
             );
         }
-        if let Some(first) = sales.iter().find(|sale| sale.customer_id == Some(customer.id)) {
+        if let Some(first) = self
+            .sales
+            .iter()
+            .find(|sale| sale.customer_id == Some(customer.id))
+        {
             assert_eq!(customer.status, "conversion", "customer {}", customer.id);
             let one = Sums {
                 conversions: 1,
                 ..Sums::default()
             };
-            rollups.add(customer.program_id, credited(first), first.sale_date, "", &one);
+            rollups.add(
+                customer.program_id,
+                self.credited(first),
+                first.sale_date,
+                "",
+                &one,
+            );
         }
+    }
+}
+
+/// From the raw rows. Days of links are right where clicks are stored in the order they were made, and sales credit the
+/// last click.
+pub async fn recomputed(stack: &Stack) -> Rollups {
+    let mut rollups = Rollups::default();
+    let tables = Rows::read(stack).await;
+    tables.add_to(&mut rollups);
+    for customer in rows::<Customer>(stack, "SELECT * FROM customers").await {
+        tables.add_customer(&customer, &mut rollups);
     }
     memberships(stack, &mut rollups).await;
     rollups.without_zeros()

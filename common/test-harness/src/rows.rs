@@ -8,7 +8,7 @@ use domain::text::Text;
 use serde_json::Value;
 use storage::policies::{self, NewPolicy};
 
-use crate::stack::Program;
+use crate::program::Program;
 use crate::stack::Stack;
 
 /// The customer to whom a `click_id` was issued.

@@ -6,7 +6,9 @@ use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::people::Person;
-use crate::stack::{Answer, Program, Stack};
+use crate::program::Program;
+use crate::requests::Answer;
+use crate::stack::Stack;
 
 const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
 

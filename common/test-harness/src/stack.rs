@@ -7,27 +7,13 @@ use std::time::Duration;
 use std::{mem, thread};
 
 use async_nats::{ConnectOptions, ServerAddr};
-use chrono::{DateTime, TimeZone, Utc};
 use clap::{CommandFactory, Parser};
-use domain::attribution::AttributionModel;
-use domain::commission::{CommissionType, Rate};
-use domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
-use domain::money::BasisPoints;
-use domain::name::Name;
-use domain::partner::{MembershipStatus, ShortCode};
-use domain::program::{ProgramSettings, ProgramStatus, Slug};
-use domain::token::ProgramToken;
 use messages::subject::Subject;
-use reqwest::header::HeaderMap;
-use reqwest::{Method, StatusCode};
+use reqwest::StatusCode;
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
-use serde_json::{Value, json};
-use sqlx::{PgConnection, PgPool, Postgres, Transaction};
-use storage::partners::{self, NewMembership, NewPartner};
-use storage::policies::{self, NewPolicy};
-use storage::program_settings::{self, NewProgram};
-use storage::{links, verify, workspaces};
+use sqlx::{PgPool, Postgres, Transaction};
+use storage::verify;
 use testing::{TestDatabase, block_on, free_address, from_environment, unique_name};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -40,8 +26,8 @@ pub struct Stack {
     pub database: TestDatabase,
     pub settings: Vec<(&'static str, String)>,
     pub clock: Clock,
-    base_url: String,
-    http: reqwest::Client,
+    pub(crate) base_url: String,
+    pub(crate) http: reqwest::Client,
     services: Vec<Service>,
     workers: Vec<Service>,
 }
@@ -50,62 +36,6 @@ type Service = (Lifecycle, JoinHandle<anyhow::Result<()>>);
 
 /// Runs the services, so that they can end while the test's own runtime waits in `Drop`.
 static SERVICES: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
-
-/// A program with two partners, each with a link; 20 % of every payment for ever unless the test says otherwise.
-#[derive(Debug)]
-pub struct Program {
-    pub program_id: ProgramId,
-    pub token: String,
-    pub ada: Partner,
-    pub bruno: Partner,
-}
-
-#[derive(Debug)]
-pub struct Partner {
-    pub partner_id: PartnerId,
-    pub membership: PartnerProgramId,
-    pub link: ReferralLinkId,
-    pub code: String,
-}
-
-/// An HTTP answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub body: Value,
-}
-
-impl Answer {
-    /// The error is a connection that broke within the answer.
-    pub async fn of(response: reqwest::Response) -> Result<Self, reqwest::Error> {
-        let (status, headers) = (response.status(), response.headers().clone());
-        // One of these has no end; tests that want its events read it themselves.
-        let is_stream = headers
-            .get("content-type")
-            .is_some_and(|kind| kind == "text/event-stream");
-        let text = if is_stream {
-            String::new()
-        } else {
-            response.text().await?
-        };
-        Ok(Self {
-            status,
-            headers,
-            body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
-        })
-    }
-
-    /// A header's text; empty when it is not there.
-    pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
-    }
-
-    /// The message of the platform envelope.
-    pub fn message(&self) -> &str {
-        self.body["error"]["message"].as_str().unwrap_or_default()
-    }
-}
 
 impl Stack {
     /// One ingest and one worker, on the system's clock.
@@ -304,149 +234,6 @@ impl Stack {
         &self.database.pool
     }
 
-    pub async fn program(&self) -> Program {
-        self.program_with(
-            AttributionModel::LastClick,
-            CommissionType::CpsLifetime,
-            percentage(2_000),
-        )
-        .await
-    }
-
-    pub async fn program_with(&self, model: AttributionModel, kind: CommissionType, rate: Rate) -> Program {
-        self.program_founded(model, kind, rate, &[]).await
-    }
-
-    /// With these statements about the program `$1` run in the transaction that makes it: nobody sees it without them.
-    pub async fn program_founded(
-        &self,
-        model: AttributionModel,
-        kind: CommissionType,
-        rate: Rate,
-        statements: &[&'static str],
-    ) -> Program {
-        let mut transaction = self.pool().begin().await.unwrap();
-        let token = ProgramToken::generate(rand::random());
-        let workspace_id = workspaces::create(&mut transaction, "Workspace").await.unwrap();
-        let name = Name::parse("Program").unwrap();
-        // Many are made in one database.
-        let slug = Slug::of_name(&format!("program {}", rand::random::<u64>()), rand::random());
-        let settings = ProgramSettings {
-            attribution_model: model,
-            ..ProgramSettings::new(name, slug)
-        };
-        let new = NewProgram {
-            workspace_id,
-            settings: &settings,
-            status: ProgramStatus::Live,
-            token: &token,
-            created_at: self.clock.now(),
-        };
-        let created = program_settings::create(&mut transaction, &new).await.unwrap();
-        let program_id = created.unwrap();
-        let policy = NewPolicy {
-            program_id,
-            product_id: None,
-            effective_from: long_ago(),
-            commission_type: kind,
-            rate: &rate,
-            created_at: self.clock.now(),
-        };
-        policies::create(&mut transaction, &policy).await.unwrap();
-        let program = Program {
-            program_id,
-            token: token.expose().to_owned(),
-            ada: partner_on(&mut transaction, program_id, "ada").await,
-            bruno: partner_on(&mut transaction, program_id, "bruno").await,
-        };
-        for statement in statements {
-            let statement = sqlx::query(*statement).bind(program_id.get());
-            statement.execute(&mut *transaction).await.unwrap();
-        }
-        transaction.commit().await.unwrap();
-        program
-    }
-
-    /// An approved member of a program, with a link.
-    pub async fn partner(&self, program_id: ProgramId, name: &str) -> Partner {
-        let mut connection = self.pool().acquire().await.unwrap();
-        partner_on(&mut connection, program_id, name).await
-    }
-
-    pub async fn post(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
-        self.post_raw(path, token, body.to_string()).await
-    }
-
-    pub async fn post_raw(&self, path: &str, token: Option<&str>, body: impl Into<reqwest::Body>) -> Answer {
-        let mut request = self.tracking(path).body(body);
-        if let Some(token) = token {
-            request = request.bearer_auth(token);
-        }
-        self.send(request).await
-    }
-
-    /// Any request to the edge, to be completed and sent with [`Self::send`].
-    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.base_url))
-    }
-
-    /// A request to a tracking route, for tests that set its headers themselves.
-    pub fn tracking(&self, path: &str) -> reqwest::RequestBuilder {
-        self.request(Method::POST, &format!("/api/v1/track/{path}"))
-    }
-
-    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
-        Answer::of(request.send().await.unwrap()).await.unwrap()
-    }
-
-    /// A click through a link; its click_id.
-    pub async fn click(&self, code: &str) -> String {
-        let answer = self.click_with(code, json!({})).await;
-        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
-        answer.body["click_id"].as_str().unwrap().to_owned()
-    }
-
-    pub async fn click_with(&self, code: &str, more: Value) -> Answer {
-        let mut body = json!({ "affiliate_url": format!("https://shop.example/landing?aff={code}") });
-        body.as_object_mut()
-            .unwrap()
-            .extend(more.as_object().unwrap().clone());
-        self.post("click", None, body).await
-    }
-
-    pub async fn lead(&self, program: &Program, click_id: &str, customer_key: &str) -> Answer {
-        let body = json!({ "click_id": click_id, "customer_key": customer_key });
-        self.post("lead", Some(&program.token), body).await
-    }
-
-    pub async fn sale(&self, program: &Program, body: Value) -> Answer {
-        self.post("sale", Some(&program.token), body).await
-    }
-
-    pub async fn refund(&self, program: &Program, body: Value) -> Answer {
-        self.post("refund", Some(&program.token), body).await
-    }
-
-    /// A customer with a click through this link and a confirmed lead.
-    pub async fn customer(&self, program: &Program, code: &str, customer_key: &str) -> String {
-        let click_id = self.click(code).await;
-        let answer = self.lead(program, &click_id, customer_key).await;
-        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
-        click_id
-    }
-
-    /// Cents owed to a membership in US dollars.
-    pub async fn balance(&self, membership: PartnerProgramId) -> i64 {
-        sqlx::query_scalar(
-            "SELECT coalesce((SELECT balance_cents FROM partner_program_balances
-                              WHERE partner_program_id = $1 AND currency = 'USD'), 0)",
-        )
-        .bind(membership.get())
-        .fetch_one(self.pool())
-        .await
-        .unwrap()
-    }
-
     /// The only value of a query's only row.
     pub async fn value<T>(&self, query: &'static str) -> T
     where
@@ -462,7 +249,6 @@ impl Stack {
         })
         .await;
     }
-
 }
 
 impl Drop for Stack {
@@ -481,35 +267,6 @@ impl Drop for Stack {
         if !thread::panicking() {
             ended.unwrap();
         }
-    }
-}
-
-async fn partner_on(connection: &mut PgConnection, program_id: ProgramId, name: &str) -> Partner {
-    let code = format!("{name}-{program_id}");
-    let partner = NewPartner {
-        program_id,
-        name: &Name::parse(name).unwrap(),
-        email: None,
-        created_at: long_ago(),
-    };
-    let partner_id = partners::provide(connection, &partner).await.unwrap();
-    let membership = NewMembership {
-        program_id,
-        partner_id,
-        status: MembershipStatus::Approved,
-        created_at: long_ago(),
-    };
-    let membership = partners::join(connection, &membership).await.unwrap().unwrap();
-    let short_code = ShortCode::parse(&code).unwrap();
-    let link = links::create(connection, membership, &short_code, long_ago())
-        .await
-        .unwrap()
-        .unwrap();
-    Partner {
-        partner_id,
-        membership,
-        link,
-        code,
     }
 }
 
@@ -545,18 +302,4 @@ async fn drop_streams(settings: &[(&'static str, String)]) -> anyhow::Result<()>
         let _ = jetstream.delete_stream(subject.stream_name(prefix)).await;
     }
     Ok(())
-}
-
-pub fn percentage(basis_points: u32) -> Rate {
-    Rate::Percentage(BasisPoints::new(basis_points).unwrap())
-}
-
-/// Before anything a test's clock shows.
-fn long_ago() -> DateTime<Utc> {
-    Utc.with_ymd_and_hms(2000, 1, 1, 0, 0, 0).unwrap()
-}
-
-/// A fixed day to begin at, for tests that move the clock.
-pub fn noon() -> DateTime<Utc> {
-    Utc.with_ymd_and_hms(2026, 3, 1, 12, 0, 0).unwrap()
 }

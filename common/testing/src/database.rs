@@ -47,7 +47,6 @@ impl TestDatabase {
             name,
         }
     }
-
 }
 
 impl Drop for TestDatabase {

@@ -188,7 +188,9 @@ impl Service {
     /// Waits until everything sent so far is written. An ingest publishes clicks behind their answers, in order: once one more
     /// is written, all before it are published. Batches of the worker may end in any order, and a blocked record ends after its batch.
     async fn settle(&self) {
-        let Some(Landmark { program, streams }) = &self.landmark else { return };
+        let Some(Landmark { program, streams }) = &self.landmark else {
+            return;
+        };
         let click_id = self.stack.click(&program.ada.code).await;
         self.stack
             .eventually("the click is written", async || {
