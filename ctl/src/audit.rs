@@ -1,4 +1,4 @@
-//! What an operator does is in the audit log too.
+//! Entries of the audit log for what an operator does.
 
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, WorkspaceId};
@@ -13,13 +13,13 @@ pub struct Done {
     pub program_id: Option<ProgramId>,
     /// `<noun>.<what happened>`.
     pub action: &'static str,
-    /// `None`: what is no row with a number; its details say which.
+    /// `None` for a subject without a numeric id; the details name it.
     pub subject_id: Option<i64>,
     /// Never a secret.
     pub details: Value,
 }
 
-/// Writes it down, in the transaction of what it tells of.
+/// Appends the entry in the transaction of the action.
 pub async fn append(connection: &mut PgConnection, done: Done) -> StorageResult<()> {
     let entry = NewAuditEntry {
         created_at: done.at,

@@ -1,4 +1,4 @@
-//! Balances, computed anew from the ledger they cache.
+//! `ctl balances`: recomputes balances from the ledger.
 
 use clap::Subcommand;
 use sqlx::PgPool;
@@ -13,7 +13,7 @@ pub enum Balances {
 }
 
 impl Balances {
-    /// One line on what was done.
+    /// Returns one line on what was done.
     pub async fn run(&self, pool: &PgPool) -> anyhow::Result<Vec<String>> {
         let Self::Rebuild = self;
         let spinner = progress::waiting("Adding up the ledger");

@@ -18,17 +18,17 @@ use crate::{output, program};
 
 #[derive(Debug, Subcommand)]
 pub enum Commission {
-    /// Take all that is left of commissions; what was paid is owed back
+    /// Reduce commissions to zero; what was paid becomes a debt
     Reject(Reject),
-    /// Add an amount to a commission, or take it away
+    /// Raise or lower a commission
     Adjust(Adjust),
-    /// Add a commission of no sale: a bonus, or what a sale should have earned
+    /// Add a commission without a sale: a bonus, or what a sale should have earned
     Add(Add),
 }
 
 #[derive(Debug, Args)]
 pub struct Reject {
-    /// Theirs
+    /// The commissions' program
     #[arg(long, value_name = "ID")]
     program_id: i64,
     /// Why; the partners read it
@@ -43,7 +43,7 @@ pub struct Reject {
 
 #[derive(Debug, Args)]
 pub struct Adjust {
-    /// Its own
+    /// The commission's program
     #[arg(long, value_name = "ID")]
     program_id: i64,
     /// What is added; taken away when negative
@@ -122,7 +122,7 @@ impl Commission {
         Ok(())
     }
 
-    /// Does it in the transaction, and says what it did, a line a commission.
+    /// Makes the change in the transaction; returns one line for each commission.
     async fn act(&self, connection: &mut PgConnection) -> anyhow::Result<Vec<String>> {
         let clock = Clock::system();
         match self {

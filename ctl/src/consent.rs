@@ -1,4 +1,4 @@
-//! Commands that destroy something say what they will do, and do it when a person agrees.
+//! Destructive commands show their effects, and ask for confirmation.
 
 use std::io::{IsTerminal, stdin};
 
@@ -10,7 +10,7 @@ use crate::output;
 
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Consent {
-    /// Do it without asking; needed where nobody can be asked, as in a script
+    /// Do it without asking; required without a terminal, as in a script
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
     /// Print what would be done, and do nothing
@@ -18,7 +18,7 @@ pub struct Consent {
     dry_run: bool,
 }
 
-/// What a command does after it has looked.
+/// How a command continues after the preview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Go,
@@ -31,7 +31,7 @@ impl Consent {
         !self.yes
     }
 
-    /// Call it with no transaction open: a person takes their time.
+    /// Must not be called in an open transaction: a person may take minutes.
     pub fn ask(self, question: &str) -> anyhow::Result<Verdict> {
         if self.yes {
             return Ok(Verdict::Go);
@@ -41,7 +41,7 @@ impl Consent {
             return Ok(Verdict::DryRun);
         }
         if !stdin().is_terminal() {
-            bail!("nobody can be asked here: pass --yes to do it, or --dry-run to see what it would do");
+            bail!("no terminal to ask on: pass --yes to do it, or --dry-run to see what it would do");
         }
         let terminal = Term::stderr();
         terminal.write_str(&format!("{question} It cannot be undone. Type yes to go on: "))?;

@@ -1,4 +1,4 @@
-//! Counters of links and memberships, computed anew from the clicks they count.
+//! `ctl counters`: recomputes the counters of links and memberships from clicks.
 
 use clap::Subcommand;
 use sqlx::PgPool;
@@ -13,7 +13,7 @@ pub enum Counters {
 }
 
 impl Counters {
-    /// One line on what was done.
+    /// Returns one line on what was done.
     pub async fn run(&self, pool: &PgPool) -> anyhow::Result<Vec<String>> {
         let Self::Rebuild = self;
         let spinner = progress::waiting("Counting clicks");

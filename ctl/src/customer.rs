@@ -26,9 +26,9 @@ pub enum Customer {
     Export(Named),
     /// Erase a customer's names, addresses and visits; sales and sums stay. It cannot be undone
     Erase(Erase),
-    /// Say whose a payment processor's customer is, for payments that name nobody else
+    /// Bind a payment processor's customer to one of the program's, for payments that name no other
     Bind(Bind),
-    /// List whose a program's processor customers are, those first of whom an event said something else
+    /// List a program's processor customers and their bindings, those first that an event contradicted
     Bound(Bound),
 }
 
@@ -109,7 +109,7 @@ impl Erase {
     }
 }
 
-/// Rows, by table.
+/// Prints the erased rows by table.
 fn show(erased: Erased) {
     output::facts([
         ("customers", erased.customers.to_string()),
@@ -134,7 +134,7 @@ impl Named {
         Ok(())
     }
 
-    /// A hash made under another key looks like the hash of an address that is not there.
+    /// The wrong EMAIL_HASH_KEY looks like an unknown address, so the text mentions both.
     fn nothing_found(&self) -> String {
         let program_id = self.program_id;
         let mut message =
@@ -173,7 +173,7 @@ impl Named {
     }
 }
 
-/// Ids of rows only: the names must not outlive the erasure here.
+/// Records row ids only: the customer's names must not survive in the audit log.
 async fn write_down(
     connection: &mut PgConnection,
     found: &Found,

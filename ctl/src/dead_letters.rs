@@ -1,4 +1,4 @@
-//! `ctl dead-letters`: records no retry could settle, for somebody to look at and to give another chance.
+//! `ctl dead-letters`: records that no retry could settle: list, show, replay.
 
 mod replay;
 
@@ -12,7 +12,7 @@ use storage::dead_letters::{self, KeptLetter};
 
 use crate::output;
 
-/// Of a reason in a list.
+/// Length of a reason in a list.
 const SHOWN_CHARACTERS: usize = 160;
 
 #[derive(Debug, Subcommand)]
@@ -24,7 +24,7 @@ pub enum DeadLetters {
         /// As the list shows it
         id: i64,
     },
-    /// Put them back on their stream, after what had stopped them is mended
+    /// Publish them again, once the cause is fixed
     Replay(replay::Replay),
 }
 

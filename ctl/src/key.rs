@@ -15,7 +15,7 @@ use crate::{output, program};
 
 #[derive(Debug, Subcommand)]
 pub enum Key {
-    /// Demand that a program's key be replaced: it works until the deadline, and every answer says so
+    /// Require that a program's key is replaced: it works until the deadline, and every answer announces it
     MarkRotation(MarkRotation),
 }
 
@@ -34,7 +34,7 @@ pub struct MarkRotation {
     /// When the key stops working: a date (its first moment, UTC), or a time with its zone
     #[arg(long, value_name = "TIME", value_parser = instant, required_unless_present = "clear", conflicts_with = "clear")]
     rotate_by: Option<DateTime<Utc>>,
-    /// Take the mark back
+    /// Remove the mark
     #[arg(long)]
     clear: bool,
 }

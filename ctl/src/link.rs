@@ -1,4 +1,4 @@
-//! `ctl link`: a partner's link to a program, and what it needs to earn.
+//! `ctl link`: creates a partner's link, and the membership it needs to earn.
 
 use anyhow::{Context, bail};
 use chrono::{DateTime, Utc};
@@ -29,7 +29,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Create {
-    /// What it leads visitors to
+    /// The program it belongs to
     #[arg(long, value_name = "ID")]
     program_id: i64,
     /// Whose link; a name the program's workspace does not know makes a new partner
@@ -38,7 +38,7 @@ pub struct Create {
     /// The partner's address; where it is given, it says who is meant
     #[arg(long, value_parser = EmailAddress::parse)]
     email: Option<EmailAddress>,
-    /// What stands in the URL as aff; made up unless given
+    /// The `aff` parameter of its URLs; generated unless given
     #[arg(long, value_parser = ShortCode::parse)]
     code: Option<ShortCode>,
 }
@@ -88,7 +88,7 @@ impl Create {
     }
 }
 
-/// The partner who is meant, or a new one. An address says who; a name does where only one has it.
+/// The partner with this address, or with this name if only one has it; otherwise a new one.
 async fn partner(connection: &mut PgConnection, new: &NewPartner<'_>) -> anyhow::Result<PartnerId> {
     let found = if new.email.is_some() {
         Vec::new()

@@ -69,11 +69,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Bring the database up to this version; again, it changes nothing
+    /// Migrate the database to this version; has no effect on one that is up to date
     Migrate(migrate::Migrate),
     /// Create a demo program with two partners, and print its settings as dotenv lines
     SeedDemo(seed_demo::SeedDemo),
-    /// Give the demo program a past of some months: clicks, leads, sales and refunds, settled by the workers
+    /// Give the demo program a history of clicks, leads, sales and refunds, settled by the workers
     FeedDemo(seed_demo::feed::FeedDemo),
     /// People who sign in: create, suspend, restore
     #[command(subcommand)]
@@ -93,24 +93,24 @@ enum Command {
     /// What is stored about one customer: export, erase
     #[command(subcommand)]
     Customer(customer::Customer),
-    /// Check the books and the pipeline; fails if anything is broken
+    /// Check the invariants of the ledger and the pipeline; fails if any is broken
     Verify,
-    /// What waits between an answer and the books
+    /// Work in flight: claims, outbox, parked refunds, dead letters
     #[command(subcommand)]
     Outbox(outbox::Outbox),
-    /// Records the pipeline gave up: list, show, replay
+    /// Records that no retry could settle: list, show, replay
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
-    /// Accounts of payment processors, and whose they are: list, confirm, refuse
+    /// Accounts of payment processors, and the programs that own them: list, confirm, refuse
     #[command(subcommand)]
     ProcessorConnection(processor_connection::ProcessorConnection),
     /// What payment processors reported: list, show, replay
     #[command(subcommand)]
     ProcessorEvents(processor_events::ProcessorEvents),
-    /// What the dashboard reads instead of counting events: rebuild
+    /// Sums by day, which the dashboard reads: rebuild
     #[command(subcommand)]
     Rollups(rollups::Rollups),
-    /// What partners are owed, as the dashboard and payouts read it: rebuild
+    /// Balances of partners: rebuild
     #[command(subcommand)]
     Balances(balances::Balances),
     /// Clicks of links and memberships: rebuild
@@ -155,7 +155,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Without the settings that are about services: one command at a time needs no tuning.
+/// Without the settings for services: a single command needs no tuning.
 fn command() -> Clap {
     let hide = |command: Clap, names: &'static [&'static str]| {
         let hidden = |command: Clap, name: &&'static str| command.mut_arg(*name, |arg| arg.hide(true));
@@ -215,7 +215,7 @@ mod tests {
         })
     }
 
-    /// As a shell cuts a line into words, up to where the command ends.
+    /// Splits a line into words as a shell does, up to the end of the command.
     fn words(line: &str) -> Vec<String> {
         let is_end = |word: &&str| ["|", "||", "&&", ">", "<", "#", ";"].contains(word);
         let mut words = Vec::new();
@@ -234,7 +234,7 @@ mod tests {
         words
     }
 
-    /// Lines of ours in a document: whole commands in blocks, names of commands in the text.
+    /// `ctl` commands in a document: whole lines in code blocks, names of commands in the text.
     fn lines(document: &str) -> Vec<(bool, Vec<String>)> {
         let mut found = Vec::new();
         let mut in_block = false;
@@ -243,7 +243,7 @@ mod tests {
                 in_block = !in_block;
             } else if in_block {
                 let line = line.trim_start();
-                // However it is reached: in a container, through a wrapper.
+                // Also behind a wrapper, as in a container.
                 let ours = line.split_once("-- ctl ").map(|(_, rest)| rest);
                 found.extend(
                     ours.or_else(|| line.strip_prefix("ctl "))
@@ -272,7 +272,7 @@ mod tests {
                 if whole {
                     let parsed = without_settings(command())
                         .try_get_matches_from(std::iter::once(&"ctl".to_owned()).chain(&words));
-                    // Asking for help is a command too.
+                    // `--help` exits with 0.
                     let failed = parsed.err().filter(|error| error.exit_code() != 0);
                     assert!(
                         failed.is_none(),

@@ -8,7 +8,7 @@ use crate::progress;
 
 #[derive(Debug, Args)]
 pub struct Migrate {
-    /// Fail unless the roles of services and readers are there: where they are made beside the database, they may come later than it
+    /// Fail unless the roles of services and readers exist: some installations create them after the database
     #[arg(long)]
     require_roles: bool,
 }

@@ -1,4 +1,4 @@
-//! `ctl outbox`: what waits between a caller's answer and the books.
+//! `ctl outbox`: counts the work in flight.
 
 use std::process::ExitCode;
 
@@ -9,12 +9,12 @@ use storage::pipeline_status::{self, Waiting};
 
 use crate::output;
 
-/// Everything is done within seconds: what is older waits for somebody to look.
+/// Work takes seconds: what is older needs an operator.
 const TOO_OLD: TimeDelta = TimeDelta::minutes(1);
 
 #[derive(Debug, Subcommand)]
 pub enum Outbox {
-    /// Count what waits; ends with 1 when anything waits for more than a minute
+    /// Count work in flight; exits with 1 if anything has waited for more than a minute
     #[command(after_help = "\
 Claims are the sales of callers, dead claims those that were given up (see ctl dead-letters). The outbox
 holds what follows a commit. Parked refunds wait for their sale.

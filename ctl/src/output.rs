@@ -1,4 +1,4 @@
-//! Results on standard output: for people, and for the scripts of people.
+//! Results on standard output, for people and scripts.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
@@ -12,12 +12,12 @@ pub fn lines(lines: impl IntoIterator<Item = impl AsRef<str>>) {
     }
 }
 
-/// `name: value`, a line each.
+/// Prints `name: value`, one line each.
 pub fn facts<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) {
     lines(facts.into_iter().map(|(name, value)| format!("{name}: {value}")));
 }
 
-/// Why a command failed, in one line: where in the program it did is nothing an operator asks.
+/// Prints an error in one line, without a backtrace.
 #[expect(
     clippy::print_stderr,
     reason = "a command line's failures belong on standard error"
@@ -31,7 +31,7 @@ pub fn instant(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// Text that somebody else wrote, on one line and without what a terminal would obey.
+/// Untrusted text on one line, without control characters.
 pub fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })

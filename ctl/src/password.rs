@@ -1,4 +1,4 @@
-//! A new password: never an argument, where every process of the machine could read it.
+//! Reads a new password; never as an argument, which every process of the machine can read.
 
 use std::io::{BufRead, IsTerminal, stdin};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, ensure};
 use console::Term;
 use domain::account::Password;
 
-/// Asked for without echo at a terminal, and read as one line otherwise. `personal`: what its owner is called.
+/// Asks without echo at a terminal, otherwise reads one line. `personal`: the owner's names, which it must not contain.
 pub fn read(personal: &[&str]) -> anyhow::Result<Password> {
     let text = if stdin().is_terminal() {
         ask()?

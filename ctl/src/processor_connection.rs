@@ -1,4 +1,4 @@
-//! `ctl processor-connection`: whose an account of the payment processor is, where the platform's events go by it.
+//! `ctl processor-connection`: which program owns an account of the payment processor, and so receives its platform events.
 
 use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
@@ -28,9 +28,9 @@ Examples:
 pub enum ProcessorConnection {
     /// List them by account, a line each: account, program, workspace, status, when it was confirmed
     List(List),
-    /// Let the platform's events of an account reach the program that is connected to it
+    /// Confirm an account: the platform's events of it reach the connected program from now on
     Confirm(Confirm),
-    /// Take an account from a program it does not belong to: the connection goes, and its secrets with it
+    /// Take an account from a program it does not belong to: the connection and its secrets are deleted
     Refuse(Refuse),
 }
 
@@ -109,7 +109,7 @@ impl Which {
         ProgramId::new(self.program_id)
     }
 
-    /// Holds the connection, which is to this account.
+    /// Locks the connection, and checks that it is to this account.
     async fn lock(&self, connection: &mut PgConnection) -> anyhow::Result<()> {
         let program_id = self.program_id();
         processor_connections::lock(connection, program_id).await?;

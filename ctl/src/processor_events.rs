@@ -1,4 +1,4 @@
-//! `ctl processor-events`: what payment processors reported and is not settled yet, and another chance for it.
+//! `ctl processor-events`: unfinished events of payment processors: list, show, replay, close.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use crate::audit::{self, Done};
 use crate::consent::{Consent, Verdict};
 use crate::{output, program};
 
-/// Of a reason in a list.
+/// Length of a reason in a list.
 const SHOWN_CHARACTERS: usize = 160;
 
 const ABOUT: &str = "\
@@ -30,23 +30,23 @@ Examples:
 pub enum ProcessorEvents {
     /// List them, oldest first, a line each: id, time, program, state, kind, reason
     List(List),
-    /// Show what is known of one
+    /// Show one
     Show(Show),
-    /// Take them up again, after what they missed is there
+    /// Retry them, once what they waited for exists
     Replay(Replay),
-    /// Be done with one that a person has settled outside the service, or that nothing can be made of
+    /// Close one that a person has settled outside the service, or that cannot be used
     Close(Close),
 }
 
-/// What became of an event so far.
+/// State of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum State {
-    /// On its way through the pipeline
+    /// In the pipeline
     Open,
-    /// Waits for its other half
+    /// Waits for something, such as its customer or its sale
     Parked,
     Done,
-    /// Nothing of it concerns a program
+    /// Concerns no program
     Ignored,
     /// A person must look
     Review,
@@ -87,7 +87,7 @@ pub struct List {
 pub struct Show {
     /// As the list shows it
     id: Uuid,
-    /// The event as it came, too; it holds personal data
+    /// Also the event as received; it contains personal data
     #[arg(long)]
     payload: bool,
 }
@@ -186,7 +186,7 @@ impl Show {
         output::facts(facts);
         if self.payload {
             let payload = processor_inbox::payload(&mut connection, self.id).await?;
-            let payload = payload.context("its payload is gone: it is done, or concerned nobody")?;
+            let payload = payload.context("its payload is gone: it is done, or concerned no program")?;
             output::lines([String::new(), readable(&payload)]);
         }
         Ok(())
@@ -227,7 +227,7 @@ impl Replay {
                 .with_context(|| format!("replaying processor event {id}"))?;
             all_went &= replayed;
             let outcome = if replayed {
-                "open again; the webhook consumer takes it up"
+                "open again; the webhook consumer retries it"
             } else {
                 "left: it is not there, finished, or no single program's"
             };
@@ -267,7 +267,7 @@ impl Close {
             .with_context(|| format!("there is no processor event {} in state review or stuck", self.id))
     }
 
-    /// One that was no program's is in nobody's audit log.
+    /// An event without a program is in no audit log.
     async fn write_down(&self, connection: &mut PgConnection, closed: ClosedEvent) -> anyhow::Result<()> {
         let Some(program_id) = closed.program_id.map(ProgramId::new) else {
             return Ok(());

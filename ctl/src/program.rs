@@ -19,7 +19,7 @@ use crate::output;
 pub enum Program {
     /// Create a program, and print its id and its tracking token, which is shown here only
     Create(Create),
-    /// End a program for good: no new sales, its links stop working and its key but for refunds; its books stay, and what is owed
+    /// Archive a program for good: no new sales, its links stop working, its key takes refunds only; ledger and debts remain
     Archive(Archive),
 }
 
@@ -66,14 +66,14 @@ impl Program {
     }
 }
 
-/// The program that is meant by an id.
+/// The program with this id.
 pub async fn find(connection: &mut PgConnection, program_id: ProgramId) -> anyhow::Result<StoredProgram> {
     program_settings::find_one(connection, program_id)
         .await?
         .with_context(|| format!("there is no program {program_id}"))
 }
 
-/// The same for what an archived program takes no more.
+/// [`find`], for actions that an archived program does not allow.
 pub async fn find_unarchived(
     connection: &mut PgConnection,
     program_id: ProgramId,

@@ -1,10 +1,10 @@
-//! How far long work has come, on standard error and only when that is a terminal.
+//! Progress of long commands, on standard error and only if that is a terminal.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// For so many steps, each of which is named as it begins.
+/// A bar of `count` steps.
 pub fn steps(count: usize) -> ProgressBar {
     let bar = ProgressBar::new(count as u64);
     // The template is a constant: it either always parses or never.
@@ -14,7 +14,7 @@ pub fn steps(count: usize) -> ProgressBar {
     bar
 }
 
-/// For work that does not say how long it will take.
+/// A spinner for work of unknown length.
 pub fn waiting(what: &'static str) -> ProgressBar {
     let spinner = ProgressBar::new_spinner().with_message(what);
     spinner.enable_steady_tick(Duration::from_millis(100));

@@ -1,4 +1,4 @@
-//! Rollups, computed anew from the rows they count.
+//! `ctl rollups`: recomputes rollups from the rows they count.
 
 use clap::Subcommand;
 use domain::ids::ProgramId;
@@ -9,7 +9,7 @@ use crate::progress;
 
 #[derive(Debug, Subcommand)]
 pub enum Rollups {
-    /// Compute the days anew from events, sales and commissions, also while traffic flows
+    /// Recompute the days from events, sales and commissions, also under traffic
     Rebuild {
         /// This program's only; every program's if not given
         #[arg(long)]
@@ -18,7 +18,7 @@ pub enum Rollups {
 }
 
 impl Rollups {
-    /// One line on what was done.
+    /// Returns one line on what was done.
     pub async fn run(&self, pool: &PgPool) -> anyhow::Result<Vec<String>> {
         let Self::Rebuild { program_id } = self;
         let known = rollups::programs(pool).await?;

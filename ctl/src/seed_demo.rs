@@ -1,7 +1,7 @@
 //! The demo program of `cargo xtask dev`: one workspace, one program, partners with a link each, policies for everything and
 //! for one product, and accounts to look at it with.
 //!
-//! What happened there is made up by [`feed`], if anybody wants it.
+//! [`feed`] adds a history of events.
 
 mod chance;
 pub mod feed;
@@ -28,16 +28,16 @@ use storage::users::{self, NewUser};
 use storage::{directory, links, workspaces};
 
 const PARTNERS: [(&str, &str); 2] = [("Ada's Newsletter", "ada"), ("Bruno's Reviews", "bruno")];
-/// With a past, there are more.
+/// Added when the demo gets a history.
 const MORE_PARTNERS: [(&str, &str); 4] = [
     ("Chloe Codes", "chloe"),
     ("Daily Deals", "deals"),
     ("Elif on Video", "elif"),
     ("Frugal Fox", "fox"),
 ];
-/// One who waits to be approved.
+/// A partner that waits for approval.
 const APPLICANT: &str = "Gustav's Garden";
-/// Where its links lead.
+/// The site its links lead to.
 const SITE: &str = "shop.example";
 /// The owner of the workspace, and the first partner.
 const OWNER: (&str, &str) = ("Olive", "olive@demo.example");
@@ -145,7 +145,7 @@ struct Demo {
 }
 
 impl Demo {
-    /// Of its owner and of a partner, with one password. Nothing when a demo made before this one has them.
+    /// Creates accounts of the owner and of a partner, with one password. Does nothing if an earlier demo created them.
     async fn accounts(&self, connection: &mut PgConnection) -> anyhow::Result<Vec<String>> {
         let password = Password::generate(rand::random());
         let hash = PasswordHash::of(&password, rand::random())?;

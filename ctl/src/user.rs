@@ -22,15 +22,15 @@ use crate::{output, password};
 pub enum User {
     /// Create an advertiser's account, and put it into a workspace
     Create(Create),
-    /// Lock somebody out: their sessions, the management keys they created and their open invitations end
+    /// Suspend an account: its sessions, the management keys it created and its open invitations end
     Suspend(Who),
-    /// Let somebody sign in again
+    /// Restore a suspended account
     Restore(Who),
     /// Replace a forgotten password: every session of the account ends, and its passkeys are removed
     ResetPassword(ResetPassword),
-    /// Say that an address is its account's, after making sure; prints the passkeys and management keys the account has
+    /// Mark an address as verified, after checking it; prints the account's passkeys and management keys
     Verify(Who),
-    /// Take a lost second factor away: every session of the account ends, and the password is enough
+    /// Remove a lost second factor: every session of the account ends, and the password is enough
     ResetSecondFactor(Who),
 }
 
@@ -48,22 +48,22 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Create {
-    /// What they sign in with
+    /// Address to sign in with
     #[arg(long, value_parser = EmailAddress::parse)]
     email: EmailAddress,
-    /// What others know them by
+    /// Name shown to others
     #[arg(long, value_parser = PersonName::parse)]
     name: PersonName,
-    /// Workspace by name; made when there is none called so
+    /// Workspace by name; created if there is none
     #[arg(long, value_name = "NAME", value_parser = WorkspaceName::parse, conflicts_with = "workspace_id")]
     workspace: Option<WorkspaceName>,
     /// Workspace by id
     #[arg(long, value_name = "ID")]
     workspace_id: Option<i64>,
-    /// What they may do there; a member what is given to them later
+    /// Role in the workspace; a member starts without permissions
     #[arg(long, value_parser = ["owner", "admin", "member"], default_value = "owner")]
     role: String,
-    /// Print a made-up password once, instead of asking for one or reading it from standard input
+    /// Generate a password and print it once, instead of asking for one or reading it from standard input
     #[arg(long)]
     generate_password: bool,
 }
@@ -79,7 +79,7 @@ pub struct Who {
 pub struct ResetPassword {
     #[command(flatten)]
     who: Who,
-    /// Print a made-up password once, instead of asking for one or reading it from standard input
+    /// Generate a password and print it once, instead of asking for one or reading it from standard input
     #[arg(long)]
     generate_password: bool,
     /// Revoke the management keys that the account created, too
@@ -140,7 +140,7 @@ impl Create {
         Ok(())
     }
 
-    /// The one that is named, made if need be; an account may also wait for its first workspace.
+    /// The named workspace, created if needed; `None`: the account has no workspace yet.
     async fn workspace(&self, connection: &mut PgConnection) -> anyhow::Result<Option<WorkspaceId>> {
         if let Some(id) = self.workspace_id.map(WorkspaceId::new) {
             ensure!(
@@ -283,7 +283,7 @@ impl Who {
         let mut transaction = pool.begin().await?;
         let user = self.user(&mut transaction).await?;
         let memberships = workspaces::of_user(&mut transaction, user.user_id).await?;
-        // An invitation is accepted before the suspension, or sees it. In order, as two commands may run at once.
+        // So that an invitation is accepted before the suspension or sees it. Locked in order: two commands may run at once.
         let ids: BTreeSet<_> = memberships
             .iter()
             .map(|membership| membership.workspace_id)
@@ -326,7 +326,7 @@ impl Who {
     }
 }
 
-/// What was done to an account is in the audit log of every workspace it works in.
+/// Appends an entry to the audit log of every workspace of the account.
 async fn audit_account(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -348,7 +348,7 @@ async fn audit_account(
     Ok(())
 }
 
-/// Ends the management keys, open invitations, CLI logins and CLI sessions whose right has just ended.
+/// Ends the management keys, open invitations, CLI logins and CLI sessions that the account may no longer have.
 async fn end_unsupported(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,

@@ -1,4 +1,4 @@
-//! `ctl verify`: the invariants of the books and of the pipeline, one a line.
+//! `ctl verify`: the invariants of the ledger and of the pipeline, one a line.
 
 use sqlx::PgPool;
 use storage::verify::{self, INVARIANTS, Violation};

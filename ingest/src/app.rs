@@ -1,4 +1,4 @@
-//! What every route shares.
+//! The state that every route shares.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -29,17 +29,17 @@ pub struct App(Arc<Parts>);
 #[derive(Debug)]
 pub struct Parts {
     pub clock: Clock,
-    /// For the rare look at a program's state or at test events; the tracking routes go through the parts below.
+    /// For rare queries of a program's state or test events; the tracking routes use the parts below.
     pub pool: PgPool,
-    /// For the management routes: however many people look at their programs, claims keep their connections.
+    /// For the management routes, so that they cannot take the connections of claims.
     pub management: PgPool,
-    /// For what the dashboard shows of events and their sums.
+    /// For the dashboard's reports.
     pub reads: Reads,
     pub passwords: Passwords,
     pub passkeys: Passkeys,
     /// For secrets of payment processors.
     pub sealing_keys: Arc<SealingKeys>,
-    /// Where people and browsers reach this service.
+    /// The address of this service for people and browsers.
     pub public_url: Url,
     pub security_contact: Option<Url>,
     pub directory: Directory,
@@ -52,7 +52,7 @@ pub struct Parts {
     pub origin: OriginConfig,
     /// Of one request.
     pub body_limit_bytes: u64,
-    /// Cancelled when answers that have no end of their own must find one.
+    /// Cancelled when endless answers (live streams) must end.
     pub closing: CancellationToken,
 }
 

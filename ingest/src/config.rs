@@ -31,18 +31,18 @@ pub struct Config {
     pub dashboard: DashboardConfig,
 }
 
-/// Who calls, and how long they wait.
+/// Callers, and how long they wait.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Callers")]
 pub struct CallersConfig {
-    /// Networks of our own proxies, comma-separated: their X-Forwarded-For is believed, nobody else's.
+    /// Networks of our own proxies, comma-separated: their X-Forwarded-For is trusted, no other.
     #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpNet>,
-    /// Milliseconds a caller waits for the outcome of a lead, sale or refund before it is told 500 (unknown).
+    /// Milliseconds a caller waits for the outcome of a lead, sale or refund before it is answered 500 (unknown).
     #[arg(long, env = "ANSWER_WITHIN_MS", default_value_t = 5000, value_parser = value_parser!(u64).range(1..))]
     pub answer_within_ms: u64,
-    /// Callers that may wait for the pipeline at once, for each of clicks, leads, sales, refunds and test events; the next
-    /// one is answered 503. At most as many as are answered in half of ANSWER_WITHIN_MS.
+    /// Concurrency limit: callers that may wait for the pipeline at once, for each of clicks, leads, sales, refunds and test events;
+    /// the next one is answered 503. At most as many as are answered in half of ANSWER_WITHIN_MS.
     #[arg(
         long,
         env = "MAX_WAITING",
@@ -52,21 +52,21 @@ pub struct CallersConfig {
     pub max_waiting: usize,
 }
 
-/// What people set up and look at.
+/// Management and dashboard.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Management and dashboard")]
 pub struct DashboardConfig {
     /// The address people and browsers reach this service by; links in answers begin with it.
     #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
     pub public_url: Url,
-    /// Whom to tell of a weakness, as a `mailto:` or `https:` address; `/.well-known/security.txt` says it.
+    /// Contact for reports of vulnerabilities, as a `mailto:` or `https:` address, for `/.well-known/security.txt`.
     #[arg(long, env = "SECURITY_CONTACT", value_parser = contact)]
     pub security_contact: Option<Url>,
     /// Connections for the management routes, apart from those of the tracking routes.
     #[arg(long, env = "MANAGEMENT_POOL_SIZE", default_value_t = 4, value_parser = value_parser!(u32).range(1..))]
     pub management_pool_size: u32,
-    /// Address of a replica, as a `postgres:` URL, for what the dashboard shows of events and their sums. Without one, or
-    /// while it cannot be reached, they are read from the database itself.
+    /// Address of a replica, as a `postgres:` URL, for the dashboard's reports. Without one, or while it cannot be reached, reports
+    /// are read from the database itself.
     #[arg(
         long,
         env = "REPLICA_DATABASE_URL",
@@ -74,7 +74,7 @@ pub struct DashboardConfig {
         value_parser = SecretUrl::of(&["postgres", "postgresql"])
     )]
     pub replica_database_url: Option<SecretText>,
-    /// Connections for what the dashboard shows of events and their sums.
+    /// Connections for the dashboard's reports.
     #[arg(long, env = "READS_POOL_SIZE", default_value_t = 4, value_parser = value_parser!(u32).range(1..))]
     pub reads_pool_size: u32,
 }

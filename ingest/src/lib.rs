@@ -1,6 +1,6 @@
-//! The HTTP edge: validates, authenticates, claims, publishes, and answers with what a worker made of it.
+//! The HTTP edge: validates, authenticates, claims, publishes, and answers with the worker's outcome.
 //!
-//! It decides nothing about money. A request travels `tracking/<noun>.rs` → `messages::<noun>` → the worker's
+//! It decides nothing about money. A request passes `tracking/<noun>.rs` → `messages::<noun>` → the worker's
 //! `steps/<noun>.rs`, and its outcome comes back by the reply inbox.
 
 mod app;
@@ -60,7 +60,7 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     Ok(runtime::http::serve(listener, router, &http, &lifecycle).await?)
 }
 
-/// What is measured when metrics are scraped.
+/// Metrics that are measured at each scrape.
 fn sources(app: &App) -> Sources {
     let sources = Sources::default()
         .pool("tracking", &app.pool)

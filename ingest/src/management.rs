@@ -1,4 +1,4 @@
-//! The management half: what people and management keys set up and look at.
+//! The management half: routes for people and management keys.
 
 pub mod access;
 pub mod advertiser;

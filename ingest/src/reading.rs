@@ -1,4 +1,4 @@
-//! What the edge understands of a request, without a server around it: for fuzzing and benchmarks.
+//! The edge's request parsers without a server, for fuzzing and benchmarks.
 
 pub use crate::http::credential::Credential;
 pub use crate::http::error::ApiError;

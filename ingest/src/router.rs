@@ -1,4 +1,4 @@
-//! The router: every endpoint, the pages beside them, and what answers any other path.
+//! The router: every endpoint, the pages, and the answer for any other path.
 
 use axum::Router;
 use axum::response::{IntoResponse, Response};

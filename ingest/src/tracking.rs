@@ -1,4 +1,4 @@
-//! The tracking half: clicks, leads, sales, refunds and what checks an installation. One route a file, read top to bottom:
+//! The tracking half: clicks, leads, sales, refunds, and the checks of an installation. One route a file, read top to bottom:
 //! request, answer, handler, validation, refusals, examples.
 
 pub mod caller;
@@ -49,7 +49,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-/// Whether a program is set up, and whether its events arrive.
+/// The routes that check a program's set-up and whether its events arrive.
 pub fn set_up() -> Vec<Endpoint> {
     vec![
         Endpoint::new(routes!(test_event::test_event))

@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: every check of the continuous integration, quickest first; the first failure ends it.
+//! `cargo xtask ci`: every check of the continuous integration, fastest first; stops at the first failure.
 
 use std::env;
 use std::fs;
@@ -12,6 +12,7 @@ use harness::cargo::cargo;
 use harness::interrupt::Interrupt;
 use harness::process;
 use harness::progress::{Step, note};
+use harness::services::SERVICES;
 
 use crate::node::Node;
 use crate::{deploy_check, sqlx, test};
@@ -21,7 +22,7 @@ const CARGO_DENY_VERSION: &str = "0.20.2";
 
 type Check = fn(&Checkout, &Interrupt) -> Result<()>;
 
-/// What has a lock file of npm's.
+/// Directories with a `package-lock.json`.
 const NODE_PACKAGES: [&str; 4] = [
     "web/dashboard",
     "web/tracker",
@@ -69,10 +70,17 @@ fn clippy(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
 
 fn dependencies(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     let mut deny = cargo_deny(checkout, interrupt)?;
-    process::run(deny.args(["check", "bans", "licenses", "sources"]), interrupt)
+    process::run(deny.args(["check", "bans", "licenses", "sources"]), interrupt)?;
+    for package in SERVICES.iter().chain(&["ctl"]) {
+        let mut deny = cargo_deny(checkout, interrupt)?;
+        deny.args(["--manifest-path", &format!("{package}/Cargo.toml")])
+            .args(["--config", "deny.services.toml", "check", "bans"]);
+        process::run(&mut deny, interrupt)?;
+    }
+    Ok(())
 }
 
-/// Only against a database that is here already: a check that depends on the network fails for other reasons.
+/// Only with a database on this machine: a check that needs the network would fail for other reasons.
 fn advisories(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     if !has_advisory_database() {
         note("SKIPPED: no advisory database on this machine (`cargo deny fetch` gets one)");
@@ -82,7 +90,7 @@ fn advisories(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     process::run(deny.args(["check", "--disable-fetch", "advisories"]), interrupt)
 }
 
-/// npm keeps no database: its registry is asked. Where that does not answer, nothing was checked, and the check says so.
+/// Asks npm's registry; without an answer the check is reported as skipped.
 fn npm_advisories(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     let node = Node::provide(checkout, interrupt)?;
     for dir in NODE_PACKAGES {
@@ -99,7 +107,7 @@ fn npm_advisories(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     Ok(())
 }
 
-/// Where cargo-deny keeps it, one directory for each source.
+/// cargo-deny keeps one directory for each source.
 fn has_advisory_database() -> bool {
     let cargo_home = env::var_os("CARGO_HOME")
         .map(PathBuf::from)
@@ -109,7 +117,7 @@ fn has_advisory_database() -> bool {
         .is_some_and(|mut databases| databases.any(|entry| entry.is_ok_and(|entry| entry.path().is_dir())))
 }
 
-/// The one on the path, else one built into the target directory, where a cache keeps it.
+/// The one on the path, otherwise one built into the target directory, which a CI caches.
 fn cargo_deny(checkout: &Checkout, interrupt: &Interrupt) -> Result<Command> {
     let tools = checkout.target_dir().join("tools");
     let built = tools.join("bin").join(CARGO_DENY);

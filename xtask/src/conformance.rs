@@ -1,9 +1,8 @@
-//! The running service against its own description: Schemathesis sends what `/openapi.json` allows and what it
-//! forbids, and checks every answer.
+//! Tests the running service against its own description: Schemathesis sends valid and invalid requests of `/openapi.json`, and
+//! checks every answer.
 //!
-//! In this order: Schemathesis in a Python environment of its own under the target directory; one customer, so that the
-//! examples of the description reach a recorded sale and not only refusals; an owner who is signed in, as whom the management
-//! operations are called; then the run, with a fixed seed and bounded examples, so that it finds the same today and tomorrow.
+//! One customer exists, so that the description's examples reach a recorded sale; an owner is signed in for the management
+//! operations. Seed and number of examples are fixed, so that every run is the same.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,15 +20,14 @@ const SCHEMATHESIS: &str = "schemathesis==4.32.5";
 const SEED: &str = "20261121";
 const EXAMPLES_EACH: &str = "60";
 
-/// Of somebody in a database that is thrown away.
+/// The owner's session, in a temporary database.
 const SESSION: &str = "affs_1fJjkkpe9PiTw9KSulA8Ghct30vZz4HpdQ5c5b9cPF14bQ73M";
-/// The one that is signed out.
+/// The session for the sign-out operation.
 const SESSION_TO_END: &str = "affs_1u4qI0Nb1txh4SNOBj2isW90uaUNPVTEj3FGxXbZ2HA0yIxJh";
 
 /// The customer of the description's examples.
 const CUSTOMER_KEY: &str = "user-42";
 
-/// Fails when an answer is not what the description says.
 pub(crate) fn check(checkout: &Checkout, service: &WholeService, interrupt: &Interrupt) -> Result<()> {
     let schemathesis = provide(checkout, interrupt)?;
     make_owner(checkout, service)?;
@@ -41,14 +39,14 @@ fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<PathBuf> {
     let environment = checkout.target_dir().join(SCHEMATHESIS.replace("==", "-"));
     let program = environment.join("bin/schemathesis");
     let marker = environment.join("complete");
-    // Run once, not only looked at: an environment that was moved with its target directory no longer starts.
+    // Run it: an environment that was moved with its target directory no longer starts.
     let runs = || process::output(Command::new(&program).arg("--version")).is_ok();
     if marker.is_file() && runs() {
         return Ok(program);
     }
     let step = Step::start(format_args!("Installing {SCHEMATHESIS}"));
     python::make_environment(&environment, &[SCHEMATHESIS], interrupt)?;
-    // An installation that was cut short has the program, but not all it needs.
+    // The marker is missing after an interrupted installation.
     std::fs::write(marker, "")?;
     step.done("installed");
     Ok(program)
@@ -67,7 +65,7 @@ fn run(
     command
         .env("SESSION", SESSION)
         .env("SESSION_TO_END", SESSION_TO_END)
-        // Schemathesis leaves its memory of earlier runs where it is started.
+        // Schemathesis writes its cache of earlier runs to the working directory.
         .current_dir(checkout.target_dir())
         .arg("--config-file")
         .arg(checkout.root.join("xtask/schemathesis.toml"))
@@ -83,7 +81,7 @@ fn run(
     Ok(())
 }
 
-/// Somebody who is signed in, and has what the management operations are about.
+/// A signed-in owner, with rows for the management operations.
 fn make_owner(checkout: &Checkout, service: &WholeService) -> Result<()> {
     let mut psql = service.postgres.psql(&service.database_url);
     psql.args(["-v", &format!("session={SESSION}")])
@@ -93,7 +91,6 @@ fn make_owner(checkout: &Checkout, service: &WholeService) -> Result<()> {
     process::output(&mut psql).map(|_| ())
 }
 
-/// A click and a lead, so that sales for the examples' customer are recorded.
 fn make_customer(service: &WholeService) -> Result<()> {
     let click_id = service.click()?;
     let lead = format!(r#"{{"click_id":"{click_id}","customer_key":"{CUSTOMER_KEY}"}}"#);

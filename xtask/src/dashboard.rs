@@ -1,7 +1,5 @@
-//! The dashboard in a browser: is what is committed what its sources make, and does it do what people come for?
-//!
-//! First what needs no service: unit tests, types, and a fresh build that must be the committed one. Then the walk: the first
-//! ten minutes, and every page, whose pictures stay in `target/web`.
+//! Tests the dashboard: unit tests, types, and a build that must equal the committed one; then, with a service, a browser's walk
+//! through every page, with screenshots in `target/web`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,12 +19,12 @@ const SOURCES: &str = "web/dashboard";
 pub(crate) struct Dashboard {
     package: NodePackage,
     chromium: PathBuf,
-    /// Where the fresh build and the pictures go.
+    /// For the fresh build and the screenshots.
     out: PathBuf,
 }
 
 impl Dashboard {
-    /// Its packages and a browser, installed where they are not there yet.
+    /// Installs its packages and a browser if needed.
     pub(crate) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
         Ok(Self {
             package: NodePackage::provide(checkout, SOURCES, interrupt)?,
@@ -35,10 +33,10 @@ impl Dashboard {
         })
     }
 
-    /// What needs no service.
+    /// The tests that need no service.
     pub(crate) fn check_alone(&self, interrupt: &Interrupt) -> Result<()> {
         let step = Step::start("Checking the dashboard's sources");
-        // In a CI, files that a test would write anew are compared.
+        // With CI=1, tests compare generated files instead of rewriting them.
         process::run(self.package.script("test", &[])?.env("CI", "1"), interrupt)?;
         process::run(&mut self.package.script("check", &[])?, interrupt)?;
         let fresh = self.out.join("dist");
@@ -54,13 +52,12 @@ impl Dashboard {
             .collect();
         ensure!(
             differ.is_empty(),
-            "`{SOURCES}/dist` is not what its sources make; run `npm run build` there and commit it: {differ:?}"
+            "`{SOURCES}/dist` is not built from its sources; run `npm run build` there and commit it: {differ:?}"
         );
-        step.done("the committed build is theirs");
+        step.done("the committed build is up to date");
         Ok(())
     }
 
-    /// Drives a browser through it.
     pub(crate) fn walk(&self, service: &WholeService, interrupt: &Interrupt) -> Result<()> {
         let step = Step::start("Walking through the dashboard");
         let mut walk = self.package.script("walk", &[])?;
@@ -74,7 +71,7 @@ impl Dashboard {
     }
 }
 
-/// All below a directory, by their paths in it.
+/// All files below a directory, by relative path.
 fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut directories = vec![directory.to_owned()];

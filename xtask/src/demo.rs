@@ -1,5 +1,4 @@
-//! The past of a demo program: what the operator's command line makes up, and what the program's owner did by hand. The older
-//! half of the commissions that can be paid is paid.
+//! The history of a demo program: events that `ctl` generates, and a payout of the older half of the payable commissions.
 
 use std::process::Command;
 
@@ -9,21 +8,21 @@ use harness::process;
 use harness::progress::Step;
 use harness::services::Service;
 
-const PAST_DAYS: &str = "90";
-/// For the operator's command line: a program as old as its past.
-pub(crate) const SEED_WITH_PAST: [&str; 3] = ["seed-demo", "--days", PAST_DAYS];
+const HISTORY_DAYS: &str = "90";
+/// Arguments of `ctl`: a program as old as its history.
+pub(crate) const SEED_WITH_HISTORY: [&str; 3] = ["seed-demo", "--days", HISTORY_DAYS];
 
-/// Needs the services: the past travels the road of all events. What has a past already is left as it is. `ctl` is the
-/// operator's command line, with the variables of the service and of the demo.
-pub(crate) fn make_up_past(ctl: &mut Command, ingest: &Service, demo: &EnvFile) -> Result<()> {
-    let step = Step::start("Making up a past");
-    let fed = process::output(ctl.args(["feed-demo", "--days", PAST_DAYS]))?;
+/// Needs running services, which process the events. A program with a history is not changed. `ctl`: the command line with the
+/// variables of the service and of the demo.
+pub(crate) fn create_history(ctl: &mut Command, ingest: &Service, demo: &EnvFile) -> Result<()> {
+    let step = Step::start("Creating the demo's history");
+    let fed = process::output(ctl.args(["feed-demo", "--days", HISTORY_DAYS]))?;
     pay_once(ingest, demo)?;
     step.done(fed.trim());
     Ok(())
 }
 
-/// Does nothing where there is a payout already, or where the owner's password is not known.
+/// Does nothing if there is a payout already, or if the owner's password is unknown.
 fn pay_once(ingest: &Service, demo: &EnvFile) -> Result<()> {
     let (Some(email), Some(password), Some(program)) = (
         demo.get("DEMO_EMAIL"),
@@ -62,7 +61,7 @@ fn pay_once(ingest: &Service, demo: &EnvFile) -> Result<()> {
     Ok(())
 }
 
-/// Of a list's rows: each begins with its id and its sale's.
+/// The ids of a list's rows: each row begins with its id and its sale's.
 fn commission_ids(answer: &str) -> Vec<String> {
     let before_sales = answer.split(r#","sale_id":"#);
     let ids = before_sales.filter_map(|text| text.rsplit_once(r#"{"id":"#).map(|(_, id)| id));
@@ -76,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_of_commissions_are_told_from_those_of_partners() {
+    fn ids_of_commissions_are_not_confused_with_those_of_partners() {
         let answer = r#"{"data":[{"id":12,"sale_id":7,"partner":{"id":3,"name":"Ada"}},{"id":13,"sale_id":8}],"meta":{}}"#;
         assert_eq!(commission_ids(answer), ["12", "13"]);
         assert!(commission_ids(r#"{"data":[],"meta":{}}"#).is_empty());

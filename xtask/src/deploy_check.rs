@@ -1,10 +1,11 @@
-//! `cargo xtask deploy-check`: the files of `deploy/`, as far as they can be checked without a container engine or a cluster.
+//! `cargo xtask deploy-check`: the files of `deploy/`, as far as they can be checked without a container engine or a cluster, and the
+//! links of the documents.
 //!
-//! Judges come from package indexes, pinned by version and hash in `xtask/deploy`, and are installed below the target directory. systemd-analyze
-//! and promtool are installed where the servers' packages can be; kubectl is whatever the machine has, because Debian's is too old
-//! for these overlays. What is missing is said to be skipped. What needs the services running is in `ingest/tests/it/deployment.rs`.
+//! Linters come from package indexes, pinned by version and hash in `xtask/deploy`, and are installed below the target directory.
+//! systemd-analyze and promtool are installed on Debian; kubectl is the machine's, because Debian's is too old for these overlays. A
+//! check without its program is reported as skipped. Tests with running services are in `ingest/tests/operations/deployment.rs`.
 
-mod judges;
+mod linters;
 mod outcome;
 mod package;
 
@@ -18,10 +19,10 @@ use harness::interrupt::Interrupt;
 use harness::process::find_all;
 use harness::progress::{Step, note};
 
-use self::judges::Judges;
-use self::outcome::{Outcome, complains_of_nothing, judged};
+use self::linters::{CUSTOM_RESOURCES, Linters};
+use self::outcome::{Outcome, lint, lint_without_warnings};
 
-/// Where each overlay's servers are, as `make-secrets.sh` is told.
+/// The hosts of each overlay's servers, as arguments of `make-secrets.sh`.
 const OVERLAYS: [(&str, [&str; 4]); 2] = [
     (
         "production",
@@ -37,9 +38,9 @@ const OVERLAYS: [(&str, [&str; 4]); 2] = [
         ["postgres-rw", "postgres-rw", "nats-0.nats", "redis"],
     ),
 ];
-/// Where its pods have the certificate of the authority that vouches for PostgreSQL.
+/// The path in pods of the CA certificate for PostgreSQL.
 const POSTGRES_CA: &str = "/secrets/postgres-ca.crt";
-/// And of the one that vouches for NATS and Redis.
+/// And of the CA certificate for NATS and Redis.
 const SERVERS_CA: &str = "/secrets/servers-ca.crt";
 const NATS_SETTINGS: [&str; 4] = [
     "deploy/nats/compose.conf",
@@ -47,15 +48,24 @@ const NATS_SETTINGS: [&str; 4] = [
     "deploy/kubernetes/base/nats.conf",
     "deploy/kubernetes/overlays/single-node/nats.conf",
 ];
-/// Two copies of the same.
+/// Two copies of the same file: Kustomize reads nothing outside its own directory.
 const NATS_USERS: [&str; 2] = ["deploy/nats/users.conf", "deploy/kubernetes/base/nats-users.conf"];
 const UNITS: [&str; 4] = ["ingest", "worker", "webhook-consumer", "migrate"];
-/// Tenths, of a hundred: a unit without any of its walls has 96.
+/// The exposure that systemd-analyze computes, in tenths; a unit without hardening has 96.
 const EXPOSURE_AT_MOST: &str = "15";
 
-type Check = fn(&Checkout, &Judges, &Path) -> Result<Outcome>;
+const DOCUMENTS: [&str; 6] = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "docs",
+    "deploy",
+];
 
-const CHECKS: [(&str, Check); 8] = [
+type Check = fn(&Checkout, &Linters, &Path) -> Result<Outcome>;
+
+const CHECKS: [(&str, Check); 9] = [
     ("the compose file", compose),
     ("the Dockerfile", dockerfile),
     ("shell scripts", shell),
@@ -67,12 +77,13 @@ const CHECKS: [(&str, Check); 8] = [
         package::nothing_installed_listens_beyond_loopback,
     ),
     ("alerts and dashboard", prometheus),
+    ("links of the documents", links),
 ];
 
-/// Everything is checked, also after a failure.
+/// Runs all checks, also after a failure.
 pub(crate) fn check(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     package::provide(interrupt)?;
-    let judges = Judges::provide(checkout, interrupt)?;
+    let linters = Linters::provide(checkout, interrupt)?;
     let work = checkout.target_dir().join("deploy-check");
     remove(&work)?;
     fs::create_dir_all(&work)?;
@@ -80,8 +91,8 @@ pub(crate) fn check(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     for (name, check) in CHECKS {
         interrupt.check()?;
         let step = Step::start(format_args!("Checking {name}"));
-        match check(checkout, &judges, &work) {
-            Ok(Outcome::Right(what)) => step.done(what),
+        match check(checkout, &linters, &work) {
+            Ok(Outcome::Passed(what)) => step.done(what),
             Ok(Outcome::Skipped(why)) => step.done(format_args!("SKIPPED: {why}")),
             Err(error) => {
                 note(format_args!("{error:#}"));
@@ -90,22 +101,24 @@ pub(crate) fn check(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
             }
         }
     }
-    ensure!(failed.is_empty(), "{} must be mended", failed.join(", "));
+    ensure!(failed.is_empty(), "{} must be fixed", failed.join(", "));
     Ok(())
 }
 
-fn compose(checkout: &Checkout, judges: &Judges, _: &Path) -> Result<Outcome> {
-    let mut command = judges.python("check-jsonschema");
+fn compose(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<Outcome> {
+    let mut command = linters.python("check-jsonschema");
     command
         .args(["--builtin-schema", "vendor.compose-spec"])
         .arg(checkout.root.join("deploy/compose.yaml"));
-    judged(&mut command)?;
-    Ok(Outcome::Right("as the Compose specification has it".to_owned()))
+    lint(&mut command)?;
+    Ok(Outcome::Passed(
+        "conforms to the Compose specification".to_owned(),
+    ))
 }
 
-fn dockerfile(checkout: &Checkout, judges: &Judges, _: &Path) -> Result<Outcome> {
+fn dockerfile(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<Outcome> {
     let file = checkout.root.join("deploy/Dockerfile");
-    judged(judges.python("hadolint").arg(&file))?;
+    lint(linters.python("hadolint").arg(&file))?;
     let text = fs::read_to_string(&file)?;
     let toolchain = fs::read_to_string(checkout.root.join("rust-toolchain.toml"))?;
     let version = toolchain
@@ -121,23 +134,20 @@ fn dockerfile(checkout: &Checkout, judges: &Judges, _: &Path) -> Result<Outcome>
             "rust-toolchain.toml says {version}, the Dockerfile has no `{wanted}`"
         );
     }
-    Ok(Outcome::Right("nothing to complain of".to_owned()))
+    Ok(Outcome::Passed("no findings".to_owned()))
 }
 
-fn shell(checkout: &Checkout, judges: &Judges, _: &Path) -> Result<Outcome> {
+fn shell(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<Outcome> {
     let mut scripts = Vec::new();
     for dir in ["deploy", "xtask/deploy"] {
         find_scripts(&checkout.root.join(dir), &mut scripts)?;
     }
     ensure!(scripts.len() >= 6, "only {} scripts were found", scripts.len());
-    judged(judges.python("shellcheck").args(&scripts))?;
-    Ok(Outcome::Right(format!(
-        "{} scripts, nothing to complain of",
-        scripts.len()
-    )))
+    lint(linters.python("shellcheck").args(&scripts))?;
+    Ok(Outcome::Passed(format!("{} scripts", scripts.len())))
 }
 
-/// By their first line: maintainer scripts have no ending.
+/// By their first line: maintainer scripts have no extension.
 fn find_scripts(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
@@ -151,37 +161,36 @@ fn find_scripts(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Renders every overlay with secrets of its own, and holds what comes out against the schemas.
-fn kubernetes(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Outcome> {
+/// Renders every overlay with generated secrets, and validates the manifests against the schemas.
+fn kubernetes(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Outcome> {
     let Some(kubectl) = find_all("kubectl").into_iter().next() else {
         return Ok(Outcome::Skipped("no kubectl on this machine"));
     };
     let source = work.join("kubernetes");
-    judged(
+    lint(
         Command::new("cp")
             .arg("-R")
             .arg(checkout.root.join("deploy/kubernetes"))
             .arg(&source),
     )?;
     let mut rendered = Vec::new();
-    for (overlay, places) in OVERLAYS {
+    for (overlay, hosts) in OVERLAYS {
         let dir = source.join("overlays").join(overlay);
-        // Those of somebody who works here are not ours to look at.
+        // The developer's own secrets are not used.
         remove(&dir.join("secrets"))?;
-        judged(
+        lint(
             Command::new(checkout.root.join("deploy/make-secrets.sh"))
                 .arg(dir.join("secrets"))
-                .args(places)
+                .args(hosts)
                 .env("POSTGRES_CA_FILE", POSTGRES_CA)
                 .env("SERVERS_CA_FILE", SERVERS_CA),
         )?;
-        let manifests = judged(Command::new(&kubectl).arg("kustomize").arg(&dir))?;
-        // Where the address looks for it.
+        let manifests = lint(Command::new(&kubectl).arg("kustomize").arg(&dir))?;
         let mounted = manifests.matches("path: postgres-ca.crt").count();
         ensure!(mounted == 5, "{overlay}: {mounted} of 5 pods have {POSTGRES_CA}");
         ensure!(
             manifests.contains("hostnossl all all all reject"),
-            "{overlay}: PostgreSQL talks without TLS"
+            "{overlay}: PostgreSQL accepts connections without TLS"
         );
         ensure!(
             !trusts_many(&manifests),
@@ -192,21 +201,21 @@ fn kubernetes(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Outco
         rendered.push(file);
     }
     let custom = work.join("custom.json");
-    judged(
-        judges
+    lint(
+        linters
             .python("python")
             .arg(checkout.root.join("xtask/deploy/kubernetes.py"))
             .arg(&custom)
             .args(&rendered),
     )?;
-    judged(judges.custom_resources().arg(&custom))?;
-    Ok(Outcome::Right(format!(
-        "{} overlays, as Kubernetes and the operators have it",
+    lint(linters.javascript(CUSTOM_RESOURCES).arg(&custom))?;
+    Ok(Outcome::Passed(format!(
+        "{} overlays conform to the schemas of Kubernetes and the operators",
         rendered.len()
     )))
 }
 
-/// Whether a whole network of pods may say who a client is.
+/// Whether a whole network of pods is trusted to name the client.
 fn trusts_many(manifests: &str) -> bool {
     manifests
         .lines()
@@ -216,16 +225,15 @@ fn trusts_many(manifests: &str) -> bool {
         .any(|(_, length)| length.parse::<u8>().is_ok_and(|length| length < 24))
 }
 
-/// The server reads them, and says what it would not take.
-fn nats_settings(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Outcome> {
-    // Kustomize reads nothing outside of its own directory.
+/// The server itself validates them.
+fn nats_settings(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Outcome> {
     let users = NATS_USERS.map(|file| fs::read_to_string(checkout.root.join(file)));
     let [Ok(users), Ok(copy)] = users else {
         bail!("{NATS_USERS:?} cannot be read");
     };
     ensure!(users == copy, "{NATS_USERS:?} differ");
     let secrets = work.join("nats-secrets");
-    judged(
+    lint(
         Command::new(checkout.root.join("deploy/make-secrets.sh"))
             .arg(&secrets)
             .env("SERVERS_CA_FILE", SERVERS_CA),
@@ -247,18 +255,18 @@ fn nats_settings(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Ou
             &settings,
             text.replace("/secrets/", &format!("{}/", secrets.display())),
         )?;
-        let mut command = Command::new(&judges.nats);
+        let mut command = Command::new(&linters.nats);
         command.env("SERVER_NAME", "nats-0");
         for user in ["INGEST", "WEBHOOK_CONSUMER", "WORKER", "CTL"] {
             command.env(format!("NATS_{user}_PASSWORD"), "p1");
         }
-        judged(command.arg("--config").arg(settings).arg("-t"))?;
+        lint(command.arg("--config").arg(settings).arg("-t"))?;
     }
-    Ok(Outcome::Right(format!("{} files", NATS_SETTINGS.len())))
+    Ok(Outcome::Passed(format!("{} files", NATS_SETTINGS.len())))
 }
 
-/// In a root of their own, where what they start is there.
-fn systemd(checkout: &Checkout, _: &Judges, work: &Path) -> Result<Outcome> {
+/// In a root directory that contains the programs they start.
+fn systemd(checkout: &Checkout, _: &Linters, work: &Path) -> Result<Outcome> {
     let Some(analyze) = find_all("systemd-analyze").into_iter().next() else {
         return Ok(Outcome::Skipped("no systemd-analyze on this machine"));
     };
@@ -270,15 +278,15 @@ fn systemd(checkout: &Checkout, _: &Judges, work: &Path) -> Result<Outcome> {
     fs::create_dir_all(&programs)?;
     fs::create_dir_all(&units)?;
     for program in ["ingest", "worker", "webhook-consumer", "ctl"] {
-        // Only that it is there and may be run is looked at.
-        judged(
+        // Only existence and mode are checked.
+        lint(
             Command::new("install")
                 .args(["-m", "0755", "/dev/null"])
                 .arg(programs.join(program)),
         )?;
     }
     fs::create_dir_all(root.join("usr/lib/systemd"))?;
-    judged(
+    lint(
         Command::new("cp")
             .args(["-R", "/usr/lib/systemd/system"])
             .arg(root.join("usr/lib/systemd/")),
@@ -292,32 +300,32 @@ fn systemd(checkout: &Checkout, _: &Judges, work: &Path) -> Result<Outcome> {
         let name = format!("referral-tracker-{unit}.service");
         let mut verify = Command::new(&analyze);
         verify.args(["verify", "--man=no", &root]).arg(units.join(&name));
-        complains_of_nothing(&mut verify)?;
+        lint_without_warnings(&mut verify)?;
         let mut security = Command::new(&analyze);
         security.args(["security", "--no-pager", "--offline=true", &root]);
-        judged(security.args([&format!("--threshold={EXPOSURE_AT_MOST}"), &name]))?;
+        lint(security.args([&format!("--threshold={EXPOSURE_AT_MOST}"), &name]))?;
     }
-    Ok(Outcome::Right(format!("{} units", UNITS.len())))
+    Ok(Outcome::Passed(format!("{} units", UNITS.len())))
 }
 
-fn prometheus(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Outcome> {
-    let Some(promtool) = &judges.promtool else {
+fn prometheus(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Outcome> {
+    let Some(promtool) = &linters.promtool else {
         return Ok(Outcome::Skipped("no promtool on this machine"));
     };
     let dir = checkout.root.join("deploy/prometheus");
-    judged(
+    lint(
         Command::new(promtool)
             .args(["check", "config"])
             .arg(dir.join("prometheus.yaml")),
     )?;
-    judged(
+    lint(
         Command::new(promtool)
             .args(["test", "rules"])
             .arg(dir.join("alerts.test.yaml")),
     )?;
     let expressions = work.join("dashboard.yaml");
-    judged(
-        judges
+    lint(
+        linters
             .python("python")
             .arg(checkout.root.join("xtask/deploy/expressions.py"))
             .arg(
@@ -327,8 +335,20 @@ fn prometheus(checkout: &Checkout, judges: &Judges, work: &Path) -> Result<Outco
             )
             .arg(&expressions),
     )?;
-    judged(Command::new(promtool).args(["check", "rules"]).arg(&expressions))?;
-    Ok(Outcome::Right(
+    lint(Command::new(promtool).args(["check", "rules"]).arg(&expressions))?;
+    Ok(Outcome::Passed(
         "rules, their tests, the dashboard's expressions".to_owned(),
     ))
+}
+
+/// Links to files and headings, offline.
+fn links(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<Outcome> {
+    let mut remark = linters.javascript("node_modules/remark-cli/cli.js");
+    remark
+        .current_dir(&checkout.root)
+        .args(["--frail", "--quiet", "--no-stdout", "--use"])
+        .arg(linters.link_checker())
+        .args(DOCUMENTS);
+    lint(&mut remark)?;
+    Ok(Outcome::Passed("every file and heading exists".to_owned()))
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask dev`: the whole service on this machine, in phases.
 //!
-//! Take the area; end what an earlier command left; provide servers; build; migrate; seed; start the services; wait
-//! until they are ready; write `.dev/env`. Then watch until Ctrl-C, or leave it all running (`--detach`). Whatever
-//! fails on the way, what was started is stopped.
+//! Lock the area; stop what an earlier command left; start servers; build; migrate; seed; start the services; wait until they are
+//! ready; write `.dev/env`. Then watch until Ctrl-C, or leave everything running (`--detach`). After a failure, everything that was
+//! started is stopped.
 
 use std::env;
 use std::fs::File;
@@ -25,8 +25,8 @@ use harness::stop::stop_area;
 
 use crate::{demo, walk};
 
-/// Bytes a stream, unless the environment says otherwise. NATS sets them aside on the disk before it makes a stream: eight
-/// times the services' own default is more than a laptop may have free.
+/// Bytes a stream, unless set in the environment. NATS reserves them on the disk: eight times the services' default may be more
+/// than a laptop has free.
 const STREAM_MAX_BYTES: u64 = 256 << 20;
 
 #[derive(clap::Args)]
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     /// Leave everything running and return; `cargo xtask stop` ends it.
     #[arg(long)]
     detach: bool,
-    /// Give the demo program a past of 90 days, so that every page of the dashboard has something to show.
+    /// Give the demo program a history of 90 days, so that every page of the dashboard has data.
     #[arg(long)]
     demo: bool,
 }
@@ -69,7 +69,7 @@ pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt)
             .iter()
             .find(|service| service.name == INGEST)
             .context("the ingest is missing")?;
-        demo::make_up_past(&mut ctl_with(checkout, &env, &demo), ingest, &demo)?;
+        demo::create_history(&mut ctl_with(checkout, &env, &demo), ingest, &demo)?;
     }
     env = shell_env(&servers, &services, &demo)?;
     env.write(&area.env())?;
@@ -90,7 +90,7 @@ pub(crate) fn dev(checkout: &Checkout, options: &Options, interrupt: &Interrupt)
     Ok(())
 }
 
-/// Takes the area; `None` when the service runs already, which is then told.
+/// Locks the area; `None`, with a message, if the service runs already.
 fn take(area: &Area) -> Result<Option<File>> {
     let lock = area.try_lock()?;
     let pids = Pids::read(area);
@@ -106,7 +106,7 @@ fn take(area: &Area) -> Result<Option<File>> {
     }
 }
 
-/// Fetched executables and port numbers stay: they are no data. Keys stay with a database that stays.
+/// Keeps fetched executables and port numbers, and the keys of an external database.
 fn delete_data(checkout: &Checkout, area: &Area) -> Result<()> {
     let step = Step::start(format_args!("Deleting the data in {}", area.dir.display()));
     postgres::delete(area)?;
@@ -114,7 +114,7 @@ fn delete_data(checkout: &Checkout, area: &Area) -> Result<()> {
         .iter()
         .try_for_each(|name| remove(&area.dir.join(name)))?;
     if External::from_env(checkout)?.database.is_some() {
-        note("the database is the environment's: it keeps its data, and the keys that go with it");
+        note("the database is external: its data and keys are kept");
     } else {
         remove(&area.keys())?;
     }
@@ -134,7 +134,7 @@ fn build(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     Ok(())
 }
 
-/// What every process of ours is started with.
+/// The environment of all services.
 fn service_env(area: &Area, servers: &Servers) -> Result<EnvFile> {
     let mut env = keys::read_or_create(area)?;
     env.set_all(servers.urls());
@@ -144,13 +144,13 @@ fn service_env(area: &Area, servers: &Servers) -> Result<EnvFile> {
     Ok(env)
 }
 
-/// Migrates and seeds. Returns the demo program's variables: the new ones, and of the old ones those not printed
-/// again, because a key can be shown only when it is made.
+/// Migrates and seeds. Returns the demo program's variables: new ones, and old ones that were not printed again, because a key is
+/// shown only when it is created.
 fn prepare_database(
     checkout: &Checkout,
     env: &EnvFile,
     before: &EnvFile,
-    with_past: bool,
+    with_history: bool,
     interrupt: &Interrupt,
 ) -> Result<EnvFile> {
     let step = Step::start("Migrating the database");
@@ -159,8 +159,8 @@ fn prepare_database(
 
     let step = Step::start("Seeding the demo program");
     let mut seed = ctl_with(checkout, env, before);
-    if with_past {
-        seed.args(demo::SEED_WITH_PAST);
+    if with_history {
+        seed.args(demo::SEED_WITH_HISTORY);
     } else {
         seed.arg("seed-demo");
     }
@@ -169,7 +169,7 @@ fn prepare_database(
     let known = before.iter().chain(printed.iter());
     demo.set_all(known.filter(|(name, _)| name.starts_with(DEMO_PREFIX)));
     if demo.get("DEMO_API_KEY").is_none() {
-        note("the demo program's key was shown to somebody else; `cargo xtask dev --reset` makes a new one");
+        note("the demo program's key is not known here; `cargo xtask dev --reset` makes a new one");
     }
     step.done("seeded");
     Ok(demo)
@@ -181,7 +181,7 @@ fn ctl_with(checkout: &Checkout, env: &EnvFile, before: &EnvFile) -> Command {
     command
 }
 
-/// What `.dev/env` holds for shells and tools.
+/// The content of `.dev/env`, for shells and tools.
 fn shell_env(servers: &Servers, services: &[Service], demo: &EnvFile) -> Result<EnvFile> {
     let url = |name: &str| {
         services
@@ -208,7 +208,7 @@ fn print_where(area: &Area, env: &EnvFile) {
         env.get("DEMO_EMAIL"),
         env.get("DEMO_PASSWORD"),
     ) {
-        // Browsers offer passkeys for host names only, and PUBLIC_URL is this one.
+        // Browsers offer passkeys for host names only.
         let base = base.replace("127.0.0.1", "localhost");
         println!("{:<13} {base}/app  ({email}, {password})", "dashboard");
     }

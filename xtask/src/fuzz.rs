@@ -1,7 +1,7 @@
-//! `cargo xtask fuzz`: libFuzzer on the targets of `xtask/fuzz`, as many at once as there are processors.
+//! `cargo xtask fuzz`: libFuzzer on the targets of `xtask/fuzz`, one on each processor at a time.
 //!
-//! What it finds worth keeping is collected below the target directory, where the next run goes on from it. What stands in the
-//! tree is small and chosen: an input gets there by hand, under a name that says what it is.
+//! New inputs are collected below the target directory, where the next run continues. The committed corpus is small: inputs are
+//! added by hand, with a descriptive name.
 
 use std::env::consts::ARCH;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ use harness::progress::Step;
 
 const CARGO_FUZZ: &str = "cargo-fuzz";
 const CARGO_FUZZ_VERSION: &str = "0.13.2";
-/// Counting what is covered takes flags that only a nightly compiler has.
+/// Coverage counters need flags of a nightly compiler.
 const TOOLCHAIN: &str = "nightly";
 const ENTRY_POINTS: &str = "xtask/fuzz/libfuzzer";
 
@@ -43,10 +43,10 @@ pub(crate) fn fuzz(checkout: &Checkout, options: &Options, interrupt: &Interrupt
     let mut build = Command::new(cargo_fuzz(checkout, interrupt)?);
     build
         .current_dir(&checkout.root)
-        // The cargo that runs us is a stable one.
+        // Set by the stable cargo that runs us.
         .env_remove("CARGO")
         .env("RUSTUP_TOOLCHAIN", TOOLCHAIN)
-        // There is no unsafe code of ours for a sanitizer to watch, and without one twice as much is tried.
+        // We have no unsafe code for a sanitizer to check, and without one twice as many inputs are tried.
         .args([
             "fuzz",
             "build",
@@ -59,14 +59,14 @@ pub(crate) fn fuzz(checkout: &Checkout, options: &Options, interrupt: &Interrupt
         .arg(&target_dir);
     process::run(&mut build, interrupt)?;
     step.done("built");
-    let place = Place {
+    let directories = Directories {
         programs: target_dir.join(format!("{ARCH}-unknown-linux-gnu/release")),
         found: target_dir.join("found"),
         kept: checkout.root.join("xtask/fuzz/corpus"),
         fixtures: checkout.root.join("webhook-consumer/tests/fixtures"),
     };
     let step = Step::start(format_args!("Fuzzing, {} min each", options.minutes));
-    let failed = run(&place, chosen, options.minutes * 60, interrupt)?;
+    let failed = run(&directories, chosen, options.minutes * 60, interrupt)?;
     ensure!(
         failed.is_empty(),
         "a property does not hold: {}",
@@ -76,7 +76,7 @@ pub(crate) fn fuzz(checkout: &Checkout, options: &Options, interrupt: &Interrupt
     Ok(())
 }
 
-/// By their entry points; that these agree with the targets is tested.
+/// Named by their entry points; a test compares these with the targets.
 fn targets(checkout: &Checkout) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(checkout.root.join(ENTRY_POINTS).join("fuzz_targets"))? {
@@ -87,7 +87,7 @@ fn targets(checkout: &Checkout) -> Result<Vec<String>> {
     Ok(names)
 }
 
-struct Place {
+struct Directories {
     programs: PathBuf,
     found: PathBuf,
     kept: PathBuf,
@@ -100,8 +100,13 @@ struct Fuzzer {
     log: PathBuf,
 }
 
-/// One line a target as it ends; the names of those whose property does not hold.
-fn run(place: &Place, targets: Vec<String>, seconds: u64, interrupt: &Interrupt) -> Result<Vec<String>> {
+/// Prints one line for each target as it ends. Returns the targets whose property does not hold.
+fn run(
+    directories: &Directories,
+    targets: Vec<String>,
+    seconds: u64,
+    interrupt: &Interrupt,
+) -> Result<Vec<String>> {
     let at_once = thread::available_parallelism().map_or(1, usize::from);
     let mut waiting = targets.into_iter();
     let mut running: Vec<Fuzzer> = Vec::new();
@@ -111,7 +116,7 @@ fn run(place: &Place, targets: Vec<String>, seconds: u64, interrupt: &Interrupt)
             let Some(target) = waiting.next() else {
                 break;
             };
-            running.push(place.start(target, seconds)?);
+            running.push(directories.start(target, seconds)?);
         }
         if running.is_empty() {
             interrupt.check()?;
@@ -119,7 +124,7 @@ fn run(place: &Place, targets: Vec<String>, seconds: u64, interrupt: &Interrupt)
         }
         if interrupt.came() {
             for fuzzer in &mut running {
-                // One that has just ended needs no end.
+                // It may have just ended.
                 let _ = fuzzer.child.kill();
                 fuzzer.child.wait()?;
             }
@@ -131,7 +136,7 @@ fn run(place: &Place, targets: Vec<String>, seconds: u64, interrupt: &Interrupt)
             match fuzzer.child.try_wait()? {
                 None => going.push(fuzzer),
                 Some(status) => {
-                    println!("{}", told(&fuzzer.target, &fs::read(&fuzzer.log)?));
+                    println!("{}", summary(&fuzzer.target, &fs::read(&fuzzer.log)?));
                     if !status.success() {
                         eprintln!("{}", process::tail(&fuzzer.log));
                         failed.push(fuzzer.target);
@@ -143,7 +148,7 @@ fn run(place: &Place, targets: Vec<String>, seconds: u64, interrupt: &Interrupt)
     }
 }
 
-impl Place {
+impl Directories {
     fn start(&self, target: String, seconds: u64) -> Result<Fuzzer> {
         let found = self.found.join(&target);
         let failures = self.found.join(format!("{target}-failures"));
@@ -157,7 +162,7 @@ impl Place {
             .arg(format!("-max_total_time={seconds}"))
             .arg("-print_final_stats=1")
             .arg(format!("-artifact_prefix={}/", failures.display()))
-            // Bodies are longer than the default; more than this is refused before anything is parsed.
+            // Bodies are longer than libFuzzer's default; longer ones are rejected before parsing.
             .arg("-max_len=16384")
             .args([&found, &self.kept.join(&target)]);
         if target == "stripe_event" {
@@ -174,7 +179,7 @@ impl Place {
 }
 
 /// `sale_body: 1234567 executions, 890 edges covered`.
-fn told(target: &str, log: &[u8]) -> String {
+fn summary(target: &str, log: &[u8]) -> String {
     let log = String::from_utf8_lossy(log);
     let word_after = |line: &str, mark: &str| {
         let (_, rest) = line.split_once(mark)?;
@@ -190,7 +195,7 @@ fn told(target: &str, log: &[u8]) -> String {
     )
 }
 
-/// Built into the target directory, where a cache keeps it.
+/// Built into the target directory, which a CI caches.
 fn cargo_fuzz(checkout: &Checkout, interrupt: &Interrupt) -> Result<PathBuf> {
     let tools = checkout.target_dir().join("tools");
     let built = tools.join("bin").join(CARGO_FUZZ);
@@ -219,13 +224,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_is_told_by_its_last_figures() {
+    fn a_summary_has_the_last_figures() {
         let log = b"#2\tINITED cov: 12 ft: 13 corp: 1/1b\n#99\tDONE   cov: 345 ft: 678 corp: 9/10b\n\
                     stat::number_of_executed_units: 99\nstat::peak_rss_mb: 40\n";
         assert_eq!(
-            told("click_id", log),
+            summary("click_id", log),
             "click_id: 99 executions, 345 edges covered"
         );
-        assert_eq!(told("click_id", b""), "click_id: no executions, no edges covered");
+        assert_eq!(
+            summary("click_id", b""),
+            "click_id: no executions, no edges covered"
+        );
     }
 }

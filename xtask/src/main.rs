@@ -1,6 +1,6 @@
 //! `cargo xtask …`: the developer commands.
 //!
-//! Linux only: processes are told apart by `/proc`, so that nothing but what these commands started is ever stopped.
+//! Linux only: `/proc` identifies processes, so that only those that these commands started are stopped.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -16,6 +16,8 @@ mod dev;
 #[cfg(test)]
 mod documents;
 mod fuzz;
+#[cfg(test)]
+mod limits;
 #[cfg(test)]
 mod migrations;
 mod node;
@@ -65,7 +67,7 @@ enum Command {
     DeployCheck,
     /// Everything the continuous integration runs, in its order.
     Ci,
-    /// Throw things at parsers, decoders and refund arithmetic. Needs a nightly toolchain.
+    /// Fuzz parsers, decoders and refund arithmetic. Needs a nightly toolchain.
     Fuzz(fuzz::Options),
     /// Measure the release build on this machine.
     Bench(tool::Options),

@@ -1,16 +1,16 @@
-//! The release before must run on the database of the one after (`docs/upgrade.md`), so migrations only add.
+//! The previous release must run on the next one's database (`docs/upgrade.md`), so migrations only add.
 //!
-//! What takes something away from those who still read it, or demands of those who still write what they do not know, must say in its
-//! file, in a comment that begins with `contract:`, which release used it last.
+//! A migration that removes something, or adds a column that the previous release does not fill, must say in a comment that begins
+//! with `contract:` which release used the old form last.
 
 use std::fs;
 use std::path::Path;
 
-/// The last one of the first release: no other process ever met what those up to it have changed.
+/// The last migration of the first release: no earlier release runs beside it.
 const OF_FIRST_RELEASE: &str = "20261122000021";
 
-/// Words that stand in a row in one statement; `*` stands for any one.
-const TAKES_AWAY: [&[&str]; 10] = [
+/// Words in sequence in one statement; `*` matches any word.
+const REMOVES: [&[&str]; 10] = [
     &["DROP", "TABLE"],
     &["DROP", "VIEW"],
     &["DROP", "FUNCTION"],
@@ -23,8 +23,8 @@ const TAKES_AWAY: [&[&str]; 10] = [
     &["DROP", "DEFAULT"],
 ];
 
-/// What in a migration a process of the release before could stumble over.
-fn stumbling_blocks(sql: &str) -> Vec<String> {
+/// Parts of a migration that the previous release is incompatible with.
+fn incompatible(sql: &str) -> Vec<String> {
     let code: String = sql
         .lines()
         .map(|line| line.split("--").next().unwrap_or(line).to_uppercase() + "\n")
@@ -41,9 +41,9 @@ fn stumbling_blocks(sql: &str) -> Vec<String> {
             .split(|c: char| !c.is_alphanumeric() && c != '_')
             .filter(|word| !word.is_empty())
             .collect();
-        let taken = TAKES_AWAY.iter().filter(|wanted| has(&words, wanted));
+        let taken = REMOVES.iter().filter(|wanted| has(&words, wanted));
         found.extend(taken.map(|wanted| wanted.join(" ")));
-        // One column at a time: another one's default is none of this one.
+        // One column at a time: another column's default does not count.
         found.extend(
             statement
                 .split(',')
@@ -69,7 +69,7 @@ fn the_release_before_runs_on_the_database_of_the_one_after() {
             continue;
         }
         let sql = fs::read_to_string(&path).unwrap();
-        let found = stumbling_blocks(&sql);
+        let found = incompatible(&sql);
         assert!(
             found.is_empty() || sql.lines().any(|line| line.starts_with("-- contract:")),
             "{name}: {found:?}; see docs/upgrade.md"
@@ -79,7 +79,7 @@ fn the_release_before_runs_on_the_database_of_the_one_after() {
 }
 
 #[test]
-fn what_takes_away_or_demands_is_told_from_what_adds() {
+fn removals_and_required_columns_are_incompatible_and_additions_are_not() {
     for adds in [
         "CREATE TABLE t (id bigint NOT NULL, name text NOT NULL);",
         "ALTER TABLE t ADD COLUMN note text, ADD COLUMN kind text NOT NULL DEFAULT 'api';",
@@ -87,7 +87,7 @@ fn what_takes_away_or_demands_is_told_from_what_adds() {
         "ALTER TABLE t ALTER COLUMN name DROP NOT NULL;",
         "DROP INDEX i;",
     ] {
-        assert_eq!(stumbling_blocks(adds), Vec::<String>::new(), "{adds}");
+        assert_eq!(incompatible(adds), Vec::<String>::new(), "{adds}");
     }
     for takes in [
         "ALTER TABLE t\n    DROP COLUMN name;",
@@ -97,6 +97,6 @@ fn what_takes_away_or_demands_is_told_from_what_adds() {
         "ALTER TABLE t ADD COLUMN kind text NOT NULL, ADD COLUMN note text DEFAULT '';",
         "DROP VIEW IF EXISTS v;",
     ] {
-        assert_eq!(stumbling_blocks(takes).len(), 1, "{takes}");
+        assert_eq!(incompatible(takes).len(), 1, "{takes}");
     }
 }

@@ -1,5 +1,5 @@
-//! Node and npm: the machine's where they are new enough, else those of a wheel pinned by version and hash. Distributions carry
-//! versions too old for what the dashboard is built and tested with.
+//! Node and npm: the machine's if new enough, otherwise those of a Python wheel pinned by version and hash. Distributions ship
+//! versions too old for the dashboard's tools.
 
 use std::env;
 use std::fs;
@@ -22,7 +22,7 @@ const ENVIRONMENT: &str = "node-24.19.0";
 
 pub(crate) struct Node {
     pub(crate) program: PathBuf,
-    /// Of the wheel's: a script for its Node. The machine's npm starts by itself.
+    /// The wheel's is a script for its Node; the machine's is a program.
     npm: PathBuf,
     is_wheels: bool,
 }
@@ -34,7 +34,7 @@ impl Node {
         }
         let environment = checkout.target_dir().join(ENVIRONMENT);
         let marker = environment.join("complete");
-        // Run once, not only looked at: an environment that was moved with its target directory no longer starts.
+        // Run it: an environment that was moved with its target directory no longer starts.
         if let Some(node) = Self::of_wheel(&environment).filter(|node| marker.is_file() && node.runs()) {
             return Ok(node);
         }
@@ -95,7 +95,7 @@ impl Node {
         Ok(npm)
     }
 
-    /// What the lock file in `dir` pins. No package runs a script of its own while it is installed.
+    /// Installs what the lock file in `dir` pins, without running the packages' scripts.
     pub(crate) fn install(&self, dir: &Path, interrupt: &Interrupt) -> Result<()> {
         let mut npm = self.npm(dir)?;
         npm.args([

@@ -1,4 +1,5 @@
-//! Stripe's own libraries, as judges of our signatures: pinned in `ingest/tests/oracles`, found by the tests through the environment.
+//! Stripe's own libraries, which the tests compare our signatures with: pinned in `ingest/tests/oracles`, passed by environment
+//! variables.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Packages of Node.js and Python that commands here need: pinned by version and hash in a directory of the repository, and installed
-//! below the target directory, once for each set of pins.
+//! Packages of Node.js and Python, pinned by version and hash in a directory of the repository and installed below the target
+//! directory, once for each set of pins.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::node::Node;
 use crate::python;
 
-/// What is installed, and nothing else.
+/// The files that pin them.
 const PINS: [&str; 3] = ["package.json", "package-lock.json", "requirements.txt"];
 
 pub(crate) struct Pinned {
@@ -23,7 +23,7 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// `sources`: from the root. The directory is `name` with a hash of the pins behind it, so that others are installed beside them.
+    /// `sources`: relative to the root. The directory is `name` and a hash of the pins.
     pub(crate) fn of(checkout: &Checkout, sources: &str, name: &str) -> Result<Self> {
         let sources = checkout.root.join(sources);
         let mut hash = Sha256::new();
@@ -47,8 +47,7 @@ impl Pinned {
         self.dir.join("node_modules")
     }
 
-    /// `what` is told while it is installed. What is there is tried with `works`, and not only looked at: an installation that was
-    /// moved no longer starts.
+    /// `what` is printed. `works` runs an existing installation: one that was moved no longer starts.
     pub(crate) fn install(
         &self,
         what: &str,

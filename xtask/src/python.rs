@@ -1,4 +1,4 @@
-//! Python environments of our own, so that nothing is installed into the machine's.
+//! Virtual environments of Python, so that nothing is installed into the machine's.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use harness::interrupt::Interrupt;
 use harness::process::{self, find_all};
 use harness::servers::debian;
 
-/// Makes an environment anew with what `pip install` makes of `packages`. The caller knows when one is complete.
+/// Creates an environment with `packages`, arguments of `pip install`. The caller marks it as complete.
 pub(crate) fn make_environment<S: AsRef<OsStr>>(
     environment: &Path,
     packages: &[S],
@@ -34,7 +34,7 @@ pub(crate) fn make_environment<S: AsRef<OsStr>>(
     process::run(&mut pip, interrupt)
 }
 
-/// A Python that can make environments; on Debian that is a package of its own.
+/// A Python with venv, which is a separate package on Debian.
 fn python() -> Option<PathBuf> {
     find_all("python3")
         .into_iter()

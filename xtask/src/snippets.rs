@@ -1,5 +1,5 @@
-//! The server examples of `docs/integrate.md`, run as they stand there against the service: each in its language where that
-//! is on this machine, with what a program around it would know put before it.
+//! Runs the server examples of `docs/integrate.md` unchanged against the service, in each language that this machine has, with
+//! definitions of the variables that they use.
 
 use std::fs;
 use std::path::Path;
@@ -15,16 +15,16 @@ use crate::whole_service::WholeService;
 
 const PAGE: &str = "docs/integrate.md";
 
-/// How an example is run. It finds its click id, customer and order in the environment.
+/// How to run an example. Click id, customer and order are environment variables.
 struct Language {
     heading: &'static str,
-    /// What runs it, and what it runs in turn.
+    /// The interpreter, and the programs that the example calls.
     programs: &'static [&'static str],
     arguments: &'static [&'static str],
     file: &'static str,
-    /// In the example's own file, before it.
+    /// Code before the example, in the same file.
     before: &'static str,
-    /// A second file, and what is in it: the program is given this one instead.
+    /// A second file (name and content), which is run instead of the example's.
     around: Option<(&'static str, &'static str)>,
 }
 
@@ -106,7 +106,7 @@ require __DIR__ . '/example.php';
     },
 ];
 
-/// Fails when an example does, or when the service has not recorded what it should have sent.
+/// Fails if an example fails, or if the service has not recorded its events.
 pub(crate) fn check(checkout: &Checkout, service: &WholeService, interrupt: &Interrupt) -> Result<()> {
     let page = fs::read_to_string(checkout.root.join(PAGE))?;
     let step = Step::start(format_args!("Running the examples of {PAGE}"));
@@ -172,7 +172,7 @@ fn run(language: &Language, code: &str, program: &Path, dir: &Path, service: &Wh
     }
     let printed = process::output(&mut command)?;
     ensure!(!printed.contains("error"), "it was refused: {printed}");
-    // Everything that happened can be told by what happens to a sale of the same name, and to a further refund.
+    // The sale and its refund are recorded if a repeated sale and a further refund are answered as repeats.
     let sale = format!(r#"{{"transaction_id":"{order}","amount_cents":4900,"customer_key":"{customer}"}}"#);
     expect(&service.post("sale", &sale)?, "HTTP/1.1 409")?;
     let refund = format!(r#"{{"transaction_id":"{order}"}}"#);
@@ -184,7 +184,7 @@ fn run(language: &Language, code: &str, program: &Path, dir: &Path, service: &Wh
 
 fn expect(answer: &str, part: &str) -> Result<()> {
     if !answer.contains(part) {
-        bail!("the service was to answer {part}, and answered {answer}");
+        bail!("expected {part}, got {answer}");
     }
     Ok(())
 }

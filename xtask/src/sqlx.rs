@@ -1,7 +1,6 @@
-//! `cargo xtask sqlx`: the committed `.sqlx`, which lets `query!` be checked where no database is.
+//! `cargo xtask sqlx`: rewrites or checks the committed `.sqlx`, with which `query!` is checked without a database.
 //!
-//! The migrations are applied by psql, not by the operator's command line: that one is built from the very `.sqlx`
-//! this command repairs.
+//! psql applies the migrations, not `ctl`: that is built from the `.sqlx` that this command may have to repair.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,7 +18,7 @@ use harness::servers::postgres::{Postgres, with_database};
 use harness::servers::provide_postgres;
 use harness::stop::start_empty;
 
-/// The one package that holds SQL.
+/// The one package with SQL.
 const PACKAGE: &str = "storage";
 /// The mark of a migration that cannot run inside a transaction.
 const NO_TRANSACTION: &str = "-- no-transaction";
@@ -39,7 +38,7 @@ pub(crate) fn sqlx(checkout: &Checkout, check: bool, interrupt: &Interrupt) -> R
     let scratch_url = with_database(&url, &database)?;
     let described = migrate(checkout, &postgres, &scratch_url, interrupt)
         .and_then(|()| describe(checkout, &scratch_url, interrupt));
-    // The server may be somebody else's: nothing of ours stays there, also after a failure.
+    // The server may be external: the database is dropped also after a failure.
     let dropped = postgres.query(&url, &format!("DROP DATABASE {database} WITH (FORCE)"));
     let described = described?;
     dropped?;
@@ -71,7 +70,6 @@ fn migrate(checkout: &Checkout, postgres: &Postgres, url: &str, interrupt: &Inte
         if !fs::read_to_string(file)?.starts_with(NO_TRANSACTION) {
             psql.arg("--single-transaction");
         }
-        // Neither notices nor what a function call returns are news here.
         psql.env("PGOPTIONS", "--client-min-messages=warning")
             .args(["-o", "/dev/null", "-f"])
             .arg(file);
@@ -81,13 +79,12 @@ fn migrate(checkout: &Checkout, postgres: &Postgres, url: &str, interrupt: &Inte
     Ok(())
 }
 
-/// In the order of their numbers, without the ways back.
+/// In the order of their numbers, without the down migrations.
 fn migrations(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     if dir.is_dir() {
         for entry in fs::read_dir(dir)? {
             let path = entry?.path();
-            // `7_name.up.sql` and `7_name.sql` go forward, `7_name.down.sql` goes back.
             let stem = Path::new(path.file_stem().unwrap_or_default());
             if path.extension().is_some_and(|extension| extension == "sql")
                 && stem.extension().is_none_or(|direction| direction != "down")
@@ -107,15 +104,15 @@ fn number(name: &str) -> Result<u64> {
         .with_context(|| format!("migrations/{name} does not start with a number"))
 }
 
-/// Has the macros ask the database about every query, and write down what they learn.
+/// Compiles the package against the database; the macros write the metadata of every query.
 fn describe(checkout: &Checkout, url: &str, interrupt: &Interrupt) -> Result<Described> {
     let step = Step::start("Describing the queries");
-    // A target directory of its own: the usual one would be rebuilt for the changed environment, and back.
+    // In a separate target directory: the usual one would be rebuilt for the changed environment, and back.
     let target_dir = checkout.target_dir().join("sqlx");
     let out_dir = target_dir.join("described");
     remove(&out_dir)?;
     fs::create_dir_all(&out_dir)?;
-    // What cargo considers checked already would write nothing.
+    // A package that is up to date would not be compiled, and would write nothing.
     process::output(
         cargo(checkout)
             .args(["clean", "--quiet", "-p", PACKAGE, "--target-dir"])

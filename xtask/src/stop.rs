@@ -7,7 +7,7 @@ use harness::stop::stop_area;
 
 pub(crate) fn stop(checkout: &Checkout) -> Result<()> {
     let stopped = stop_area(&checkout.dev_area())?;
-    // A test run at work has the lock and is left alone.
+    // A test run that is still running holds the lock.
     let test = checkout.test_area();
     let left_by_test = match test.dir.is_dir().then(|| test.try_lock()).transpose()?.flatten() {
         Some(_lock) => stop_area(&test)?,

@@ -18,7 +18,7 @@ use crate::snippets;
 use crate::tracker::Tracker;
 use crate::whole_service::{WholeService, with_whole_service};
 
-/// The service's processes are built of this very tree: tests start them.
+/// Also builds the services, which tests start.
 fn start(checkout: &Checkout, interrupt: &Interrupt) -> Result<Environment> {
     let environment = Environment::start(checkout, checkout.test_area(), interrupt)?;
     let step = Step::start("Building");
@@ -27,14 +27,14 @@ fn start(checkout: &Checkout, interrupt: &Interrupt) -> Result<Environment> {
     Ok(environment)
 }
 
-/// What a browser has to do with.
+/// The parts of `web/`.
 struct Web {
     tracker: Tracker,
     dashboard: Dashboard,
 }
 
 impl Web {
-    /// Tests of what needs no service are over when this returns.
+    /// Runs the tests that need no service.
     fn check_alone(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
         let (tracker, dashboard) = (
             Tracker::provide(checkout, interrupt)?,
@@ -46,7 +46,7 @@ impl Web {
     }
 
     fn check_with(&self, service: &WholeService, interrupt: &Interrupt) -> Result<()> {
-        // First, while the demo is as it was made up.
+        // First, while the demo is unchanged.
         self.dashboard.walk(service, interrupt)?;
         self.tracker.check_with(service, interrupt)
     }
@@ -65,7 +65,7 @@ pub(crate) fn test_web(checkout: &Checkout, interrupt: &Interrupt) -> Result<()>
 pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) -> Result<ExitCode> {
     let mut environment = start(checkout, interrupt)?;
     let oracles = match oracles::provide(checkout, interrupt) {
-        // A filter means it for one test by name, and that is seldom the one that needs them: it fails without.
+        // With a filter: most tests do not need them, and those that do fail.
         Err(error) if !args.is_empty() => {
             interrupt.check()?;
             note(format_args!("without Stripe's libraries: {error:#}"));
@@ -89,7 +89,6 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
         }
     }
     step.done("passed");
-    // A filter means it for one test by name.
     if args.is_empty() {
         let web = Web::check_alone(checkout, interrupt)?;
         with_whole_service(checkout, &mut environment, interrupt, |service| {
@@ -103,9 +102,9 @@ pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) 
     Ok(ExitCode::SUCCESS)
 }
 
-/// On servers of their own. The command builds itself anew, with what breaks things.
+/// On their own servers.
 fn few_rounds_of_chaos(checkout: &Checkout, interrupt: &Interrupt) -> Result<ExitCode> {
-    let step = Step::start("Breaking things");
+    let step = Step::start("Running a few chaos rounds");
     let status = process::status(cargo(checkout).args(["xtask", "chaos", "--few"]), interrupt)?;
     step.done(if status.success() { "passed" } else { "failed" });
     Ok(exit_code(status))
@@ -118,11 +117,16 @@ fn runners(checkout: &Checkout, args: &[String]) -> Vec<Command> {
         runner.args(["test", "--workspace"]).args(args);
         return vec![runner];
     }
-    runner.args(["nextest", "run", "--workspace"]).args(args);
+    runner.args(["nextest", "run"]);
+    // With `-p worker` only the worker's tests are built.
+    if !args.iter().any(|arg| arg == "-p" || arg == "--package") {
+        runner.arg("--workspace");
+    }
+    runner.args(args);
     if args.is_empty() {
         runner.args(["--profile", "whole"]);
     }
-    // Nextest leaves the examples in the documentation out. A filter means it for one test by name.
+    // Nextest does not run the examples in documentation.
     let mut examples = cargo(checkout);
     examples.args(["test", "--workspace", "--doc", "--quiet"]);
     if args.is_empty() {
@@ -134,9 +138,9 @@ fn runners(checkout: &Checkout, args: &[String]) -> Vec<Command> {
 
 fn with_servers<'a>(runner: &'a mut Command, checkout: &Checkout, servers: &Servers) -> &'a mut Command {
     runner.envs(servers.urls()).env("RT_BIN_DIR", &checkout.bin_dir);
-    // Of a test that fails, the message tells what was found; a runtime's hundred frames below it bury that.
+    // The message of a failed test is enough; a backtrace of the runtime's frames would hide it.
     runner.env("RUST_BACKTRACE", "0");
-    // Some tests stop a server under load; they start one for themselves.
+    // Some tests stop servers, and start their own.
     if let Some(postgres) = &servers.postgres {
         runner.env("RT_POSTGRES_BIN", &postgres.bin_dir);
     }

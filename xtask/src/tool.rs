@@ -1,4 +1,4 @@
-//! Tools that are programs of their own (`bench`, `chaos`): built with the services they start, then run in place of this command.
+//! `bench` and `chaos`: separate programs, built with the services they start, then run in place of this command.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,17 +15,15 @@ use harness::progress::Step;
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Options {
-    /// `--help` lists them once the tool is built.
+    /// The tool's own; `--help` lists them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<OsString>,
 }
 
-/// A tool and what is built for it.
 pub(crate) struct Tool {
-    /// Of the program and its package.
+    /// Name of program and package.
     name: &'static str,
     is_release: bool,
-    /// As cargo takes them.
     packages: &'static [&'static str],
 }
 
@@ -41,15 +39,15 @@ pub(crate) const BENCH: Tool = Tool {
     ],
 };
 
-/// Only debug builds have the points at which a process can be made to die.
+/// A debug build: only those have crash points.
 pub(crate) const CHAOS: Tool = Tool {
     name: "chaos",
     is_release: false,
-    // What `cargo xtask test` has built is good for this too.
+    // The same build as for `cargo xtask test`.
     packages: &["--workspace"],
 };
 
-/// Returns only when it failed.
+/// Returns only on failure.
 pub(crate) fn run(
     checkout: &Checkout,
     tool: &Tool,

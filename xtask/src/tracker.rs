@@ -1,5 +1,4 @@
-//! The browser script's own tests, in the machine's Chromium: against a mock of the service, which can fail on demand, then
-//! against the service itself.
+//! The browser script's tests in Chromium: against a mock of the service, which can fail on demand, then against the service.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -21,7 +20,7 @@ pub(crate) struct Tracker {
 }
 
 impl Tracker {
-    /// Its packages and a browser, installed where they are not there yet.
+    /// Installs its packages and a browser if needed.
     pub(crate) fn provide(checkout: &Checkout, interrupt: &Interrupt) -> Result<Self> {
         Ok(Self {
             package: NodePackage::provide(checkout, "web/tracker", interrupt)?,
@@ -54,7 +53,7 @@ impl Tracker {
         Ok(command)
     }
 
-    /// A line a test is for those whom it concerns.
+    /// Shows the output only after a failure.
     fn run(&self, command: &mut Command, interrupt: &Interrupt) -> Result<()> {
         let log = File::create(&self.log)?;
         let status = process::status(command.stdout(log.try_clone()?).stderr(log), interrupt)?;

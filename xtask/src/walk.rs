@@ -1,4 +1,4 @@
-//! What `dev` prints in the end: addresses, and a walk through the funnel that can be pasted into a shell.
+//! The walk through the funnel that `dev` prints, ready to paste into a shell.
 
 use std::path::Path;
 

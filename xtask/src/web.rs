@@ -1,4 +1,4 @@
-//! What the parts of `web/` are built and tested with: the packages their lock files pin, and a Chromium of the machine.
+//! Tools for the parts of `web/`: the packages that their lock files pin, and Chromium.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,9 @@ use sha2::{Digest, Sha256};
 
 use crate::node::Node;
 
-/// Where Debian, Ubuntu and others put it.
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// A directory of `web/` whose packages are there.
+/// A directory of `web/` with its packages installed.
 pub(crate) struct NodePackage {
     node: Node,
     dir: PathBuf,
@@ -36,7 +35,7 @@ impl NodePackage {
         if fs::read_to_string(&marker).is_ok_and(|installed| installed == pins) {
             return Ok(package);
         }
-        let step = Step::start(format_args!("Installing what {dir} is built and tested with"));
+        let step = Step::start(format_args!("Installing the packages of {dir}"));
         package.node.install(&package.dir, interrupt)?;
         fs::write(marker, pins)?;
         step.done("installed");
@@ -47,7 +46,7 @@ impl NodePackage {
         &self.dir
     }
 
-    /// A script of its `package.json`, and what that is given.
+    /// A script of its `package.json`, with arguments.
     pub(crate) fn script(&self, name: &str, arguments: &[&str]) -> Result<Command> {
         let mut npm = self.node.npm(&self.dir)?;
         npm.args(["run", "--silent", name, "--"]).args(arguments);
@@ -55,7 +54,7 @@ impl NodePackage {
     }
 }
 
-/// The machine's, or Debian's.
+/// The machine's Chromium; on Debian it is installed if missing.
 pub(crate) fn chromium(interrupt: &Interrupt) -> Result<PathBuf> {
     let find = || CHROMIUM.iter().flat_map(|name| find_all(name)).next();
     if find().is_none() {

@@ -1,4 +1,4 @@
-//! A fresh service on the test's servers, with a demo program and its past: for checks that call it from outside.
+//! A fresh service on the tests' servers, with a demo program and its history, for checks that call it from outside.
 
 use anyhow::{Context, Result};
 use harness::area::{Area, Checkout};
@@ -15,7 +15,7 @@ use crate::demo;
 
 pub(crate) struct WholeService<'a> {
     pub(crate) ingest: Service,
-    /// What the seeding printed: `DEMO_API_KEY` and its like.
+    /// Variables that `ctl seed-demo` printed, such as `DEMO_API_KEY`.
     pub(crate) demo_env: EnvFile,
     pub(crate) postgres: &'a Postgres,
     pub(crate) database_url: String,
@@ -28,7 +28,7 @@ impl WholeService<'_> {
             .with_context(|| format!("no {name} was seeded"))
     }
 
-    /// A click through a link of the demo program; its click_id.
+    /// Records a click of the demo program; returns its click_id.
     pub(crate) fn click(&self) -> Result<String> {
         let code = self.demo("DEMO_AFF_A")?;
         let body = format!(r#"{{"affiliate_url":"https://shop.example/?aff={code}"}}"#);
@@ -40,7 +40,7 @@ impl WholeService<'_> {
             .with_context(|| format!("no click_id in {answer}"))
     }
 
-    /// The whole answer to a tracking request with the demo program's key.
+    /// Sends a tracking request with the demo program's key; returns the whole answer.
     pub(crate) fn post(&self, noun: &str, body: &str) -> Result<String> {
         let key = self.demo("DEMO_API_KEY")?;
         self.ingest
@@ -48,7 +48,7 @@ impl WholeService<'_> {
     }
 }
 
-/// Starts one on a database of its own, and drops that when `checks` are done with it.
+/// Starts one on its own database, and drops the database after `checks`.
 pub(crate) fn with_whole_service(
     checkout: &Checkout,
     environment: &mut Environment,
@@ -77,7 +77,7 @@ pub(crate) fn with_whole_service(
             database_url,
         })
     });
-    // The server may be somebody else's: nothing of ours stays there, also after a failure.
+    // The server may be external: the database is dropped also after a failure.
     let dropped = postgres.query(
         &servers.database_url,
         &format!("DROP DATABASE {database} WITH (FORCE)"),
@@ -86,7 +86,7 @@ pub(crate) fn with_whole_service(
     dropped.map(|_| ())
 }
 
-/// Of services on a database and streams of their own, without limits.
+/// The environment of services on their own database and streams, without rate limits.
 pub(crate) fn service_env(
     area: &Area,
     servers: &Servers,
@@ -116,7 +116,7 @@ pub(crate) fn service_env(
     Ok(env)
 }
 
-/// Migrates, seeds, starts and makes up a past; returns the ingest and the demo program's variables.
+/// Migrates, seeds, starts and creates the history; returns the ingest and the demo program's variables.
 fn start(
     checkout: &Checkout,
     area: &Area,
@@ -125,7 +125,9 @@ fn start(
     interrupt: &Interrupt,
 ) -> Result<(Service, EnvFile)> {
     process::output(ctl(checkout, env).arg("migrate"))?;
-    let demo = EnvFile::parse(&process::output(ctl(checkout, env).args(demo::SEED_WITH_PAST))?);
+    let demo = EnvFile::parse(&process::output(
+        ctl(checkout, env).args(demo::SEED_WITH_HISTORY),
+    )?);
     let ctl = || {
         let mut ctl = ctl(checkout, env);
         ctl.envs(demo.iter());
@@ -137,7 +139,7 @@ fn start(
         .into_iter()
         .find(|service| service.name == INGEST)
         .context("the ingest is missing")?;
-    demo::make_up_past(&mut ctl(), &ingest, &demo)?;
+    demo::create_history(&mut ctl(), &ingest, &demo)?;
     process::output(ctl().arg("verify")).context("the demo violates invariants")?;
     Ok((ingest, demo))
 }

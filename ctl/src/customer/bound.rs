@@ -1,4 +1,4 @@
-//! Whose a payment processor's customers are.
+//! `ctl customer bind` and `bound`: which customer a payment processor's customer is.
 
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};

@@ -1,8 +1,8 @@
-//! `ctl feed-demo`: gives the demo program a past, over the road that all events travel: records of earlier days, published
-//! for the workers, which settle them as ever. So the books are right whatever the past holds.
+//! `ctl feed-demo`: gives the demo program a history: records of earlier days, published to the streams and settled by the
+//! workers like all others. So the ledger is right whatever the history contains.
 //!
-//! One kind after the other, since a lead needs its click and a refund its sale: clicks, leads, sales, refunds; after each it
-//! waits until the days add up.
+//! One noun after the other, because a lead needs its click and a refund its sale: clicks, leads, sales, refunds. After each it
+//! waits until the rollups contain all of them.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ const SEED: u64 = 20_261_121;
 const PACK: usize = 256;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 const SETTLED_WITHIN: Duration = Duration::from_mins(2);
-/// How much of the traffic comes over each link, oldest link first.
+/// Each link's share of the traffic in percent, oldest link first.
 const SHARES: [u32; 6] = [34, 22, 16, 13, 9, 6];
 const COUNTRIES: [(&str, u32); 8] = [
     ("US", 30),
@@ -87,7 +87,7 @@ pub struct FeedDemo {
     /// The demo program's tracking token
     #[arg(long, env = "DEMO_API_KEY", hide_env_values = true)]
     api_key: String,
-    /// How long the past is
+    /// Length of the history in days
     #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=365))]
     days: u32,
     #[command(flatten, next_help_heading = "Message bus")]
@@ -97,7 +97,7 @@ pub struct FeedDemo {
 }
 
 impl FeedDemo {
-    /// One line on what was done. A program that has events is left as it is.
+    /// Returns one line on what was done. A program that has events is not changed.
     pub async fn run(self, pool: &PgPool) -> anyhow::Result<Vec<String>> {
         let now = Clock::system().now();
         let token = ProgramToken::parse(&self.api_key).context("DEMO_API_KEY is no program's key")?;
@@ -260,7 +260,7 @@ fn event_id(at: DateTime<Utc>) -> EventId {
     EventId::new(Clock::manual(at).mint())
 }
 
-/// Of its approved partners, oldest first.
+/// Links of approved partners, oldest first.
 async fn links_of(pool: &PgPool, program_id: ProgramId) -> anyhow::Result<Vec<ReferralLinkId>> {
     let window = Window {
         offset: 0,
@@ -273,7 +273,7 @@ async fn links_of(pool: &PgPool, program_id: ProgramId) -> anyhow::Result<Vec<Re
     Ok(ids)
 }
 
-/// What a program's days add up to.
+/// The sums of a program's rollups.
 #[derive(Debug, Default, Clone, Copy)]
 struct Settled {
     clicks: i64,
@@ -330,7 +330,7 @@ impl Feed {
         self.publish(Subject::Leads, &past.leads).await?;
         self.wait("leads", |settled| settled.leads >= leads).await?;
         let mut sold = 0;
-        // One after the other: commissions are listed in the order in which they were recorded.
+        // In sequence: commissions are listed in the order in which they were recorded.
         for pack in past.sales.chunks(PACK) {
             let claims: Vec<NewClaim> = pack.iter().map(claim).collect::<Result<_, _>>()?;
             claims::claim(&self.pool, &claims).await?;
@@ -338,7 +338,7 @@ impl Feed {
             sold += count(pack.len());
             self.wait("sales", |settled| settled.sales >= sold).await?;
         }
-        // A worker does it within the minute; whoever comes next may want to pay them.
+        // A worker would approve them within a minute; the demo pays some of them before.
         commissions::approve_held(&self.pool, self.now, sales).await?;
         self.publish(Subject::Refunds, &past.refunds).await?;
         Ok(vec![format!(

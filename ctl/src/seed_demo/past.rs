@@ -1,8 +1,6 @@
-//! A believable past: who came when over which link, who signed up, paid and was refunded. Made up from a seed, the same for
-//! the same moment.
+//! A plausible history of clicks, signups, payments and refunds, drawn from a seed.
 //!
-//! Weeks have their rhythm and days theirs, and the program grows. Nothing lies in the future, and no sale outside the
-//! attribution window.
+//! Traffic varies by weekday and hour, and grows. No event lies in the future, and no sale outside the attribution window.
 
 use chrono::{DateTime, Datelike, TimeDelta, Utc};
 
@@ -16,24 +14,24 @@ const WEEK: [f64; 7] = [1.12, 1.18, 1.15, 1.08, 0.96, 0.72, 0.79];
 const HOURS: [u32; 24] = [
     2, 1, 1, 1, 1, 2, 4, 6, 9, 11, 12, 11, 10, 11, 11, 10, 9, 9, 10, 12, 13, 11, 7, 4,
 ];
-/// Of a hundred.
+/// In percent.
 const SIGN_UP: u32 = 17;
 const PAY: u32 = 42;
 const SUBSCRIBE: u32 = 45;
 const RENEW: u32 = 82;
 const REFUNDED: u32 = 8;
 const REFUNDED_IN_PART: u32 = 40;
-/// Cents, and how likely each is.
+/// Cents and weight.
 const PRICES: [(i64, u32); 5] = [(2_900, 8), (4_900, 10), (7_900, 5), (14_900, 3), (24_900, 1)];
 const MONTH: TimeDelta = TimeDelta::days(30);
-/// From the click on: what a program's attribution window is unless it is set otherwise.
+/// The default attribution window.
 const WINDOW: TimeDelta = TimeDelta::days(60);
 
-/// One who came, and what came of it.
+/// A visitor and the events that follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visitor {
     pub clicked_at: DateTime<Utc>,
-    /// Places in lists of links, of user agents and of countries.
+    /// Indexes in the lists of links, user agents and countries.
     pub link: usize,
     pub agent: usize,
     pub country: usize,
@@ -53,11 +51,11 @@ pub struct PastSale {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastRefund {
     pub refunded_at: DateTime<Utc>,
-    /// All of it unless said otherwise.
+    /// `None`: the whole sale.
     pub cents: Option<i64>,
 }
 
-/// How much of the traffic comes over each link, and how many agents and countries there are to choose from.
+/// The traffic's share of each link, and the numbers of user agents and countries to choose from.
 #[derive(Debug)]
 pub struct Crowd<'a> {
     pub links: &'a [u32],
@@ -124,7 +122,7 @@ fn visitor(crowd: &Crowd<'_>, clicked_at: DateTime<Utc>, now: DateTime<Utc>, cha
     visitor
 }
 
-/// One, or a subscription's for as long as it is renewed, before `end`.
+/// A single payment, or those of a subscription until it ends, before `end`.
 fn payments(
     first: DateTime<Utc>,
     end: DateTime<Utc>,
@@ -166,7 +164,7 @@ fn refund(cents: i64, sold_at: DateTime<Utc>, now: DateTime<Utc>, chance: &mut C
     })
 }
 
-/// Between two numbers of minutes, more often few than many.
+/// A number of minutes in the range; small ones are more frequent.
 fn minutes(least: u32, most: u32, chance: &mut Chance) -> TimeDelta {
     let (one, other) = (chance.below(most - least), chance.below(most - least));
     TimeDelta::minutes(i64::from(least + one.min(other)))

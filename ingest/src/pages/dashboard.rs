@@ -1,7 +1,7 @@
-//! `/app`: the dashboard, a page that draws itself from the API. `web/dashboard` is built into the binary.
+//! `/app`: the dashboard, a single-page application. `web/dashboard` is embedded in the binary.
 //!
-//! Every address of the dashboard is answered with the same document, whose script looks at the address. What stands
-//! under other addresses is not there, and answered as such: a script that is missing must not turn out to be a page.
+//! Every page's address is answered with the same document, whose script routes by the address. Other addresses are answered
+//! 404: a missing script must not be answered with a page.
 
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
@@ -26,13 +26,13 @@ const PAGES: [&str; 14] = [
     "/app/partner",
     "/app/partner/{*page}",
     "/invitation",
-    // As links named it before; the last of them ends a week after the upgrade.
+    // The path in links of an earlier version; the last of them expires a week after the upgrade.
     "/invitations/{token}",
 ];
-/// Everything is the page's own: no script, style or request of anybody else, nothing inline, and no frame around it.
+/// Only the page's own scripts, styles and requests; nothing inline, and no frame around it.
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'self'; object-src 'none'; frame-ancestors 'none'";
-/// An invitation's token stands in an address, which nobody else is to learn.
+/// No referrer: an invitation's address contains its token.
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -51,7 +51,7 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     )]
     let files = memory_serve::load!()
         .index_file(None)
-        // Asked for each time, and answered 304 while it is the same; what it names has a hash of its content in its name.
+        // Revalidated each time, and answered 304 while unchanged; the files it loads have a content hash in their names.
         .html_cache_control(CacheControl::NoCache)
         .cache_control(CacheControl::Long);
     PAGES

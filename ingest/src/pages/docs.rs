@@ -5,7 +5,7 @@ use axum::response::{Html, IntoResponse};
 
 const PAGE: &str = include_str!("docs.html");
 const SCRIPT: &str = include_str!("docs.js");
-/// The page may run its own script, style itself and ask for the description, and nothing else.
+/// The page may run its own script, use its inline style and fetch the description, and nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

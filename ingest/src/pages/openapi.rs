@@ -1,7 +1,7 @@
 //! The description of the API, OpenAPI 3.1, made from the endpoints themselves.
 //!
-//! A route describes what is its own: its body, its 200, its refusals with a meaning of their own. What the layers
-//! around it may answer, and the headers they set, [`crate::http::layers`] adds.
+//! A route describes its body, its 200 and its specific refusals. [`crate::http::layers`] adds the answers and headers of the
+//! layers around it.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use crate::http::layers::described::headers;
 use crate::http::openapi::envelopes;
 use crate::routes::endpoints;
 
-/// What stands around the endpoints. The version is the contract's, not the program's.
+/// The document around the endpoints. The version is the contract's, not the program's.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -57,7 +57,7 @@ use crate::routes::endpoints;
 )]
 struct Description;
 
-/// What the endpoints refer to: the credentials callers show, the headers of answers.
+/// What the endpoints refer to: the callers' credentials, and the headers of answers.
 struct Shared;
 
 impl Modify for Shared {

@@ -1,4 +1,4 @@
-//! `GET /.well-known/security.txt`: whom to tell of a weakness (RFC 9116).
+//! `GET /.well-known/security.txt`: where to report a vulnerability (RFC 9116).
 
 use axum::extract::State;
 use axum::http::header;
@@ -8,7 +8,7 @@ use chrono::{SecondsFormat, TimeDelta};
 use crate::app::App;
 use crate::http::error::ApiError;
 
-/// From when it is asked for: the file must say until when it may be believed.
+/// Validity from the time of the request: the file must have an expiry date.
 const LASTS: TimeDelta = TimeDelta::days(180);
 
 /// 404 where no contact is configured.

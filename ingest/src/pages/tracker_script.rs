@@ -1,7 +1,7 @@
 //! `GET /js/tracker.js`: the script advertisers put on their pages, from any site.
 //!
 //! Built from `web/tracker` and committed with its compressed forms, so that building the service needs no Node. Its
-//! address has no version: browsers use what they have for an hour, and for a day while they ask for a newer one.
+//! address has no version: browsers cache it for an hour, and may use the stale copy for a day while they revalidate.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -16,10 +16,10 @@ const BROTLI: &[u8] = include_bytes!("../../../web/tracker/dist/tracker.js.br");
 const GZIP: &[u8] = include_bytes!("../../../web/tracker/dist/tracker.js.gz");
 
 const CACHE_CONTROL: &str = "public, max-age=3600, stale-while-revalidate=86400";
-/// Pages that isolate themselves load only what says so.
+/// Cross-origin isolated pages load only resources with this header.
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// The script as one coding of the answer's body has it.
+/// The script in one content coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Brotli,
@@ -28,7 +28,7 @@ enum Form {
 }
 
 impl Form {
-    /// The smallest that the caller takes.
+    /// The smallest form that the caller accepts.
     fn for_caller(headers: &HeaderMap) -> Self {
         [Self::Brotli, Self::Gzip]
             .into_iter()
@@ -52,7 +52,7 @@ impl Form {
         }
     }
 
-    /// Each form has a tag of its own: they are different bytes.
+    /// Each form has its own tag, because the bytes differ.
     fn tag(self) -> String {
         let hash = HASH.as_str();
         match self.coding() {
@@ -109,7 +109,7 @@ fn takes(headers: &HeaderMap, coding: &str) -> bool {
     })
 }
 
-/// Whether the caller keeps just this form.
+/// Whether the caller has this form cached.
 fn has_already(headers: &HeaderMap, tag: &str) -> bool {
     // A proxy on the way may have marked it as weak.
     members(headers, header::IF_NONE_MATCH)

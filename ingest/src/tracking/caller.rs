@@ -20,7 +20,7 @@ use crate::tracking::directory::Unavailable;
 /// The refusal of a token of no program.
 pub const INVALID_TOKEN: &str = "Invalid API token";
 
-/// Whom the [`Credential`] identifies.
+/// The caller that the [`Credential`] identifies.
 #[derive(Debug, Clone)]
 pub enum Caller {
     /// No bearer token: no header, another scheme, or a malformed one.

@@ -62,8 +62,8 @@ pub struct ClickRequest {
     /// IANA name.
     #[schema(value_type = Option<String>, max_length = 255, examples("Europe/Vienna"))]
     timezone: Field<String>,
-    /// The visitor's click_id from an earlier click: a customer of this program is recognised by it. One that is
-    /// nobody's counts as absent.
+    /// The visitor's click_id from an earlier click: a customer of this program is recognised by it. An
+    /// unknown one counts as absent.
     #[schema(value_type = Option<String>, max_length = 255)]
     existing_click_id: Field<String>,
     #[serde(default)]
@@ -71,17 +71,17 @@ pub struct ClickRequest {
     additional_data: AdditionalData,
 }
 
-/// A click as asked for, valid in form.
+/// A validated click request.
 #[derive(Debug)]
 struct Click {
     partner_code: String,
     existing_click_id: Option<Label>,
     visit: Visit,
-    /// In test mode, with the program the body names.
+    /// Present in test mode: the program that the body names.
     test: Option<Field<ProgramId>>,
 }
 
-/// What a click needs of a link that takes clicks.
+/// The fields of an active link that a click needs.
 #[derive(Debug, Clone, Copy)]
 struct ActiveLink {
     referral_link_id: ReferralLinkId,
@@ -198,8 +198,8 @@ pub async fn click(
     }))
 }
 
-/// The link need not exist, as long as a key or the body says which program is tested; one that is turned off or broken
-/// is refused as it would be for a real click.
+/// The link need not exist if a key or the body names the program; a link that is turned off or misconfigured is rejected as for
+/// a real click.
 async fn test_click(
     app: &App,
     caller: Caller,
@@ -277,7 +277,7 @@ impl ClickRequest {
     }
 }
 
-/// The partner's code a body asks for, the click_id it brings, and what it tells of the visit.
+/// The parsed request: the partner's code, the click_id sent with it, and the visit's fields.
 #[cfg(feature = "testing")]
 pub fn read(body: &[u8]) -> Result<(String, Option<Label>, Visit), ApiError> {
     let click = parse::<ClickRequest>(body)?.validate(&HeaderMap::new())?;
@@ -288,7 +288,7 @@ fn link_not_found() -> ApiError {
     ApiError::bad_request("Referral link not found")
 }
 
-/// The header is not the caller's statement but its software's: one that does not fit is left out, not refused.
+/// A header that is too long is ignored, not rejected: the visitor's browser sends it, not the caller.
 fn user_agent(headers: &HeaderMap) -> Option<LongText> {
     LongText::parse(headers.get(header::USER_AGENT)?.to_str().ok()?).ok()
 }

@@ -50,7 +50,7 @@ pub struct LeadRequest {
     pub additional_data: AdditionalData,
 }
 
-/// As every body is described that names a customer by key.
+/// The description of `customer_key` in every request.
 pub fn customer_key_schema() -> Schema {
     Object::builder()
         .schema_type(SchemaType::from_iter([Type::String, Type::Integer, Type::Null]))
@@ -62,7 +62,7 @@ pub fn customer_key_schema() -> Schema {
         .into()
 }
 
-/// Whom a lead speaks of, and what it is called.
+/// The customer's ids, and the names of the lead.
 #[derive(Debug)]
 struct Names {
     click_id: Option<Label>,
@@ -88,7 +88,7 @@ pub enum LeadAnswer {
 
 /// Record a lead
 ///
-/// A visitor signed up. With the program's key this is the backend's word; without, a browser's.
+/// A visitor signed up. With the program's key the backend reports it; without, a browser.
 #[utoipa::path(
     post,
     path = "/api/v1/track/lead",
@@ -111,7 +111,7 @@ pub async fn lead(
     track(&app, caller, client, request).await.map(Json)
 }
 
-/// A wrong credential is heard of before a wrong body, and in test mode not at all.
+/// A wrong credential is rejected before a wrong body; in test mode it is ignored.
 pub(super) async fn track(
     app: &App,
     caller: Caller,
@@ -142,7 +142,7 @@ pub(super) async fn track(
     answer(outcome)
 }
 
-/// Asks for no identifier and looks none up.
+/// Requires no id of a customer, and looks none up.
 async fn test(app: &App, caller: Caller, request: LeadRequest) -> Result<LeadAnswer, ApiError> {
     let (names, program_id) = request.names()?;
     let program_id = tested_program(app, caller, program_id, PROGRAM_ID, FAILED)
@@ -157,7 +157,7 @@ async fn test(app: &App, caller: Caller, request: LeadRequest) -> Result<LeadAns
     Ok(LeadAnswer::Test(answer))
 }
 
-/// No usable bearer token means the visitor's browser; one that matches no program is a mistake.
+/// Without a usable bearer token the caller is the visitor's browser; an unknown token is rejected.
 fn mode(caller: Caller) -> Result<LeadMode, ApiError> {
     match caller {
         Caller::Anonymous | Caller::EmptyToken => Ok(LeadMode::Browser),
@@ -171,7 +171,7 @@ fn mode(caller: Caller) -> Result<LeadMode, ApiError> {
 }
 
 impl LeadRequest {
-    /// The texts of the body, valid in form, and the program it names for test mode.
+    /// The validated texts of the body, and the program it names for test mode.
     fn names(self) -> Result<(Names, Field<ProgramId>), ApiError> {
         let additional = self.additional_data.fields()?;
         additional.is_test()?;
@@ -191,7 +191,7 @@ impl LeadRequest {
             return Err(ApiError::bad_request("click_id or customer_key is required"));
         }
         let click_id = names.click_id.and_then(|text| ClickId::parse(text.as_str()));
-        // A click_id of another form than ours can be nobody's.
+        // A malformed click_id matches no customer.
         if click_id.is_none() && names.customer_key.is_none() {
             return Err(refusal(LeadRefusal::CustomerNotFound));
         }
@@ -213,7 +213,7 @@ impl LeadRequest {
     }
 }
 
-/// The lead a body asks for; `None` in test mode.
+/// The parsed request; `None` in test mode.
 #[cfg(feature = "testing")]
 pub fn read(body: &[u8], mode: LeadMode, email_hash_key: &[u8; 32]) -> Result<Option<Lead>, ApiError> {
     let request: LeadRequest = parse(body)?;

@@ -17,7 +17,7 @@ use crate::http::error::ApiError;
 use crate::tracking::claims::{ClaimError, ClaimRequest, ClaimResult, Claims};
 use crate::tracking::concurrency_limit::ConcurrencyLimit;
 
-/// What routes need of the bus.
+/// The parts of the bus that routes use.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
     pub clicks: Lane,

@@ -19,7 +19,7 @@ use crate::tracking::test_mode::OTHER_PROGRAM;
 
 const FAILED: &str = "Program status failed";
 
-/// Always under `data`: a warning about the key may stand beside it.
+/// Always under `data`: a warning about the key may be beside it.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct StatusAnswer {
     data: Status,
@@ -102,7 +102,7 @@ async fn look_up(app: &App, caller: Caller, uri: &Uri) -> Result<Json<StatusAnsw
     }))
 }
 
-/// `program_id` of the query. The key says already which program it is, so it need not be there.
+/// `program_id` of the query. Optional: the key already names the program.
 fn asked_for(uri: &Uri) -> Result<Option<ProgramId>, ApiError> {
     let query = uri.query().unwrap_or_default();
     form_urlencoded::parse(query.as_bytes())

@@ -1,6 +1,6 @@
 //! `GET /api/v1/programs/me/readiness`: how far the program's set-up has come.
 //!
-//! Every answer is a fresh look, so `force_recheck` changes nothing. Errors are typed here, all of them.
+//! Every answer is computed afresh, so `force_recheck` has no effect. All errors of this route have a type.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,14 +17,14 @@ use crate::http::openapi::envelopes::{ReadinessFailed, ReadinessUnauthorized};
 use crate::http::openapi::examples::Examples;
 use crate::tracking::caller::Caller;
 
-/// How long a client that watches should wait between two looks.
+/// How long a polling client should wait between two requests.
 const POLL_AFTER_SECONDS: u32 = 5;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ReadinessAnswer {
     #[schema(value_type = i64)]
     program_id: ProgramId,
-    /// From nobody being able to tell whose program it is, to a real sale recorded.
+    /// From an incomplete profile (`draft`) to a recorded real sale (`live_verified`).
     #[schema(value_type = String, pattern = "^(draft|configuring|ready|integration_verified|live_verified)$")]
     state: ReadinessState,
     /// A test chain reached its partner.
@@ -42,7 +42,7 @@ pub struct ReadinessAnswer {
     poll: Poll,
 }
 
-/// In the order in which they are best opened.
+/// In the order in which they are best passed.
 #[expect(dead_code, reason = "described, never built: the domain writes it")]
 #[derive(ToSchema)]
 #[schema(as = Gates)]
@@ -58,10 +58,10 @@ struct GatesSchema {
 #[derive(ToSchema)]
 #[schema(as = GateReport)]
 struct GateSchema {
-    /// `unknown`: nothing is left to do, and nothing has shown yet that it works.
+    /// `unknown`: nothing is left to do, but no event has confirmed it yet.
     #[schema(pattern = "^(pass|fail|unknown)$")]
     status: String,
-    /// What opens it, when it is shut: `complete_program_profile`, `set_commission_policy`,
+    /// The next step while it is not passed: `complete_program_profile`, `set_commission_policy`,
     /// `surface_stripe_connect_url`, `install_tracker_or_send_events` or `run_synthetic_sale_chain`.
     #[schema(required = false)]
     next_action: String,
@@ -90,7 +90,7 @@ struct Counts {
     sales: i64,
 }
 
-/// How long a client that watches should wait between two looks.
+/// How long a polling client should wait between two requests.
 #[derive(Debug, Serialize, ToSchema)]
 struct Poll {
     retry_after_seconds: u32,
@@ -98,7 +98,7 @@ struct Poll {
 
 /// How far the program's set-up has come
 ///
-/// Five gates, the first one that is shut, and what opens it. Errors are typed here.
+/// Five gates, the first one that is not passed, and its next step. Errors have a type.
 #[utoipa::path(
     get,
     path = "/api/v1/programs/me/readiness",
@@ -107,7 +107,7 @@ struct Poll {
     params((
         "force_recheck" = Option<String>,
         Query,
-        description = "Without effect: every answer is a fresh look.",
+        description = "No effect: every answer is computed afresh.",
         example = "true"
     )),
     responses(
@@ -115,7 +115,7 @@ struct Poll {
         (status = 401, description = "No usable key.", body = ReadinessUnauthorized),
         (
             status = 500,
-            description = "Could not be found out.",
+            description = "The state could not be read.",
             body = ReadinessFailed,
             headers(("Retry-After" = i64, description = "How many seconds to wait before asking again."))
         ),

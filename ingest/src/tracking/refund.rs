@@ -46,7 +46,7 @@ pub struct RefundBody {
     additional_data: AdditionalData,
 }
 
-/// A refund as asked for, valid in form.
+/// A validated refund request.
 #[derive(Debug)]
 struct Refund {
     transaction_id: TransactionId,
@@ -109,7 +109,7 @@ pub async fn refund(
     caller: Caller,
     body: RequestBody,
 ) -> Result<Json<RefundAnswer>, ApiError> {
-    // Unlike a sale, a refund calls an empty token invalid.
+    // Unlike for a sale, an empty token is answered as invalid.
     let program_id = caller.refunding_program("Invalid API token", FAILED)?;
     let bytes = body.bytes()?;
     let mut body = parse::<RefundBody>(&bytes)?;
@@ -135,7 +135,7 @@ pub async fn refund(
 }
 
 impl RefundBody {
-    /// A test may leave out its transaction_id; what it does say must be right.
+    /// Test mode does not require a transaction_id; the fields that are sent must be valid.
     fn validate_test(mut self) -> Result<(), ApiError> {
         if self.transaction_id == Field::Absent {
             self.transaction_id = Field::Given("test".to_owned());
@@ -149,7 +149,7 @@ impl RefundBody {
             .required_text("transaction_id", "transaction_id is required")?;
         let amount = match self.refund_amount_cents {
             Field::Absent | Field::Given(0) => None,
-            // More than any sale can be is the whole sale: the amount is capped there anyway.
+            // An amount over the limit of a sale refunds the whole sale: the worker caps it there anyway.
             Field::Given(cents) => {
                 Some(AmountCents::new(cents.min(AmountCents::MAX.get())).ok_or_else(invalid_amount)?)
             }
@@ -165,7 +165,7 @@ impl RefundBody {
     }
 }
 
-/// The refund a body asks for, and of which sale; `None` in test mode.
+/// The parsed request: the refund, and its sale's transaction_id; `None` in test mode.
 #[cfg(feature = "testing")]
 pub fn read(body: &[u8]) -> Result<Option<(TransactionId, RefundRequest)>, ApiError> {
     let mut body = parse::<RefundBody>(body)?;

@@ -1,6 +1,6 @@
-//! Endpoints that are no more: 410 for every method, naming what took their place.
+//! Retired endpoints: 410 for every method, with a message that names the replacement.
 //!
-//! Nothing here reads a body, a key or a table, so nothing is counted either.
+//! They read no body, key or table, so they have no rate limit.
 
 use axum::routing::any;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, Paths};
@@ -11,7 +11,7 @@ use crate::http::error::ApiError;
 use crate::http::layers::{Identified, Layers};
 use crate::http::openapi::examples::Examples;
 
-/// Path, and what to use instead.
+/// Path and replacement.
 const RETIRED: [(&str, &str); 6] = [
     ("/api/track/click", "POST /api/v1/track/click"),
     ("/api/track/lead", "POST /api/v1/track/lead"),

@@ -1,7 +1,7 @@
 //! `POST /api/v1/track/sale`: a payment was made.
 //!
-//! Order of the checks: credential, body, claim, and then everything a worker finds out. A transaction_id that is
-//! taken is 409 whatever else the body says, also while the first call is still on its way.
+//! Order of the checks: credential, body, claim, then the worker's. A taken transaction_id is answered 409, whatever the other
+//! fields are, also while the first call is still in flight.
 
 use axum::Json;
 use axum::extract::State;
@@ -83,7 +83,7 @@ pub struct SaleRequest<'a> {
     additional_data: AdditionalData,
 }
 
-/// A sale as asked for, valid in form, but for what test mode does without.
+/// A sale request, validated except for the fields that test mode does not require.
 #[derive(Debug)]
 struct Details {
     currency: Currency,
@@ -212,7 +212,7 @@ impl SaleRequest<'_> {
         })
     }
 
-    /// A test may leave out its transaction_id and its amount; what it does say must be right.
+    /// Test mode requires neither transaction_id nor amount; the fields that are sent must be valid.
     fn validate_test(mut self, now: DateTime<Utc>) -> Result<TestSale, ApiError> {
         let transaction_id = match std::mem::take(&mut self.transaction_id) {
             Field::Absent => transaction_id(Field::Given(generated_transaction_id(now)))?,
@@ -268,7 +268,7 @@ impl SaleRequest<'_> {
     }
 }
 
-/// The sale a body asks for; `None` in test mode.
+/// The parsed request; `None` in test mode.
 #[cfg(feature = "testing")]
 pub fn read(body: &[u8], now: DateTime<Utc>) -> Result<Option<Sale>, ApiError> {
     let mut request = parse::<SaleRequest<'_>>(body)?;
@@ -371,7 +371,7 @@ fn message(no_commission: Option<NoCommission>) -> String {
 
 fn refusal(reason: SaleRefusal) -> ApiError {
     ApiError::bad_request(match reason {
-        // As an edge says that has heard of it already.
+        // The same answer as from an edge whose directory knows that the program is archived.
         SaleRefusal::ProgramArchived => return ApiError::Unauthorized(INVALID_TOKEN),
         SaleRefusal::CustomerNotFound => "Customer not found. Provide customer_key or click_id.",
         SaleRefusal::NoAttribution | SaleRefusal::BeforeFirstClick => {

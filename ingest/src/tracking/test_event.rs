@@ -1,6 +1,6 @@
-//! `POST /api/v1/cli/test-event`: does the integration work? A synthetic click, lead and sale find out.
+//! `POST /api/v1/cli/test-event`: tests an integration with a synthetic click, lead and sale.
 //!
-//! The older form of the request asks for a single event, which is stored as a test row and attributed to nobody.
+//! The older form of the request stores a single event as a test row, without attribution.
 
 use axum::Json;
 use axum::extract::State;
@@ -51,7 +51,7 @@ enum TestEventForms {
         #[schema(schema_with = program_number, required = false)]
         program_id: (),
     },
-    /// One event that only says that it arrived.
+    /// One event, without attribution.
     #[schema(title = "Event")]
     Event {
         /// Absent in this form.
@@ -78,7 +78,7 @@ pub enum TestEventAnswer {
         event_id: String,
         /// False when the program has no link over which the event could have come.
         received: bool,
-        /// Always false: a single event is attributed to nobody.
+        /// Always false: a single event is not attributed.
         attributed: bool,
         message: &'static str,
     },
@@ -104,8 +104,8 @@ pub struct ChainAnswer {
     message: Option<&'static str>,
 }
 
-/// Whom each event was credited to. `attributed`: the partner whose link was used; `unattributed`: nobody, or the event
-/// was refused; `wrong_partner`: somebody else; `pending`: not decided yet.
+/// The attribution of each event. `attributed`: to the partner whose link was used; `unattributed`: to no partner, or the event
+/// was refused; `wrong_partner`: to another partner; `pending`: not decided yet.
 #[expect(dead_code, reason = "described, never built: the domain writes it")]
 #[derive(ToSchema)]
 #[schema(as = ChainVerdict)]
@@ -118,10 +118,10 @@ struct ChainVerdictSchema {
     sale: String,
 }
 
-/// Try the integration out
+/// Test the integration
 ///
-/// A synthetic click, lead and sale take the real road, and the answer says whether each reached the partner it should.
-/// Nothing of it counts or is paid. At most ten chains an hour for a program.
+/// A synthetic click, lead and sale pass through the real pipeline, and the answer says whether each was attributed to the right
+/// partner. They are not counted and not paid. At most ten chains an hour for a program.
 #[utoipa::path(
     post,
     path = "/api/v1/cli/test-event",

@@ -1,8 +1,8 @@
-//! Test mode: `additional_data.test_mode` on a click, a lead, a sale or a refund, and what all of them do about it.
+//! Test mode: `additional_data.test_mode` on a click, a lead, a sale or a refund.
 //!
-//! A test event is validated like a real one, as far as it goes, and then takes a road of its own: it asks for no
-//! customer, claims no transaction_id, and its row is marked. Which program it is of: the key's, else the one that
-//! `additional_data.program_id` names. A refund has nothing to be isolated: it is validated and answered.
+//! The fields of a test event are validated like those of a real one. It needs no customer, claims no transaction_id, and is
+//! stored as a marked row. Its program is the key's, otherwise the one that `additional_data.program_id` names. A test refund is
+//! validated and answered, and nothing is stored.
 
 use chrono::{DateTime, Utc};
 use domain::ids::{EventId, ProgramId};
@@ -18,7 +18,7 @@ use crate::http::field::{Field, FieldType, refused};
 use crate::tracking::caller::Caller;
 use crate::tracking::pipeline::encode;
 
-/// `additional_data` as it stands in a body.
+/// `additional_data` as sent.
 #[derive(Debug, Default)]
 pub enum AdditionalData {
     #[default]
@@ -70,7 +70,7 @@ impl AdditionalData {
         }
     }
 
-    /// Whether this is a request in test mode, as far as that can be told before anything is refused.
+    /// Whether the request asks for test mode, read before any validation.
     pub fn asks_for_test_mode(&self) -> bool {
         matches!(self, Self::Object(fields) if fields.test_mode == Field::Given(true))
     }
@@ -106,10 +106,10 @@ impl FieldType for ProgramId {
     }
 }
 
-/// The program a test event is of; `None` when neither a key nor `named` says. `field` is the name under which the
-/// body names it, `failed` the route's message for not having found out.
+/// The program of a test event; `None` when neither a key nor `named` names one. `field` is the body's name for it, `failed` the
+/// route's message for a failed lookup.
 ///
-/// A token of no program is no obstacle: test mode needs none.
+/// An unknown token is ignored: test mode requires none.
 pub async fn tested_program(
     app: &App,
     caller: Caller,
@@ -130,7 +130,7 @@ pub async fn tested_program(
         (Caller::Program(caller), _) => Ok(Some(caller.program_id)),
         (_, None) => Ok(None),
         (_, Some(named)) => {
-            // Anybody may send them, from many addresses, into the program's live view.
+            // Without a key anyone could flood the program's live view, from many addresses.
             app.limits.spend_keyless_test(named).await?;
             let exists = app.directory.has_program(named).await;
             if exists.map_err(|error| ApiError::internal(failed, error))? {
@@ -169,7 +169,7 @@ pub async fn record_test(
 }
 
 impl TestAnswer {
-    /// Of a refund, which stores nothing and takes nothing back.
+    /// The answer to a test refund, which stores nothing.
     pub fn of_refund(program_id: ProgramId) -> Self {
         Self::new(TEST_REFUND, None, program_id)
     }
@@ -186,7 +186,7 @@ impl TestAnswer {
         }
     }
 
-    /// For the description, with one of the messages.
+    /// An example for the description.
     pub fn example(message: &'static str) -> Self {
         Self::new(message, Some(17), ProgramId::new(1))
     }
@@ -198,7 +198,7 @@ pub const TEST_SALE: &str = "Test sale event tracked successfully";
 const TEST_REFUND: &str = "Test refund event tracked successfully";
 pub const OTHER_PROGRAM: &str = "program_id does not match the API key";
 
-/// Where a tracking body names the program of a test event.
+/// The field of a tracking body that names the program of a test event.
 pub const PROGRAM_ID: &str = "additional_data.program_id";
 
 /// The refusal of a test event whose program is not known.
@@ -206,7 +206,7 @@ pub fn no_program(field: &str) -> ApiError {
     refused(field, "must name a program")
 }
 
-/// The transaction_id of a test sale that brought none. Two of one millisecond share it, which nothing minds.
+/// The transaction_id of a test sale sent without one. Two in one millisecond share it; test rows need no unique one.
 pub fn generated_transaction_id(now: DateTime<Utc>) -> String {
     format!("test_txn_{}", now.timestamp_millis())
 }

@@ -1,4 +1,4 @@
-//! Where a click comes from: what the worker is told to find its place.
+//! The visitor's address and country, which the worker uses for the click's location.
 
 use axum::http::{HeaderMap, HeaderName};
 use clap::{ArgAction, Args};
@@ -6,12 +6,12 @@ use domain::visitor::{ClientIp, CountryCode};
 
 use crate::http::client_address::ClientAddress;
 
-/// Both are off by default: an address leaves the edge only where places are wanted.
+/// Both are off by default: an address leaves the edge only where locations are wanted.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Visitors")]
 pub struct OriginConfig {
-    /// Whether the worker gets the visitor's address, to look its place up in its GEOIP_DB_PATH. It stays with the
-    /// record in the stream, never in a table.
+    /// Whether the worker gets the visitor's address, to look up its location in GEOIP_DB_PATH. The address is stored in the
+    /// stream's record, never in a table.
     #[arg(long, env = "SEND_CLIENT_IP", default_value_t = false, action = ArgAction::Set)]
     pub send_client_ip: bool,
     /// Header in which a trusted proxy names the visitor's country, such as CF-IPCountry.
@@ -24,7 +24,7 @@ impl OriginConfig {
         self.send_client_ip.then(|| ClientIp::new(client.ip))
     }
 
-    /// Only by a trusted proxy: anybody else could name any country.
+    /// Only from a trusted proxy: others could name any country.
     pub fn country(&self, client: ClientAddress, headers: &HeaderMap) -> Option<CountryCode> {
         let name = self.country_header.as_ref().filter(|_| client.by_proxy)?;
         CountryCode::parse(headers.get(name)?.to_str().ok()?)

@@ -1,20 +1,20 @@
-//! The least of HTTP/1.1 that tells one answer from the next.
+//! A minimal HTTP/1.1 parser for responses.
 
 use memchr::memmem;
 
-/// An answer that is whole.
+/// A complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Answer<'a> {
     pub(super) status: u16,
     pub(super) body: &'a [u8],
-    /// It says when to come again.
+    /// Has a `Retry-After` header.
     pub(super) retry_after: bool,
-    /// The service ends the connection with it.
+    /// Has `Connection: close`.
     pub(super) closes: bool,
 }
 
 impl<'a> Answer<'a> {
-    /// `None` while bytes are missing. Header names are those hyper writes, in lower case.
+    /// `None` while bytes are missing. Expects lower-case header names, as hyper writes them.
     pub(super) fn parse(received: &'a [u8]) -> Option<Self> {
         let end = memmem::find(received, b"\r\n\r\n")? + 4;
         let (head, rest) = received.split_at_checked(end)?;
@@ -35,7 +35,7 @@ fn content_length(head: &[u8]) -> usize {
         .map_or(0, leading_number)
 }
 
-/// The digits at the front.
+/// The number at the start.
 fn leading_number(text: &[u8]) -> usize {
     text.iter()
         .take_while(|byte| byte.is_ascii_digit())

@@ -1,9 +1,9 @@
-//! The baseline (R): the same calls on the same tables and indexes by the ordinary design. No queue, no batches: axum, sqlx, and one
-//! transaction a request, with as many connections as suit it best.
+//! The baseline (R): the same calls on the same tables and indexes, with axum, sqlx and one transaction a request. No queue, no batches,
+//! and the number of connections with the best result.
 //!
-//! It does less than the service: no limits, no windows, no models, no refusals but for what is not found; and it never claims
-//! a transaction_id apart, because its one transaction can rely on the unique index. It makes few round trips: what one statement
-//! can do is one statement. Rows that everybody wants are written last.
+//! It does less than the service: no rate limits, windows or attribution models, only `not found` as a refusal, and no separate claim of
+//! a transaction_id, because its transaction can rely on the unique index. It combines statements to save round trips, and updates
+//! contended rows last.
 
 use std::env;
 use std::fmt;
@@ -27,14 +27,14 @@ use sqlx::{PgConnection, PgPool};
 
 use super::payments::SECRET;
 
-/// On a database of its own: `DATABASE_URL`, with `POOL` connections.
+/// Uses the database `DATABASE_URL` with `POOL` connections.
 pub(super) async fn routes() -> Result<Router> {
     let url = env::var("DATABASE_URL").context("DATABASE_URL is not set")?;
     let pool = env::var("POOL").context("POOL is not set")?.parse()?;
     let pool = PgPoolOptions::new()
         .max_connections(pool)
         .min_connections(pool)
-        // A ping before each use is a round trip that no request needs.
+        // Saves a round trip a request.
         .test_before_acquire(false)
         .connect(&url)
         .await?;
@@ -49,7 +49,7 @@ pub(super) async fn routes() -> Result<Router> {
         .with_state(pool))
 }
 
-/// What went wrong, as a status.
+/// An error as a status.
 struct Refused(StatusCode);
 
 impl IntoResponse for Refused {
@@ -64,7 +64,7 @@ impl<E: fmt::Display> From<E> for Refused {
     }
 }
 
-/// Fields of a click that the ordinary handler reads; the body's others are skipped.
+/// The fields of a click that the handler uses; others are ignored.
 #[derive(Debug, Deserialize)]
 pub(super) struct Click {
     pub(super) affiliate_url: String,
@@ -194,7 +194,7 @@ struct Sale {
     customer_key: String,
 }
 
-/// Whom a sale is credited to, and by which policy.
+/// The partner of a sale, and the policy of its commission.
 #[derive(Debug, sqlx::FromRow)]
 struct Credit {
     program_id: i64,
@@ -299,7 +299,7 @@ async fn add_commission(
     .await
 }
 
-/// The rows every sale updates.
+/// Updates the rows that every sale updates.
 async fn add_sale(
     connection: &mut PgConnection,
     credit: &Credit,
@@ -337,7 +337,7 @@ struct Event {
     created: i64,
 }
 
-/// Verified, stored once, answered; what it means is somebody else's work. One statement, which is the transaction.
+/// Verifies the event and stores it once, in one statement. Does not process it.
 async fn webhook(
     State(pool): State<PgPool>,
     Path(program_id): Path<i64>,
@@ -378,7 +378,7 @@ fn verify(headers: &HeaderMap, body: &[u8]) -> Result<(), Refused> {
         .chain_update(b".")
         .chain_update(body);
     let expected = hex(&signed.finalize().into_bytes());
-    // What is compared here is worth nothing, so how long it takes tells nothing.
+    // A plain comparison: the secret is public, so its timing reveals nothing.
     if expected == signature {
         Ok(())
     } else {

@@ -1,8 +1,8 @@
-//! What the machine allows: each stage by itself, in batches, without anything before or behind it.
+//! The limits of the machine: each stage alone, in batches.
 //!
-//! (J) JetStream: packed messages of [`BATCH`] clicks, as many at once as the edge has. (C) Postgres: clicks in batches. (S) Postgres:
-//! sales in batches, with commissions, ledger, balances, claims and rollups. (F) the disk: one `fdatasync`. C and S have a
-//! database of their own, and are the best of one, two and four connections.
+//! (J) JetStream: packed messages of [`BATCH`] clicks, as many in flight as the edge has. (C) Postgres: clicks in batches. (S) Postgres:
+//! sales in batches, with commissions, ledger, balances, claims and rollups. (F) the disk: one `fdatasync`. C and S use their
+//! own database, and are the best of one, two and four connections.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -22,15 +22,15 @@ use super::template::scattered;
 
 /// Records in a message, and in a transaction.
 const BATCH: u64 = 256;
-/// Of one click on the bus.
+/// Size of a click on the bus.
 const RECORD_BYTES: u64 = 560;
-/// Messages on their way at once.
+/// Messages in flight.
 const IN_FLIGHT: usize = 2;
 const CONNECTIONS: [u64; 3] = [1, 2, 4];
 const PAGE: &str = "https://shop.example/spring";
 const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
 
-/// Ids that nobody has had.
+/// The next unused id.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// (J) Clicks a second.
@@ -79,7 +79,7 @@ pub(super) async fn sales(pool: &PgPool, market: &Market, length: Duration) -> R
     best(length, |number| store_sales(pool.clone(), customers, number)).await
 }
 
-/// The highest rate over the numbers of connections. `store` writes the batch that begins with a number.
+/// The highest rate for any number of connections. `store` writes the batch that starts at an id.
 async fn best<F, S>(length: Duration, store: F) -> Result<f64>
 where
     F: Fn(u64) -> S,
@@ -106,7 +106,7 @@ where
     Ok(best)
 }
 
-/// A link with its program, by number.
+/// Links with their programs.
 async fn links(pool: &PgPool, market: &Market) -> Result<Vec<(i64, i64)>> {
     let codes: Vec<String> = (0..PROGRAMS * LINKS).map(code).collect();
     let links = sqlx::query_as(
@@ -172,7 +172,7 @@ async fn store_clicks(pool: PgPool, links: Vec<(i64, i64)>, first: u64) -> Resul
     .bind(&of_link)
     .execute(&mut *transaction)
     .await?;
-    // In one order everywhere, or two batches wait for each other.
+    // The same order of tables in every batch prevents deadlocks.
     for sql in [
         "WITH counted AS (SELECT id, count(*) AS clicks FROM UNNEST($1::bigint[]) AS c (id) GROUP BY 1),
               locked AS (SELECT l.id FROM referral_links l JOIN counted USING (id) ORDER BY l.id FOR NO KEY UPDATE OF l)

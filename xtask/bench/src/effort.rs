@@ -1,4 +1,4 @@
-//! How long and how often.
+//! Length and number of measurements.
 
 use super::market::Size;
 
@@ -8,7 +8,7 @@ pub(super) struct Effort {
 }
 
 impl Effort {
-    /// Of each figure, of which the median counts.
+    /// The result is their median.
     pub(super) const fn rounds(self) -> usize {
         if self.quick { 1 } else { 3 }
     }
@@ -17,7 +17,7 @@ impl Effort {
         Size {
             customers: 100_000,
             hot_customers: 20_000,
-            // A lead needs a visitor without an earlier one.
+            // Each lead needs a visitor without a lead.
             visitors: if self.quick { 100_000 } else { 500_000 },
         }
     }

@@ -1,7 +1,7 @@
-//! A place to measure: servers that answer, a migrated database with a market in it, services of the release build.
+//! The environment of a benchmark: running servers, a migrated database with a market, services of the release build.
 //!
 //! The servers are as durable as in production: Postgres with `fsync` and `synchronous_commit` on, JetStream with
-//! `sync_interval: always`. Checkpoints are made apart from measurements, so that none falls into one and not into the other.
+//! `sync_interval: always`. Checkpoints run between measurements, never during one.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -34,11 +34,10 @@ use super::serve::What;
 use super::streams;
 use super::usage::Usage;
 
-/// Bytes a stream. NATS sets them aside on the disk before it makes one of the seven; it holds what the clicks of one
-/// measurement come to.
+/// Size of a stream, which NATS reserves on the disk: enough for the clicks of one measurement.
 const STREAM_MAX_BYTES: u64 = 3 << 29;
 const DRAIN_LIMIT: Duration = Duration::from_mins(5);
-/// A checkpoint in the middle of one measurement is noise; these keep it between them.
+/// So that no checkpoint starts during a measurement.
 const POSTGRES_SETTINGS: [&str; 2] = ["max_wal_size = '8GB'", "checkpoint_timeout = '30min'"];
 
 pub(super) struct BenchEnvironment<'a> {
@@ -52,19 +51,19 @@ pub(super) struct BenchEnvironment<'a> {
     pub(super) pool: PgPool,
     pub(super) market: Market,
     ports: Ports,
-    /// Clients that earlier loads did not have.
+    /// The first client that no earlier load used.
     fresh_clients: u64,
     _lock: File,
 }
 
-/// Loads with their requests, which run at once.
+/// Concurrent loads with their requests.
 pub(super) type Group<'a> = Vec<(Load, Box<dyn Requests + Send + 'a>)>;
 
-/// No load comes from more clients.
+/// The most clients of a load.
 const CLIENTS_A_LOAD: u64 = 300_000;
 
 impl<'a> BenchEnvironment<'a> {
-    /// `checkout`: of this very binary, which is the release's.
+    /// `checkout`: with the release binaries.
     pub(super) fn open(checkout: &Checkout, size: &Size, interrupt: &'a Interrupt) -> Result<Self> {
         let Environment {
             running,
@@ -100,12 +99,12 @@ impl<'a> BenchEnvironment<'a> {
         })
     }
 
-    /// Runs the operator's command line.
+    /// Runs `ctl`.
     pub(super) fn ctl(&self, args: &[&str]) -> Result<String> {
         process::output(ctl(&self.checkout, &self.env).args(args))
     }
 
-    /// What the services seal secrets with.
+    /// The services' keys for secrets.
     pub(super) fn sealing_keys(&self) -> Result<SealingKeys> {
         let key = self.env.get("SECRETS_KEYS").context("there is no SECRETS_KEYS")?;
         let key: SecretKey = key.parse()?;
@@ -139,7 +138,7 @@ impl<'a> BenchEnvironment<'a> {
         Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
 
-    /// Starts one of those the service is held against, on a database of its own where it needs one.
+    /// Starts a baseline, with its own database if it needs one.
     pub(super) fn start_other(
         &mut self,
         name: &'static str,
@@ -161,7 +160,7 @@ impl<'a> BenchEnvironment<'a> {
         Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
 
-    /// Another database on the same server, migrated, with a market as large.
+    /// Creates another database on the same server, migrated, with a market of the same size.
     pub(super) fn other_database(&self, name: &str) -> Result<(String, PgPool, Market)> {
         let (server, _) = self
             .servers
@@ -190,7 +189,7 @@ impl<'a> BenchEnvironment<'a> {
         self.ports.choose(name, None)
     }
 
-    /// Runs a load, and tells what it cost.
+    /// Runs a load, and measures its cost.
     pub(super) fn run(&mut self, load: &Load, requests: &mut dyn Requests) -> Result<Measured> {
         self.running.check()?;
         let batches_before = self.batches()?;
@@ -207,7 +206,7 @@ impl<'a> BenchEnvironment<'a> {
         })
     }
 
-    /// Of the stream that got the most.
+    /// Records in a message, of the stream with the most messages.
     fn packing(&self, before: &Batches, after: &Batches) -> Result<Vec<usize>> {
         let grown = streams::FUNNEL
             .into_iter()
@@ -231,7 +230,7 @@ impl<'a> BenchEnvironment<'a> {
         })
     }
 
-    /// Runs every load of every group at once, each on a thread of its own.
+    /// Runs all loads concurrently, each on its own thread.
     pub(super) fn together<const N: usize>(&mut self, groups: [Group<'_>; N]) -> Result<[Vec<Outcome>; N]> {
         self.running.check()?;
         let interrupt = self.interrupt;
@@ -258,13 +257,13 @@ impl<'a> BenchEnvironment<'a> {
         Ok(all)
     }
 
-    /// Clicks of clients that no earlier load had.
+    /// Clicks of new clients.
     pub(super) fn clicks(&mut self, target: Target) -> Clicks {
         self.fresh_clients += CLIENTS_A_LOAD;
         Clicks::new(target, self.fresh_clients)
     }
 
-    /// Returns once the workers have settled everything, with the streams emptied and everything on the disk.
+    /// Waits until everything is settled, empties the streams, and flushes to the disk.
     pub(super) fn settle(&mut self) -> Result<()> {
         self.drain()?;
         self.checkpoint()
@@ -281,27 +280,27 @@ impl<'a> BenchEnvironment<'a> {
         let mut left = 0;
         let empty = self.interrupt.wait_until(DRAIN_LIMIT, || {
             self.running.check()?;
-            // A claim that nobody has published yet is in no stream.
+            // An unpublished claim is in no stream.
             left = self.runtime.block_on(streams::backlog(&context))?
                 + self.count("SELECT count(*) FROM transaction_claims WHERE state = 'open'")?;
             Ok(left == 0)
         })?;
         ensure!(
             empty,
-            "the workers still have {left} messages or claims before them"
+            "the workers still have {left} messages or claims to settle"
         );
         self.runtime.block_on(streams::purge(&context))
     }
 
     pub(super) fn jetstream(&self) -> Result<jetstream::Context> {
-        // The context starts a task of its own.
+        // The context spawns a task.
         self.runtime.block_on(async {
             let client = async_nats::connect(&self.servers.nats_url).await?;
             Ok(jetstream::new(client))
         })
     }
 
-    /// What Postgres has counted, of all links together.
+    /// The sum of all link counters.
     pub(super) fn stored_clicks(&self) -> Result<u64> {
         self.count("SELECT coalesce(sum(clicks), 0)::bigint FROM referral_links")
     }
@@ -314,14 +313,14 @@ impl<'a> BenchEnvironment<'a> {
     }
 }
 
-/// A load, and what it took.
+/// A load and its costs.
 pub(super) struct Measured {
     pub(super) outcome: Outcome,
     /// CPU µs a request, of each process.
     pub(super) costs: Vec<(String, f64)>,
-    /// Of a sample of the stream's messages, in ascending order; empty where nothing went to a stream.
+    /// A sample of the stream's messages, ascending; empty if none were published.
     pub(super) records_a_message: Vec<usize>,
-    /// Of the service's database, so far as it has told.
+    /// Of the service's database, as far as its statistics are current.
     pub(super) commits: u64,
 }
 
@@ -349,7 +348,7 @@ async fn tune(pool: &PgPool) -> Result<()> {
             .await?;
         ensure!(
             setting == "on",
-            "Postgres has {durable} = {setting}: no figure of it would mean anything"
+            "Postgres has {durable} = {setting}: figures would mean nothing"
         );
     }
     Ok(())
@@ -359,14 +358,13 @@ fn service_env(area: &Area, servers: &Servers) -> Result<EnvFile> {
     let mut env = keys::read_or_create(area)?;
     env.set_all(servers.urls());
     env.set("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string());
-    // Every sale of a measurement comes with one of a few dozen keys, every read with one session. The limiter counts as always,
-    // and lets them pass.
+    // A few dozen keys send all sales, and one session all reads. The limiter counts them, and never refuses.
     env.set("SALE_REFUND_LIMIT", u32::MAX.to_string());
     env.set("MANAGEMENT_LIMIT", u32::MAX.to_string());
-    // Thousands of connections are opened before the first of them is used.
+    // All connections are opened before the first one is used.
     env.set("HEADER_READ_TIMEOUT_MS", "60000");
     if servers.nats.is_none() {
-        note("NATS is the environment's: whether it syncs every message is not known here");
+        note("NATS is external: whether it syncs every message is unknown");
     }
     Ok(env)
 }

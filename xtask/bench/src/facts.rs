@@ -1,4 +1,4 @@
-//! Where, when and with what figures are measured.
+//! Facts about a measurement: date, machine, versions.
 
 use std::fs;
 use std::num::NonZero;
@@ -9,7 +9,7 @@ use harness::process;
 
 use super::environment::BenchEnvironment;
 
-/// A name and what is so called, each.
+/// Names and values.
 pub(super) type Facts = Vec<(&'static str, String)>;
 
 pub(super) fn of(bench: &BenchEnvironment<'_>) -> Result<Facts> {
@@ -53,7 +53,7 @@ fn text(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// What follows a name at the beginning of a line.
+/// The text after a name at the start of a line.
 fn after(text: &str, name: &str) -> String {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     line.map_or_else(String::new, |line| {
@@ -61,7 +61,7 @@ fn after(text: &str, name: &str) -> String {
     })
 }
 
-/// Empty where the program cannot be asked.
+/// The first line that a program prints; empty if it cannot be run.
 fn first_line(bench: &BenchEnvironment<'_>, program: &str, args: &[&str]) -> String {
     let said = process::output(Command::new(program).current_dir(&bench.checkout.root).args(args));
     said.ok()

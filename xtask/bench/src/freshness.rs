@@ -1,19 +1,19 @@
-//! How long after its 200 an event shows.
+//! The delay between the 200 of an event and its appearance in reports.
 //!
-//! Events are told apart by their count alone: the n-th 200 is held against the first look at which n events were shown. A look
-//! counts from when its answer was whole, so delays come out longer than they are by up to the time between two looks.
+//! Events are identified by count: the n-th 200 is matched with the first poll that shows n events. A poll counts from the end of its
+//! response, so delays are overestimated by up to one interval between polls.
 
 use hdrhistogram::Histogram;
 
-/// A look at how many events are shown, in milliseconds since the first of them was sent.
+/// A poll: time in milliseconds since the first event was sent, and the number of events shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Look {
     pub(super) at: u64,
-    /// Since the load began.
+    /// Events since the start of the load.
     pub(super) shown: u64,
 }
 
-/// Milliseconds from 200 to shown, and how many events were not shown at the last look.
+/// Delays in milliseconds, and the number of events that the last poll did not show.
 pub(super) fn delays(ok_by_millisecond: &[u32], looks: &[Look]) -> (Histogram<u64>, u64) {
     let mut delays = empty();
     let mut shown = 0;
@@ -23,7 +23,7 @@ pub(super) fn delays(ok_by_millisecond: &[u32], looks: &[Look]) -> (Histogram<u6
         .flat_map(|(count, at)| (0..*count).map(move |_| at));
     for look in looks {
         while shown < look.shown {
-            // Shown before the driver had its answer: no delay, and no 200 to count from yet.
+            // Shown before the load generator received the 200.
             let Some(at) = answered.next() else { break };
             shown += 1;
             delays.saturating_record(look.at.saturating_sub(at));

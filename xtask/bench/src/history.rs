@@ -1,8 +1,7 @@
-//! A past: as many clicks of one program as wanted, with what came of them.
+//! Generates the history of a program: clicks, and the leads and sales that follow.
 //!
-//! Set-based, straight into the tables, in order of time, so that indexes grow at their ends. Every customer has one click; a
-//! tenth of them are leads, a fiftieth have paid once. What is added agrees with itself as `ctl verify` wants it: counters,
-//! balances, ledger and days included.
+//! Inserts whole sets directly into the tables, in order of time, so that indexes grow at their ends. Every customer has one click; a
+//! tenth are leads, a fiftieth have paid once. The result satisfies `ctl verify`: counters, balances, ledger and days.
 
 use std::time::Duration;
 
@@ -15,15 +14,15 @@ use super::market::{CUSTOMERS_FROM, LINKS, PROGRAMS, code};
 
 /// Ids beyond those of the market's customers.
 const FROM: i64 = 1 << 42;
-/// Days the past lies in: within the attribution window, and twice what a month's report shows.
+/// Length of the history in days: within the attribution window, and twice a month's report.
 const DAYS: i64 = 59;
 /// Rows in one statement.
 const CHUNK: u64 = 500_000;
 
-/// Adds what the program's past lacks of so many clicks.
+/// Extends the program's history to this number of clicks.
 pub(super) fn grow(bench: &mut BenchEnvironment<'_>, had: u64, wanted: u64) -> Result<Duration> {
     let started = std::time::Instant::now();
-    // What is under way would be written beside what is computed here.
+    // Records in flight would change the sums computed here.
     bench.settle()?;
     let step = Step::start(format_args!("Loading a past of {wanted} clicks"));
     let program_id = bench.market.hot_program();
@@ -41,7 +40,7 @@ pub(super) fn grow(bench: &mut BenchEnvironment<'_>, had: u64, wanted: u64) -> R
             from,
             to,
         };
-        // Two tables at once: this machine has two processors or more.
+        // Two tables concurrently, for two cores.
         bench.runtime.block_on(async {
             tokio::try_join!(chunk.run(&bench.pool, CUSTOMERS), chunk.run(&bench.pool, CLICKS),)
         })?;
@@ -58,7 +57,7 @@ pub(super) fn grow(bench: &mut BenchEnvironment<'_>, had: u64, wanted: u64) -> R
     )?;
     step.done("loaded, vacuumed and analysed");
     if had == 0 {
-        // The first part is small: what holds for it holds for those after it, which are made the same way.
+        // The first part is small, so that an error appears early.
         bench
             .ctl(&["verify"])
             .context("the past does not agree with itself")?;
@@ -66,7 +65,7 @@ pub(super) fn grow(bench: &mut BenchEnvironment<'_>, had: u64, wanted: u64) -> R
     Ok(started.elapsed())
 }
 
-/// Adds what the market's past lacks of so many sales.
+/// Extends the market's history to this number of sales.
 pub(super) fn grow_sales(bench: &mut BenchEnvironment<'_>, had: u64, wanted: u64) -> Result<()> {
     bench.settle()?;
     let step = Step::start(format_args!("Loading a past of {wanted} sales"));
@@ -103,7 +102,7 @@ pub(super) fn grow_sales(bench: &mut BenchEnvironment<'_>, had: u64, wanted: u64
     Ok(())
 }
 
-/// What follows from the rows, and the state tables are in after months rather than after a load.
+/// Updates derived data, and vacuums the tables as after months of operation.
 fn finish(bench: &mut BenchEnvironment<'_>, rebuild: &[&str]) -> Result<()> {
     bench
         .runtime
@@ -115,7 +114,7 @@ fn finish(bench: &mut BenchEnvironment<'_>, rebuild: &[&str]) -> Result<()> {
     bench.checkpoint()
 }
 
-/// Customers and clicks, or sales, `from..to` of those `had..wanted` that lie evenly over the past.
+/// Customers and clicks, or sales: `from..to` of `had..wanted`, which are spread evenly over the history.
 struct Chunk {
     had: u64,
     wanted: u64,
@@ -125,8 +124,7 @@ struct Chunk {
 
 impl Chunk {
     async fn run(&self, pool: &PgPool, sql: &str) -> Result<()> {
-        // A statement's parameters cannot stand in `generate_series` of a CTE that is used twice without being
-        // evaluated twice; these are numbers of our own.
+        // Literals: parameters in `generate_series` of a CTE that is used twice would be evaluated twice.
         let sql = sql
             .replace(":had", &self.had.to_string())
             .replace(":wanted", &self.wanted.to_string())
@@ -177,12 +175,12 @@ INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, clic
 SELECT gen_random_uuid(), program_id, id, signup_date, click_id, customer_key, signup_date
 FROM customers WHERE id >= :base + :from AND id < :base + :to AND signup_date IS NOT NULL";
 
-/// The one sale of each customer who has paid.
+/// One sale of each customer who has paid.
 const FIRST_SALES: &str = "
 SELECT program_id, id, 'past-' || id, first_purchase_date, first_purchase_link_id
 FROM customers WHERE id >= :base + :from AND id < :base + :to AND first_purchase_date IS NOT NULL";
 
-/// Sales of the market's customers, in turn. They were leads and conversions from the day of the first on.
+/// Sales of the market's customers in turn; a customer's first sale is a conversion.
 const MORE_SALES: &str = "
 SELECT c.program_id, c.id, 'stored-' || n, now() - interval '1 day' + n * interval '1 day' / :wanted, c.first_referral_link_id
 FROM generate_series(:from::bigint, :to - 1) AS n JOIN customers c ON c.id = :market + n % :customers";
@@ -213,7 +211,7 @@ SELECT s.event_id, 'accrual', a.account, c.program_id, c.partner_program_id, c.p
 FROM earned c JOIN sales s ON s.id = c.sale_id
 CROSS JOIN (VALUES ('partner', 1), ('program', -1)) AS a (account, sign)";
 
-/// What partners are owed: nothing here was refunded or paid out.
+/// Balances: nothing was refunded or paid out.
 const BALANCES: &str = "
 INSERT INTO partner_program_balances
 SELECT partner_program_id, currency, sum(amount_cents) FROM commissions GROUP BY 1, 2

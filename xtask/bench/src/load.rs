@@ -1,12 +1,12 @@
-//! Load: many connections, one timetable, one thread.
+//! The load generator: many connections, one schedule, one thread.
 //!
-//! With a rate, requests are due at fixed times whatever becomes of those before them, and each is measured from when it was
-//! due: a stalled service cannot hide behind requests that were never sent. Without one, every connection sends as soon as
-//! it is answered. A connection has one request at a time. The loop shares the machine with what it measures, so it costs
-//! what the system calls cost: one write and one read a request, and a share of an `epoll_wait`.
+//! With a rate (open loop), requests are due at fixed times, and latency is measured from the due time: requests that a stalled service
+//! delays are counted too. Without one (closed loop), every connection sends as soon as it is answered. A connection has one request at a
+//! time. The loop shares the machine with the service, so it uses few system calls: one write and one read a request, and a share of
+//! an `epoll_wait`.
 //!
-//! Bounds: a request that finds no connection free within [`PATIENCE`] is dropped, and told; the rest of the answers
-//! are waited for until [`GRACE`] after the end.
+//! Bounds: a request without a free connection within [`PATIENCE`] is dropped and counted; answers are awaited until [`GRACE`] after
+//! the end.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -25,30 +25,30 @@ use super::answer::Answer;
 use super::outcome::{Outcome, Span, float, is_ok};
 
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The service answers within five seconds, if only to say that it does not know.
+/// The service answers within five seconds.
 const GRACE: Duration = Duration::from_secs(6);
-/// Requests due within this time leave together: a wake-up for each would cost more than the request.
+/// Requests due within this time are sent together, to save wake-ups.
 const SHORTEST_NAP: Duration = Duration::from_micros(100);
 const LONGEST_NAP: Duration = Duration::from_millis(100);
 const ANSWER_BYTES: usize = 256 * 1024;
 
-/// Requests by their numbers.
+/// Generates requests by number.
 pub(super) trait Requests {
     fn bytes(&mut self, number: u64) -> &[u8];
 
-    /// Hears of every answer, and when it was whole.
+    /// Called with every response and the time of its last byte.
     fn answered(&mut self, _number: u64, _answer: &Answer<'_>, _at: Instant) {}
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Load {
     pub(super) address: SocketAddr,
-    /// Requests at once, at most.
+    /// Concurrency.
     pub(super) connections: usize,
-    /// Requests a second; without, each connection sends as fast as it is answered.
+    /// Requests a second; `None`: closed loop.
     pub(super) rate: Option<f64>,
     pub(super) length: Duration,
-    /// Where the load's time is cut into spans that are measured apart; none for one span.
+    /// Boundaries of spans that are measured separately; empty for one span.
     pub(super) spans: Vec<Duration>,
 }
 
@@ -98,13 +98,13 @@ impl Load {
         })
     }
 
-    /// When a request is due, from the start; `None` from the end on.
+    /// When a request is due, since the start; `None` after the end.
     fn due(&self, number: u64) -> Option<Duration> {
         let due = Duration::from_secs_f64(float(number) / self.rate?);
         (due < self.length).then_some(due)
     }
 
-    /// How many numbers from this one on the timetable still has.
+    /// The number of requests that are still due.
     fn due_before_end(&self, next: u64) -> u64 {
         (next..u64::MAX)
             .take_while(|number| self.due(*number).is_some())
@@ -122,7 +122,7 @@ struct Run<'a> {
     epoll: OwnedFd,
     events: Vec<Event>,
     connections: Vec<Connection>,
-    /// The one that rested longest first, so that none is idle for long enough to be closed.
+    /// The longest idle one first, so that none reaches the idle timeout.
     idle: VecDeque<usize>,
     started: Instant,
     last_answer: Instant,
@@ -139,9 +139,9 @@ struct Run<'a> {
 
 struct Connection {
     stream: TcpStream,
-    /// What is being waited for.
+    /// The request in flight.
     sent: Option<Sent>,
-    /// The beginning of an answer that came in pieces.
+    /// The start of an incomplete response.
     received: Vec<u8>,
 }
 
@@ -214,7 +214,7 @@ impl<'a> Run<'a> {
         self.next += 1;
         let bytes = self.requests.bytes(number);
         let connection = self.connections.get_mut(index).context("no such connection")?;
-        // A request is small, and nothing of an earlier one waits in the socket: it is written whole or not at all.
+        // A small request into an empty socket buffer: it is written completely or not at all.
         if connection.stream.write_all(bytes).is_err() {
             self.broken += 1;
             return self.reopen(index);
@@ -298,7 +298,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The service has closed a connection. It may, when nothing was sent.
+    /// Replaces a connection that the service closed; an error only if a request was in flight.
     fn lose(&mut self, index: usize) -> Result<()> {
         let connection = self.connections.get_mut(index).context("no such connection")?;
         if connection.sent.take().is_some() {
@@ -314,7 +314,7 @@ impl<'a> Run<'a> {
         let stream = connect(self.load.address)?;
         watch(&self.epoll, &stream, index)?;
         let connection = self.connections.get_mut(index).context("no such connection")?;
-        // Closing the old one takes it out of the epoll.
+        // Closing the old one removes it from the epoll.
         connection.stream = stream;
         connection.received.clear();
         self.idle.push_back(index);

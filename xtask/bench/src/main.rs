@@ -1,10 +1,9 @@
-//! `cargo xtask bench`: a release build under load, on servers of its own that start empty.
+//! `cargo xtask bench`: a release build under load, on its own servers that start empty.
 //!
-//! Parts: the load ([`load`], with requests made ahead by [`template`], [`requests`] and
-//! [`payments`]), what it measured ([`outcome`], [`usage`]), the
-//! place it goes to ([`place`], with programs and customers from [`market`]), what it is compared with ([`ceilings`],
-//! [`baseline`]), what is told of it ([`report`], [`page`]), and one module a scenario. Load, service and servers share this
-//! machine, so figures compare with each other, not with those of another machine.
+//! Parts: the load generator ([`load`], with requests prepared by [`template`], [`requests`] and [`payments`]), measurements ([`outcome`],
+//! [`usage`]), the environment ([`environment`], with programs and customers from [`market`]), comparisons ([`ceilings`], [`baseline`]),
+//! results ([`report`], [`page`]), and one module a scenario. Load generator, service and servers share the machine, so compare figures with
+//! each other, not with those of another machine.
 
 #![expect(
     clippy::print_stdout,

@@ -1,7 +1,7 @@
-//! Programs, partners, links and customers to send load to.
+//! Programs, partners, links and customers for the load.
 //!
-//! Spread: [`PROGRAMS`] programs with [`LINKS`] links each, every link its own partner's. Hot: one program with one link, which takes
-//! everything. Customers have keys of the advertiser and a click behind them, so that a sale or a lead finds them.
+//! Spread: [`PROGRAMS`] programs with [`LINKS`] links each, every link of its own partner. Hot: one program with one link, which gets all
+//! the load. Customers have a customer_key and a click, so that leads and sales find them.
 
 use anyhow::Result;
 use domain::token::{ProgramToken, SessionToken};
@@ -10,18 +10,18 @@ use sqlx::{PgConnection, PgPool};
 
 pub(super) const PROGRAMS: u64 = 64;
 pub(super) const LINKS: u64 = 16;
-/// Ids beyond any that the edge leases in our time.
+/// Ids beyond those that the edge leases.
 pub(super) const CUSTOMERS_FROM: i64 = 1 << 40;
 const HOT_FROM: i64 = 1 << 41;
 const VISITORS_FROM: i64 = 3 << 40;
 
-/// Customers to begin with.
+/// Numbers of customers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
-    /// Who buy.
+    /// Customers for sales.
     pub(super) customers: u64,
     pub(super) hot_customers: u64,
-    /// Who sign up, and have bought nothing.
+    /// Customers for leads, who have bought nothing.
     pub(super) visitors: u64,
 }
 
@@ -29,9 +29,9 @@ pub(super) struct Size {
 pub(super) struct Market {
     pub(super) size: Size,
     pub(super) workspace_id: i64,
-    /// The ids of the spread programs, then that of the hot one.
+    /// The spread programs, then the hot one.
     pub(super) program_ids: Vec<i64>,
-    /// Tokens in the same order; all of one length.
+    /// Tokens in the same order, all of the same length.
     pub(super) tokens: Vec<String>,
 }
 
@@ -127,7 +127,7 @@ impl Market {
         self.program_ids.last().copied().unwrap_or_default()
     }
 
-    /// The token of a session that may see every program of the market. The user is there already.
+    /// Creates a session of an existing user with access to every program of the market; returns its token.
     pub(super) async fn sign_in(&self, pool: &PgPool, email: &str) -> Result<String> {
         let token = SessionToken::generate(seed("session", 0));
         sqlx::query(
@@ -142,7 +142,7 @@ impl Market {
     }
 }
 
-/// Each link is of a partner of its own.
+/// Creates links, each of its own partner.
 async fn add_links(connection: &mut PgConnection, workspace_id: i64, program_ids: &[i64]) -> Result<()> {
     let links = (0..PROGRAMS).flat_map(|program| (0..LINKS).map(move |link| (program, link)));
     let (mut programs, mut codes) = (Vec::new(), Vec::new());
@@ -174,7 +174,7 @@ async fn add_links(connection: &mut PgConnection, workspace_id: i64, program_ids
     Ok(())
 }
 
-/// The short code of a link by its number; the hot one follows the last of the spread.
+/// The short code of a link; the hot link is the last.
 pub(super) fn code(link: u64) -> String {
     format!("b{link:05}")
 }
@@ -183,7 +183,7 @@ fn sha256(text: &str) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// What is measured needs no secrets, but the same in each run.
+/// Deterministic: the same secrets in each run.
 fn seed(what: &str, number: u64) -> [u8; 32] {
     sha256(&format!("{what} {number}"))
 }

@@ -1,4 +1,4 @@
-//! What a load measured, and the figures that are told of it.
+//! The result of a load.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-/// A minute, in microseconds: more than anybody waits for an answer.
+/// A minute in microseconds, longer than any wait for an answer.
 const LONGEST: u64 = 60_000_000;
 
 /// Answers to requests that were due within one span of the load.
 #[derive(Debug, Clone)]
 pub(super) struct Span {
-    /// Microseconds from when a request was due to its whole answer, of answers 200 or 201.
+    /// Microseconds from the due time to the complete answer, of answers 200 and 201.
     latency: Histogram<u64>,
     statuses: BTreeMap<u16, u64>,
-    /// Answers 503 that say when to come again.
+    /// Answers 503 with `Retry-After`.
     pub(super) shed: u64,
 }
 
@@ -57,7 +57,7 @@ impl Span {
         self.statuses.values().sum::<u64>() - self.ok()
     }
 
-    /// `404: 3, 503: 12`, of all that is neither 200 nor 201.
+    /// `404: 3, 503: 12`, of answers other than 200 and 201.
     pub(super) fn refusals(&self) -> String {
         let refusals: Vec<String> = self
             .statuses
@@ -88,23 +88,23 @@ impl fmt::Display for Span {
     }
 }
 
-/// Of one load.
+/// The outcome of one load.
 #[derive(Debug, Clone)]
 pub(super) struct Outcome {
-    /// By when a request was due; see [`super::load::Load::spans`].
+    /// By due time; see [`super::load::Load::spans`].
     pub(super) spans: Vec<Span>,
     /// Due, but never sent: no connection was free in time.
     pub(super) dropped: u64,
     /// Sent, but the connection ended before the answer.
     pub(super) broken: u64,
-    /// Not answered when all patience was at its end.
+    /// Not answered within the grace period.
     pub(super) late: u64,
-    /// What the first answer that was no success said.
+    /// The first answer other than 200 and 201.
     pub(super) first_refusal: String,
     pub(super) started: Instant,
     /// From the first request to the last answer.
     pub(super) lasted: Duration,
-    /// What the load itself took of the processors.
+    /// CPU time of the load generator.
     pub(super) driver_cpu: Duration,
     /// Answers 200 in each millisecond since the start.
     pub(super) ok_by_millisecond: Vec<u32>,
@@ -122,7 +122,7 @@ impl Outcome {
         self.spans.iter().map(Span::ok).sum()
     }
 
-    /// Whatever did not get its 200.
+    /// Requests without a 200.
     pub(super) fn lost(&self) -> u64 {
         self.spans.iter().map(Span::refused).sum::<u64>() + self.dropped + self.broken + self.late
     }
@@ -132,7 +132,7 @@ impl Outcome {
         per_second(self.ok(), self.lasted)
     }
 
-    /// One line: refusals, drops and what broke.
+    /// One line: refused, dropped and broken requests.
     pub(super) fn losses(&self) -> String {
         let refusals = self.all().refusals();
         let refusals = if refusals.is_empty() {
@@ -155,13 +155,13 @@ pub(super) fn per_second(count: u64, time: Duration) -> f64 {
     float(count) / time.as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
-/// What is counted here is far below what a float holds exactly.
+/// Counts are far below 2^53.
 #[expect(clippy::cast_precision_loss, reason = "see above")]
 pub(super) fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// The middle one; of an even number, the upper of the two. 0 of none.
+/// The upper median; 0 of an empty slice.
 pub(super) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,5 +1,4 @@
-//! `docs/performance.md`: the figures with where and when they were measured, and plots of them. Only what stands between the
-//! markers is written anew; the rest of the page is written by hand.
+//! Writes the figures, facts and plots of `docs/performance.md`, between its markers; the rest of the page is written by hand.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -38,7 +37,7 @@ pub(super) fn write(docs: &Path, facts: &Facts, report: &Report) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The page with what stands between its markers replaced; at its end where it has none.
+/// Replaces the text between the markers; without markers, appends it.
 fn with_figures(page: &str, figures: &str) -> String {
     let figures = format!("{BEGIN}\n\n{figures}\n\n{END}");
     match page
@@ -50,7 +49,7 @@ fn with_figures(page: &str, figures: &str) -> String {
     }
 }
 
-/// Names, titles, and the plots themselves, of those that have anything to show.
+/// Name, title and SVG of each plot with data.
 fn plots(report: &Report) -> Vec<(&'static str, &'static str, String)> {
     let of = |rows: &dyn Fn(&Row) -> Option<Bar>| report.rows.iter().filter_map(rows).collect::<Vec<_>>();
     let throughput = of(&|row| {
@@ -68,7 +67,7 @@ fn plots(report: &Report) -> Vec<(&'static str, &'static str, String)> {
         })
     });
     let cost = of(&|row| {
-        row.name.starts_with("CPU a ").then(|| Bar {
+        row.name.starts_with("CPU per ").then(|| Bar {
             label: row.name.clone(),
             value: row.value,
             mark: None,
@@ -77,12 +76,12 @@ fn plots(report: &Report) -> Vec<(&'static str, &'static str, String)> {
     [
         (
             "throughput",
-            "A second; the line is what it is held against",
+            "Rate a second; the line marks the figure it is compared with",
             throughput,
         ),
         (
             "latency",
-            "Milliseconds; the line is what it is held against",
+            "Milliseconds; the line marks the figure it is compared with",
             latency,
         ),
         ("cost", "CPU microseconds a request, by process", cost),

@@ -1,4 +1,4 @@
-//! Deliveries of a payment processor: a checkout that was paid, signed as the processor signs it.
+//! Deliveries of a payment processor: signed events of paid checkouts.
 
 use anyhow::{Context, Result};
 use domain::ids::ProgramId;
@@ -15,19 +15,19 @@ use super::load::Requests;
 use super::market::Market;
 use super::template::{Slot, Template, scattered};
 
-/// Of every program's endpoint: what is measured needs no secrets.
+/// The secret of every program's endpoint.
 pub(super) const SECRET: &str = "whsec_measured_0123456789abcdef01";
 
 const NUMBER: &str = "00000000";
 const SIGNATURE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Connects every program of the market, so that its deliveries are believed.
+/// Connects every program of the market, so that its deliveries are accepted.
 pub(super) async fn connect(pool: &PgPool, market: &Market, keys: &SealingKeys) -> Result<()> {
     let secret = WebhookSecret::parse(SECRET).ok().context("not a secret")?;
     let clock = Clock::system();
     let mut connection = pool.acquire().await?;
     for program_id in market.program_ids.iter().copied().map(ProgramId::new) {
-        // One nonce for all of them: the secret is none.
+        // A fixed nonce: the secret is public.
         let sealed = SealedSecret::seal(keys, program_id, &secret, [7; 24])?;
         let new = Connection {
             account_id: ProcessorId::parse(&format!("acct_{program_id}"))
@@ -47,7 +47,7 @@ pub(super) async fn connect(pool: &PgPool, market: &Market, keys: &SealingKeys) 
     Ok(())
 }
 
-/// A one-off payment each, of any of the market's customers.
+/// One-off payments of the market's customers.
 pub(super) struct Payments<'a> {
     template: Template,
     program: Slot,
@@ -56,12 +56,12 @@ pub(super) struct Payments<'a> {
     numbers: [Slot; 3],
     customer: Slot,
     market: &'a Market,
-    /// Seconds since 1970, as they are signed.
+    /// Unix seconds, as signed.
     signed_at: String,
 }
 
 impl<'a> Payments<'a> {
-    /// `run`: unlike that of any other load, for the ids; at most five letters and digits.
+    /// `run`: unique for each load, part of the ids; at most five letters and digits.
     pub(super) fn new(market: &'a Market, run: &str) -> Self {
         let signed_at = Clock::system().now().timestamp();
         let body = format!(

@@ -1,4 +1,4 @@
-//! Horizontal bars as SVG, readable on a bright page and on a dark one.
+//! Horizontal bar charts as SVG, readable on light and dark pages.
 
 use std::fmt::Write as _;
 

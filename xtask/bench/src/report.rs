@@ -1,4 +1,4 @@
-//! Figures, what they are held against, and whether they are good enough: as a table, and as `target/bench/report.json`.
+//! Figures, their comparisons and goals: as a table, and as `target/bench/report.json`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,9 +16,9 @@ pub(super) struct Row {
     pub(super) name: String,
     pub(super) value: f64,
     pub(super) unit: String,
-    /// What it is held against, measured in the same minutes.
+    /// Name of the figure it is compared with, measured in the same minutes.
     pub(super) against: Option<String>,
-    /// The value of that.
+    /// The value of that figure.
     pub(super) ceiling: Option<f64>,
     /// `value / ceiling`.
     pub(super) ratio: Option<f64>,
@@ -26,7 +26,7 @@ pub(super) struct Row {
     pub(super) met: Option<bool>,
 }
 
-/// What a figure, or its ratio, is to be.
+/// The goal of a figure or of its ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Goal {
     AtLeast(f64),
@@ -50,7 +50,7 @@ impl Goal {
 }
 
 impl Row {
-    /// A figure by itself.
+    /// A figure without goal.
     pub(super) fn of(name: impl Into<String>, value: f64, unit: &str) -> Self {
         Self {
             name: name.into(),
@@ -87,7 +87,7 @@ impl Row {
 
     /// With a goal for its ratio to another figure.
     pub(super) fn against(mut self, name: &str, ceiling: f64, goal: Goal) -> Self {
-        // Against nothing there is no ratio; a goal that cannot be judged is not met.
+        // Without a ratio the goal is not met.
         let ratio = (ceiling > 0.0).then(|| self.value / ceiling);
         self.against = Some(name.to_owned());
         self.ceiling = Some(ceiling);
@@ -101,13 +101,13 @@ impl Row {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Report {
     pub(super) rows: Vec<Row>,
-    /// What each round of this run said, of rows that are added round by round.
+    /// The values of each round of this run.
     #[serde(skip)]
     rounds: BTreeMap<String, Vec<f64>>,
 }
 
 impl Report {
-    /// A row of the same name takes the place of the one before.
+    /// Replaces a row of the same name.
     pub(super) fn add(&mut self, row: Row) {
         match self.rows.iter_mut().find(|known| known.name == row.name) {
             Some(known) => *known = row,
@@ -115,7 +115,7 @@ impl Report {
         }
     }
 
-    /// One round's figure: the row has the median of those so far.
+    /// Adds one round's figure: the row is the median so far.
     pub(super) fn add_round(&mut self, name: String, value: f64, unit: &str) {
         let values = self.rounds.entry(name.clone()).or_default();
         values.push(value);
@@ -123,7 +123,7 @@ impl Report {
         self.add(Row::of(name, value, unit));
     }
 
-    /// What earlier runs of other scenarios have written stays.
+    /// Reads the report of earlier runs, whose other scenarios are kept.
     pub(super) fn read(path: &Path) -> Self {
         fs::read(path)
             .ok()
@@ -165,7 +165,7 @@ impl Report {
         table
     }
 
-    /// For a page.
+    /// As Markdown.
     pub(super) fn markdown(&self) -> String {
         let mut table = "| what | value | ratio | goal | met |\n|---|--:|--:|---|---|\n".to_owned();
         for row in &self.rows {
@@ -195,7 +195,7 @@ fn cells(row: &Row) -> [String; 5] {
     ]
 }
 
-/// As many digits as mean something.
+/// Three significant digits.
 pub(super) fn compact(value: f64) -> String {
     let text = match value.abs() {
         0.0 => return "0".to_owned(),
@@ -260,7 +260,7 @@ mod tests {
     fn of_several_rounds_the_median_stands() {
         let mut report = report();
         for value in [70.0, 30.0, 50.0] {
-            report.add_round("CPU a click: ingest".to_owned(), value, "µs");
+            report.add_round("CPU per click: ingest".to_owned(), value, "µs");
         }
         let row = report.rows.last().unwrap();
         assert_eq!((row.value, report.rows.len()), (50.0, 4));

@@ -1,4 +1,4 @@
-//! The requests of the funnel and of the dashboard, each unlike the one before.
+//! Requests of the funnel and of the dashboard.
 
 use std::time::Instant;
 
@@ -7,25 +7,25 @@ use super::load::Requests;
 use super::market::{LINKS, Market, PROGRAMS, code};
 use super::template::{CLIENT, CLIENTS, Slot, Template, scattered, set_client};
 
-/// Where load goes.
+/// The target of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// Over all programs, partners and links.
+    /// All programs, partners and links.
     Spread,
-    /// To one program with one partner.
+    /// One program with one partner.
     Hot,
 }
 
 const BROWSER: &str = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n\
                        X-Forwarded-For: 198.100.100.100\r\n";
 
-/// A visitor of a new address each time.
+/// Clicks, each of a new client address.
 pub(super) struct Clicks {
     template: Template,
     client: Slot,
     link: Slot,
     target: Target,
-    /// Of the next client: no two loads of a run begin with the same.
+    /// The first client; different for each load of a run.
     from: u64,
 }
 
@@ -59,7 +59,7 @@ impl Requests for Clicks {
 
 const NUMBER: &str = "00000000";
 
-/// A payment with an id of its own, of any of the customers.
+/// Sales with unique ids, of all customers.
 pub(super) struct Sales<'a> {
     template: Template,
     id: Slot,
@@ -70,7 +70,7 @@ pub(super) struct Sales<'a> {
 }
 
 impl<'a> Sales<'a> {
-    /// `run`: unlike that of any other load, for the ids; at most five letters and digits.
+    /// `run`: unique for each load, part of the ids; at most five letters and digits.
     pub(super) fn new(market: &'a Market, target: Target, run: &str) -> Self {
         let letter = match target {
             Target::Spread => 'c',
@@ -112,7 +112,7 @@ impl Requests for Sales<'_> {
     }
 }
 
-/// A sign-up, each of another visitor.
+/// Leads, each of another visitor.
 pub(super) struct Leads<'a> {
     template: Template,
     customer: Slot,
@@ -123,7 +123,7 @@ pub(super) struct Leads<'a> {
 }
 
 impl<'a> Leads<'a> {
-    /// `from`: the first visitor, who and the next ones are no leads yet.
+    /// `from`: the first of the visitors without a lead.
     pub(super) fn new(market: &'a Market, from: u64) -> Self {
         let token = market.token(PROGRAMS);
         let body = format!(r#"{{"customer_key":"v{NUMBER}","event_name":"signup"}}"#);
@@ -151,14 +151,14 @@ impl Requests for Leads<'_> {
     }
 }
 
-/// One page of the dashboard, again and again.
+/// Repeated reads of one page of the dashboard.
 pub(super) struct Reads<F> {
     template: Template,
     heard: F,
 }
 
 impl<F: FnMut(&Answer<'_>, Instant)> Reads<F> {
-    /// `heard` is told every answer, and when it came.
+    /// `heard` is called with every answer and its time.
     pub(super) fn new(path: &str, session: &str, heard: F) -> Self {
         Self {
             template: Template::get(path, &format!("Authorization: Bearer {session}\r\n")),

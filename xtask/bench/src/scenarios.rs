@@ -1,4 +1,4 @@
-//! What can be measured, one module a scenario.
+//! One module a scenario.
 
 mod clicks;
 mod comparison;
@@ -24,7 +24,7 @@ use super::serve::{What, serve};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// All of them, unless one is named.
+    /// All scenarios unless one is named.
     #[command(subcommand)]
     scenario: Option<Scenario>,
     /// Once instead of three times, shorter, and with less data: for daily use.
@@ -37,21 +37,21 @@ pub(crate) struct Options {
 
 #[derive(clap::Subcommand)]
 enum Scenario {
-    /// What the rate limiter adds to a click, and how soon it goes on without Redis.
+    /// The cost of the rate limiter for a click, and the effect of a hanging Redis.
     Limiter(limiter::Options),
-    /// The dashboard with 10^5, 10^6 and 10^7 clicks behind it, and how soon it shows a new one.
+    /// The dashboard with 10^5, 10^6 and 10^7 clicks, and the delay until it shows a new one.
     Reads(reads::Options),
-    /// Clicks, sales, leads, webhooks: against what the machine allows, and against the ordinary design.
+    /// Clicks, sales, leads, webhooks: compared with the limits of the machine and with the baseline.
     Goals {
         /// Only these.
         #[arg(value_enum)]
         only: Vec<Noun>,
     },
-    /// What a sale costs with 10^4, 10^6 and 10^7 of them stored.
+    /// The cost of a sale with 10^4, 10^6 and 10^7 stored sales.
     Stored(stored::Options),
     /// One, two and four workers: how throughput rises, and that each click is counted once while workers are replaced.
     ScaleOut(scale_out::Options),
-    /// Serve what the service is compared with.
+    /// Serve one of the baselines.
     #[command(hide = true)]
     Serve { what: What },
 }
@@ -67,7 +67,7 @@ enum Noun {
 pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Result<()> {
     let effort = Effort { quick: options.quick };
     let open = || BenchEnvironment::open(checkout, &effort.size(), interrupt);
-    // Quick figures are not kept among those of whole runs.
+    // Quick figures have their own report.
     let path = checkout.target_dir().join(if options.quick {
         "bench/quick.json"
     } else {
@@ -98,7 +98,7 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
         }
         None => {
             goals(&mut open()?, &[], effort, &mut report)?;
-            // A past of a known size needs tables that are empty.
+            // Empty tables, for a history of known size.
             if !effort.quick {
                 stored::measure(&mut open()?, &stored::Options::default(), effort, &mut report)?;
             }
@@ -108,7 +108,7 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
         }
     };
     println!("\n{}", report.table());
-    // One scenario leaves what the others have measured.
+    // Figures of other scenarios are kept.
     let mut kept = match &options.scenario {
         Some(_) => Report::read(&path),
         None => Report::default(),
@@ -139,7 +139,7 @@ fn goals(bench: &mut BenchEnvironment<'_>, only: &[Noun], effort: Effort, report
     if wanted(Noun::Webhooks) {
         webhooks::measure(bench, &mut comparison, report)?;
     }
-    // What it leaves behind would be measured with what follows.
+    // Its backlog would affect the next measurement.
     if let Some(highest) = highest {
         sales::overload(bench, &mut comparison, report, highest)?;
     }

@@ -1,4 +1,4 @@
-//! What the service is held against, as processes of their own: (H) a handler that only parses, and the baseline (R).
+//! Baselines as separate processes: (H) a handler that only parses, and (R).
 
 use std::convert::Infallible;
 use std::env;
@@ -20,7 +20,7 @@ use super::baseline::{self, Click, json};
 pub(crate) enum What {
     /// Parses a click, and answers a constant.
     Constant,
-    /// The ordinary design.
+    /// One transaction a request.
     Baseline,
 }
 
@@ -34,7 +34,7 @@ impl What {
     }
 }
 
-/// Serves on `LISTEN` until it is told to end.
+/// Serves on `LISTEN` until shutdown.
 pub(super) fn serve(what: What, interrupt: &Interrupt) -> Result<()> {
     Runtime::new()?.block_on(async {
         let routes = match what {
@@ -45,7 +45,7 @@ pub(super) fn serve(what: What, interrupt: &Interrupt) -> Result<()> {
         let listener = TcpListener::bind(env::var("LISTEN").context("LISTEN is not set")?)
             .await?
             .tap_io(|stream| {
-                // Without it the answer waits for an acknowledgement of the one before; it fails on no Linux.
+                // Without it an answer waits for the acknowledgement of the previous one. Cannot fail on Linux.
                 let _ = stream.set_nodelay(true);
             });
         let ended = async {
@@ -53,7 +53,7 @@ pub(super) fn serve(what: What, interrupt: &Interrupt) -> Result<()> {
                 tokio::time::sleep(PAUSE).await;
             }
         };
-        // Whoever is still being served is the load's, which is over.
+        // The load is over, so open requests may be dropped.
         tokio::select! {
             served = axum::serve(listener, routes) => Ok(served?),
             () = ended => Ok(()),

@@ -1,4 +1,4 @@
-//! What lies on the streams.
+//! The content of the streams.
 
 use anyhow::Result;
 use async_nats::jetstream::Context;
@@ -6,7 +6,7 @@ use async_nats::jetstream::consumer::PullConsumer;
 use messages::envelope;
 use messages::subject::Subject;
 
-/// Messages that the workers have not settled yet.
+/// The number of unsettled messages.
 pub(super) async fn backlog(context: &Context) -> Result<u64> {
     let mut messages = 0;
     for subject in Subject::ALL {
@@ -19,7 +19,7 @@ pub(super) async fn backlog(context: &Context) -> Result<u64> {
     Ok(messages)
 }
 
-/// Streams keep what was settled for a week; in a benchmark that is only a full disk.
+/// Deletes settled messages, which would fill the disk.
 pub(super) async fn purge(context: &Context) -> Result<()> {
     for subject in Subject::ALL {
         context.get_stream(subject.stream_name("")).await?.purge().await?;
@@ -27,9 +27,9 @@ pub(super) async fn purge(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// What one kind of request makes.
+/// Streams of the funnel's requests.
 pub(super) const FUNNEL: [Subject; 3] = [Subject::Clicks, Subject::Leads, Subject::Sales];
-/// Messages that are looked into.
+/// Size of the sample.
 const SAMPLE: u64 = 400;
 
 /// The last message of each stream of the [`FUNNEL`].
@@ -42,7 +42,7 @@ pub(super) async fn last_messages(context: &Context) -> Result<[u64; FUNNEL.len(
     Ok(last)
 }
 
-/// How many records share a message, of messages that lie evenly between two; in ascending order.
+/// Records in a message, of messages evenly spread between two; ascending.
 pub(super) async fn records_a_message(
     context: &Context,
     subject: Subject,

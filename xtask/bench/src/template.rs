@@ -1,6 +1,6 @@
-//! Requests made ahead: whole as bytes, with places that are written over for each number.
+//! Prepared requests: complete bytes with fields that are overwritten for each number.
 
-/// A place in a request.
+/// A field in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot {
     at: usize,
@@ -23,7 +23,7 @@ pub(super) struct Template {
 }
 
 impl Template {
-    /// `headers`: whole lines with their ends.
+    /// `headers`: complete lines.
     pub(super) fn get(path: &str, headers: &str) -> Self {
         Self {
             bytes: format!("GET {path} HTTP/1.1\r\nHost: shop.example\r\n{headers}\r\n").into_bytes(),
@@ -41,7 +41,7 @@ impl Template {
         }
     }
 
-    /// Where this text stands; where it does not, a place of no length.
+    /// The field with this text; empty if there is none.
     pub(super) fn slot(&self, text: &str) -> Slot {
         let found = memchr::memmem::find(&self.bytes, text.as_bytes());
         Slot {
@@ -50,7 +50,7 @@ impl Template {
         }
     }
 
-    /// What stands in a place.
+    /// The content of a field.
     pub(super) fn at(&self, slot: Slot) -> &[u8] {
         self.bytes.get(slot.at..slot.at + slot.length).unwrap_or_default()
     }
@@ -59,7 +59,7 @@ impl Template {
         &self.bytes
     }
 
-    /// In decimal, with zeros before it; digits that have no place are left out.
+    /// Writes a zero-padded decimal; digits that do not fit are dropped.
     pub(super) fn set_number(&mut self, slot: Slot, number: u64) {
         let mut rest = number;
         for byte in self.place(slot).iter_mut().rev() {
@@ -69,7 +69,7 @@ impl Template {
         }
     }
 
-    /// As many bytes as both have.
+    /// Overwrites as many bytes as both have.
     pub(super) fn set_text(&mut self, slot: Slot, text: &str) {
         for (byte, new) in self.place(slot).iter_mut().zip(text.bytes()) {
             *byte = new;
@@ -83,19 +83,19 @@ impl Template {
     }
 }
 
-/// What [`set_client`] writes over.
+/// Overwritten by [`set_client`].
 pub(super) const CLIENT: &str = "198.100.100.100";
-/// So many clients that none of them comes near its limit.
+/// Enough clients that none reaches its rate limit.
 pub(super) const CLIENTS: u64 = 156 * 156 * 156;
 
-/// The address of the client of that number: each number below [`CLIENTS`] another, of the same width.
+/// Writes the address of a client: unique below [`CLIENTS`], of fixed width.
 pub(super) fn set_client(template: &mut Template, slot: Slot, number: u64) {
     for (offset, weight) in [(4, 156 * 156), (8, 156), (12, 1)] {
         template.set_number(slot.inner(offset, 3), 100 + number / weight % 156);
     }
 }
 
-/// A number whose neighbours lie far from it, below `bound`: load that is spread, and the same in each run.
+/// A deterministic scattering of numbers below `bound`.
 pub(super) fn scattered(number: u64, bound: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_right(29) % bound.max(1)
 }

@@ -1,4 +1,4 @@
-//! What processes take: CPU time from `/proc/<pid>/stat`, memory from `/proc/<pid>/status`.
+//! CPU time and memory of processes, from `/proc/<pid>/stat` and `/proc/<pid>/status`.
 
 use std::fs;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const MEASURED: [&str; 9] = [
     "baseline",
     "baseline-hot",
 ];
-/// What the kernel counts CPU time in, on every Linux there is.
+/// The kernel's unit of CPU time.
 const TICK: Duration = Duration::from_millis(10);
 
 /// CPU time of each process since it started.
@@ -28,7 +28,7 @@ const TICK: Duration = Duration::from_millis(10);
 pub(super) struct Usage(Vec<(String, Duration)>);
 
 impl Usage {
-    /// Of what runs under the names above.
+    /// Of the processes named above.
     pub(super) fn now(running: &Running) -> Self {
         let named = MEASURED.iter().filter_map(|name| {
             let process = running.process(name)?;
@@ -45,7 +45,7 @@ impl Usage {
             .filter_map(|(name, now)| {
                 let (_, then) = before.0.iter().find(|(known, _)| known == name)?;
                 let used = now.saturating_sub(*then);
-                // What had no part in it is left out.
+                // Processes without CPU time are omitted.
                 (used > TICK).then(|| (name.clone(), micros(used)))
             })
             .chain([("driver".to_owned(), micros(driver))])
@@ -74,7 +74,7 @@ fn memory(status: &str, name: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Of a process, of the children it has, and of those it had: Postgres has one for each connection.
+/// Of a process with its current and former children: Postgres has one for each connection.
 fn cpu_with_children(pid: u32) -> Duration {
     let own = stat(pid).map_or(0, |stat| stat.own + stat.waited_for);
     let children = fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| {
@@ -98,7 +98,7 @@ fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Fields are counted from the end of the program's name, which may itself hold spaces and parentheses.
+/// Fields are counted from the end of the program's name, which may contain spaces and parentheses.
 fn parse_stat(text: &str) -> Option<Stat> {
     let (_, after_name) = text.rsplit_once(") ")?;
     let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();

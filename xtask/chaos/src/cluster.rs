@@ -1,7 +1,6 @@
-//! Rounds on three NATS servers, each message on all of them: one that leads a stream dies, and comes back.
+//! Rounds with a cluster of three NATS servers: the leader of a stream is killed and restarted.
 //!
-//! The services are moved to the cluster before the load begins and back behind it, past the proxies: a client learns the
-//! servers' own addresses anyway.
+//! The services use the cluster directly, without proxies: a client learns the servers' own addresses anyway.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +16,7 @@ use harness::servers::nats;
 use messages::subject::Subject;
 
 use super::rng::Rng;
-use super::round::Course;
+use super::round::RunningRound;
 use super::schedule::Service;
 use super::stack::Stack;
 
@@ -25,13 +24,13 @@ const NODES: [&str; 3] = ["nats-1", "nats-2", "nats-3"];
 const START_LIMIT: Duration = Duration::from_secs(30);
 const BEFORE: Duration = Duration::from_secs(1);
 const WITHOUT: Duration = Duration::from_millis(2_500);
-/// Streams whose leader may be the one to die.
+/// Streams whose leader may be killed.
 const NOUNS: [Subject; 4] = [Subject::Clicks, Subject::Leads, Subject::Sales, Subject::Refunds];
-/// One server that is down leaves a majority, and clients find it within this.
+/// Limit for clients to find the remaining majority.
 const FAILOVER_LIMIT: Duration = Duration::from_secs(15);
 
 impl Stack<'_> {
-    /// Every service is moved to three servers that start empty.
+    /// Starts three empty servers, and restarts every service with them.
     pub(super) fn enter_cluster(&mut self) -> Result<()> {
         self.stop_services()?;
         let mut ports = Ports::of(&self.area)?;
@@ -65,7 +64,7 @@ impl Stack<'_> {
         self.start_services()
     }
 
-    /// Back to the single server, which kept its streams.
+    /// Restarts every service with the single server, which kept its streams.
     pub(super) fn leave_cluster(&mut self) -> Result<()> {
         let Some(single) = self.single_nats_url.take() else {
             return Ok(());
@@ -114,7 +113,7 @@ impl Stack<'_> {
         Ok(())
     }
 
-    /// Who leads a stream at the moment.
+    /// The current leader of a stream.
     async fn leader(&self, subject: Subject) -> Result<&'static str> {
         let info = self.stream(subject).await?;
         let leader = info.cluster.and_then(|cluster| cluster.leader);
@@ -124,7 +123,7 @@ impl Stack<'_> {
             .context("the stream has no leader")
     }
 
-    /// Whether every copy of a stream is there and whole.
+    /// Whether every replica of a stream is current.
     async fn is_whole(&self, subject: Subject) -> Result<bool> {
         let cluster = self.stream(subject).await?.cluster.unwrap_or_default();
         let others = &cluster.replicas;
@@ -141,18 +140,18 @@ impl Stack<'_> {
     }
 }
 
-impl Course<'_, '_> {
+impl RunningRound<'_, '_> {
     pub(super) fn cluster(&mut self) -> Result<()> {
         self.watch_for(BEFORE)?;
         let subject = Rng::of(self.round.seed, u64::MAX - 1).pick(&NOUNS);
         let leader = self.stack.runtime.block_on(self.stack.leader(subject))?;
         self.notes.push(format!("{leader} led {subject}"));
         self.stack.running.kill(leader)?;
-        let begun = Instant::now();
+        let started = Instant::now();
         self.watch_for(WITHOUT)?;
         // Two of three are enough.
         let recovered = self.probe()?;
-        if recovered.is_none_or(|_| begun.elapsed() > WITHOUT + FAILOVER_LIMIT) {
+        if recovered.is_none_or(|_| started.elapsed() > WITHOUT + FAILOVER_LIMIT) {
             self.violations
                 .push("no sale while one of three servers is down".to_owned());
         }

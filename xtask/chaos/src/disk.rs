@@ -1,4 +1,4 @@
-//! A small disk of a server's own, in memory, which can be filled.
+//! A small tmpfs for a server, which can be filled.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -18,7 +18,7 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// `None`, said aloud, where this machine mounts nothing for us. `mebibytes`: few enough to be filled at once.
+    /// `None`, with a message, without the right to mount. `mebibytes`: small enough to be filled quickly.
     pub(super) fn mount(dir: &Path, mebibytes: u64, owner: Option<&str>) -> Result<Option<Self>> {
         fs::create_dir_all(dir)?;
         let mut options = format!("size={mebibytes}m,mode=0700");
@@ -37,12 +37,12 @@ impl Disk {
         }
     }
 
-    /// Takes away what an earlier command left mounted.
+    /// Unmounts what an earlier command left.
     pub(super) fn unmount(dir: &Path) {
         let _ = process::output(Command::new("umount").arg(dir));
     }
 
-    /// Leaves not a byte.
+    /// Leaves no free byte.
     pub(super) fn fill(&self) -> Result<()> {
         let mut ballast = File::create(self.dir.join(BALLAST))?;
         for size in [1 << 20, 1 << 12, 1] {

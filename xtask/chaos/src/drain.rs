@@ -1,4 +1,4 @@
-//! What is still on its way, and what went wrong on it.
+//! The work in flight, and its failures.
 
 use anyhow::Result;
 use async_nats::jetstream::Context;
@@ -7,13 +7,13 @@ use messages::subject::Subject;
 use sqlx::PgPool;
 use storage::verify;
 
-/// Everything that somebody still has to finish; empty when nothing is left.
+/// Descriptions of unfinished work.
 pub(super) async fn pending(pool: &PgPool, jetstream: &Context) -> Result<Vec<String>> {
     let rows: Vec<(String, i64)> = sqlx::query_as(
         "SELECT 'open claims', count(*) FROM transaction_claims WHERE state = 'open'
          UNION ALL SELECT 'unsent messages in the outbox', count(*) FROM outbox
          UNION ALL SELECT 'parked refunds', count(*) FROM parked_refunds
-         UNION ALL SELECT 'processor events that are looked at soon', count(*) FROM processor_events
+         UNION ALL SELECT 'processor events to be retried soon', count(*) FROM processor_events
                    WHERE state = 'open' OR (state = 'parked' AND relay_after < now() + interval '1 minute')",
     )
     .fetch_all(pool)
@@ -36,7 +36,7 @@ pub(super) async fn pending(pool: &PgPool, jetstream: &Context) -> Result<Vec<St
     Ok(left)
 }
 
-/// What the operator's check of the books finds.
+/// Violations that `ctl verify` finds.
 pub(super) async fn broken_invariants(pool: &PgPool) -> Result<Vec<String>> {
     let violations = verify::violations(pool).await?;
     Ok(violations
@@ -51,7 +51,7 @@ pub(super) async fn broken_invariants(pool: &PgPool) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Records that were given up. No fault is a reason for one.
+/// Dead letters. No injected fault may cause one.
 pub(super) async fn dead_letters(pool: &PgPool) -> Result<Vec<String>> {
     let letters: Vec<(String, String)> =
         sqlx::query_as("SELECT subject, reason FROM dead_letters WHERE replayed_at IS NULL")

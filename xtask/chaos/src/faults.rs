@@ -1,7 +1,7 @@
-//! How each fault is begun, and how it is ended.
+//! Begins and ends faults.
 //!
-//! Ending says what an operator or an orchestrator would have done by then, and nothing more: what the service must see to by
-//! itself (a stream that is gone, a connection that hangs) is left to it.
+//! Ending a fault does only what an operator or an orchestrator would do: the service itself must handle the rest (a missing stream, a
+//! hanging connection).
 
 use std::fs;
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ use super::schedule::{Fault, Server, Service, Trouble};
 use super::stack::{STREAM_MAX_BYTES, Stack};
 use super::wire::Cut;
 
-/// Room that is left in a stream that is about to be full.
+/// Free space in an almost full stream.
 const LAST_BYTES: i64 = 2_000;
 const LIMIT: Duration = Duration::from_secs(10);
 const LIBRARY: &str = "libfaketimeMT.so.1";
@@ -66,10 +66,10 @@ impl Stack<'_> {
                 self.signal_server(Server::Redis, "STOP");
                 Ok(())
             }
-            Fault::RedisFlush => self.tell_redis("FLUSHALL"),
+            Fault::RedisFlush => self.redis_command("FLUSHALL"),
             Fault::RedisFull => {
-                self.tell_redis("CONFIG SET maxmemory-policy noeviction")?;
-                self.tell_redis("CONFIG SET maxmemory 1")
+                self.redis_command("CONFIG SET maxmemory-policy noeviction")?;
+                self.redis_command("CONFIG SET maxmemory 1")
             }
             Fault::HangUps(_) => Ok(()),
         }
@@ -117,7 +117,7 @@ impl Stack<'_> {
                 self.signal_server(Server::Redis, "CONT");
                 Ok(())
             }
-            Fault::RedisFull => self.tell_redis("CONFIG SET maxmemory 0"),
+            Fault::RedisFull => self.redis_command("CONFIG SET maxmemory 0"),
             Fault::NatsConsumerDeleted(_)
             | Fault::NatsStreamDeleted(_)
             | Fault::RedisFlush
@@ -155,7 +155,7 @@ impl Stack<'_> {
         }
     }
 
-    /// What it calls an immediate shutdown.
+    /// PostgreSQL's immediate shutdown.
     fn stop_postgres(&mut self) -> Result<()> {
         self.signal_server(Server::Postgres, "QUIT");
         self.wait_for_end(Server::Postgres)
@@ -179,7 +179,7 @@ impl Stack<'_> {
         Ok(())
     }
 
-    /// The server ends by itself when its log has no room.
+    /// The server exits if its WAL cannot grow.
     fn clear_postgres_disk(&mut self) -> Result<()> {
         let Some(disk) = &self.postgres_disk else {
             return Ok(());
@@ -192,7 +192,7 @@ impl Stack<'_> {
         Ok(())
     }
 
-    /// A server that has once met a full disk stores nothing until it is started again.
+    /// After a full disk, NATS stores nothing until it is restarted.
     fn clear_nats_disk(&mut self) -> Result<()> {
         let Some(disk) = &self.nats_disk else {
             return Ok(());
@@ -202,7 +202,7 @@ impl Stack<'_> {
         self.start_server(Server::Nats)
     }
 
-    /// `None`: to what they hold and a little more.
+    /// `None`: to their current size and a little more.
     fn limit_streams(&self, max_bytes: Option<i64>) -> Result<()> {
         self.runtime.block_on(async {
             let jetstream = self.jetstream().await?;
@@ -244,7 +244,7 @@ impl Stack<'_> {
         })
     }
 
-    fn tell_redis(&self, command: &str) -> Result<()> {
+    fn redis_command(&self, command: &str) -> Result<()> {
         let mut stream = TcpStream::connect_timeout(&address_of(self.url(Server::Redis))?, LIMIT)?;
         stream.set_read_timeout(Some(LIMIT))?;
         stream.write_all(format!("{command}\r\n").as_bytes())?;
@@ -262,7 +262,7 @@ fn subject(noun: &str) -> Result<Subject> {
         .with_context(|| format!("no stream of {noun}"))
 }
 
-/// The library that shows a process another time, where a package has put it.
+/// The path of libfaketime.
 pub(super) fn faketime() -> Option<PathBuf> {
     let libraries = fs::read_dir("/usr/lib").ok()?;
     libraries
@@ -272,7 +272,7 @@ pub(super) fn faketime() -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Faults that this machine does not allow are left out, and that is said.
+/// Whether this machine allows the fault; prints the reason if not.
 pub(super) fn is_possible(fault: Fault, stack: &Stack<'_>) -> bool {
     let reason = match fault {
         Fault::PostgresDiskFull if stack.postgres_disk.is_none() => "no disk of its own could be mounted",

@@ -1,4 +1,4 @@
-//! Visitors who click, sign up, pay and are refunded, all at once, and ask again when they are left in the dark.
+//! Concurrent visitors who click, sign up, pay and are refunded, and retry unknown outcomes.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,28 +18,28 @@ use super::rng::Rng;
 
 mod payments;
 
-/// Visitors at once.
+/// Concurrent visitors.
 const FEW: u64 = 10;
-/// Enough that two processors always have something to do, and few enough that a debug build answers within its deadline.
+/// Enough to saturate two cores, and few enough that a debug build answers within its deadline.
 const MANY: u64 = 48;
-/// How often a visitor asks the same again.
+/// Attempts of one request.
 const TRIES: u64 = 5;
 
-/// How visitors take an answer that leaves everything open.
+/// How visitors handle an unknown outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryBehaviour {
-    /// They ask again after a while, some of them.
+    /// Most retry after a while.
     Patient,
-    /// They ask the other ingest at once, and then no more.
+    /// They retry once, at the other ingest.
     OnceMore,
 }
 
-/// How much is asked.
+/// The rate of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Load {
-    /// Visitors take their time between two requests.
+    /// Visitors pause between two requests.
     Leisurely,
-    /// The next request follows the answer: as fast as the machine lets them.
+    /// The next request follows the answer at once.
     Full,
 }
 
@@ -55,11 +55,11 @@ impl Load {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
     Load,
-    /// Nothing new is begun.
+    /// Nothing new is started.
     Closing,
 }
 
-/// Where a round's visitors are.
+/// The shared state of a round's visitors.
 #[derive(Debug)]
 pub(super) struct Simulation {
     pub(super) journal: Journal,
@@ -71,16 +71,16 @@ pub(super) struct Simulation {
     pub(super) retries: RetryBehaviour,
     pub(super) load: Load,
     pub(super) phase: watch::Receiver<Phase>,
-    /// Of those who asked once more, and in vain.
+    /// Requests whose single retry failed.
     pub(super) complaints: Mutex<Vec<String>>,
 }
 
-/// One visitor, until the load is over.
+/// Runs one visitor until the load is over.
 pub(super) async fn visit(simulation: Arc<Simulation>, number: u64) -> Result<()> {
     let mut visitor = Visitor {
         rng: Rng::of(simulation.seed, number + 1),
         name: format!("{}-{number}", simulation.market.program_id),
-        things: 0,
+        names: 0,
         simulation,
     };
     while visitor.goes_on() {
@@ -89,14 +89,14 @@ pub(super) async fn visit(simulation: Arc<Simulation>, number: u64) -> Result<()
     Ok(())
 }
 
-/// Makes one customer through each ingest, so that both know the program; returns a customer's key.
+/// Creates one customer through each ingest, so that both know the program; returns a customer_key.
 pub(super) async fn warm_up(simulation: Arc<Simulation>) -> Result<Option<String>> {
     let mut known = None;
     for (number, ingest) in simulation.ingests.into_iter().enumerate() {
         let mut visitor = Visitor {
             rng: Rng::of(simulation.seed, 1_000 + number as u64),
             name: format!("{}-w{number}", simulation.market.program_id),
-            things: 0,
+            names: 0,
             simulation: Arc::clone(&simulation),
         };
         known = visitor.sign_up(Some(ingest)).await?;
@@ -104,15 +104,15 @@ pub(super) async fn warm_up(simulation: Arc<Simulation>) -> Result<Option<String
     Ok(known)
 }
 
-/// Sells to a known customer until it is answered 200, and tells how long that took.
+/// Retries a sale until it is answered 200; returns how long that took.
 pub(super) async fn probe(
     simulation: Arc<Simulation>,
     customer_key: String,
     limit: Duration,
 ) -> Result<Option<Duration>> {
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut number: usize = 0;
-    while begun.elapsed() < limit {
+    while started.elapsed() < limit {
         let sale = Asked::Sale {
             transaction_id: format!("{}-probe-{number}", simulation.market.program_id),
             customer_key: customer_key.clone(),
@@ -124,7 +124,7 @@ pub(super) async fn probe(
             .copied()
             .unwrap_or(simulation.ingests[0]);
         if simulation.ask(&sale, ingest, None).await?.is_ok() {
-            return Ok(Some(begun.elapsed()));
+            return Ok(Some(started.elapsed()));
         }
         number += 1;
         sleep(Duration::from_millis(50)).await;
@@ -133,7 +133,7 @@ pub(super) async fn probe(
 }
 
 impl Simulation {
-    /// Asks once, and writes down both sides of it.
+    /// Sends one request, and records it with its answer.
     async fn ask(&self, asked: &Asked, to: SocketAddr, hangs_up_at: Option<u64>) -> Result<Answer> {
         let request = self.request(asked, hangs_up_at);
         let call = self.journal.ask(&to.to_string(), asked)?;
@@ -208,7 +208,7 @@ struct Visitor {
     simulation: Arc<Simulation>,
     rng: Rng,
     name: String,
-    things: u64,
+    names: u64,
 }
 
 impl Visitor {
@@ -216,20 +216,20 @@ impl Visitor {
         *self.simulation.phase.borrow() == Phase::Load
     }
 
-    /// A name nobody else gives.
+    /// A unique name.
     fn name(&mut self) -> String {
-        self.things += 1;
-        format!("{}-{}", self.name, self.things)
+        self.names += 1;
+        format!("{}-{}", self.name, self.names)
     }
 
-    /// Between two things that are asked.
+    /// Pauses between two requests.
     async fn pause(&mut self, low: u64, high: u64) {
         if self.simulation.load == Load::Leisurely {
             self.rest(low, high).await;
         }
     }
 
-    /// Before the same is asked again.
+    /// Pauses before a retry.
     async fn rest(&mut self, low: u64, high: u64) {
         sleep(self.rng.millis(low, high)).await;
     }
@@ -247,10 +247,10 @@ impl Visitor {
         self.simulation.ask(asked, to, hangs_up_at).await
     }
 
-    /// Asks until the answer leaves nothing open, or patience ends.
-    async fn insist(&mut self, asked: &Asked, ingest: Option<SocketAddr>) -> Result<Answer> {
+    /// Retries until the outcome is known, or attempts are exhausted.
+    async fn ask_until_known(&mut self, asked: &Asked, ingest: Option<SocketAddr>) -> Result<Answer> {
         if self.simulation.retries == RetryBehaviour::OnceMore {
-            return self.ask_once_more(asked).await;
+            return self.ask_twice(asked).await;
         }
         let mut answer = self.ask(asked, ingest).await?;
         for _ in 1..TRIES {
@@ -264,7 +264,7 @@ impl Visitor {
         Ok(answer)
     }
 
-    async fn ask_once_more(&mut self, asked: &Asked) -> Result<Answer> {
+    async fn ask_twice(&mut self, asked: &Asked) -> Result<Answer> {
         let [one, other] = self.simulation.ingests;
         let (first, second) = if self.rng.chance(50) {
             (one, other)
@@ -275,7 +275,7 @@ impl Visitor {
         if answer.is_unknown() || answer == Answer::Refused {
             let again = self.ask(asked, Some(second)).await?;
             if again.is_unknown() || again == Answer::Refused {
-                let complaint = format!("asked twice in vain: {asked:?}: {answer:?}, then {again:?}");
+                let complaint = format!("the retry failed: {asked:?}: {answer:?}, then {again:?}");
                 let mut complaints = self
                     .simulation
                     .complaints
@@ -319,11 +319,11 @@ impl Visitor {
         let click = Asked::Click {
             code: self.rng.pick(&codes).to_owned(),
         };
-        let answer = self.insist(&click, ingest).await?;
+        let answer = self.ask_until_known(&click, ingest).await?;
         Ok(answer.text("click_id").map(str::to_owned))
     }
 
-    /// A click and a lead; the customer's key once the lead is known to be recorded.
+    /// A click and a lead; returns the customer_key once the lead is recorded.
     async fn sign_up(&mut self, ingest: Option<SocketAddr>) -> Result<Option<String>> {
         let Some(click_id) = self.click(ingest).await? else {
             return Ok(None);
@@ -335,8 +335,8 @@ impl Visitor {
             customer_key: customer_key.clone(),
         };
         for _ in 0..TRIES {
-            let answer = self.insist(&lead, ingest).await?;
-            // A repeat of a lead that was recorded unheard.
+            let answer = self.ask_until_known(&lead, ingest).await?;
+            // A repeat of a recorded lead whose answer was lost.
             if answer.is_ok() || answer.message().contains("cannot be updated to lead") {
                 return Ok(Some(customer_key));
             }
@@ -355,7 +355,7 @@ impl Visitor {
 
     async fn buy(&mut self, customer_key: &str) -> Result<()> {
         let sale = self.sale(customer_key);
-        let answer = self.insist(&sale, None).await?;
+        let answer = self.ask_until_known(&sale, None).await?;
         if !matches!(answer.status(), Some(200 | 409)) {
             return Ok(());
         }
@@ -364,12 +364,12 @@ impl Visitor {
         }
         if self.rng.chance(45) {
             self.pause(0, 60).await;
-            self.take_back(&sale).await?;
+            self.refund(&sale).await?;
         }
         Ok(())
     }
 
-    /// The same id with two amounts: one of them is recorded.
+    /// Two concurrent sales with the same id and two amounts: one of them is recorded.
     async fn buy_twice_at_once(&mut self, customer_key: &str) -> Result<()> {
         let sale = self.sale(customer_key);
         let mut other = sale.clone();
@@ -386,7 +386,7 @@ impl Visitor {
         Ok(())
     }
 
-    async fn take_back(&mut self, sale: &Asked) -> Result<()> {
+    async fn refund(&mut self, sale: &Asked) -> Result<()> {
         let Asked::Sale {
             transaction_id,
             amount_cents,
@@ -402,7 +402,7 @@ impl Visitor {
                 refund_id: format!("refund-{}", self.name()),
                 amount_cents: (part < *amount_cents && self.rng.chance(80)).then_some(part),
             };
-            let answer = self.insist(&refund, None).await?;
+            let answer = self.ask_until_known(&refund, None).await?;
             if answer.is_ok() && self.rng.chance(25) {
                 self.ask(&refund, None).await?;
             }

@@ -1,4 +1,4 @@
-//! Rounds in which nothing breaks: services are asked to leave, as at every deployment.
+//! Rounds without faults: services are shut down, as at every deployment.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -6,28 +6,29 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::journal::Answer;
-use super::round::{Course, felt};
+use super::round::{RunningRound, visible_failures};
 use super::schedule::Service;
 
-/// Load before the first is asked to leave, and between two that are replaced.
+/// Load before the first shutdown, and between two replacements.
 const BEFORE: Duration = Duration::from_millis(1_500);
 const BETWEEN: Duration = Duration::from_millis(300);
-/// Within this a service that was asked to leave has left: its own deadline, and a little time to notice.
+/// The limit of a shutdown: the service's own deadline and some margin.
 const LEAVING: Duration = Duration::from_secs(28);
 
-impl Course<'_, '_> {
-    /// Every service leaves under load, and everything is started again.
+impl RunningRound<'_, '_> {
+    /// Shuts every service down under load, and starts them again.
     pub(super) fn grace(&mut self, at_once: bool) -> Result<()> {
         self.watch_for(BEFORE)?;
         let edges = [Service::Ingest1, Service::Ingest2, Service::WebhookConsumer];
         if at_once {
-            self.leave(&Service::ALL)?;
+            self.shut_down_and_wait(&Service::ALL)?;
         } else {
-            self.leave(&edges)?;
-            // With the workers still there, whoever was taken in was answered.
+            self.shut_down_and_wait(&edges)?;
+            // While workers run, every accepted request is answered.
             let calls = self.simulation.journal.calls()?;
-            self.violations.extend(felt(&calls, Answer::is_unknown));
-            self.leave(&Service::WORKERS)?;
+            self.violations
+                .extend(visible_failures(&calls, Answer::is_unknown));
+            self.shut_down_and_wait(&Service::WORKERS)?;
         }
         for service in Service::ALL {
             self.stack.start_service(service, &[])?;
@@ -35,8 +36,8 @@ impl Course<'_, '_> {
         self.stack.wait_until_ready()
     }
 
-    /// One after the other is replaced; whoever asks once more notices nothing. Where an earlier release is given, by that one's
-    /// first, so that both work side by side in either direction.
+    /// Replaces one service after the other; one retry must succeed. With an earlier release, first by that one and then back, so that
+    /// both releases run side by side in either order.
     pub(super) fn rolling(&mut self) -> Result<()> {
         self.watch_for(BEFORE)?;
         if let Some(before) = self.stack.before.clone() {
@@ -49,7 +50,7 @@ impl Course<'_, '_> {
     fn replace(&mut self, by: PathBuf, services: impl IntoIterator<Item = Service>) -> Result<()> {
         self.stack.programs = by;
         for service in services {
-            self.leave(&[service])?;
+            self.shut_down_and_wait(&[service])?;
             self.stack.start_service(service, &[])?;
             self.stack.wait_until_ready()?;
             self.watch_for(BETWEEN)?;
@@ -57,10 +58,10 @@ impl Course<'_, '_> {
         Ok(())
     }
 
-    fn leave(&mut self, services: &[Service]) -> Result<()> {
+    fn shut_down_and_wait(&mut self, services: &[Service]) -> Result<()> {
         let asked = Instant::now();
         for service in services {
-            self.stack.ask_to_leave(*service);
+            self.stack.shut_down(*service);
         }
         for service in services {
             let name = service.name();
@@ -73,19 +74,20 @@ impl Course<'_, '_> {
                 Some(status) if status.success() => {}
                 Some(status) => {
                     let tail = self.stack.tail(*service);
-                    self.violations.push(format!("{name} left with {status}\n{tail}"));
+                    self.violations
+                        .push(format!("{name} exited with {status}\n{tail}"));
                 }
                 None => {
                     let seconds = LEAVING.as_secs();
                     self.violations
-                        .push(format!("{name} has not left within {seconds} s"));
+                        .push(format!("{name} did not exit within {seconds} s"));
                     self.stack.kill_service(*service).context("cannot kill it")?;
                 }
             }
         }
         let seconds = asked.elapsed().as_secs_f32();
         self.notes
-            .push(format!("{} left in {seconds:.1} s", services.len()));
+            .push(format!("{} exited in {seconds:.1} s", services.len()));
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! One request on a connection of its own, by a client that may leave in the middle of it.
+//! Sends one request on its own connection; the client may disconnect in the middle of it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use tokio::time::timeout;
 
 use super::journal::Answer;
 
-/// Longer than the service lets anybody wait for an outcome.
+/// Longer than the service waits for an outcome.
 const PATIENCE: Duration = Duration::from_millis(6_500);
 
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) path: String,
-    /// Whole lines.
+    /// Complete lines.
     pub(super) headers: Vec<String>,
     pub(super) body: String,
-    /// Leaves after so much of it was sent, in percent.
+    /// Disconnects after sending this percentage of it.
     pub(super) hangs_up_at: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ fn text(request: &Request) -> String {
     text
 }
 
-/// `None` unless it is whole.
+/// `None` for an incomplete response.
 fn parse(heard: &[u8]) -> Option<Answer> {
     let text = std::str::from_utf8(heard).ok()?;
     let (top, body) = text.split_once("\r\n\r\n")?;
@@ -79,7 +79,7 @@ fn parse(heard: &[u8]) -> Option<Answer> {
         return None;
     }
     let body = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()));
-    Some(Answer::Told { status, body })
+    Some(Answer::Received { status, body })
 }
 
 #[cfg(test)]
@@ -90,11 +90,11 @@ mod tests {
     #[test]
     fn half_an_answer_is_none() {
         let whole = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{\"a\": 12}";
-        let told = Answer::Told {
+        let expected = Answer::Received {
             status: 200,
             body: json!({ "a": 12 }),
         };
-        assert_eq!(parse(whole.as_bytes()), Some(told));
+        assert_eq!(parse(whole.as_bytes()), Some(expected));
         for length in 0..whole.len() {
             assert_eq!(parse(&whole.as_bytes()[..length]), None, "{length}");
         }

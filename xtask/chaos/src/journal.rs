@@ -1,4 +1,4 @@
-//! What clients asked and what they were told: each request is written down before it is sent, each answer after it came.
+//! The journal of requests and answers: each request is written before it is sent, each answer after it arrives.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A request, as far as it can have an effect.
+/// The relevant fields of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum Asked {
@@ -37,7 +37,7 @@ pub(super) enum Asked {
     Event(Event),
 }
 
-/// Of the payment processor.
+/// An event of the payment processor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Event {
     pub(super) id: String,
@@ -51,24 +51,24 @@ pub(super) struct Event {
 #[serde(rename_all = "snake_case")]
 pub(super) enum What {
     Paid(Names),
-    /// An invoice over the product that pays its partner for a customer's first payment. In Unix seconds.
+    /// An invoice of the product that earns only on a customer's first payment. In Unix seconds.
     Invoiced {
         at: i64,
     },
-    /// All that was taken back so far.
+    /// The running total of refunds.
     Refunded {
         cents: i64,
     },
 }
 
-/// How a payment says who paid.
+/// How a payment names the customer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Names {
     Key,
-    /// And the processor's customer.
+    /// The customer_key and the processor's customer.
     KeyAndCustomer(String),
-    /// The processor's customer alone.
+    /// Only the processor's customer.
     Customer(String),
 }
 
@@ -84,22 +84,22 @@ impl Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
-    Told {
+    Received {
         status: u16,
         body: Value,
     },
-    /// Nobody took the connection: nothing was sent.
+    /// Connection refused: nothing was sent.
     Refused,
     Broken(String),
     Late,
-    /// The client left without listening.
+    /// The client disconnected before the answer.
     HungUp,
 }
 
 impl Answer {
     pub(super) fn status(&self) -> Option<u16> {
         match self {
-            Self::Told { status, .. } => Some(*status),
+            Self::Received { status, .. } => Some(*status),
             _ => None,
         }
     }
@@ -108,10 +108,10 @@ impl Answer {
         self.status() == Some(200)
     }
 
-    /// Whether it leaves open what has become of the request.
+    /// Whether the outcome of the request is unknown.
     pub(super) fn is_unknown(&self) -> bool {
         match self {
-            Self::Told { status, .. } => *status >= 500,
+            Self::Received { status, .. } => *status >= 500,
             Self::Refused => false,
             Self::Broken(_) | Self::Late | Self::HungUp => true,
         }
@@ -120,14 +120,14 @@ impl Answer {
     /// A field of the answer's body.
     pub(super) fn number(&self, field: &str) -> Option<i64> {
         match self {
-            Self::Told { body, .. } => body.get(field)?.as_i64(),
+            Self::Received { body, .. } => body.get(field)?.as_i64(),
             _ => None,
         }
     }
 
     pub(super) fn text(&self, field: &str) -> Option<&str> {
         match self {
-            Self::Told { body, .. } => body.get(field)?.as_str(),
+            Self::Received { body, .. } => body.get(field)?.as_str(),
             _ => None,
         }
     }
@@ -135,7 +135,7 @@ impl Answer {
     /// The message of a refusal.
     pub(super) fn message(&self) -> &str {
         match self {
-            Self::Told { body, .. } => body
+            Self::Received { body, .. } => body
                 .pointer("/error/message")
                 .and_then(Value::as_str)
                 .unwrap_or_default(),
@@ -146,7 +146,7 @@ impl Answer {
     /// One word for a table of answers.
     pub(super) fn kind(&self) -> String {
         match self {
-            Self::Told { status, .. } => status.to_string(),
+            Self::Received { status, .. } => status.to_string(),
             Self::Refused => "refused".to_owned(),
             Self::Broken(_) => "broken".to_owned(),
             Self::Late => "late".to_owned(),
@@ -158,7 +158,7 @@ impl Answer {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
     pub(super) asked: Asked,
-    /// `None` when the client ended first: as unknown as any.
+    /// `None` if the client ended first: unknown.
     pub(super) answer: Option<Answer>,
 }
 
@@ -179,7 +179,7 @@ pub(super) struct Journal {
     path: PathBuf,
     file: Mutex<File>,
     next: AtomicU64,
-    begun: Instant,
+    started: Instant,
 }
 
 impl Journal {
@@ -192,11 +192,11 @@ impl Journal {
             path,
             file: Mutex::new(file),
             next: AtomicU64::new(0),
-            begun: Instant::now(),
+            started: Instant::now(),
         })
     }
 
-    /// Before it is sent. Returns its number.
+    /// Records a request before it is sent. Returns its number.
     pub(super) fn ask(&self, to: &str, asked: &Asked) -> Result<u64> {
         let call = self.next.fetch_add(1, Ordering::SeqCst);
         self.write(&Line {
@@ -220,7 +220,7 @@ impl Journal {
     }
 
     fn now_ms(&self) -> u64 {
-        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     fn write(&self, line: &Line) -> Result<()> {
@@ -231,7 +231,7 @@ impl Journal {
             .context("cannot write the journal")
     }
 
-    /// Everything asked so far, in order.
+    /// All calls so far, in order.
     pub(super) fn calls(&self) -> Result<Vec<Call>> {
         read(&fs::read_to_string(&self.path)?)
     }
@@ -268,16 +268,19 @@ mod tests {
         };
         let first = journal.ask("ingest-1", &click).unwrap();
         journal.ask("ingest-2", &sale).unwrap();
-        let told = Answer::Told {
+        let received = Answer::Received {
             status: 200,
             body: json!({ "click_id": "cust_1_1" }),
         };
-        journal.answer(first, &told).unwrap();
+        journal.answer(first, &received).unwrap();
         let calls = journal.calls().unwrap();
         fs::remove_file(path).unwrap();
         assert_eq!(calls.len(), 2);
-        assert_eq!((&calls[0].asked, calls[0].answer.as_ref()), (&click, Some(&told)));
+        assert_eq!(
+            (&calls[0].asked, calls[0].answer.as_ref()),
+            (&click, Some(&received))
+        );
         assert_eq!((&calls[1].asked, calls[1].answer.as_ref()), (&sale, None));
-        assert_eq!(told.text("click_id"), Some("cust_1_1"));
+        assert_eq!(received.text("click_id"), Some("cust_1_1"));
     }
 }

@@ -1,9 +1,9 @@
-//! `cargo xtask chaos`: nothing is lost and nothing is counted twice, whatever breaks.
+//! `cargo xtask chaos`: injects faults under load, and checks that nothing is lost and nothing is counted twice.
 //!
-//! A stack of its own: two ingests, two workers, a webhook consumer, each reaching each server through a proxy that can break.
-//! A round is load by visitors who write down what they ask and what they are told (`funnel.rs`, `journal.rs`), faults
-//! drawn from its seed (`schedule.rs`, `faults.rs`), healing, draining, and the reconciliation of the journal with the rows
-//! (`reconcile.rs`). A violation ends the command and leaves journal, logs and data where they are.
+//! Its own stack: two ingests, two workers, a webhook consumer, each connected to each server through a proxy that can fail. A round is
+//! load by simulated visitors with a journal of requests and answers (`funnel.rs`, `journal.rs`), faults drawn from its seed
+//! (`schedule.rs`, `faults.rs`), recovery, draining, and the reconciliation of the journal with the rows (`reconcile.rs`). A violation
+//! ends the command and keeps journal, logs and data.
 
 #![expect(
     clippy::print_stdout,
@@ -50,12 +50,12 @@ use self::stack::Stack;
 #[derive(Parser)]
 #[command(name = "cargo xtask chaos", bin_name = "cargo xtask chaos")]
 struct Options {
-    /// Draws every round; a fresh one is printed without it.
+    /// Seed of all rounds; a random one is printed if not given.
     #[arg(long)]
     seed: Option<u64>,
     #[arg(long, default_value_t = schedule::cycle())]
     rounds: u64,
-    /// The first one; with `--rounds`, so many from there.
+    /// The first round.
     #[arg(long, default_value_t = 0)]
     from: u64,
     /// Only this one.
@@ -67,8 +67,8 @@ struct Options {
     /// Five rounds of fixed kinds: what `cargo xtask test` runs.
     #[arg(long, conflicts_with_all = ["rounds", "from", "round", "only"])]
     few: bool,
-    /// Where the programs of an earlier release are. Rounds called `rolling` then go back to them first, one service after the other
-    /// under load, and forth again.
+    /// Directory of an earlier release's programs. `rolling` rounds then replace services by them first, one by one under load, and
+    /// then by the current ones.
     #[arg(long)]
     before: Option<PathBuf>,
 }
@@ -115,7 +115,7 @@ fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Resul
         println!("{outcome}");
         summary.add(&outcome);
         if !outcome.violations.is_empty() {
-            tell(&outcome, options, seed);
+            print_violations(&outcome, options, seed);
             println!("{summary}");
             note(format_args!(
                 "journal: {}; logs and data: {}",
@@ -134,7 +134,7 @@ fn chaos(checkout: &Checkout, options: &Options, interrupt: &Interrupt) -> Resul
 
 const SHOWN: usize = 20;
 
-fn tell(outcome: &Outcome, options: &Options, seed: u64) {
+fn print_violations(outcome: &Outcome, options: &Options, seed: u64) {
     for violation in outcome.violations.iter().take(SHOWN) {
         println!("  - {violation}");
     }
@@ -152,5 +152,5 @@ fn tell(outcome: &Outcome, options: &Options, seed: u64) {
         (Some(only), _) => format!("--round {number} --only {only}"),
         (None, _) => format!("--round {number}"),
     };
-    println!("again: cargo xtask chaos --seed {seed} {which}");
+    println!("repeat: cargo xtask chaos --seed {seed} {which}");
 }

@@ -1,4 +1,4 @@
-//! A round's own program: the one of a demonstration, with a connection to a payment processor.
+//! A round's program: a demo program with a connection to a payment processor.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ use storage::processor_connections::{self, Connection, SealedSecret};
 use super::reconcile::RATE_BPS;
 use super::rng::Rng;
 
-/// The product of which the customer's first payment alone earns a commission.
+/// A product for which only the customer's first payment earns a commission.
 pub(super) const ONCE: &str = "prod_once";
 
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub(super) struct Market {
     pub(super) program_id: i64,
     pub(super) token: String,
     pub(super) codes: [String; 2],
-    /// What the processor signs with.
+    /// The processor's signing secret.
     pub(super) secret: String,
 }
 
@@ -35,13 +35,13 @@ impl Market {
         sealing_key: &str,
         rng: &mut Rng,
     ) -> Result<Self> {
-        let told = |name| {
+        let value_of = |name| {
             let value = demo.get(name).with_context(|| format!("no {name}"))?;
             anyhow::Ok(value.to_owned())
         };
-        let program_id = ProgramId::new(told("DEMO_PROGRAM_ID")?.parse()?);
+        let program_id = ProgramId::new(value_of("DEMO_PROGRAM_ID")?.parse()?);
         let mut transaction = pool.begin().await?;
-        // Before anything that a clock which is off can say.
+        // Before the times of a clock that is ten minutes slow.
         sqlx::query(
             "UPDATE commission_policies SET effective_from = effective_from - interval '1 day' WHERE program_id = $1",
         )
@@ -63,8 +63,8 @@ impl Market {
         transaction.commit().await?;
         Ok(Self {
             program_id: program_id.get(),
-            token: told("DEMO_API_KEY")?,
-            codes: [told("DEMO_AFF_A")?, told("DEMO_AFF_B")?],
+            token: value_of("DEMO_API_KEY")?,
+            codes: [value_of("DEMO_AFF_A")?, value_of("DEMO_AFF_B")?],
             secret,
         })
     }

@@ -60,7 +60,7 @@ fn wrapped(id: &str, kind: &str, created: i64, object: &Value) -> Value {
     })
 }
 
-/// The header that says who sent it. `timestamp` in Unix seconds.
+/// The signature header. `timestamp` in Unix seconds.
 pub(super) fn signature(secret: &str, timestamp: i64, body: &str) -> Option<String> {
     let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).ok()?;
     let mac = mac.chain_update(format!("{timestamp}.")).chain_update(body);

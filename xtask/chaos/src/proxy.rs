@@ -1,7 +1,6 @@
-//! The network between a service and a server, which can be made to fail.
+//! A proxy between a service and a server, which simulates network faults.
 //!
-//! Each pair has a proxy of its own. What a trouble does is decided anew for each piece that passes, so that it also befalls
-//! connections that were made before it.
+//! Each pair has its own. The current fault applies to each chunk, so that it also affects existing connections.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -19,25 +18,25 @@ use super::wire::{Backend, Cut};
 
 const PIECE: usize = 16 * 1024;
 
-/// What the network does at the moment.
+/// The current fault of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum NetworkFault {
     #[default]
     None,
-    /// Each piece takes so much longer.
+    /// Delays each chunk.
     Slow(Duration),
-    /// Nothing passes, and nobody is told.
+    /// Nothing passes, and connections stay open.
     Silent,
-    /// Connections break after so many more bytes of answers.
+    /// Connections break after this many bytes of responses.
     CutAfter(u64),
-    /// Connections break where the database tells of what it has committed.
+    /// Connections break before the database confirms a commit.
     CutAt(Cut),
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
     network: NetworkFault,
-    /// Connections of an earlier age are broken.
+    /// Connections of an earlier age are reset.
     age: u64,
 }
 
@@ -60,7 +59,7 @@ impl Cuts {
         self.left.load(Ordering::SeqCst) > 0
     }
 
-    /// Two connections may take the last one at once; then one more is cut than was asked for.
+    /// Two connections may race for the last cut; then one more is cut.
     fn take(&self) {
         let _ = self
             .left
@@ -89,18 +88,18 @@ impl Proxy {
         self.state.send_modify(|state| state.network = network);
     }
 
-    /// Cuts the next few connections that meet the place, and no more.
+    /// Cuts the next connections that reach the position, at most `times`.
     pub(super) fn cut_next(&self, network: NetworkFault, times: u32) {
         self.cuts.left.store(times, Ordering::SeqCst);
         self.set(network);
     }
 
-    /// Cuts made since this was asked last.
+    /// Cuts since the last call.
     pub(super) fn take_cuts(&self) -> u32 {
         self.cuts.made.swap(0, Ordering::SeqCst)
     }
 
-    /// Breaks every connection there is.
+    /// Resets every connection.
     pub(super) fn reset(&self) {
         self.state.send_modify(|state| state.age += 1);
     }
@@ -114,7 +113,7 @@ struct Link {
     cuts: Arc<Cuts>,
 }
 
-/// A connection ends, and its ends are not told why.
+/// A connection was reset.
 struct Broken;
 
 impl Link {
@@ -132,15 +131,15 @@ impl Link {
         let mut ends = self.state.clone();
         let carried = async {
             let mut watching = self.state.clone();
-            calm(&mut watching).await?;
+            wait_to_pass(&mut watching).await?;
             let mut server = TcpStream::connect(self.server).await.map_err(|_| Broken)?;
             let _ = (client.set_nodelay(true), server.set_nodelay(true));
             let (from_client, to_client) = client.split();
             let (from_server, to_server) = server.split();
-            let asked = asks(watching, from_client, to_server);
+            let requests = forward_requests(watching, from_client, to_server);
             let ended = tokio::select! {
-                ended = asked => ended,
-                ended = self.answers(from_server, to_client) => ended,
+                ended = requests => ended,
+                ended = self.forward_responses(from_server, to_client) => ended,
             };
             if ended.is_err() {
                 let _ = server.set_zero_linger();
@@ -156,17 +155,21 @@ impl Link {
         }
     }
 
-    async fn answers(&mut self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Result<(), Broken> {
+    async fn forward_responses(
+        &mut self,
+        mut from: ReadHalf<'_>,
+        mut to: WriteHalf<'_>,
+    ) -> Result<(), Broken> {
         let (mut piece, mut out) = (vec![0; PIECE], Vec::new());
         let mut backend = Backend::default();
-        // Of a cut that counts bytes: how many have passed since.
+        // Bytes passed since a cut by bytes was set.
         let mut passed = None;
         loop {
             let read = from.read(&mut piece).await.map_err(|_| Broken)?;
             let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {
                 return Ok(());
             };
-            let network = calm(&mut self.state).await?;
+            let network = wait_to_pass(&mut self.state).await?;
             let cut = match network {
                 NetworkFault::CutAt(cut) if self.cuts.are_left() => Some(cut),
                 _ => None,
@@ -198,7 +201,7 @@ impl Link {
     }
 }
 
-async fn asks(
+async fn forward_requests(
     mut state: watch::Receiver<State>,
     mut from: ReadHalf<'_>,
     mut to: WriteHalf<'_>,
@@ -209,13 +212,13 @@ async fn asks(
         let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {
             return Ok(());
         };
-        calm(&mut state).await?;
+        wait_to_pass(&mut state).await?;
         to.write_all(bytes).await.map_err(|_| Broken)?;
     }
 }
 
-/// Waits until something may pass again, and as long as that takes.
-async fn calm(state: &mut watch::Receiver<State>) -> Result<NetworkFault, Broken> {
+/// Waits while the network is silent or slow; returns the current fault.
+async fn wait_to_pass(state: &mut watch::Receiver<State>) -> Result<NetworkFault, Broken> {
     let network = state
         .wait_for(|state| state.network != NetworkFault::Silent)
         .await
@@ -227,13 +230,12 @@ async fn calm(state: &mut watch::Receiver<State>) -> Result<NetworkFault, Broken
     Ok(network)
 }
 
-/// Where a server listens.
+/// The address of a server.
 pub(super) fn address_of(url: &str) -> Result<SocketAddr> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let place = rest.split_once('@').map_or(rest, |(_, place)| place);
-    let place = place.split(['/', '?', ',']).next().unwrap_or(place);
-    place
-        .parse()
+    let host = rest.split_once('@').map_or(rest, |(_, host)| host);
+    let host = host.split(['/', '?', ',']).next().unwrap_or(host);
+    host.parse()
         .context("a server's address is no loopback address and port")
 }
 
@@ -243,7 +245,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpStream as Client;
 
-    /// A server that repeats what it is told, and a proxy before it.
+    /// An echo server behind a proxy.
     fn echo(runtime: &tokio::runtime::Runtime) -> Proxy {
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
@@ -258,58 +260,58 @@ mod tests {
         Proxy::start(runtime.handle(), address, false).unwrap()
     }
 
-    fn said(client: &mut Client, text: &str) -> std::io::Result<String> {
+    fn echoed(client: &mut Client, text: &str) -> std::io::Result<String> {
         client.write_all(text.as_bytes())?;
-        let mut heard = vec![0; text.len()];
-        client.read_exact(&mut heard)?;
-        Ok(String::from_utf8(heard).unwrap())
+        let mut received = vec![0; text.len()];
+        client.read_exact(&mut received)?;
+        Ok(String::from_utf8(received).unwrap())
     }
 
     #[test]
-    fn a_broken_connection_is_felt_and_a_new_one_works() {
+    fn a_reset_connection_fails_and_a_new_one_works() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let proxy = echo(&runtime);
         let mut client = Client::connect(proxy.address).unwrap();
-        assert_eq!(said(&mut client, "hello").unwrap(), "hello");
+        assert_eq!(echoed(&mut client, "hello").unwrap(), "hello");
         proxy.reset();
         assert!(client.read(&mut [0; 8]).is_err());
         let mut client = Client::connect(proxy.address).unwrap();
-        assert_eq!(said(&mut client, "again").unwrap(), "again");
+        assert_eq!(echoed(&mut client, "again").unwrap(), "again");
     }
 
     #[test]
-    fn silence_holds_everything_back_and_loses_nothing() {
+    fn silence_delays_everything_and_loses_nothing() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let proxy = echo(&runtime);
         let mut client = Client::connect(proxy.address).unwrap();
-        said(&mut client, "hello").unwrap();
+        echoed(&mut client, "hello").unwrap();
         proxy.set(NetworkFault::Silent);
         client.write_all(b"later").unwrap();
         client.set_nonblocking(true).unwrap();
         assert!(client.read(&mut [0; 8]).is_err());
         client.set_nonblocking(false).unwrap();
         proxy.set(NetworkFault::None);
-        let mut heard = [0; 5];
-        client.read_exact(&mut heard).unwrap();
-        assert_eq!(&heard, b"later");
+        let mut received = [0; 5];
+        client.read_exact(&mut received).unwrap();
+        assert_eq!(&received, b"later");
     }
 
     #[test]
-    fn a_cut_lets_so_many_bytes_pass() {
+    fn a_cut_passes_the_given_bytes() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let proxy = echo(&runtime);
         proxy.cut_next(NetworkFault::CutAfter(3), 1);
         let mut client = Client::connect(proxy.address).unwrap();
         client.write_all(b"abcdef").unwrap();
-        let mut heard = Vec::new();
-        // The bytes before a reset may be lost with it, but none behind the cut ever comes.
-        let _ = client.read_to_end(&mut heard);
-        assert!(b"abc".starts_with(&heard), "{heard:?}");
+        let mut received = Vec::new();
+        // Bytes before a reset may be lost, but none after the cut arrives.
+        let _ = client.read_to_end(&mut received);
+        assert!(b"abc".starts_with(&received), "{received:?}");
         assert_eq!(proxy.take_cuts(), 1);
     }
 
     #[test]
-    fn a_servers_place_is_found_in_its_address() {
+    fn a_servers_address_is_found_in_its_url() {
         let place = SocketAddr::from(([127, 0, 0, 1], 5000));
         for url in [
             "postgres://u:p@127.0.0.1:5000/d",

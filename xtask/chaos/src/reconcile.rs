@@ -1,14 +1,13 @@
-//! What clients were told against what the database holds.
+//! Compares the answers with the rows.
 //!
-//! - A sale that was answered 200 is there once, with its fields; after a 409 there is exactly one of its id; after anything
-//!   that leaves it open there is one or none.
-//! - A click that was answered is there once, unless its stream was taken away before it was written.
-//! - A lead that was answered 200 is there once, and its key is bound to its click. None is refused because its click, which
-//!   was answered, is not found.
-//! - Of payments that earn a commission once, the earliest has it, whichever came first.
-//! - A refund has its effect once; one that was left open has it once or not. What is taken from the commission is what the
-//!   rule says of all of them together.
-//! - An event of the processor is settled once, and so are its payment and what was taken back of it.
+//! - A sale that was answered 200 is recorded once, with its fields; after a 409 there is exactly one with its id; after an unknown
+//!   outcome one or none.
+//! - A click that was answered 200 is recorded once, unless its stream was deleted before it was stored.
+//! - A lead that was answered 200 is recorded once, and its key is bound to its click. No lead is refused because its click is not found.
+//! - Of payments that earn a commission once, the earliest earns it, whatever the order of arrival.
+//! - A refund takes effect once; one with an unknown outcome once or not at all. The deduction matches the rule for all refunds of the
+//!   sale.
+//! - An event of the processor is settled once, with its payment and its reversals.
 //!
 //! Pure: rows in, violations out.
 
@@ -19,14 +18,14 @@ use super::journal::{Answer, Asked, Call};
 /// Commission of every sale of the demo program, in basis points.
 pub(super) const RATE_BPS: i64 = 2_000;
 
-/// What the database holds of one round's program.
+/// The rows of one round's program.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rows {
-    /// click_ids, one a click event.
+    /// click_id of each click event.
     pub(super) clicks: Vec<String>,
     /// `(customer_key, click_id)` of customers that have a key.
     pub(super) customers: Vec<(String, String)>,
-    /// customer_keys, one a lead event.
+    /// customer_key of each lead event.
     pub(super) leads: Vec<String>,
     pub(super) sales: Vec<SaleRow>,
     pub(super) refunds: Vec<RefundRow>,
@@ -52,7 +51,7 @@ pub(super) struct CommissionRow {
     pub(super) deducted_cents: i64,
 }
 
-/// Of the refund endpoint.
+/// A refund of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RefundRow {
     pub(super) transaction_id: String,
@@ -62,16 +61,16 @@ pub(super) struct RefundRow {
     pub(super) effective_cents: i64,
 }
 
-/// What a round's faults excuse.
+/// Deviations that a round's faults allow.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Allowed {
-    /// Acknowledged clicks may be gone.
+    /// Acknowledged clicks may be lost.
     pub(super) lost_clicks: bool,
     /// Signatures may look too old or too new.
     pub(super) refused_events: bool,
 }
 
-/// What is wrong, for a person.
+/// Descriptions of all violations.
 pub(super) fn violations(calls: &[Call], rows: &Rows, allowed: Allowed) -> Vec<String> {
     let mut found = Vec::new();
     unexpected(calls, allowed, &mut found);
@@ -84,14 +83,14 @@ pub(super) fn violations(calls: &[Call], rows: &Rows, allowed: Allowed) -> Vec<S
     found
 }
 
-/// Requests are well formed and in order, so only these answers can be right.
+/// Requests are valid and in order, so only these answers are correct.
 fn unexpected(calls: &[Call], allowed: Allowed, found: &mut Vec<String>) {
     for call in calls {
         let Some(answer) = &call.answer else { continue };
         let Some(status) = answer.status() else { continue };
         let fits = match (&call.asked, status) {
             (_, 200 | 500..) | (Asked::Sale { .. }, 409) => true,
-            // A repeat of a lead whose answer was lost. Its click was answered, so it is found however late that is stored.
+            // A repeat of a lead whose answer was lost. Its click is found, however late it is stored.
             (Asked::Lead { .. }, 400) => {
                 answer.message().contains("cannot be updated to lead")
                     || (allowed.lost_clicks && answer.message().contains("not found"))
@@ -131,17 +130,17 @@ fn clicks(calls: &[Call], rows: &Rows, allowed: Allowed, found: &mut Vec<String>
     }
     for (click_id, times) in &stored {
         if *times > 1 {
-            found.push(format!("click {click_id} is there {times} times"));
+            found.push(format!("click {click_id} is recorded {times} times"));
         }
     }
     let open = of_clicks().filter(|call| is_open(call)).count();
-    let unheard = stored
+    let unanswered = stored
         .keys()
         .filter(|click_id| !answered.contains_key(*click_id))
         .count();
-    if unheard > open {
+    if unanswered > open {
         found.push(format!(
-            "{unheard} clicks are there that nobody was told of, and {open} were left open"
+            "{unanswered} clicks without an answer are recorded, and only {open} had an unknown outcome"
         ));
     }
 }
@@ -174,10 +173,10 @@ fn leads(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
     }
     for (customer_key, times) in &stored {
         if *times > 1 {
-            found.push(format!("the lead of {customer_key} is there {times} times"));
+            found.push(format!("the lead of {customer_key} is recorded {times} times"));
         }
         if !asked.contains(customer_key) {
-            found.push(format!("nobody asked for the lead of {customer_key}"));
+            found.push(format!("the lead of {customer_key} was never sent"));
         }
     }
 }
@@ -207,7 +206,7 @@ fn refunds(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
         let applied = oks()
             .filter(|answer| answer.text("status") != Some("skipped"))
             .count();
-        // Of a sale of which nothing was left, none may be kept.
+        // A refund of a fully refunded sale may not be stored.
         let may_be_none = oks().all(|answer| answer.text("reason") == Some("already reversed"));
         if applied > 1 {
             found.push(format!(
@@ -221,16 +220,16 @@ fn refunds(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
         }
         if times > 1 {
             found.push(format!(
-                "refund {refund_id} of {transaction_id} is there {times} times"
+                "refund {refund_id} of {transaction_id} is recorded {times} times"
             ));
         }
     }
     for key in stored.keys().filter(|key| !asked.contains_key(*key)) {
-        found.push(format!("nobody asked for refund {} of {}", key.1, key.0));
+        found.push(format!("refund {} of {} was never sent", key.1, key.0));
     }
 }
 
-/// What is refunded of each sale is what its refunds add up to.
+/// The refunded amount of each sale is the sum of its refunds.
 fn refunded_amounts(rows: &Rows, found: &mut Vec<String>) {
     for sale in &rows.sales {
         let of_sale = || {
@@ -245,13 +244,13 @@ fn refunded_amounts(rows: &Rows, found: &mut Vec<String>) {
         let due = requested.min(sale.amount_cents);
         if sale.api_refunded_cents != due {
             found.push(format!(
-                "{} of sale {} were refunded, and its refunds come to {due}",
+                "{} of sale {} were refunded, and its refunds add up to {due}",
                 sale.api_refunded_cents, sale.transaction_id
             ));
         }
         if sale.processor_refunded_cents == 0 && effective != due {
             found.push(format!(
-                "the refunds of sale {} had an effect of {effective}, and come to {due}",
+                "the refunds of sale {} had an effect of {effective}, and add up to {due}",
                 sale.transaction_id
             ));
         }
@@ -259,18 +258,18 @@ fn refunded_amounts(rows: &Rows, found: &mut Vec<String>) {
 }
 
 fn events(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
-    let mut told_back: BTreeMap<&str, i64> = BTreeMap::new();
-    let mut heard = BTreeSet::new();
+    let mut refunded: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut sent = BTreeSet::new();
     for call in calls {
         let Asked::Event(event) = &call.asked else {
             continue;
         };
         let id = event.id.as_str();
-        heard.insert(id);
+        sent.insert(id);
         if !call.answer.as_ref().is_some_and(Answer::is_ok) {
             continue;
         }
-        let back = told_back.entry(&event.transaction_id).or_default();
+        let back = refunded.entry(&event.transaction_id).or_default();
         *back = (*back).max(event.refunded_cents());
         let states: Vec<&str> = rows
             .events
@@ -284,14 +283,14 @@ fn events(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
             ));
         }
     }
-    for (id, _) in rows.events.iter().filter(|(id, _)| !heard.contains(id.as_str())) {
-        found.push(format!("nobody reported event {id}"));
+    for (id, _) in rows.events.iter().filter(|(id, _)| !sent.contains(id.as_str())) {
+        found.push(format!("event {id} was never sent"));
     }
     for sale in &rows.sales {
-        let back = told_back.get(sale.transaction_id.as_str()).copied().unwrap_or(0);
+        let back = refunded.get(sale.transaction_id.as_str()).copied().unwrap_or(0);
         if sale.processor_refunded_cents < back {
             found.push(format!(
-                "{back} of sale {} were taken back, and {} are counted",
+                "{back} of sale {} were refunded, and {} are counted",
                 sale.transaction_id, sale.processor_refunded_cents
             ));
         }

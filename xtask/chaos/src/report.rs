@@ -1,4 +1,4 @@
-//! One line a round, and a table of all of them.
+//! Prints one line a round, and a summary table.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,7 +39,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Of the rounds that were run.
+/// Summary of all rounds.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     rounds: u64,

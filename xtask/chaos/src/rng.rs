@@ -1,4 +1,4 @@
-//! Everything a round draws comes from its seed: ChaCha8, which is the same on every machine and in every version.
+//! The random numbers of a round, from its seed: ChaCha8, which is the same on every machine and in every version.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ impl Rng {
         self.0.next_u64()
     }
 
-    /// From 0 to `end`, without `end`; 0 where that is empty.
+    /// From 0 to `end`, without `end`; 0 for an empty range.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.next().checked_rem(end).unwrap_or(0)
     }

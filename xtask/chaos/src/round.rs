@@ -1,4 +1,4 @@
-//! One round: load, faults, healing, draining, reconciliation.
+//! One round: load, faults, recovery, draining, reconciliation.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,14 +24,14 @@ use super::stack::Stack;
 use super::usage::Usage;
 
 const TICK: Duration = Duration::from_millis(20);
-/// From healing to the first sale that is answered 200.
+/// From the end of the faults to the first sale that is answered 200.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(30);
-/// Claims and events are taken up again at growing intervals.
+/// Claims and events are retried at growing intervals.
 const DRAIN_LIMIT: Duration = Duration::from_mins(1);
-/// Counters are written behind the answer.
+/// Counters are updated after the answer.
 const VERIFY_LIMIT: Duration = Duration::from_secs(10);
 const VISITORS_LIMIT: Duration = Duration::from_mins(1);
-/// Of a debug build, after whatever a round has done to it.
+/// For a debug build, after a round.
 const USAGE_LIMIT: Usage = Usage {
     resident_kib: 400 * 1024,
     files: 200,
@@ -41,24 +41,24 @@ const USAGE_LIMIT: Usage = Usage {
 pub(super) struct Outcome {
     pub(super) round: Round,
     pub(super) requests: usize,
-    /// By kind.
+    /// Number by kind.
     pub(super) answers: BTreeMap<String, usize>,
-    /// From healing to the first sale that was answered 200.
+    /// From the end of the faults to the first sale that was answered 200.
     pub(super) recovered: Option<Duration>,
     pub(super) drained: Duration,
     pub(super) took: Duration,
-    /// The most of any service.
+    /// The maximum of all services.
     pub(super) usage: Usage,
     pub(super) notes: Vec<String>,
     pub(super) violations: Vec<String>,
 }
 
-/// A round under way.
-pub(super) struct Course<'a, 'b> {
+/// A running round.
+pub(super) struct RunningRound<'a, 'b> {
     pub(super) stack: &'a mut Stack<'b>,
     pub(super) round: &'a Round,
     pub(super) simulation: Arc<Simulation>,
-    /// A customer who can be sold to.
+    /// A customer with a recorded lead.
     pub(super) customer_key: String,
     pub(super) notes: Vec<String>,
     pub(super) violations: Vec<String>,
@@ -78,7 +78,7 @@ pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Resu
 }
 
 fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Outcome> {
-    let begun = Instant::now();
+    let started = Instant::now();
     let sealing_key = stack
         .env
         .get("SECRETS_KEYS")
@@ -110,11 +110,11 @@ fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Out
         complaints: Mutex::default(),
     });
     let known = stack.runtime.block_on(warm_up(Arc::clone(&simulation)))?;
-    let customer_key = known.context("the service did not take in a customer before any fault")?;
+    let customer_key = known.context("no customer could be created before the first fault")?;
     let visitors: Vec<_> = (0..simulation.load.visitors())
         .map(|number| stack.runtime.spawn(visit(Arc::clone(&simulation), number)))
         .collect();
-    let mut course = Course {
+    let mut running = RunningRound {
         stack,
         round,
         simulation,
@@ -122,15 +122,15 @@ fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Out
         notes: Vec::new(),
         violations: Vec::new(),
     };
-    let recovered = course.play()?;
+    let recovered = running.play()?;
     phase.send_replace(Phase::Closing);
-    course.take_leave(visitors)?;
-    let drained = course.drain()?;
-    course.finish(begun, recovered, drained)
+    running.wait_for_visitors(visitors)?;
+    let drained = running.drain()?;
+    running.finish(started, recovered, drained)
 }
 
-impl Course<'_, '_> {
-    /// Everything up to the end of the load. Returns how long the first sale took once all was whole again.
+impl RunningRound<'_, '_> {
+    /// Runs the round up to the end of the load. Returns the time from the end of the faults to the first 200.
     fn play(&mut self) -> Result<Option<Duration>> {
         match &self.round.plan {
             Plan::Faults(faults) => self.faults(faults)?,
@@ -152,9 +152,9 @@ impl Course<'_, '_> {
             }
         }
         steps.sort_by_key(|(at, ..)| *at);
-        let begun = Instant::now();
+        let started = Instant::now();
         for (at, begins, fault) in steps {
-            self.watch_for(at.saturating_sub(begun.elapsed()))?;
+            self.watch_for(at.saturating_sub(started.elapsed()))?;
             let done = if begins {
                 self.stack.begin(fault)
             } else {
@@ -163,15 +163,15 @@ impl Course<'_, '_> {
             let what = if begins { "begin" } else { "end" };
             done.with_context(|| format!("cannot {what}: {fault}"))?;
         }
-        self.watch_for(HEALED.saturating_sub(begun.elapsed()))?;
-        self.note_what_befell(faults);
+        self.watch_for(HEALED.saturating_sub(started.elapsed()))?;
+        self.note_injected(faults);
         for proxy in self.stack.all_proxies() {
             proxy.set(NetworkFault::None);
         }
         Ok(())
     }
 
-    fn note_what_befell(&mut self, faults: &[Scheduled]) {
+    fn note_injected(&mut self, faults: &[Scheduled]) {
         let cuts: u32 = self.stack.all_proxies().map(Proxy::take_cuts).sum();
         if cuts > 0 {
             self.notes.push(format!("{cuts} cut"));
@@ -180,12 +180,12 @@ impl Course<'_, '_> {
             if let Fault::Crash { service, .. } = scheduled.fault
                 && self.stack.has_crashed.remove(&service)
             {
-                self.notes.push("died".to_owned());
+                self.notes.push("crashed".to_owned());
             }
         }
     }
 
-    /// Lets time pass, and starts again what dies meanwhile.
+    /// Waits, and restarts services that end meanwhile.
     pub(super) fn watch_for(&mut self, time: Duration) -> Result<()> {
         let until = Instant::now() + time;
         loop {
@@ -208,13 +208,14 @@ impl Course<'_, '_> {
         let recovered = self.stack.runtime.block_on(probing)??;
         if recovered.is_none() {
             let limit = RECOVERY_LIMIT.as_secs();
-            self.violations
-                .push(format!("no sale was answered 200 within {limit} s of healing"));
+            self.violations.push(format!(
+                "no sale was answered 200 within {limit} s of the end of the faults"
+            ));
         }
         Ok(recovered)
     }
 
-    fn take_leave(&mut self, visitors: Vec<JoinHandle<Result<()>>>) -> Result<()> {
+    fn wait_for_visitors(&mut self, visitors: Vec<JoinHandle<Result<()>>>) -> Result<()> {
         let until = Instant::now() + VISITORS_LIMIT;
         while !visitors.iter().all(JoinHandle::is_finished) && Instant::now() < until {
             self.watch_for(TICK)?;
@@ -224,16 +225,15 @@ impl Course<'_, '_> {
                 self.stack.runtime.block_on(visitor)??;
             } else {
                 visitor.abort();
-                self.violations
-                    .push("a visitor does not come to an end".to_owned());
+                self.violations.push("a visitor does not end".to_owned());
             }
         }
         Ok(())
     }
 
-    /// Waits until nothing is on its way. Returns how long that took.
+    /// Waits until nothing is in flight. Returns how long that took.
     fn drain(&mut self) -> Result<Duration> {
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             let left = self.stack.runtime.block_on(async {
                 let jetstream = self.stack.jetstream().await?;
@@ -241,20 +241,20 @@ impl Course<'_, '_> {
             });
             let left = left.unwrap_or_else(|error| vec![format!("{error:#}")]);
             if left.is_empty() {
-                return Ok(begun.elapsed());
+                return Ok(started.elapsed());
             }
-            if begun.elapsed() > DRAIN_LIMIT {
+            if started.elapsed() > DRAIN_LIMIT {
                 let seconds = DRAIN_LIMIT.as_secs();
                 let left = left.join(", ");
                 self.violations
                     .push(format!("after {seconds} s there are still {left}"));
-                return Ok(begun.elapsed());
+                return Ok(started.elapsed());
             }
             self.watch_for(Duration::from_millis(100))?;
         }
     }
 
-    fn finish(mut self, begun: Instant, recovered: Option<Duration>, drained: Duration) -> Result<Outcome> {
+    fn finish(mut self, started: Instant, recovered: Option<Duration>, drained: Duration) -> Result<Outcome> {
         let calls = self.simulation.journal.calls()?;
         let plan = &self.round.plan;
         let allowed = Allowed {
@@ -276,8 +276,8 @@ impl Course<'_, '_> {
         self.violations.append(&mut complaints);
         drop(complaints);
         self.verify()?;
-        if plan.is_unfelt() {
-            self.violations.extend(felt(&calls, |answer| {
+        if plan.is_invisible() {
+            self.violations.extend(visible_failures(&calls, |answer| {
                 answer.is_unknown() || *answer == Answer::Refused
             }));
         }
@@ -288,7 +288,7 @@ impl Course<'_, '_> {
             answers: kinds(&calls),
             recovered,
             drained,
-            took: begun.elapsed(),
+            took: started.elapsed(),
             usage,
             notes: self.notes,
             violations: self.violations,
@@ -296,13 +296,13 @@ impl Course<'_, '_> {
     }
 
     fn verify(&mut self) -> Result<()> {
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             let broken = self
                 .stack
                 .runtime
                 .block_on(drain::broken_invariants(&self.stack.pool))?;
-            if broken.is_empty() || begun.elapsed() > VERIFY_LIMIT {
+            if broken.is_empty() || started.elapsed() > VERIFY_LIMIT {
                 self.violations.extend(broken);
                 return Ok(());
             }
@@ -326,13 +326,14 @@ impl Course<'_, '_> {
     }
 }
 
-/// Answers by which a caller felt something.
-pub(super) fn felt(calls: &[Call], is_felt: impl Fn(&Answer) -> bool) -> Vec<String> {
-    let told = calls
+/// Answers that show a caller the fault.
+pub(super) fn visible_failures(calls: &[Call], is_failure: impl Fn(&Answer) -> bool) -> Vec<String> {
+    let answered = calls
         .iter()
         .filter_map(|call| Some((&call.asked, call.answer.as_ref()?)));
-    told.filter(|(_, answer)| is_felt(answer))
-        .map(|(asked, answer)| format!("felt by a caller: {asked:?}: {answer:?}"))
+    answered
+        .filter(|(_, answer)| is_failure(answer))
+        .map(|(asked, answer)| format!("visible to a caller: {asked:?}: {answer:?}"))
         .collect()
 }
 

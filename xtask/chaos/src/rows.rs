@@ -1,4 +1,4 @@
-//! What the database holds of a round's program.
+//! Reads the rows of a round's program.
 
 use anyhow::Result;
 use sqlx::PgPool;

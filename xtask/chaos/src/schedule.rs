@@ -1,8 +1,8 @@
-//! What happens in a round: drawn from the seed and the round's number, and from nothing else.
+//! The plan of a round, drawn only from the seed and the round's number.
 //!
-//! Bounds: faults begin within [`FIRST`]..[`LAST`] of the load and are over by [`HEALED`], so that a round takes about ten
-//! seconds. Faults of one round hit different targets, so that each can be begun and ended by itself. Every kind of round has
-//! its turn ([`Turn`]): as many rounds as there are turns have seen each of them, and met some others beside it.
+//! Bounds: faults begin within [`FIRST`]..[`LAST`] of the load and end by [`HEALED`], so that a round takes about ten seconds. Faults of
+//! one round have different targets, so that each begins and ends independently. A cycle of rounds has every kind ([`Turn`]) once as its
+//! main fault.
 
 mod fault;
 mod kind;
@@ -18,13 +18,12 @@ use super::rng::Rng;
 
 const FIRST: Duration = Duration::from_millis(400);
 const LAST: Duration = Duration::from_millis(1_600);
-/// From the beginning of the load: everything is whole again.
+/// End of all faults, since the start of the load.
 pub(super) const HEALED: Duration = Duration::from_millis(4_500);
 /// How long the load goes on afterwards.
 pub(super) const AFTERWARDS: Duration = Duration::from_secs(1);
 
-/// From one turn's place to the next one's: those of one kind lie apart. Without a factor in common with their number, or not
-/// every turn would come.
+/// The distance between consecutive turns, which separates similar kinds. Coprime to their number, so that every turn occurs.
 const STRIDE: usize = 23;
 
 /// A fault, and when it begins and ends after the load has begun.
@@ -38,13 +37,13 @@ pub(super) struct Scheduled {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Plan {
     Faults(Vec<Scheduled>),
-    /// Every service is asked to leave under full load: the edges first, or all at once.
+    /// Every service is shut down under full load: the edges first, or all at once.
     Grace {
         at_once: bool,
     },
     /// One service after the other is replaced under full load.
     Rolling,
-    /// Three NATS servers, one of which dies and comes back.
+    /// Three NATS servers, one of which is killed and restarted.
     Cluster,
 }
 
@@ -53,9 +52,9 @@ impl Plan {
         matches!(self, Self::Faults(faults) if faults.iter().any(|scheduled| scheduled.fault.may_lose_clicks()))
     }
 
-    /// Whether every request must be answered as if nothing had happened.
-    pub(super) fn is_unfelt(&self) -> bool {
-        matches!(self, Self::Faults(faults) if faults.iter().all(|scheduled| scheduled.fault.is_unfelt()))
+    /// Whether callers must not notice the faults.
+    pub(super) fn is_invisible(&self) -> bool {
+        matches!(self, Self::Faults(faults) if faults.iter().all(|scheduled| scheduled.fault.is_invisible()))
     }
 
     /// Whether clients send as fast as they are answered.
@@ -68,7 +67,7 @@ impl Plan {
         matches!(self, Self::Faults(faults) if faults.iter().any(shifts))
     }
 
-    /// Names of what happens, for a table.
+    /// Names of the kinds, for a table.
     pub(super) fn kinds(&self) -> Vec<String> {
         match self {
             Self::Faults(faults) => faults.iter().map(|scheduled| scheduled.fault.kind()).collect(),
@@ -110,7 +109,7 @@ impl Round {
     }
 }
 
-/// What a round is about.
+/// The main fault of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Fault(Kind),
@@ -119,7 +118,7 @@ enum Turn {
     Cluster,
 }
 
-/// Rounds after which every turn has come.
+/// The number of rounds in which every turn occurs once.
 pub(super) fn cycle() -> u64 {
     Turn::all().len() as u64
 }
@@ -141,7 +140,7 @@ impl Turn {
         pick(&Self::all(), place).unwrap_or(Self::Rolling)
     }
 
-    /// Those of the same name in turn.
+    /// Turns whose name contains `only`, in rotation.
     fn named(only: &str, number: u64) -> Result<Self> {
         let only = only.to_lowercase();
         let mut named = Self::all();
@@ -172,12 +171,12 @@ impl Turn {
         }
     }
 
-    /// With up to two others, if it is a fault. What nobody may feel is shown by itself.
+    /// With up to two more faults. A fault that callers must not notice has no others.
     fn led(self, rng: &mut Rng) -> Plan {
         let mut plan = self.alone(rng);
-        let is_unfelt = plan.is_unfelt();
+        let is_invisible = plan.is_invisible();
         if let Plan::Faults(faults) = &mut plan
-            && !is_unfelt
+            && !is_invisible
         {
             for _ in 0..rng.below(3) {
                 let kinds = Kind::all();
@@ -194,7 +193,7 @@ impl Turn {
     }
 }
 
-/// `None` of nothing.
+/// `None` for an empty slice.
 fn pick<T: Copy>(of: &[T], number: u64) -> Option<T> {
     let place = number.checked_rem(of.len() as u64)?;
     of.get(usize::try_from(place).ok()?).copied()
@@ -207,7 +206,7 @@ fn scheduled(fault: Fault, rng: &mut Rng) -> Scheduled {
     let lasts = match fault {
         // Longer than `ACK_WAIT_MS` of the services; and filling a disk takes a while.
         Fault::Freeze(_) | Fault::PostgresDiskFull | Fault::NatsDiskFull => rng.millis(1_800, 2_600),
-        // Longer than a publisher has patience, and than a claim waits for the relay.
+        // Longer than the timeout of a publisher, and than a claim waits for the relay.
         Fault::Network {
             trouble: Trouble::Silent { .. },
             ..
@@ -227,10 +226,10 @@ impl fmt::Display for Plan {
         let faults = match self {
             Self::Faults(faults) => faults,
             Self::Grace { at_once: false } => {
-                return f.write_str("everything leaves under full load, the edges first");
+                return f.write_str("everything is shut down under full load, the edges first");
             }
             Self::Grace { at_once: true } => {
-                return f.write_str("everything leaves under full load, at once");
+                return f.write_str("everything is shut down under full load, at once");
             }
             Self::Rolling => return f.write_str("everything is replaced under full load, one by one"),
             Self::Cluster => return f.write_str("a cluster of three loses its leader"),

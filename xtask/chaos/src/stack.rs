@@ -1,7 +1,6 @@
-//! Servers, services and the network between them: started once, and kept from round to round.
+//! Servers, services and the network between them: started once for all rounds.
 //!
-//! The servers are watched apart from the services: a service that dies is what rounds are about, a server that does is only
-//! right while a fault of its own says so.
+//! Servers and services are supervised separately: a service may die in a round, a server only by a fault of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -32,26 +31,26 @@ use super::disk::Disk;
 use super::proxy::{Proxy, address_of};
 use super::schedule::{Server, Service};
 
-/// So that a frozen process is given up within a round.
+/// So that a frozen worker's messages are redelivered within a round.
 const ACK_WAIT_MS: u64 = 1_500;
 pub(super) const STREAM_MAX_BYTES: i64 = 8 << 20;
-/// Enough for a few hundred rounds with the log below, and for eight streams.
+/// Enough for a few hundred rounds with the WAL below, and for eight streams.
 const POSTGRES_MEBIBYTES: u64 = 768;
 const NATS_MEBIBYTES: u64 = 128;
 const READY_LIMIT: Duration = Duration::from_secs(40);
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
-/// A checkpoint in the middle of a round is as good as any; a log that fills the small disk is not.
+/// The WAL must not fill the small disk.
 const POSTGRES_SETTINGS: [&str; 2] = ["max_wal_size = '96MB'", "min_wal_size = '64MB'"];
 
 pub(super) struct Stack<'a> {
     pub(super) checkout: &'a Checkout,
     pub(super) area: Area,
     services_area: Area,
-    /// Where services are started from.
+    /// Directory of the services' programs.
     pub(super) programs: PathBuf,
-    /// Where an earlier release's are.
+    /// Directory of an earlier release's programs.
     pub(super) before: Option<PathBuf>,
-    /// Before the servers: they end in this order.
+    /// Declared before the servers, so that they are dropped first.
     services: Running,
     pub(super) running: Running,
     pub(super) servers: Servers,
@@ -61,17 +60,17 @@ pub(super) struct Stack<'a> {
     pub(super) env: EnvFile,
     proxies: BTreeMap<(Service, Server), Proxy>,
     ports: BTreeMap<Service, u16>,
-    /// Not to be started again for now.
+    /// Services that are not restarted for now.
     pub(super) down: BTreeSet<Service>,
-    /// Of each service, which of its processes this is; its log bears the number.
+    /// Number of starts of each service, which is part of the log's name.
     starts: BTreeMap<Service, u32>,
-    /// Started so that they die; each with the number of that process.
+    /// Services with a crash point, and the start that has it.
     armed: BTreeMap<Service, u32>,
-    /// Armed ones that did die.
+    /// Services that crashed at their crash point.
     pub(super) has_crashed: BTreeSet<Service>,
-    /// Processes that nothing was done to, and that have ended.
+    /// Unexpected exits.
     pub(super) surprises: Vec<String>,
-    /// Of the single server, while the services are on the cluster.
+    /// The single server's, while the services use the cluster.
     pub(super) single_nats_url: Option<String>,
     pub(super) postgres_disk: Option<Disk>,
     pub(super) nats_disk: Option<Disk>,
@@ -136,7 +135,7 @@ impl<'a> Stack<'a> {
             nats_disk,
             _lock: lock,
         };
-        stack.lay_network()?;
+        stack.start_proxies()?;
         let step = Step::start("Starting the services");
         for service in Service::ALL {
             stack.start_service(service, &[])?;
@@ -146,8 +145,8 @@ impl<'a> Stack<'a> {
         Ok(stack)
     }
 
-    /// A proxy for each pair, and a port for each service.
-    fn lay_network(&mut self) -> Result<()> {
+    /// Starts a proxy for each pair of service and server, and chooses a port for each service.
+    fn start_proxies(&mut self) -> Result<()> {
         let mut ports = Ports::of(&self.services_area)?;
         for service in Service::ALL {
             self.ports.insert(service, ports.choose(service.name(), None)?);
@@ -169,13 +168,13 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Makes a program for one round; returns what `ctl` prints of it.
+    /// Creates a program for one round; returns the variables that `ctl` prints.
     pub(super) fn seed_demo(&self) -> Result<EnvFile> {
         let printed = process::output(ctl(self.checkout, &self.env).arg("seed-demo"))?;
         Ok(EnvFile::parse(&printed))
     }
 
-    /// Those between a server and one service, or all of them.
+    /// The proxies between a server and one service, or all services.
     pub(super) fn proxies(&self, server: Server, of: Option<Service>) -> impl Iterator<Item = &Proxy> {
         self.proxies
             .iter()
@@ -194,7 +193,7 @@ impl<'a> Stack<'a> {
         ))
     }
 
-    /// `more`: settings of this process alone.
+    /// `more`: settings of this process only.
     pub(super) fn start_service(&mut self, service: Service, more: &[(&str, String)]) -> Result<()> {
         let mut command = in_own_session(self.programs.join(service.program()));
         command
@@ -228,7 +227,7 @@ impl<'a> Stack<'a> {
             .start(service.name(), command, log, StopSignal::Term)
     }
 
-    /// Starts it so that it dies by itself.
+    /// Starts it with a crash point.
     pub(super) fn arm_service(&mut self, service: Service, crash_at: String) -> Result<()> {
         self.start_service(service, &[("CRASH_AT", crash_at)])?;
         let number = self.starts.get(&service).copied().unwrap_or(0);
@@ -236,7 +235,7 @@ impl<'a> Stack<'a> {
         Ok(())
     }
 
-    /// Replaces it, unless it has died and was replaced.
+    /// Restarts it without the crash point, unless it crashed and was restarted.
     pub(super) fn disarm_service(&mut self, service: Service) -> Result<()> {
         let armed = self.armed.remove(&service);
         if armed == self.starts.get(&service).copied() {
@@ -248,7 +247,7 @@ impl<'a> Stack<'a> {
             }
             return self.start_service(service, &[]);
         }
-        // It was started again when it died.
+        // It was restarted after the crash.
         self.has_crashed.insert(service);
         Ok(())
     }
@@ -269,18 +268,18 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Asks it to leave; it is not started again.
-    pub(super) fn ask_to_leave(&mut self, service: Service) {
+    /// Starts its shutdown; it is not restarted.
+    pub(super) fn shut_down(&mut self, service: Service) {
         self.down.insert(service);
-        self.services.ask_to_leave(service.name());
+        self.services.shut_down(service.name());
     }
 
-    /// How it has ended, once it has.
+    /// Its exit status, once it has ended.
     pub(super) fn ended(&mut self, service: Service) -> Result<Option<ExitStatus>> {
         self.services.ended(service.name())
     }
 
-    /// Starts again what has ended by itself, as an orchestrator does.
+    /// Restarts services that have ended, as an orchestrator does.
     pub(super) fn supervise(&mut self) -> Result<()> {
         self.interrupt.check()?;
         for service in Service::ALL {
@@ -333,7 +332,7 @@ impl<'a> Stack<'a> {
         tail(&self.log(service))
     }
 
-    /// Deletes the logs of processes that have ended: what they did was right.
+    /// Deletes the logs of processes that have ended.
     pub(super) fn forget_logs(&self) -> Result<()> {
         let current: BTreeSet<PathBuf> = Service::ALL
             .into_iter()
@@ -348,7 +347,7 @@ impl<'a> Stack<'a> {
         Ok(())
     }
 
-    /// A connection of our own, past the proxies.
+    /// A direct connection, without a proxy.
     pub(super) async fn jetstream(&self) -> Result<jetstream::Context> {
         let client = async_nats::ConnectOptions::new()
             .connection_timeout(ANSWER_LIMIT)
@@ -357,9 +356,9 @@ impl<'a> Stack<'a> {
         Ok(jetstream::new(client))
     }
 
-    /// Starts a server again on its port and data, and returns once it answers.
+    /// Restarts a server on its port and data, and returns once it answers.
     pub(super) fn start_server(&mut self, server: Server) -> Result<()> {
-        // Those that have ended by themselves are no reason to give up.
+        // Other servers may have ended too, which is not an error here.
         for other in Server::ALL {
             if self.running.ended(other.name())?.is_some() && other != server {
                 note(format_args!("{} had ended", other.name()));
@@ -378,7 +377,7 @@ impl<'a> Stack<'a> {
         )
     }
 
-    /// Stops everything and takes the disks away.
+    /// Stops everything and unmounts the disks.
     pub(super) fn clear(self) {
         let dirs = [postgres::NAME, nats::NAME].map(|name| self.area.dir.join(name));
         self.stop();
@@ -387,7 +386,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Stops everything, and leaves what there is to look at.
+    /// Stops everything, and keeps data and logs.
     pub(super) fn stop(self) {
         let Self {
             services,
@@ -397,7 +396,7 @@ impl<'a> Stack<'a> {
         } = self;
         drop(services);
         drop(running);
-        // Connections to what has just been stopped are not waited for.
+        // Does not wait for connections to stopped servers.
         runtime.shutdown_background();
     }
 }
@@ -406,7 +405,7 @@ fn settings() -> Vec<(&'static str, String)> {
     vec![
         ("STREAM_MAX_BYTES", STREAM_MAX_BYTES.to_string()),
         ("ACK_WAIT_MS", ACK_WAIT_MS.to_string()),
-        // The limiter counts as always, and lets them pass.
+        // The limiter counts, and never refuses.
         ("CLICK_LIMIT", u32::MAX.to_string()),
         ("LEAD_LIMIT", u32::MAX.to_string()),
         ("BROWSER_LEAD_LIMIT", u32::MAX.to_string()),

@@ -1,4 +1,4 @@
-//! What a process holds.
+//! Memory and open files of a process.
 
 use std::fmt;
 use std::fs;

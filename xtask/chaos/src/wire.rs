@@ -1,35 +1,35 @@
-//! What `PostgreSQL` answers, cut into messages, so that a connection can be cut exactly where a commit is told.
+//! Splits `PostgreSQL`'s responses into messages, so that a connection can be cut exactly at the confirmation of a commit.
 
-/// Where a connection to the database is to be cut.
+/// Where to cut a connection to the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// At the word that a transaction has been committed.
+    /// Before the confirmation of a commit.
     Commit,
-    /// At the word that rows were inserted by a statement that is a transaction of its own.
+    /// Before the confirmation of an insert outside a transaction.
     LoneInsert,
 }
 
 /// The stream from the server to its client, whose messages are `type, length, content`.
 #[derive(Debug, Default)]
 pub(super) struct Backend {
-    /// The answer to the question for encryption is one byte, and no message.
-    begun: bool,
+    /// The response to the request for TLS is one byte, not a message.
+    has_started: bool,
     /// Part of a message.
     partial: Vec<u8>,
-    /// Messages from the word about an insert on, until it is known whether a transaction is still open.
+    /// Messages since the confirmation of an insert, until the transaction status is known.
     held: Vec<u8>,
 }
 
 const HEAD: usize = 5;
 
 impl Backend {
-    /// Appends to `out` what may be passed on. `true` when the connection is to be cut behind that.
+    /// Appends to `out` the bytes to forward. `true`: cut the connection after them.
     pub(super) fn pass(&mut self, bytes: &[u8], cut: Option<Cut>, out: &mut Vec<u8>) -> bool {
         self.partial.extend_from_slice(bytes);
-        if !self.begun
+        if !self.has_started
             && let Some(first) = self.partial.first().copied()
         {
-            self.begun = true;
+            self.has_started = true;
             if matches!(first, b'N' | b'S') {
                 out.push(first);
                 self.partial.remove(0);
@@ -45,8 +45,8 @@ impl Backend {
             if committed {
                 return true;
             }
-            let tells_insert = cut == Some(Cut::LoneInsert) && kind == Some(b'C') && is_insert(content);
-            let holds = tells_insert || !self.held.is_empty();
+            let confirms_insert = cut == Some(Cut::LoneInsert) && kind == Some(b'C') && is_insert(content);
+            let holds = confirms_insert || !self.held.is_empty();
             let to = if holds { &mut self.held } else { &mut *out };
             to.extend(&message);
             if kind == Some(b'Z') {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_passes_where_nothing_is_to_be_cut() {
+    fn everything_passes_without_a_cut() {
         let stream = [
             vec![b'N'],
             message(b'R', &[0, 0, 0, 0]),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_cut_before_it_is_told() {
+    fn a_commit_is_cut_before_its_confirmation() {
         let before = [
             message(b'R', &[0; 4]),
             message(b'C', b"UPDATE 1\0"),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_insert_is_cut_only_where_it_is_a_transaction_of_its_own() {
+    fn an_insert_is_cut_only_outside_a_transaction() {
         let insert = message(b'C', b"INSERT 0 3\0");
         let before = message(b'R', &[0; 4]);
         let alone = [before.clone(), insert.clone(), message(b'Z', b"I")].concat();

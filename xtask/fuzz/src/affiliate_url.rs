@@ -1,4 +1,4 @@
-//! `affiliate_url`: the code that is read is the one a plain reading of the query finds, and it survives a URL of its own.
+//! `affiliate_url`: the parsed code is the one that a simple parser of the query finds, and it parses back from its own URL.
 
 use domain::affiliate_url::{AffiliateUrlError, aff_code};
 use url::Url;

@@ -1,12 +1,11 @@
-//! `Authorization`: a credential is what a plain reading says, and its hash is that of the token as it was sent.
+//! `Authorization`: a simple parser finds the same credential, and its hash is that of the token as sent.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use domain::token::{ManagementKey, ProgramToken, SessionToken};
 use ingest::reading::Credential;
 use sha2::{Digest, Sha256};
 
-/// The header's bytes; `{program}`, `{management}` and `{session}` stand for a good token of each kind, which nobody finds by
-/// chance.
+/// The header's bytes; `{program}`, `{management}` and `{session}` are replaced by valid tokens, which fuzzing would not find.
 pub fn run(bytes: &[u8]) {
     let tokens = [
         ("{program}", ProgramToken::generate([7; 32]).expose().to_owned()),
@@ -50,13 +49,13 @@ pub fn run(bytes: &[u8]) {
             assert_eq!(*hash.as_bytes(), hashed(token));
         }
     }
-    // Twice is never a credential.
+    // Two headers are never a credential.
     let again = headers[header::AUTHORIZATION].clone();
     headers.append(header::AUTHORIZATION, again);
     assert_eq!(Credential::of(&headers), Credential::MissingOrMalformed);
 }
 
-/// What stands after `Bearer`; `None` where that is not how the header begins.
+/// The text after `Bearer`; `None` for another scheme.
 fn token(bytes: &[u8]) -> Option<String> {
     let printable = |byte: &u8| *byte == b'\t' || (32..127).contains(byte);
     if bytes.len() < 6 || !bytes.iter().all(printable) || !bytes[..6].eq_ignore_ascii_case(b"bearer") {

@@ -1,5 +1,4 @@
-//! Tracking bodies: what is taken in is what stands there, within its bounds; what is refused is the caller's mistake and is
-//! told in a sentence.
+//! Tracking bodies: an accepted value equals the field and is within its bounds; a rejection has a message for the caller.
 
 use chrono::DateTime;
 use domain::affiliate_url::aff_code;
@@ -155,7 +154,7 @@ pub fn refund(bytes: &[u8]) {
     survives(&request);
 }
 
-/// The body beside what was made of it; nothing where it was refused, or where fields nobody reads are ambiguous.
+/// The body and the parsed value; `None` if it was rejected, or if a field appears twice.
 fn taken<T>(bytes: &[u8], read: Result<T, ApiError>) -> Option<(Value, T)> {
     match read {
         Ok(read) => {
@@ -172,14 +171,14 @@ fn taken<T>(bytes: &[u8], read: Result<T, ApiError>) -> Option<(Value, T)> {
     }
 }
 
-/// What was taken in is the field's text; absent, `null` and empty are the same.
+/// The parsed text equals the field's; absent, `null` and empty are equal.
 fn assert_text(field: &Value, text: Option<&str>, most: usize) {
     assert!(field.is_null() || field.is_string());
     assert_eq!(field.as_str().filter(|text| !text.is_empty()), text);
     assert!(text.is_none_or(|text| text.chars().count() <= most && !text.contains('\0')));
 }
 
-/// An integer counts as its text, of which a value has all digits only within 64 bits.
+/// An integer counts as its text; JSON values are exact within 64 bits only.
 fn assert_key(field: &Value, key: Option<&str>) {
     match field {
         Value::Number(number) if number.is_i64() || number.is_u64() => {
@@ -196,14 +195,14 @@ fn assert_key(field: &Value, key: Option<&str>) {
     }
 }
 
-/// One of another form counts as absent.
+/// A malformed one counts as absent.
 fn assert_click_id(field: &Value, click_id: Option<String>) {
     if let Some(click_id) = click_id {
         assert_eq!(field.as_str(), Some(click_id.as_str()));
     }
 }
 
-/// What is written into a message can be read from it. Compared as text: as a value, a number of many digits is nearly the same.
+/// A message parses back. Compared as text, because long numbers lose digits as values.
 fn survives<T: serde::Serialize + serde::de::DeserializeOwned>(taken: &T) {
     let text = |taken: &T| serde_json::to_string(taken).expect("what was taken in can be written");
     let written = text(taken);

@@ -1,11 +1,11 @@
-//! `click_id`: one spelling for one customer and moment, both ways, under every key.
+//! `click_id`: a bijection between texts and pairs of customer and time, for every key.
 
 use domain::click_id::{ClickId, ClickIdCodec, ClickIdKey};
 use domain::ids::CustomerId;
 
 const LIMIT: i64 = 1 << 53;
 
-/// The bytes as a text; and the first sixteen as a customer and a moment.
+/// Input: the bytes as a text, and the first sixteen as a customer and a time.
 pub fn run(bytes: &[u8]) {
     let key = |byte| ClickIdKey::from_bytes([byte; 32]);
     let codec = ClickIdCodec::new(key(1), vec![key(2)]);
@@ -38,7 +38,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Said once more: `cust_`, a number below 2⁵³, `_`, thirteen or fourteen digits; no number begins with 0 but 0 itself.
+/// An independent check of the format: `cust_`, a number below 2⁵³, `_`, thirteen or fourteen digits, no leading zeros.
 fn is_spelled_right(text: &str) -> bool {
     let parts: Vec<&str> = text.split('_').collect();
     let ["cust", number, moment] = parts[..] else {

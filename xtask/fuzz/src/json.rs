@@ -1,4 +1,4 @@
-//! Reading JSON plainly: every value, whatever it is for.
+//! A generic JSON parser that rejects duplicate fields.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// The value of a text in which no object names a field twice. Which of two counts is nobody's promise.
+/// Parses a text without duplicate fields: which of two fields counts is unspecified.
 pub fn unambiguous(bytes: &[u8]) -> Option<Value> {
     serde_json::from_slice::<Unambiguous>(bytes).ok()?;
     serde_json::from_slice(bytes).ok()

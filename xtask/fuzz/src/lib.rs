@@ -1,8 +1,7 @@
-//! What arbitrary bytes may do to the parts that meet strangers first, one property a target: whoever breaks it panics.
+//! Fuzz targets for the parsers of untrusted input. A target panics if its property does not hold.
 //!
-//! A target is an ordinary function. libFuzzer drives it (`cargo xtask fuzz`, with the entry points in
-//! `xtask/fuzz/libfuzzer`), and every test run gives it the inputs kept in `xtask/fuzz/corpus`, which hold one example of each
-//! thing a target tells apart and whatever was found once.
+//! A target is an ordinary function. libFuzzer runs it (`cargo xtask fuzz`, with the entry points in `xtask/fuzz/libfuzzer`), and every
+//! test run checks the inputs in `xtask/fuzz/corpus`: one example of each case, and every input that has failed once.
 
 #![expect(
     clippy::unwrap_used,
@@ -25,7 +24,7 @@ mod stripe_signature;
 /// A property of arbitrary bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Also the name of its corpus and of its entry point.
+    /// Also the name of its corpus and its entry point.
     pub name: &'static str,
     pub run: fn(&[u8]),
 }
@@ -77,7 +76,7 @@ pub const TARGETS: [Target; 11] = [
     },
 ];
 
-/// Gives bytes to the target of this name.
+/// Runs the target of this name.
 pub fn run(name: &str, bytes: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name);
     (target.expect("every entry point has its target").run)(bytes);

@@ -1,5 +1,4 @@
-//! Messages: what is cut apart can be packed again; what a record says survives being written; another version is never taken
-//! for garbage, nor garbage for another version.
+//! Messages: a split envelope can be packed again; records parse back; another version is distinguished from garbage.
 
 use messages::click::ClickRecord;
 use messages::envelope::{self, EnvelopeError};
@@ -58,7 +57,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Whatever noun they are of: each reads its own.
+/// Parses the records as each noun.
 fn records(text: &str) {
     settles::<ClickRecord>(text);
     settles::<LeadRecord>(text);
@@ -75,7 +74,7 @@ fn outcomes(text: &str) {
     settles::<RefundOutcome>(text);
 }
 
-/// What is written is what was read: reading and writing it again changes nothing.
+/// Serialising and parsing again gives the same value.
 fn settles<T: Serialize + DeserializeOwned>(text: &str) {
     if let Ok(read) = serde_json::from_str::<T>(text) {
         let written = serde_json::to_string(&read).expect("our own types can be written");
@@ -84,12 +83,12 @@ fn settles<T: Serialize + DeserializeOwned>(text: &str) {
     }
 }
 
-/// The bus is our own: that fields may come as a list, in their order, harms nobody.
+/// serde accepts fields as a list; harmless, because only our services write to the bus.
 fn is_list(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"[")
 }
 
-/// `None` for what names none, or two.
+/// `None` without a version, or with two.
 fn version(bytes: &[u8]) -> Option<u64> {
     #[derive(serde::Deserialize)]
     struct Versioned {

@@ -1,5 +1,5 @@
-//! Refunds: whatever is reported of a sale, in whatever order and however often, takes from each commission exactly its share
-//! of what counts as refunded, and all of it once the whole sale is.
+//! Refunds: in any order and any number of repeats, they deduct from each commission exactly the share of the refunded amount, and all
+//! of it once the whole sale is refunded.
 
 use domain::commission::CommissionStatus;
 use domain::ids::CommissionId;
@@ -8,7 +8,7 @@ use domain::refund::{RefundEffect, RefundKey, RefundRequest, RefundableCommissio
 
 const MOST_CENTS: u64 = 100_000_000_000_000;
 
-/// Eight bytes of sale, one of the number of commissions, eight for each of these, and nine for each report.
+/// Input: eight bytes of sale amount, one for the number of commissions, eight for each commission, nine for each refund.
 pub fn run(bytes: &[u8]) {
     let mut input = Input(bytes);
     let (Some(sale), Some(count)) = (input.amount(), input.byte()) else {
@@ -46,7 +46,7 @@ impl Input<'_> {
         Some(*first)
     }
 
-    /// 1 to the most that a sale can be.
+    /// From 1 to the maximum of a sale.
     fn amount(&mut self) -> Option<i64> {
         let (first, rest) = self.0.split_first_chunk::<8>()?;
         self.0 = rest;
@@ -54,7 +54,7 @@ impl Input<'_> {
     }
 }
 
-/// A name stands for one amount only: of two refunds of one name the first counts, and that is an order.
+/// The key includes the amount: of two refunds with one key the first counts, so the order would matter.
 fn report(kind: u8, cents: i64) -> RefundRequest {
     let amount = AmountCents::new(cents);
     match kind % 8 {
@@ -77,7 +77,7 @@ fn report(kind: u8, cents: i64) -> RefundRequest {
     }
 }
 
-/// What counts as refunded in the end, and what each commission has lost.
+/// The refunded amount at the end, and each commission's deduction.
 fn applied(sale: i64, commissions: &[i64], reports: &[RefundRequest]) -> (i64, Vec<i64>) {
     let stored = commissions
         .iter()
@@ -115,7 +115,7 @@ fn applied(sale: i64, commissions: &[i64], reports: &[RefundRequest]) -> (i64, V
             assert!(taken.requested >= Cents::ZERO);
             *lost += taken.requested.get();
         }
-        // After every report, not only in the end.
+        // After every refund, not only at the end.
         for (lost, cents) in lost.iter().zip(commissions) {
             assert_eq!(*lost, share(*cents, effective, sale));
             assert!(*lost <= *cents && (effective < sale || lost == cents));

@@ -1,5 +1,4 @@
-//! Events of the payment processor: what an event means depends on what it says, not on how it is written, and what it means
-//! survives on its way to the worker.
+//! Events of the payment processor: their translation does not depend on the JSON's formatting, and its records parse back.
 
 use domain::ids::ProgramId;
 use domain::sale::Sale;
@@ -36,7 +35,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// `None` for what is no event.
+/// `None` if it is not an event.
 fn meaning(bytes: &[u8]) -> Option<Value> {
     let event = Event::parse(bytes).ok()?;
     assert!(!event.id.as_str().is_empty() && event.created.timestamp() >= 0);
@@ -45,32 +44,32 @@ fn meaning(bytes: &[u8]) -> Option<Value> {
         Some(Err(Untranslated::Ignored(reason))) => json!({ "ignored": reason }),
         Some(Err(Untranslated::Review(reason))) => json!({ "review": reason }),
         Some(Err(Untranslated::Stuck(reason))) => json!({ "stuck": reason }),
-        Some(Ok(told)) => {
+        Some(Ok(translated)) => {
             assert!(
-                told.sale.is_some() || told.is_of_use(),
-                "what tells nothing is ignored"
+                translated.sale.is_some() || translated.is_of_use(),
+                "an event without effect is ignored"
             );
-            let references: Vec<&str> = told.references.iter().map(Text::as_str).collect();
+            let references: Vec<&str> = translated.references.iter().map(Text::as_str).collect();
             assert!(references.iter().all(|id| !id.is_empty() && !id.contains('\0')));
-            if let Some(sale) = &told.sale {
+            if let Some(sale) = &translated.sale {
                 assert!(
                     sale.customer_key.is_some() || sale.click_id.is_some(),
-                    "a payment of nobody is no sale"
+                    "a payment without customer is no sale"
                 );
             }
             json!({
-                "sale": told.sale.as_ref().map(survives::<Sale>),
-                "program": told.program.map(ProgramId::get),
-                "account": told.account.as_ref().map(Text::as_str),
+                "sale": translated.sale.as_ref().map(survives::<Sale>),
+                "program": translated.program.map(ProgramId::get),
+                "account": translated.account.as_ref().map(Text::as_str),
                 "references": references,
-                "fact": told.fact.as_ref().map(survives::<PaymentFact>),
+                "fact": translated.fact.as_ref().map(survives::<PaymentFact>),
             })
         }
     })
 }
 
-fn survives<T: Serialize + DeserializeOwned>(told: &T) -> Value {
-    let written = json!(told);
+fn survives<T: Serialize + DeserializeOwned>(value: &T) -> Value {
+    let written = json!(value);
     let read: T = serde_json::from_str(&written.to_string()).expect("our own JSON can be read");
     assert_eq!(json!(read), written);
     written

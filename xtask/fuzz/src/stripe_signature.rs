@@ -1,5 +1,5 @@
-//! `Stripe-Signature`: a body is believed if and only if one of the signatures is what HMAC, written out here once more, makes
-//! of it under one of the secrets, and the moment is a recent one.
+//! `Stripe-Signature`: a body is accepted if and only if one of the signatures matches an independent HMAC implementation under one of
+//! the secrets, and the timestamp is recent.
 
 use std::fmt::Write;
 
@@ -11,8 +11,8 @@ use webhook_consumer::stripe::signature::{SignatureError, SignatureHeader};
 const NOW: i64 = 1_790_000_000;
 const SECRETS: [&str; 2] = ["whsec_the_first_one", "whsec_the_second_one"];
 
-/// A line of header, and the body. `{now}`, `{old}`, `{one}`, `{two}` and `{other}` stand for a recent moment, one that is too
-/// long ago, and what the secrets, or another one, make of the body at the moment that stands first.
+/// Input: the header on one line, and the body. `{now}`, `{old}`, `{one}`, `{two}` and `{other}` are replaced by a recent and an old
+/// timestamp, and by signatures of the two secrets and of another one.
 pub fn run(bytes: &[u8]) {
     let mut lines = bytes.splitn(2, |byte| *byte == b'\n');
     let (Some(Ok(header)), Some(body)) = (lines.next().map(std::str::from_utf8), lines.next()) else {
@@ -63,12 +63,12 @@ pub fn run(bytes: &[u8]) {
         Err(SignatureError::Malformed | SignatureError::Missing) => assert!(!is_in_form(&header)),
     }
     if let Ok(parsed) = parsed {
-        let nobody = parsed.verify(body, &[], now);
-        assert!(nobody.is_err(), "without a secret nothing is believed");
+        let without_secrets = parsed.verify(body, &[], now);
+        assert!(without_secrets.is_err(), "nothing is accepted without a secret");
     }
 }
 
-/// Items with a name, one moment of digits, and signatures of 64 hex digits.
+/// Named items, one timestamp of digits, signatures of 64 hex digits.
 fn is_in_form(header: &str) -> bool {
     let items: Vec<Option<(&str, &str)>> = header.split(',').map(|item| item.split_once('=')).collect();
     let values = |scheme: &str| -> Vec<&str> {

@@ -1,4 +1,4 @@
-//! The inputs that are kept hold for every target, without a fuzzer.
+//! Runs every target on its corpus, without a fuzzer.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -21,7 +21,7 @@ fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Every property holds of every input that is kept, and of the empty one.
+/// Every property holds for every input of the corpus, and for the empty input.
 #[test]
 fn kept_inputs_hold() {
     for target in TARGETS {
@@ -34,7 +34,7 @@ fn kept_inputs_hold() {
     }
 }
 
-/// What the processor's events look like stands in fixtures of their own.
+/// The processor's events are fixtures of the webhook consumer.
 #[test]
 fn the_processors_fixtures_hold() {
     let fixtures = files(&here("../../webhook-consumer/tests/fixtures"));

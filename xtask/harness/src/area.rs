@@ -1,4 +1,4 @@
-//! Where things are: the checkout, and the private area in it that holds one set of servers.
+//! Paths: the checkout, and the areas in it, each for one set of servers.
 
 use std::env;
 use std::fs::{self, File, TryLockError};
@@ -10,13 +10,13 @@ use anyhow::{Context, Result};
 #[derive(Debug, Clone)]
 pub struct Checkout {
     pub root: PathBuf,
-    /// Where cargo puts the debug binaries; this command is one of them, which is how it knows.
+    /// Directory of the debug binaries, found by this command's own path.
     pub bin_dir: PathBuf,
 }
 
 impl Checkout {
     pub fn find() -> Result<Self> {
-        // Cargo names the manifest when it runs us; two checkouts may share one target directory.
+        // Cargo sets the manifest's directory when it runs us; two checkouts may share one target directory.
         let manifest_dir = env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
         let root = manifest_dir
@@ -31,7 +31,7 @@ impl Checkout {
         Ok(Self { root, bin_dir })
     }
 
-    /// The target directory, whatever cargo's configuration calls it.
+    /// Cargo's target directory.
     pub fn target_dir(&self) -> &Path {
         self.bin_dir.parent().unwrap_or(&self.bin_dir)
     }
@@ -73,13 +73,13 @@ impl Checkout {
         }
     }
 
-    /// Server executables that were fetched for this checkout.
+    /// Server programs that were fetched for this checkout.
     pub fn fetched_bin_dir(&self) -> PathBuf {
         self.root.join(".dev/bin")
     }
 }
 
-/// A directory that belongs to one command at a time.
+/// A directory that one command uses at a time.
 #[derive(Debug)]
 pub struct Area {
     pub dir: PathBuf,
@@ -116,9 +116,9 @@ impl Area {
             .with_context(|| format!("another command works in {}", self.dir.display()))
     }
 
-    /// Takes the area for this process until the file is dropped; `None` when another process has it.
+    /// Locks the area until the file is dropped; `None` if another process holds the lock.
     ///
-    /// The kernel releases the lock however its holder ends, so a lock never goes stale.
+    /// The kernel releases the lock when its holder ends, so a lock is never stale.
     pub fn try_lock(&self) -> Result<Option<File>> {
         fs::create_dir_all(self.logs()).with_context(|| format!("cannot create {}", self.dir.display()))?;
         let file = File::create(self.dir.join("lock"))?;
@@ -130,7 +130,7 @@ impl Area {
     }
 }
 
-/// Removes a directory tree or file; one that is not there counts as removed.
+/// Removes a directory tree or file, if it exists.
 pub fn remove(path: &Path) -> Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),

@@ -5,12 +5,12 @@ use std::process::Command;
 
 use crate::area::Checkout;
 
-/// The cargo that runs us, at the top of the checkout.
+/// The cargo that runs us, in the root of the checkout.
 pub fn cargo(checkout: &Checkout) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(&checkout.root);
-    // `cargo run` describes our own package in the environment. Build scripts that watch those variables would
-    // rebuild their crate, and all above it, each time a build comes from another side.
+    // `cargo run` sets variables of our package. Build scripts that watch them would rebuild their crates each time a build is
+    // started differently.
     for (name, _) in env::vars_os() {
         let describes_us = name.to_str().is_some_and(|name| {
             ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"]

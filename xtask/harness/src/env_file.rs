@@ -14,7 +14,7 @@ pub struct EnvFile {
 }
 
 impl EnvFile {
-    /// Lines that are no assignment are skipped: programs may print a word beside their variables.
+    /// Skips lines that are not assignments: programs may print other text too.
     pub fn parse(text: &str) -> Self {
         let mut file = Self::default();
         for (name, value) in dotenvy::from_read_iter(text.as_bytes()).flatten() {
@@ -32,7 +32,7 @@ impl EnvFile {
         }
     }
 
-    /// Replaces the file in one step, readable by its owner only: it may hold keys.
+    /// Replaces the file atomically, readable by its owner only, because it may contain keys.
     pub fn write(&self, path: &Path) -> Result<()> {
         let fresh = path.with_extension("new");
         let write = || -> Result<()> {

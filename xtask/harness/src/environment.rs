@@ -1,4 +1,4 @@
-//! Servers of one command, in an area of its own, which start empty.
+//! Servers of one command, in its own area, which start empty.
 
 use std::fs::File;
 

@@ -1,4 +1,4 @@
-//! Ctrl-C, a hang-up and a polite kill all mean: stop what was started, then leave.
+//! SIGINT, SIGHUP and SIGTERM: stop what was started, then exit.
 
 use std::error::Error;
 use std::fmt;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// How often a wait looks again.
+/// Polling interval of waits.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
-/// The request to stop, once it came.
+/// Whether a signal to stop was received.
 #[derive(Debug)]
 pub struct Interrupt {
     came: Arc<AtomicBool>,
@@ -32,7 +32,7 @@ impl Interrupt {
         self.came.load(Ordering::Relaxed)
     }
 
-    /// Fails with [`Interrupted`] once the request came.
+    /// Fails with [`Interrupted`] after a signal.
     pub fn check(&self) -> Result<()> {
         if self.came() {
             Err(Interrupted.into())
@@ -41,7 +41,7 @@ impl Interrupt {
         }
     }
 
-    /// Asks again and again until the answer is yes. `false` when the limit passed first.
+    /// Polls until the condition holds. `false` after the limit.
     pub fn wait_until(&self, limit: Duration, mut yes: impl FnMut() -> Result<bool>) -> Result<bool> {
         let deadline = Instant::now() + limit;
         loop {
@@ -57,7 +57,7 @@ impl Interrupt {
     }
 }
 
-/// The same wait where stopping is already under way and must not be cut short.
+/// The same wait during shutdown, which must not be interrupted.
 pub fn wait_uninterrupted(limit: Duration, mut yes: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
     loop {
@@ -71,7 +71,7 @@ pub fn wait_uninterrupted(limit: Duration, mut yes: impl FnMut() -> bool) -> boo
     }
 }
 
-/// The command ended because it was asked to.
+/// The command ended because of a signal.
 #[derive(Debug)]
 pub struct Interrupted;
 

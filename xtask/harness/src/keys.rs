@@ -1,4 +1,4 @@
-//! Secrets of a development set-up, made once and kept with its data.
+//! Keys of a development environment, created once and kept with its data.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,8 +10,7 @@ use crate::env_file::EnvFile;
 
 const NAMES: [&str; 3] = ["CLICK_ID_KEYS", "EMAIL_HASH_KEY", "SECRETS_KEYS"];
 
-/// The keys the services need. Issued click ids and sealed secrets are only readable with the key that made them, hence
-/// the file.
+/// The services' keys. They are stored in a file, because issued click ids and sealed secrets are readable only with them.
 pub fn read_or_create(area: &Area) -> Result<EnvFile> {
     let mut keys = EnvFile::read(&area.keys())?;
     for name in NAMES {
@@ -23,7 +22,7 @@ pub fn read_or_create(area: &Area) -> Result<EnvFile> {
     Ok(keys)
 }
 
-/// `N` bytes of the system's randomness, as twice as many hexadecimal digits.
+/// `N` random bytes in hexadecimal.
 pub fn random_hex<const N: usize>() -> Result<String> {
     let mut bytes = [0_u8; N];
     File::open("/dev/urandom")

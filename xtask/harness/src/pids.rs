@@ -1,6 +1,6 @@
-//! The record of what runs: a process is its pid together with the moment it started.
+//! Recorded processes, identified by pid and start time.
 //!
-//! A pid alone may belong to somebody else by the time it is signalled; with the start time from `/proc` it cannot.
+//! A pid alone may be reused; with the start time from `/proc` it is unique.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use anyhow::{Context, Error, Result, bail};
 
 use crate::area::{Area, remove};
 
-/// What a process takes as a request to finish its work and leave.
+/// The signal for a graceful shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopSignal {
     Term,
-    /// For PostgreSQL, whose answer to TERM is to wait for its clients without limit.
+    /// For PostgreSQL, which waits for its clients without limit after TERM.
     Int,
     Kill,
 }
@@ -51,7 +51,7 @@ impl Recorded {
         })
     }
 
-    /// A zombie counts as ended: whoever should collect it may never do so.
+    /// A zombie counts as ended.
     pub fn is_alive(&self) -> bool {
         stat(self.pid).is_some_and(|stat| stat.start_ticks == self.start_ticks && !stat.is_zombie)
     }
@@ -63,8 +63,7 @@ impl Recorded {
     /// Any signal, by its name without `SIG`.
     pub fn send_named(&self, signal: &str) {
         if self.is_alive() {
-            // The shell's own kill is everywhere; the program of that name is not. That the process ended
-            // meanwhile is the one failure to expect, and what was asked for.
+            // The shell's builtin: not every machine has the program. It fails if the process has just ended.
             let _ = Command::new("sh")
                 .args(["-c", "kill -s \"$1\" \"$2\"", "sh", signal, &self.pid.to_string()])
                 .stderr(Stdio::null())
@@ -113,7 +112,7 @@ pub struct Pids {
 }
 
 impl Pids {
-    /// Lines that make no sense are dropped: a record cut short by a power failure must not block the next start.
+    /// Ignores invalid lines: a truncated record must not block the next start.
     pub fn read(area: &Area) -> Self {
         let path = area.pids();
         let text = fs::read_to_string(&path).unwrap_or_default();
@@ -167,8 +166,8 @@ fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The second field is the program's name in parentheses, and may itself hold spaces and parentheses: fields are
-/// counted from the last one. The state is the third field, the start time the twenty-second.
+/// The second field is the program's name in parentheses and may contain spaces and parentheses, so fields are counted from the last
+/// one. The state is the third field, the start time the twenty-second.
 fn parse_stat(text: &str) -> Option<Stat> {
     let (_, after_name) = text.rsplit_once(") ")?;
     let mut fields = after_name.split_ascii_whitespace();
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn stat_survives_odd_program_names() {
+    fn stat_is_parsed_for_any_program_name() {
         let rest = "1 7 7 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 8812345 1000 200";
         let running = Some(Stat {
             is_zombie: false,
@@ -233,10 +232,10 @@ mod tests {
     fn a_recycled_pid_is_not_ours() {
         let me = Recorded::of("xtask", std::process::id(), StopSignal::Term).unwrap();
         assert!(me.is_alive());
-        let somebody_before = Recorded {
+        let earlier = Recorded {
             start_ticks: me.start_ticks - 1,
             ..me
         };
-        assert!(!somebody_before.is_alive());
+        assert!(!earlier.is_alive());
     }
 }

@@ -1,4 +1,4 @@
-//! Loopback ports, remembered so that addresses stay the same from one start to the next.
+//! Loopback ports, stored so that addresses stay the same at the next start.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::env_file::EnvFile;
 pub struct Ports {
     path: PathBuf,
     remembered: EnvFile,
-    /// Held until everything that asked has been started on its port or given up: no two get the same one.
+    /// Ports given out by this instance, so that none is given twice.
     given: Vec<u16>,
 }
 
@@ -29,7 +29,7 @@ impl Ports {
         self.remembered.get(name)?.parse().ok()
     }
 
-    /// The remembered port while it is free, else the preferred one, else any.
+    /// The stored port if free, otherwise the preferred one, otherwise any.
     pub fn choose(&mut self, name: &str, preferred: Option<u16>) -> Result<u16> {
         let port = self
             .remembered(name)
@@ -44,7 +44,7 @@ impl Ports {
     }
 
     fn any(&self) -> Result<u16> {
-        // One more try than there are ports to avoid is enough.
+        // One attempt more than there are ports to avoid.
         let tries = (0..=self.given.len())
             .filter_map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok())
             .collect::<Vec<_>>();

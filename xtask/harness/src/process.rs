@@ -1,7 +1,7 @@
 //! Starting and stopping processes.
 //!
-//! Background processes get a session of their own, so that Ctrl-C reaches this command alone and it can stop them
-//! in order: last started, first stopped. Foreground ones (cargo, apt) stay in ours and feel Ctrl-C themselves.
+//! Background processes get their own session, so that Ctrl-C reaches only this command, which stops them in reverse order.
+//! Foreground processes (cargo, apt) stay in ours and receive Ctrl-C themselves.
 
 use std::env;
 use std::ffi::OsStr;
@@ -19,15 +19,15 @@ use crate::interrupt::{Interrupt, Interrupted, PAUSE, wait_uninterrupted};
 use crate::pids::{Pids, Recorded, StopSignal};
 use crate::progress;
 
-/// The record's name for the command that watches the others.
+/// The recorded name of the supervising command.
 pub const SUPERVISOR: &str = "xtask";
 
-/// How long a process may take over its goodbye before it is killed.
+/// Time for a graceful shutdown before the process is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
-/// How much of a log explains a failure.
+/// Lines of a log that are shown after a failure.
 const TAIL_LINES: usize = 30;
 
-/// What this command has started. Dropping it stops all of it, whichever way the command ends.
+/// Processes that this command has started. Dropping it stops them.
 #[derive(Debug)]
 pub struct Running {
     pids: Pids,
@@ -71,7 +71,7 @@ impl Running {
         self.pids.push(recorded?)
     }
 
-    /// Fails, with the end of the log, when something that was started has ended.
+    /// Fails, with the end of the log, if a process has ended.
     pub fn check(&mut self) -> Result<()> {
         for background in &mut self.children {
             if let Some(status) = background.child.try_wait()? {
@@ -96,7 +96,7 @@ impl Running {
         self.pids.retain(|process| process.name != name)
     }
 
-    /// What was started under this name.
+    /// The process started under this name.
     pub fn process(&self, name: &str) -> Option<Recorded> {
         self.pids
             .entries
@@ -105,7 +105,7 @@ impl Running {
             .cloned()
     }
 
-    /// Ends one of them at once, as a power cut does.
+    /// Kills one of them.
     pub fn kill(&mut self, name: &str) -> Result<()> {
         for background in self
             .children
@@ -117,14 +117,14 @@ impl Running {
         self.collect(name).map(drop)
     }
 
-    /// Asks one of them to leave.
-    pub fn ask_to_leave(&self, name: &str) {
+    /// Starts the graceful shutdown of one of them.
+    pub fn shut_down(&self, name: &str) {
         for process in self.pids.entries.iter().filter(|process| process.name == name) {
             process.send(process.signal);
         }
     }
 
-    /// How one of them has ended; `None` while it runs. It is forgotten then.
+    /// Exit status of one of them, which is then removed; `None` while it runs.
     pub fn ended(&mut self, name: &str) -> Result<Option<ExitStatus>> {
         let found = self
             .children
@@ -145,7 +145,7 @@ impl Running {
         Ok(status)
     }
 
-    /// Lets everything run on without this command.
+    /// Leaves everything running.
     pub fn leave(mut self) -> Result<()> {
         self.pids.retain(|process| process.name != SUPERVISOR)?;
         self.pids.entries.clear();
@@ -157,13 +157,13 @@ impl Drop for Running {
     fn drop(&mut self) {
         stop_all(&mut self.pids);
         for background in &mut self.children {
-            // Collects what has ended; what was left running on purpose is not waited for.
+            // Reaps ended processes, without waiting for those left running.
             let _ = background.child.try_wait();
         }
     }
 }
 
-/// Stops what is recorded, last started first, and clears the record. This process itself is left out.
+/// Stops the recorded processes except this one, in reverse order, and clears the record.
 pub fn stop_all(pids: &mut Pids) {
     if pids.entries.is_empty() {
         return;
@@ -182,20 +182,20 @@ pub fn stop_all(pids: &mut Pids) {
 fn stop_one(process: &Recorded) {
     process.send(process.signal);
     if !wait_uninterrupted(STOP_LIMIT, || !process.is_alive()) {
-        progress::note(format_args!("{} does not end; killing it", process.name));
+        progress::note(format_args!("{} does not exit, killing it", process.name));
         process.send(StopSignal::Kill);
         wait_uninterrupted(STOP_LIMIT, || !process.is_alive());
     }
 }
 
-/// A command that leads a session of its own. Its pid is the program's: `setsid` replaces itself by it.
+/// A command in its own session. `setsid` execs the program, so the pid is the program's.
 pub fn in_own_session(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("setsid");
     command.arg(program);
     command
 }
 
-/// Runs a command to its end, output to the terminal. When interrupted, passes that on, waits, and fails.
+/// Runs a command, with output to the terminal. After a signal, stops it and fails.
 pub fn status(command: &mut Command, interrupt: &Interrupt) -> Result<ExitStatus> {
     interrupt.check()?;
     let name = command.get_program().to_string_lossy().into_owned();
@@ -205,7 +205,7 @@ pub fn status(command: &mut Command, interrupt: &Interrupt) -> Result<ExitStatus
         .with_context(|| format!("cannot start {name}"))?;
     loop {
         if let Some(status) = child.try_wait()? {
-            // A command that died of the very Ctrl-C that reached us too has not failed.
+            // The signal that ended it was also sent to us.
             if status.signal().is_some() {
                 interrupt.check()?;
             }
@@ -220,7 +220,7 @@ pub fn status(command: &mut Command, interrupt: &Interrupt) -> Result<ExitStatus
     }
 }
 
-/// [`status`] for a command whose failure is ours.
+/// [`status`], which fails if the command fails.
 pub fn run(command: &mut Command, interrupt: &Interrupt) -> Result<()> {
     let status = status(command, interrupt)?;
     if !status.success() {
@@ -229,7 +229,7 @@ pub fn run(command: &mut Command, interrupt: &Interrupt) -> Result<()> {
     Ok(())
 }
 
-/// Runs a short command and returns what it printed on standard output; its complaint is in the error.
+/// Runs a short command and returns its standard output; an error contains its standard error.
 pub fn output(command: &mut Command) -> Result<String> {
     let Output {
         status,

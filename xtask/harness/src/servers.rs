@@ -1,8 +1,7 @@
-//! The three servers: found, installed or pointed at, then started for one area.
+//! Provides PostgreSQL, Redis and NATS for one area.
 //!
-//! Phases, in this order: an address in the environment wins and nothing is started for it; every other server is
-//! looked for on the machine; what is missing is installed in one go; what is still missing ends the command with a
-//! way out. Only then is anything started, so that a missing server costs no half-started stack.
+//! A server whose address is in the environment is used as it is. The others are looked for on the machine, and missing ones are
+//! installed. If one is still missing, the command fails with instructions, before anything is started.
 
 pub mod debian;
 pub mod nats;
@@ -25,21 +24,20 @@ use crate::ports::Ports;
 use crate::process::Running;
 use crate::progress::note;
 
-/// Addresses of the servers, and what of `PostgreSQL` is on this machine.
+/// Addresses of the servers, and their programs on this machine.
 #[derive(Debug)]
 pub struct Servers {
     pub database_url: String,
     pub nats_url: String,
     pub redis_url: String,
-    /// `None` only when the database is elsewhere and this machine has no `PostgreSQL`.
+    /// `None` only with an external database and without `PostgreSQL` on this machine.
     pub postgres: Option<Postgres>,
-    /// The servers' programs, where this machine has them.
     pub nats: Option<PathBuf>,
     pub redis: Option<PathBuf>,
 }
 
 impl Servers {
-    /// By the variables that the services read.
+    /// As the services' variables.
     pub fn urls(&self) -> [(&'static str, &str); 3] {
         [
             ("DATABASE_URL", &self.database_url),
@@ -49,7 +47,7 @@ impl Servers {
     }
 }
 
-/// Addresses the environment gives, by which a server elsewhere is used.
+/// Addresses of external servers, from the environment.
 #[derive(Debug)]
 pub struct External {
     pub database: Option<String>,
@@ -59,7 +57,7 @@ pub struct External {
 
 impl External {
     pub fn from_env(checkout: &Checkout) -> Result<Self> {
-        // A shell that has read `.dev/env` carries the addresses of our own servers, which may be stopped by now.
+        // A shell that has sourced `.dev/env` has the addresses of our own servers, which may be stopped.
         let ports = Ports::of(&checkout.dev_area())?;
         let given = |name: &str| env::var(name).ok().filter(|url| !url.is_empty());
         let postgres_port = ports.remembered(postgres::NAME);
@@ -74,7 +72,7 @@ impl External {
     }
 }
 
-/// Starts what the environment does not give, and returns the addresses once each server answers.
+/// Starts the servers that are not external, and returns once each answers.
 pub fn provide(
     checkout: &Checkout,
     area: &Area,
@@ -121,7 +119,7 @@ pub fn provide(
     })
 }
 
-/// Starts a server of the area again that has ended, on its port and with its data, and returns once it answers.
+/// Restarts a server of the area on its port and data, and returns once it answers.
 pub fn start_again(
     name: &str,
     servers: &Servers,
@@ -197,7 +195,7 @@ impl Found {
         })
     }
 
-    /// Fails, with a way out, when something needed is missing.
+    /// Fails, with instructions, if a needed server is missing.
     fn check(&self, needed: &Needed) -> Result<()> {
         for (server, is_missing) in [
             ("PostgreSQL", needed.postgres && self.postgres.is_none()),
@@ -239,7 +237,7 @@ fn find_or_install(
     Ok(found)
 }
 
-/// An installation that failed is told, not fatal yet: what is missing in the end gets its explanation.
+/// Prints a failed installation: a server that is still missing is reported later.
 fn go_on_without(installed: Result<()>) -> Result<()> {
     match installed {
         Err(error) if !error.is::<Interrupted>() => {

@@ -18,10 +18,10 @@ use crate::progress::Step;
 
 pub const INGEST: &str = "ingest";
 pub const WEBHOOK_CONSUMER: &str = "webhook-consumer";
-/// In the order they start. They stop the other way round: the edges first, while the worker still answers them.
+/// In the order of their start; they stop in reverse order: the edges first, while the worker still answers them.
 pub const SERVICES: [&str; 3] = ["worker", WEBHOOK_CONSUMER, INGEST];
 
-/// Of the variables that `ctl seed-demo` prints.
+/// Prefix of the variables that `ctl seed-demo` prints.
 pub const DEMO_PREFIX: &str = "DEMO_";
 
 const INGEST_PORT: u16 = 8080;
@@ -41,7 +41,7 @@ impl Service {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The whole answer to a request with that credential and that JSON, whatever it is.
+    /// Sends a JSON request; returns the whole response.
     pub fn ask(&self, method: &str, path: &str, bearer: Option<&str>, body: &str) -> Result<String> {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
         stream.set_read_timeout(Some(ANSWER_LIMIT))?;
@@ -60,7 +60,7 @@ impl Service {
     }
 }
 
-/// Starts all of them in the given environment.
+/// Starts all services.
 pub fn start(checkout: &Checkout, area: &Area, env: &EnvFile, running: &mut Running) -> Result<Vec<Service>> {
     let mut ports = Ports::of(area)?;
     SERVICES
@@ -69,7 +69,7 @@ pub fn start(checkout: &Checkout, area: &Area, env: &EnvFile, running: &mut Runn
         .collect()
 }
 
-/// Starts one of them under a name of its own.
+/// Starts a service under a name.
 pub fn start_as(
     name: &'static str,
     program: &str,
@@ -87,15 +87,15 @@ pub fn start_as(
         .env("LISTEN", format!("127.0.0.1:{port}"))
         // Browsers offer passkeys for host names only.
         .env("PUBLIC_URL", format!("http://localhost:{port}"))
-        // The shell's would be one address for all of them.
+        // The shell's address would be the same for all services.
         .env_remove("METRICS_LISTEN")
-        // So that X-Forwarded-For can be tried from this machine.
+        // So that this machine can send X-Forwarded-For.
         .env("TRUSTED_PROXIES", "127.0.0.0/8,::1/128");
     running.start(name, command, area.log(name), StopSignal::Term)?;
     Ok(Service { name, port })
 }
 
-/// Returns once each of them says it is ready; fails as soon as one ends.
+/// Waits until all services are ready; fails as soon as one ends.
 pub fn wait_until_ready(
     services: &[Service],
     area: &Area,
@@ -122,7 +122,7 @@ pub fn wait_until_ready(
     Ok(())
 }
 
-/// The start of the answer of `/readyz`, or why there is none.
+/// The start of the response of `/readyz`, or the error.
 pub fn readiness(port: u16) -> String {
     let ask = || -> Result<String> {
         let mut stream =
@@ -136,7 +136,7 @@ pub fn readiness(port: u16) -> String {
     ask().unwrap_or_else(|error| error.to_string())
 }
 
-/// The operator's command line. The shell may still hold the variables of another demo program, so they are removed.
+/// `ctl`, without the shell's variables of another demo program.
 pub fn ctl(checkout: &Checkout, env: &EnvFile) -> Command {
     let mut command = Command::new(checkout.bin_dir.join("ctl"));
     command.current_dir(&checkout.root);

@@ -1,4 +1,4 @@
-//! Ends what an earlier command left running in an area.
+//! Stops processes that an earlier command left running in an area.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use crate::process::{SUPERVISOR, stop_all};
 use crate::progress::Step;
 use crate::servers::postgres;
 
-/// Long enough for the supervising command to stop each of its six processes at their limits.
+/// Time for the supervising command to stop each of its six processes.
 const SUPERVISOR_LIMIT: Duration = Duration::from_secs(400);
 
-/// Stops everything recorded in the area. `false` when nothing of it was alive.
+/// Stops everything recorded in the area. `false` if nothing was running.
 pub fn stop_area(area: &Area) -> Result<bool> {
     let recorded = Pids::read(area).entries;
     if !recorded.iter().any(Recorded::is_alive) {
         return Ok(false);
     }
     let step = Step::start(format_args!("Stopping what runs in {}", area.dir.display()));
-    // The command that watches the rest stops it in order itself.
+    // The supervising command stops its processes in order.
     if let Some(supervisor) = recorded.iter().find(|process| process.name == SUPERVISOR) {
         supervisor.send(StopSignal::Term);
         if !wait_uninterrupted(SUPERVISOR_LIMIT, || !supervisor.is_alive()) {
-            bail!("the command with pid {} does not end", supervisor.pid);
+            bail!("the command with pid {} does not exit", supervisor.pid);
         }
     }
     stop_all(&mut Pids::read(area));
@@ -33,7 +33,7 @@ pub fn stop_area(area: &Area) -> Result<bool> {
     Ok(true)
 }
 
-/// Ends what a killed run left, and deletes its data.
+/// Stops what an earlier run left, and deletes its data.
 pub fn start_empty(area: &Area) -> Result<()> {
     stop_area(area)?;
     postgres::delete(area)?;

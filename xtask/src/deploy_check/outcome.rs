@@ -1,16 +1,16 @@
-//! What a check found, and what a judge printed.
+//! The outcome of a check, and the output of a linter.
 
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
 pub(super) enum Outcome {
-    Right(String),
+    Passed(String),
     Skipped(&'static str),
 }
 
-/// What a judge printed on standard output; all it printed, if it found something.
-pub(super) fn judged(command: &mut Command) -> Result<String> {
+/// Runs a linter. Returns its standard output; fails with all of its output.
+pub(super) fn lint(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot start {name}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -20,13 +20,13 @@ pub(super) fn judged(command: &mut Command) -> Result<String> {
     Ok(text)
 }
 
-/// For a judge that succeeds and complains.
-pub(super) fn complains_of_nothing(command: &mut Command) -> Result<()> {
+/// For a linter that exits with 0 despite warnings.
+pub(super) fn lint_without_warnings(command: &mut Command) -> Result<()> {
     let output = command.output()?;
-    let complaint = String::from_utf8_lossy(&output.stderr);
+    let warnings = String::from_utf8_lossy(&output.stderr);
     ensure!(
-        output.status.success() && complaint.trim().is_empty(),
-        "{complaint}"
+        output.status.success() && warnings.trim().is_empty(),
+        "{warnings}"
     );
     Ok(())
 }

@@ -1,8 +1,7 @@
-//! The Debian package, installed: in a container made of this machine's files, beside PostgreSQL, Redis and NATS as they come, nothing it
-//! brings may listen beyond loopback. `xtask/deploy/installed.sh` is what happens there.
+//! Installs the Debian package in a container made of this machine's files, beside PostgreSQL, Redis and NATS in their default
+//! configuration: nothing may listen beyond loopback. `xtask/deploy/installed.sh` runs in the container.
 //!
-//! cargo-deb builds the package of a release, out of release programs. Here it is put together by the same list, out of the
-//! programs that tests run.
+//! cargo-deb builds a release's package from release programs. Here the same list of files is packed with the debug programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,13 +15,13 @@ use harness::process::find_all;
 use harness::servers::debian;
 use harness::servers::postgres::is_root;
 
-use super::judges::Judges;
-use super::outcome::{Outcome, judged};
+use super::linters::Linters;
+use super::outcome::{Outcome, lint};
 
 const MANIFEST: &str = "ctl/Cargo.toml";
 const SCRIPT: &str = "xtask/deploy/installed.sh";
 const PROGRAMS: &str = "target/release/";
-/// What the script runs, beside what every Debian has.
+/// Programs the script needs beyond those of every Debian.
 const NEEDED: [&str; 5] = ["pg_createcluster", "redis-server", "ip", "curl", "unshare"];
 const PACKAGES: [&str; 4] = ["postgresql", "redis-server", "iproute2", "curl"];
 
@@ -35,34 +34,34 @@ pub(super) fn provide(interrupt: &Interrupt) -> Result<()> {
 
 pub(super) fn nothing_installed_listens_beyond_loopback(
     checkout: &Checkout,
-    judges: &Judges,
+    linters: &Linters,
     work: &Path,
 ) -> Result<Outcome> {
     if !is_root() {
-        return Ok(Outcome::Skipped("a container takes root"));
+        return Ok(Outcome::Skipped("a container requires root"));
     }
     if NEEDED.iter().any(|program| find_all(program).is_empty()) {
         return Ok(Outcome::Skipped("not on a Debian"));
     }
-    judged(cargo(checkout).args(["build", "--quiet", "--workspace", "--bins"]))?;
+    lint(cargo(checkout).args(["build", "--quiet", "--workspace", "--bins"]))?;
     let work = work.join("package");
     let package = build(checkout, &work)?;
     let mut contained = Command::new("unshare");
     contained
         .args(["--mount", "--net", "--pid", "--fork", "--kill-child", "/bin/sh"])
         .arg(checkout.root.join(SCRIPT))
-        .args([&work.join("container"), &package, &judges.nats]);
-    let listening = judged(&mut contained)?;
+        .args([&work.join("container"), &package, &linters.nats]);
+    let listening = lint(&mut contained)?;
     let ours = listening
         .lines()
         .filter(|line| line.contains("127.0.0.1:"))
         .count();
-    // Three services with their metrics, and three servers, one of which has a port for monitoring.
+    // Three services and their metrics; three servers, one of them with a monitoring port.
     ensure!(ours >= 10, "not all of it listens:\n{listening}");
-    Ok(Outcome::Right(format!("{ours} listen, each on loopback alone")))
+    Ok(Outcome::Passed(format!("{ours} listen, each on loopback alone")))
 }
 
-/// The package with the files its manifest lists, where they are listed to go.
+/// Builds the package from the list in the manifest.
 fn build(checkout: &Checkout, work: &Path) -> Result<PathBuf> {
     let manifest = fs::read_to_string(checkout.root.join(MANIFEST))?;
     let tree = work.join("tree");
@@ -77,7 +76,7 @@ fn build(checkout: &Checkout, work: &Path) -> Result<PathBuf> {
             bail!("{MANIFEST}: {line}");
         };
         let sources = match source.strip_prefix(PROGRAMS) {
-            // The list of dependencies is of release builds alone.
+            // Only a release build has the list of dependencies.
             Some(program) if program.contains('*') => continue,
             Some(program) => checkout.target_dir().join("debug").join(program),
             None => checkout.root.join("ctl").join(source),
@@ -89,13 +88,13 @@ fn build(checkout: &Checkout, work: &Path) -> Result<PathBuf> {
             sources.display(),
             destination.display()
         );
-        judged(Command::new("sh").args(["-c", &copy]))?;
+        lint(Command::new("sh").args(["-c", &copy]))?;
     }
     let control = tree.join("DEBIAN");
     fs::create_dir_all(&control)?;
     for script in ["postinst", "prerm", "postrm"] {
         let source = checkout.root.join("deploy/debian").join(script);
-        judged(Command::new("install").args([
+        lint(Command::new("install").args([
             "--mode=0755".as_ref(),
             source.as_os_str(),
             control.as_os_str(),
@@ -107,11 +106,11 @@ fn build(checkout: &Checkout, work: &Path) -> Result<PathBuf> {
     );
     fs::write(control.join("control"), fields)?;
     let package = work.join("package.deb");
-    // Not compressed: it is unpacked once.
+    // Uncompressed: it is unpacked once.
     let mut build = Command::new("dpkg-deb");
     build
         .args(["--root-owner-group", "-Znone", "--build"])
         .args([&tree, &package]);
-    judged(&mut build)?;
+    lint(&mut build)?;
     Ok(package)
 }

@@ -1,4 +1,4 @@
-//! What an operator relies on holds together: alerts, metrics, runbook and dashboard; links; versions; what the package brings.
+//! Operations documents and files agree: alerts, metrics, runbook and dashboard; versions; the package's files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{read, root};
 
-/// As a link to a heading names it.
+/// The anchor of a heading.
 fn anchor(heading: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || c == ' ' || c == '-';
     let kept: String = heading.to_lowercase().chars().filter(|c| plain(*c)).collect();
@@ -43,9 +43,38 @@ fn each_alert_has_its_section_in_the_runbook_and_each_section_its_alert() {
     }
 }
 
-/// `promtool` plays them; this only sees to it that none is left out.
+/// The runbook writes a log text as: logs `text`.
 #[test]
-fn each_alert_is_seen_to_fire_and_to_keep_quiet() {
+fn every_log_text_of_the_runbook_is_in_the_sources() {
+    let mut sources = String::new();
+    for dir in ["common", "ingest/src", "worker/src", "webhook-consumer/src"] {
+        read_sources(&root().join(dir), &mut sources);
+    }
+    let runbook = read("docs/runbook.md");
+    let texts: Vec<&str> = runbook
+        .split("logs `")
+        .skip(1)
+        .filter_map(|rest| rest.split('`').next())
+        .collect();
+    assert!(texts.len() > 6, "{texts:?}");
+    let missing: Vec<_> = texts.iter().filter(|text| !sources.contains(**text)).collect();
+    assert!(missing.is_empty(), "no service logs this: {missing:?}");
+}
+
+fn read_sources(dir: &Path, sources: &mut String) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read_sources(&path, sources);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            sources.push_str(&fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+/// `promtool` runs the tests; this checks that every alert has them.
+#[test]
+fn each_alert_is_tested_to_fire_and_to_stay_silent() {
     let (rules, tests) = (
         read("deploy/prometheus/alerts.yaml"),
         read("deploy/prometheus/alerts.test.yaml"),
@@ -57,48 +86,12 @@ fn each_alert_is_seen_to_fire_and_to_keep_quiet() {
         let played = format!("alertname: {alert}\n        exp_alerts:");
         assert!(
             tests.contains(&format!("{played}\n")),
-            "{alert} is never seen to fire"
+            "{alert} is never tested to fire"
         );
         assert!(
             tests.contains(&format!("{played} []\n")),
-            "{alert} is never seen to keep quiet"
+            "{alert} is never tested to stay silent"
         );
-    }
-}
-
-/// Links within a document, and to headings of others.
-#[test]
-fn every_section_a_link_names_is_there() {
-    let anchors = |document: &Path| -> BTreeSet<String> {
-        let text = fs::read_to_string(document).unwrap();
-        let headings = text.lines().filter(|line| line.starts_with('#'));
-        headings
-            .map(|line| anchor(line.trim_start_matches('#').trim_start()))
-            .collect()
-    };
-    for file in [
-        "docs/runbook.md",
-        "docs/upgrade.md",
-        "docs/scaling.md",
-        "deploy/README.md",
-        "README.md",
-    ] {
-        let path = root().join(file);
-        let text = read(file);
-        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-        for link in links.filter(|link| !link.contains("://")) {
-            let (target, section) = link
-                .split_once('#')
-                .map_or((link, None), |(to, at)| (to, Some(at)));
-            let target = match target {
-                "" => path.clone(),
-                target => path.parent().unwrap().join(target),
-            };
-            assert!(target.exists(), "{file}: {link}");
-            if let Some(section) = section {
-                assert!(anchors(&target).contains(section), "{file}: {link}");
-            }
-        }
     }
 }
 
@@ -111,9 +104,8 @@ fn metrics(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What shows nothing warns of nothing.
 #[test]
-fn every_metric_that_alerts_and_dashboard_look_at_is_one_the_services_have() {
+fn every_metric_of_alerts_and_dashboard_exists() {
     let declared = metrics(&read("common/runtime/src/metrics.rs"));
     assert!(declared.len() > 30, "{declared:?}");
     for file in [
@@ -134,9 +126,9 @@ fn every_metric_that_alerts_and_dashboard_look_at_is_one_the_services_have() {
     }
 }
 
-/// A tag, a package and a document that name another version than is built would bring the wrong one.
+/// Tags, package names and documents name the version that is built.
 #[test]
-fn the_version_is_the_same_wherever_it_stands() {
+fn the_version_is_the_same_everywhere() {
     let version = env!("CARGO_PKG_VERSION");
     for (file, wanted) in [
         (
@@ -161,9 +153,9 @@ fn the_version_is_the_same_wherever_it_stands() {
     }
 }
 
-/// The package is built seldom; a file that was moved is noticed here.
+/// The package is rarely built; this notices a moved file.
 #[test]
-fn everything_the_package_brings_is_there() {
+fn every_file_of_the_package_exists() {
     let manifest = read("ctl/Cargo.toml");
     let sources: Vec<&str> = manifest
         .lines()
@@ -180,7 +172,7 @@ fn everything_the_package_brings_is_there() {
             "{source}"
         );
     }
-    // What each unit starts is brought, too.
+    // The package also contains the program of each unit.
     for entry in fs::read_dir(root().join("deploy/systemd")).unwrap() {
         let unit = fs::read_to_string(entry.unwrap().path()).unwrap();
         let started = unit

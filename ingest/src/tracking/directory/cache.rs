@@ -15,7 +15,7 @@ use super::entries::Entries;
 /// The longest a writing transaction may take without its change being missed by a catch-up.
 const OVERLAP: TimeDelta = TimeDelta::seconds(60);
 
-/// A database that is not reached.
+/// The database could not be reached.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("directory lookup failed: {0}")]
 pub struct Unavailable(Arc<anyhow::Error>);
@@ -40,7 +40,7 @@ impl Cache {
         }
     }
 
-    /// A panic while the lock was held leaves maps that are still maps.
+    /// Ignores poisoning: a panic under the lock leaves the maps usable.
     pub fn read(&self) -> RwLockReadGuard<'_, Entries> {
         self.entries.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -83,7 +83,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Writes down which tokens were used.
+    /// Stores which tokens were used.
     pub async fn note_uses(&self, now: DateTime<Utc>) -> StorageResult<()> {
         let used = self.write().take_uses(Instant::now());
         if used.is_empty() {
@@ -128,7 +128,7 @@ impl Cache {
     }
 }
 
-/// The answer of a query, for each that waited for it.
+/// The result of one query, for each caller that waited for it.
 fn shared(answer: StorageResult<()>, waiting: usize) -> Vec<Result<(), Unavailable>> {
     vec![answer.map_err(Unavailable::new); waiting]
 }

@@ -19,9 +19,9 @@ use tokio::time::Instant;
 
 /// Without a confirmation for this long, tokens are looked up instead of trusted.
 pub const LIVE_FOR: Duration = Duration::from_secs(1);
-/// And for this long where they cannot be looked up either: a failover is over by then.
+/// Trust in cached tokens while they cannot be looked up: longer than a failover takes.
 const TRUSTED_FOR: Duration = Duration::from_mins(1);
-/// How often a token's use is written down at most.
+/// The shortest interval between two stored uses of a token.
 const USE_IS_NOTED_EVERY: Duration = Duration::from_hours(1);
 
 /// A referral link with what a click needs of its program.
@@ -72,7 +72,7 @@ struct KnownToken {
     program_id: ProgramId,
     scopes: TokenScopes,
     rotation: Option<KeyRotation>,
-    /// A request carried it since its use was last noted.
+    /// Set when a request uses the token; cleared when the use is stored.
     used: AtomicBool,
     noted_at: Option<Instant>,
 }
@@ -135,7 +135,7 @@ impl Entries {
         }
     }
 
-    /// For when the database is unavailable.
+    /// Used while the database is unavailable.
     pub fn program_of_trusted_token(&self, hash: &TokenHash) -> Option<ProgramKey> {
         let is_trusted = self.trusted_until.is_some_and(|until| Instant::now() < until);
         self.program_of_token(hash).filter(|_| is_trusted)
@@ -158,7 +158,7 @@ impl Entries {
         })
     }
 
-    /// The tokens whose use is to be noted now, each at most once in [`USE_IS_NOTED_EVERY`].
+    /// The tokens whose use is to be stored now, each at most once in [`USE_IS_NOTED_EVERY`].
     pub fn take_uses(&mut self, now: Instant) -> Vec<TokenHash> {
         let mut used = Vec::new();
         for (hash, token) in &mut self.tokens {

@@ -1,4 +1,4 @@
-//! Keeps the directory current: listens for notifications, catches up, and confirms what was read.
+//! Keeps the directory current: listens for notifications, catches up, and confirms reads.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::entries::LIVE_FOR;
 const CHANNEL: &str = "directory";
 const CATCH_UP_EVERY: Duration = Duration::from_secs(5);
 const CONFIRM_EVERY: Duration = Duration::from_millis(250);
-/// Requests for a confirmation that are taken together; further ones wait to be taken.
+/// The most requests for a confirmation in one batch.
 pub const CONFIRMED_TOGETHER: usize = 64;
 const RECONNECT: RetryPolicy =
     RetryPolicy::until_shutdown(Duration::from_millis(100), Duration::from_secs(2));

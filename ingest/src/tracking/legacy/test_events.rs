@@ -34,7 +34,7 @@ const FAILED: &str = "Test event tracking failed";
 const NO_TOKEN: &str = "Missing API token";
 const PROGRAM_ID: &str = "program_id";
 
-/// A step of setting up an installation; each is tried out by one type of event.
+/// A step of setting up an installation, tested by one type of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Step {
@@ -63,7 +63,7 @@ fn unknown_step() -> ApiError {
     refused("step_id", "must be pageview, referrals or payments")
 }
 
-/// Who tries out an installation.
+/// The caller who tests an installation.
 #[derive(Debug)]
 pub enum Tester {
     /// By the program's key.
@@ -73,7 +73,7 @@ pub enum Tester {
 }
 
 impl Tester {
-    /// The program that is meant, if they may do this with it. Whether a program that is not theirs exists is not told.
+    /// The program to test, if the caller has the permission. The answer does not reveal whether another's program exists.
     async fn program(
         self,
         app: &App,
@@ -101,7 +101,7 @@ impl Tester {
 impl FromRequestParts<App> for Tester {
     type Rejection = ApiError;
 
-    /// By the header alone: pages of other sites may call, and a browser would send them its cookie.
+    /// Reads the header alone: pages of other sites may call, and the browser would add its cookie.
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         match Credential::of(&parts.headers) {
             Credential::Session(_) | Credential::Management(_) => Advertiser::from_request_parts(parts, app)

@@ -1,4 +1,4 @@
-//! Clicks: how many are accepted, how many are settled as they come, how long one takes, what becomes of too many.
+//! Clicks: accepted rate, settled rate, latency, memory.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::report::{Goal, Report, Row};
 use crate::requests::Target;
 
 const CONNECTIONS: [usize; 3] = [FEW, 256, MANY];
-/// Of the search for what is settled.
+/// Steps of the search for the settled rate.
 const AT_ONCE: usize = 256;
 const TRIES: usize = 6;
 const STEP: f64 = 1.15;
-/// Seconds of load that may be on their way between the 200 and the tables.
+/// Seconds of load that may be in flight between the 200 and the tables.
 const UNDER_WAY: f64 = 0.5;
 
-/// Goals 1, 2 and 6. Returns the highest rate that is settled as it comes, in clicks a second.
+/// Goals 1, 2 and 6. Returns the highest settled rate, in clicks a second.
 pub(super) fn measure(
     bench: &mut BenchEnvironment<'_>,
     comparison: &mut Comparison,
@@ -39,9 +39,9 @@ pub(super) fn measure(
             None,
         )?);
         let mut clicks = bench.clicks(Target::Spread);
-        let of_rival = comparison.closed(bench, "(R) baseline", comparison.baseline, FEW, &mut clicks)?;
-        baseline.push(of_rival.outcome.rate());
-        // Accepting alone; what it leaves is settled afterwards.
+        let of_baseline = comparison.closed(bench, "(R) baseline", comparison.baseline, FEW, &mut clicks)?;
+        baseline.push(of_baseline.outcome.rate());
+        // Accepting alone; the backlog is settled afterwards.
         bench.stop("worker")?;
         accepted.push(best(
             bench,
@@ -113,8 +113,7 @@ fn best(
     Ok(best)
 }
 
-/// At half of the baseline's rate, and at half of each of our own: what is settled as it comes can go on for ever, what is
-/// accepted without it cannot.
+/// At half of the baseline's rate, and at half of our settled and accepted rates; only the settled rate is sustainable.
 fn latency(
     bench: &mut BenchEnvironment<'_>,
     comparison: &Comparison,
@@ -171,9 +170,9 @@ fn latency(
     bench.settle()
 }
 
-/// The highest rate at which clicks are in Postgres as fast as they are accepted, in clicks a second.
+/// Searches for the highest rate at which clicks are stored as fast as they are accepted.
 ///
-/// Begins with what was stored while clicks were accepted without a bound, and goes up while that holds, down while it does not.
+/// Starts at the storing rate under unbounded load, and goes up while the backlog stays bounded, otherwise down.
 pub(super) fn settled(
     bench: &mut BenchEnvironment<'_>,
     ingest: SocketAddr,
@@ -201,7 +200,7 @@ pub(super) fn settled(
     Ok(best)
 }
 
-/// The rate, if clicks are settled at it.
+/// Whether clicks are settled at this rate.
 fn holds(
     bench: &mut BenchEnvironment<'_>,
     ingest: SocketAddr,
@@ -215,7 +214,7 @@ fn holds(
     let load = Load::open(ingest, AT_ONCE, rate, length);
     let outcome = bench.run(&load, &mut clicks)?.outcome;
     let stored = bench.stored_clicks()?;
-    // Also what was accepted late: it had to wait before it was under way.
+    // Includes clicks that were accepted late.
     let late = outcome.lasted.saturating_sub(length).as_secs_f64();
     let behind = float((before + outcome.ok()).saturating_sub(stored)) + rate * late;
     note(format_args!(
@@ -242,13 +241,13 @@ pub(super) fn memory(
         for (all, (_, now)) in at_end.iter_mut().zip(Comparison::memory_now(bench)) {
             all.push(now);
         }
-        // Only empties the streams: the workers are as far as the load.
+        // Only empties the streams: there is no backlog.
         bench.settle()?;
     }
     for ((name, _), now) in Comparison::memory(bench).iter().zip(&at_end) {
         let peak = now.iter().copied().fold(0.0, f64::max);
         report.add(Row::of(format!("9 memory of {name}: peak"), peak, "MiB").goal(Goal::AtMost(96.0)));
-        // One sample says how full the queues were at that moment; a quarter's median says what is kept.
+        // The median of a quarter: a single sample depends on the queues at that moment.
         let quarters: Vec<f64> = now.chunks(now.len().div_ceil(4).max(1)).map(median).collect();
         let (Some(first), Some(last)) = (quarters.first(), quarters.last()) else {
             continue;

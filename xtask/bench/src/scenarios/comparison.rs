@@ -1,4 +1,4 @@
-//! The service and what it is held against, side by side on the same servers.
+//! The service and the baselines, on the same servers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use crate::requests::{Sales, Target};
 use crate::serve::What;
 use crate::usage::{resident, shown};
 
-/// Connections at once: the lesser and the greater number of the goals.
+/// The two numbers of connections in the goals.
 pub(super) const FEW: usize = 64;
 pub(super) const MANY: usize = 1_000;
-/// The baseline's pools, as they suit it best.
+/// The pool sizes with which the baseline is fastest.
 const POOL_SPREAD: &str = "16";
 const POOL_HOT: &str = "4";
 
-/// Of sales, and of clicks.
+/// For sales and for clicks.
 const WARMING_UP: Duration = Duration::from_secs(1);
 
 pub(super) struct Comparison {
@@ -37,7 +37,7 @@ pub(super) struct Comparison {
     ceiling: (PgPool, Market),
     baselines: PgPool,
     pub(super) effort: Effort,
-    /// Unlike for any other load.
+    /// Unique for each load.
     runs: u32,
 }
 
@@ -61,8 +61,7 @@ impl Comparison {
         Ok(comparison)
     }
 
-    /// A little of everything: statements that were prepared on empty tables are planned again afterwards, as they are within
-    /// the first minute elsewhere. Nobody is measured by plans for no rows.
+    /// Sends some of every request, then analyses the tables, so that no plan is for an empty table.
     fn warm_up(&mut self, bench: &mut BenchEnvironment<'_>) -> Result<()> {
         let step = Step::start("Warming up");
         for statement in ["ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()"] {
@@ -83,7 +82,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Everything settled, and done what autovacuum does elsewhere: it would befall one measurement and not the other.
+    /// Settles the backlog and vacuums, because autovacuum is off during measurements.
     pub(super) fn tidy(&self, bench: &mut BenchEnvironment<'_>) -> Result<()> {
         bench.settle()?;
         for pool in [&bench.pool, &self.baselines] {
@@ -94,18 +93,18 @@ impl Comparison {
         bench.checkpoint()
     }
 
-    /// Of one load.
+    /// Length of one load.
     pub(super) fn length(&self) -> Duration {
         Duration::from_secs(if self.effort.quick { 3 } else { 8 })
     }
 
-    /// A name for the ids of one load.
+    /// A unique prefix for ids of one load.
     pub(super) fn run_name(&mut self) -> String {
         self.runs += 1;
         format!("r{}", self.runs)
     }
 
-    /// As fast as it goes, with so many connections.
+    /// Closed loop, with this number of connections.
     pub(super) fn closed(
         &self,
         bench: &mut BenchEnvironment<'_>,
@@ -118,11 +117,11 @@ impl Comparison {
         let load = Load::closed(address, connections, self.length());
         let measured = bench.run(&load, requests)?;
         let rate = measured.outcome.rate();
-        tell(&format!("{name}, {connections} at once: {rate:.0}/s"), &measured);
+        print_measured(&format!("{name}, {connections} at once: {rate:.0}/s"), &measured);
         Ok(measured)
     }
 
-    /// At a fixed rate.
+    /// Open loop, at a fixed rate.
     pub(super) fn open_loop(
         &self,
         bench: &mut BenchEnvironment<'_>,
@@ -134,14 +133,14 @@ impl Comparison {
         bench.checkpoint()?;
         let load = Load::open(address, 4 * FEW, rate, self.length());
         let measured = bench.run(&load, requests)?;
-        tell(
+        print_measured(
             &format!("{name}, {rate:.0}/s: {}", measured.outcome.all()),
             &measured,
         );
         Ok(measured.outcome)
     }
 
-    /// (J), (C), (S) and (F), for the page: goals name only some of them.
+    /// Adds (J), (C) and (F) to the report: goals name only some of them.
     pub(super) fn stages(&self, bench: &mut BenchEnvironment<'_>, report: &mut Report) -> Result<()> {
         let (pool, market) = &self.ceiling;
         let context = bench.jetstream()?;
@@ -176,7 +175,7 @@ impl Comparison {
         Ok(rate)
     }
 
-    /// MiB of the edge and the worker: peaks so far.
+    /// Peak memory of ingest and worker, in MiB.
     pub(super) fn memory(bench: &BenchEnvironment<'_>) -> Vec<(&'static str, f64)> {
         of_both(bench, |(_, peak)| peak)
     }
@@ -193,7 +192,7 @@ fn of_both(bench: &BenchEnvironment<'_>, which: fn((f64, f64)) -> f64) -> Vec<(&
         .collect()
 }
 
-fn tell(what: &str, measured: &Measured) {
+fn print_measured(what: &str, measured: &Measured) {
     let outcome = &measured.outcome;
     let losses = if outcome.lost() > 0 {
         format!("; {}", outcome.losses())
@@ -213,8 +212,7 @@ fn tell(what: &str, measured: &Measured) {
     ));
 }
 
-/// How many requests share a message: a tenth of the messages have at most the first, half at most the second, and all but
-/// a hundredth the third. `None` for what makes no message.
+/// p10, p50 and p99 of the requests in a message. `None` without messages.
 fn packing(measured: &Measured) -> Option<[usize; 3]> {
     let sizes = &measured.records_a_message;
     let last = sizes.len().checked_sub(1)?;
@@ -226,10 +224,10 @@ fn requests_a_commit(measured: &Measured) -> f64 {
     float(measured.outcome.ok()) / float(measured.commits.max(1))
 }
 
-/// What one kind of request took in one round: CPU time of each process, and how many shared a message and a commit.
+/// Adds one round's costs: CPU time of each process, and requests in a message and a commit.
 pub(super) fn add_costs(report: &mut Report, what: &str, measured: &Measured) {
     for (process, micros) in &measured.costs {
-        report.add_round(format!("CPU a {what}: {process}"), *micros, "µs");
+        report.add_round(format!("CPU per {what}: {process}"), *micros, "µs");
     }
     for (quantile, size) in ["p10", "p50", "p99"]
         .iter()

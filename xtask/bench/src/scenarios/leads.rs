@@ -1,4 +1,4 @@
-//! Leads: how many are answered, each of a customer who was none before.
+//! Leads: the rate of answers, each lead of a new customer.
 
 use anyhow::Result;
 use harness::progress::Step;

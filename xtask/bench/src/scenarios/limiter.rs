@@ -1,8 +1,8 @@
-//! What the rate limiter adds to a click.
+//! The cost of the rate limiter for a click.
 //!
-//! Two ingests run side by side: one counts in Redis, as in production; the other has the address of a Redis that is
-//! not there, and counts in its own memory. What differs between them is the way to Redis and back. Phases: the highest rate
-//! of clicks with the limiter → at half of it, rounds that alternate between the two → Redis is made to hang.
+//! Two ingests run side by side: one counts in Redis, as in production; the other has the address of a missing Redis and counts in its own
+//! memory. The difference is the round trip to Redis. Phases: the highest rate of clicks with the limiter → at half of it, rounds that
+//! alternate between the two → Redis hangs.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::load::Load;
 use crate::outcome::{Outcome, Span, milliseconds};
 use crate::requests::Target;
 
-/// Of the second ingest.
+/// Name of the second ingest.
 const ALONE: &str = "ingest-alone";
 const CONNECTIONS: usize = 256;
 const HANGING: Duration = Duration::from_secs(4);
@@ -65,13 +65,13 @@ pub(super) fn measure(bench: &mut BenchEnvironment<'_>, options: &Options) -> Re
         );
     }
     let Some(redis) = bench.running.process(redis::NAME) else {
-        note("Redis is the environment's: it is not stopped");
+        note("Redis is external: it is not stopped");
         return Ok(());
     };
     hang(bench, with, half, &redis)
 }
 
-/// The same load, with a Redis that takes requests and answers none for its first half.
+/// The same load, with a Redis that hangs during the first half.
 fn hang(bench: &mut BenchEnvironment<'_>, with: SocketAddr, rate: f64, redis: &Recorded) -> Result<()> {
     let (tenth, second) = (Duration::from_millis(100), Duration::from_secs(1));
     let load = Load {
@@ -111,7 +111,7 @@ fn hang(bench: &mut BenchEnvironment<'_>, with: SocketAddr, rate: f64, redis: &R
     Ok(())
 }
 
-/// A stopped process cannot even end: whatever happens here, it goes on afterwards.
+/// Resumes the process also after a failure: a stopped process could not be ended.
 struct Hanging<'a>(&'a Recorded);
 
 impl<'a> Hanging<'a> {
@@ -130,8 +130,8 @@ impl Drop for Hanging<'_> {
 /// A worker, and the two ingests.
 fn start(bench: &mut BenchEnvironment<'_>) -> Result<(SocketAddr, SocketAddr)> {
     let mut alone = bench.env.clone();
-    let nobody = bench.free_port("no-redis")?;
-    alone.set("REDIS_URL", format!("redis://127.0.0.1:{nobody}"));
+    let unused_port = bench.free_port("no-redis")?;
+    alone.set("REDIS_URL", format!("redis://127.0.0.1:{unused_port}"));
     bench.start("worker", "worker")?;
     let with = bench.start(INGEST, INGEST)?;
     let without = bench.start_with(ALONE, INGEST, &alone)?;

@@ -1,8 +1,8 @@
-//! The dashboard's reads, whatever the number of events behind them.
+//! The dashboard's reads, for different numbers of events.
 //!
-//! One program has the past that [`history`] gives it, and all of the running traffic. Phases: for each size, the past grows to
-//! it, and both reads are measured beside traffic at a fixed rate, round by round → without a pause, the highest rate of clicks
-//! that is settled as it comes → at half of it, how long a click takes to show.
+//! One program has the [`history`] and all of the running traffic. Phases: for each size, the history is extended, and both reads are
+//! measured under traffic at a fixed rate, round by round → the highest settled rate of clicks → at half of it, the delay until a click
+//! is shown.
 //!
 //! [`history`]: crate::history
 
@@ -24,13 +24,13 @@ use crate::requests::{Reads, Sales, Target};
 
 /// Reads a second, of each kind.
 const READS: f64 = 50.0;
-/// Running traffic, a second: 26 million clicks and two and a half million sales a day, and two cores are not full of it. On cores
-/// that are, a read waits for its turn, and what is measured is the queue.
+/// Traffic a second: 26 million clicks and two and a half million sales a day, which do not saturate two cores. On saturated cores the
+/// queue would be measured, not the read.
 const CLICKS: f64 = 300.0;
 const SALES: f64 = 30.0;
-/// Looks a second at what is shown.
+/// Polls a second.
 const LOOKS: f64 = 50.0;
-/// For what comes late.
+/// Wait for late events.
 const LAST_LOOKS: Duration = Duration::from_secs(5);
 const OWNER: &str = "owner@market.example";
 
@@ -204,7 +204,7 @@ impl Dashboard {
         })
     }
 
-    /// All at once: both reads, clicks, sales.
+    /// Runs both reads, clicks and sales concurrently.
     fn beside_traffic(
         &self,
         bench: &mut BenchEnvironment<'_>,
@@ -250,7 +250,7 @@ impl Dashboard {
             .context("two reads were asked for")
     }
 
-    /// How long after its 200 a click shows in `performance`, at half of what is settled as it comes.
+    /// The delay until `performance` shows a click, at half of the settled rate.
     fn freshness(&self, bench: &mut BenchEnvironment<'_>, effort: Effort) -> Result<Row> {
         let length = Duration::from_secs(if effort.quick { 6 } else { 10 });
         let highest = super::clicks::settled(bench, self.ingest, Target::Hot, length)?;
@@ -308,12 +308,12 @@ impl Dashboard {
             delays.max(),
             clicks.losses()
         ));
-        // What never showed is later than anything.
+        // A click that was never shown counts as the longest delay.
         Ok(float(if missing > 0 { delays.high() } else { p99 }))
     }
 }
 
-/// `"totalClicks":12` of an answer of `performance`.
+/// Parses `"totalClicks":12` of an answer of `performance`.
 fn total_clicks(body: &[u8]) -> Option<u64> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     body.pointer("/metrics/totalClicks")?.as_u64()

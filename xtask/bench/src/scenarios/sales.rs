@@ -1,4 +1,4 @@
-//! Sales: how many are answered, also when one partner takes them all, how long one takes, what becomes of too many.
+//! Sales: rate of answers, also for one partner only, latency, overload.
 
 use anyhow::Result;
 use harness::progress::Step;
@@ -10,91 +10,8 @@ use crate::outcome::{Outcome, float, median, milliseconds};
 use crate::report::{Goal, Report, Row};
 use crate::requests::{Sales, Target};
 
-/// Calls at once when far too many come: more than the edge's queues hold.
+/// Concurrent calls under overload: more than the edge's queues hold.
 const FAR_TOO_MANY: usize = 12_000;
-
-/// Sales a second, round by round.
-#[derive(Default)]
-struct Rates {
-    many: Vec<f64>,
-    few: Vec<f64>,
-    hot: Vec<f64>,
-    batches: Vec<f64>,
-    baseline: Vec<f64>,
-    baseline_hot: Vec<f64>,
-}
-
-impl Rates {
-    fn measure(
-        bench: &mut BenchEnvironment<'_>,
-        comparison: &mut Comparison,
-        report: &mut Report,
-    ) -> Result<Self> {
-        let market = bench.market.clone();
-        let mut rates = Self::default();
-        for round in 1..=comparison.effort.rounds() {
-            let step = Step::start(format_args!("Sales, round {round}"));
-            comparison.tidy(bench)?;
-            rates.batches.push(comparison.sale_batches(bench)?);
-            let (ingest, baseline, baseline_hot) =
-                (comparison.ingest, comparison.baseline, comparison.baseline_hot);
-            for (name, address, connections, target, all) in [
-                ("(R) baseline", baseline, FEW, Target::Spread, &mut rates.baseline),
-                (
-                    "(R) baseline, hot",
-                    baseline_hot,
-                    FEW,
-                    Target::Hot,
-                    &mut rates.baseline_hot,
-                ),
-                ("sales", ingest, MANY, Target::Spread, &mut rates.many),
-                ("sales", ingest, FEW, Target::Spread, &mut rates.few),
-                ("sales, hot", ingest, MANY, Target::Hot, &mut rates.hot),
-            ] {
-                let run = comparison.run_name();
-                let mut sales = Sales::new(&market, target, &run);
-                let measured = comparison.closed(bench, name, address, connections, &mut sales)?;
-                if name == "sales" && connections == MANY {
-                    add_costs(report, "sale", &measured);
-                }
-                all.push(measured.outcome.rate());
-            }
-            step.done("measured");
-        }
-        Ok(rates)
-    }
-
-    fn rows(&self) -> [Row; 5] {
-        let row = |name, rates: &[f64], to, others: &[f64], goal| {
-            Row::of(name, median(rates), "/s").against_rounds(to, rates, others, Goal::AtLeast(goal))
-        };
-        [
-            row("3 sales, 1,000 at once", &self.many, "S", &self.batches, 0.8),
-            row(
-                "3 sales, 1,000 at once, to the baseline",
-                &self.many,
-                "R",
-                &self.baseline,
-                4.5,
-            ),
-            row(
-                "3 sales, 64 at once, to the baseline",
-                &self.few,
-                "R",
-                &self.baseline,
-                1.7,
-            ),
-            row("4 sales of one partner", &self.hot, "spread", &self.many, 0.8),
-            row(
-                "4 sales of one partner, to the baseline",
-                &self.hot,
-                "R hot",
-                &self.baseline_hot,
-                6.0,
-            ),
-        ]
-    }
-}
 
 /// Goals 3, 4 and 5. Returns the highest rate, in sales a second.
 pub(super) fn measure(
@@ -102,13 +19,66 @@ pub(super) fn measure(
     comparison: &mut Comparison,
     report: &mut Report,
 ) -> Result<f64> {
-    let rates = Rates::measure(bench, comparison, report)?;
-    for row in rates.rows() {
-        report.add(row);
+    let market = bench.market.clone();
+    let (mut many, mut few, mut hot) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut batches, mut baseline, mut baseline_hot) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 1..=comparison.effort.rounds() {
+        let step = Step::start(format_args!("Sales, round {round}"));
+        comparison.tidy(bench)?;
+        batches.push(comparison.sale_batches(bench)?);
+        for (name, address, connections, target, all) in [
+            (
+                "(R) baseline",
+                comparison.baseline,
+                FEW,
+                Target::Spread,
+                &mut baseline,
+            ),
+            (
+                "(R) baseline, hot",
+                comparison.baseline_hot,
+                FEW,
+                Target::Hot,
+                &mut baseline_hot,
+            ),
+            ("sales", comparison.ingest, MANY, Target::Spread, &mut many),
+            ("sales", comparison.ingest, FEW, Target::Spread, &mut few),
+            ("sales, hot", comparison.ingest, MANY, Target::Hot, &mut hot),
+        ] {
+            let run = comparison.run_name();
+            let mut sales = Sales::new(&market, target, &run);
+            let measured = comparison.closed(bench, name, address, connections, &mut sales)?;
+            if name == "sales" && connections == MANY {
+                add_costs(report, "sale", &measured);
+            }
+            all.push(measured.outcome.rate());
+        }
+        step.done("measured");
     }
-    let many = median(&rates.many);
-    latency(bench, comparison, report, median(&rates.baseline), many)?;
-    Ok(many)
+    for (name, values, ceiling, ceilings, least) in [
+        ("3 sales, 1,000 at once", &many, "S", &batches, 0.8),
+        (
+            "3 sales, 1,000 at once, to the baseline",
+            &many,
+            "R",
+            &baseline,
+            4.5,
+        ),
+        ("3 sales, 64 at once, to the baseline", &few, "R", &baseline, 1.7),
+        ("4 sales of one partner", &hot, "spread", &many, 0.8),
+        (
+            "4 sales of one partner, to the baseline",
+            &hot,
+            "R hot",
+            &baseline_hot,
+            6.0,
+        ),
+    ] {
+        let row = Row::of(name, median(values), "/s");
+        report.add(row.against_rounds(ceiling, values, ceilings, Goal::AtLeast(least)));
+    }
+    latency(bench, comparison, report, median(&baseline), median(&many))?;
+    Ok(median(&many))
 }
 
 fn latency(
@@ -154,7 +124,7 @@ fn latency(
     Ok(())
 }
 
-/// Goal 10: three times as many as can be answered.
+/// Goal 10: three times the maximum rate.
 pub(super) fn overload(
     bench: &mut BenchEnvironment<'_>,
     comparison: &mut Comparison,
@@ -165,7 +135,7 @@ pub(super) fn overload(
     let market = bench.market.clone();
     let (mut goodput, mut maximum, mut unexplained) = (Vec::new(), Vec::new(), Vec::new());
     let mut peaks = Vec::new();
-    // Twice at least: the first opens more connections than there were before, and only a further one shows what is kept.
+    // At least twice: the first overload opens new connections, and only the next one shows whether memory grows.
     for _ in 0..comparison.effort.rounds().max(2) {
         bench.settle()?;
         let load = Load::open(
@@ -179,7 +149,7 @@ pub(super) fn overload(
         let shed: u64 = outcome.spans.iter().map(|span| span.shed).sum();
         goodput.push(outcome.rate());
         maximum.push(highest);
-        // Dropped ones were never sent: the driver's own bound.
+        // Dropped requests were never sent.
         unexplained.push(float(outcome.lost() - outcome.dropped - shed));
         peaks.push(
             Comparison::memory(bench)

@@ -1,11 +1,10 @@
 //! One, two and four workers on the same durable consumers, each with a share of a core.
 //!
 //! Two ingests accept clicks while no worker runs, until enough wait. One worker settles them, then two, then four, each number for a
-//! while. Workers are replaced while the rest is settled, and `ctl verify` runs at the end. What is counted is the links' counter: a
-//! click moves it once, in the transaction that stores it.
+//! while. Workers are replaced while the rest is settled, and `ctl verify` runs at the end. The links' counters are compared: a click
+//! increments its counter once, in the transaction that stores it.
 //!
-//! A share is a limit of the kernel (cgroup). Where this machine allows none, the figures say nothing about scaling; the scenario
-//! prints that.
+//! The share is set by a cgroup. If this machine does not allow that, the figures say nothing about scaling, and the scenario prints so.
 
 mod share;
 
@@ -33,22 +32,22 @@ const INGESTS: [&str; 2] = ["ingest", "ingest-2"];
 const ADDED: [&[&str]; 3] = [&["worker-1"], &["worker-2"], &["worker-3", "worker-4"]];
 /// Connections to each ingest.
 const CONNECTIONS: usize = 8;
-/// Clicks are accepted for this long, again and again until enough wait.
+/// Length of a round of accepting clicks; repeated until enough are waiting.
 const LOAD: Duration = Duration::from_millis(500);
-/// Until a new worker works at its pace.
+/// Warm-up of a new worker.
 const WARM: Duration = Duration::from_secs(2);
 const SETTLING: Duration = Duration::from_mins(5);
 const DATABASE_BYTES: &str = "SELECT pg_database_size(current_database())";
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Of one core, for each worker: little enough that four of them leave PostgreSQL its own.
+    /// Percent of a core for each worker: four of them must leave a core to PostgreSQL.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     percent: u32,
-    /// Clicks that wait before the first worker starts, at least.
+    /// Minimum backlog of clicks before the first worker starts.
     #[arg(long, default_value_t = 160_000)]
     clicks: u64,
-    /// For which each number of workers is measured.
+    /// Length of each measurement.
     #[arg(long, default_value_t = 5)]
     seconds: u64,
 }
@@ -92,7 +91,7 @@ fn start(bench: &mut BenchEnvironment<'_>, name: &'static str, percent: u32) -> 
     Ok(Share::of(name, pid, percent))
 }
 
-/// Returns how many clicks wait.
+/// Returns the number of waiting clicks.
 fn accept(bench: &mut BenchEnvironment<'_>, wanted: u64) -> Result<u64> {
     let mut ingests: Vec<SocketAddr> = Vec::new();
     for name in INGESTS {

@@ -1,4 +1,4 @@
-//! What a sale costs, whatever the number of sales that are stored already.
+//! The cost of a sale, for different numbers of stored sales.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::requests::{Sales, Target};
 use crate::usage::shown;
 
 const SECONDS: u64 = 8;
-/// Whose CPU time a sale's cost is.
+/// The processes whose CPU time is a sale's cost.
 const PAID: [&str; 5] = ["ingest", "worker", "postgres", "nats", "redis"];
 
 #[derive(Debug, Default, clap::Args)]
@@ -72,7 +72,7 @@ pub(super) fn measure(
             "/s",
         ));
         report.add(
-            Row::of(format!("11 CPU a sale, {stored} stored"), cost, "µs").against(
+            Row::of(format!("11 CPU per sale, {stored} stored"), cost, "µs").against(
                 "the fewest",
                 *fewest.get_or_insert(cost),
                 Goal::AtMost(1.3),

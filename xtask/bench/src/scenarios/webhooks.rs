@@ -1,4 +1,4 @@
-//! Deliveries of a payment processor: how many are verified, stored and answered.
+//! Deliveries of a payment processor: the rate at which they are verified, stored and answered.
 
 use anyhow::Result;
 use harness::progress::Step;
@@ -10,7 +10,7 @@ use crate::outcome::median;
 use crate::payments::{Payments, connect};
 use crate::report::{Goal, Report, Row};
 
-/// The consumer takes 512 and lets further ones wait; each has one delivery at a time.
+/// The consumer's limit is 512; each connection has one delivery at a time.
 const AT_ONCE: usize = 500;
 
 /// Goal 7.
@@ -36,7 +36,7 @@ pub(super) fn measure(
         let both = load(bench, "webhooks, settled meanwhile", consumer, AT_ONCE)?;
         settling.push(both.outcome.rate());
         bench.settle()?;
-        // Accepting alone, as the baseline does; what it leaves is settled afterwards.
+        // Accepting alone, as the baseline does; the backlog is settled afterwards.
         bench.stop("worker")?;
         let measured = load(bench, "webhooks", consumer, AT_ONCE)?;
         add_costs(report, "webhook", &measured);

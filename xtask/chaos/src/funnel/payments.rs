@@ -1,4 +1,4 @@
-//! Payments through the processor, which delivers its events until they are taken, and in whatever order.
+//! Payments through the processor, which delivers its events until they are accepted, in any order.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use super::Visitor;
 use crate::journal::{Asked, Event, Names, What};
 
-/// A processor goes on for days; here it is long enough for anything that is bound to heal.
+/// A processor retries for days; here this is longer than any recovery.
 const REDELIVERED_FOR: Duration = Duration::from_secs(40);
-/// Invoices are paid later than the customer's click, by whatever clock that was recorded.
+/// Invoices are paid after the customer's click, also by a shifted clock.
 const AFTER_THE_CLICK: i64 = 1_200;
 
 impl Visitor {
@@ -32,7 +32,7 @@ impl Visitor {
         Ok(())
     }
 
-    /// Two payments, one of which names the processor's customer alone. It may come first, and waits then.
+    /// Two payments, one of which names only the processor's customer; if it arrives first, it waits.
     pub(super) async fn pay_as_processor_customer(&mut self, customer_key: &str) -> Result<()> {
         let customer = format!("cus_{}", self.name());
         let named = self.payment(customer_key, Names::KeyAndCustomer(customer.clone()));
@@ -40,7 +40,7 @@ impl Visitor {
         self.deliver_in_any_order(vec![named, nameless]).await
     }
 
-    /// Payments of a customer who pays nothing else: the first of them, by its own time, earns a commission.
+    /// The only payments of a customer: the earliest by its own time earns a commission.
     pub(super) async fn pay_invoices(&mut self, customer_key: &str) -> Result<()> {
         let now = Clock::system().now().timestamp();
         let invoices = (1..=3).map(|number| {
@@ -79,8 +79,8 @@ impl Visitor {
 
     async fn deliver(&mut self, event: &Event) -> Result<()> {
         let event = Asked::Event(event.clone());
-        let begun = Instant::now();
-        while begun.elapsed() < REDELIVERED_FOR {
+        let started = Instant::now();
+        while started.elapsed() < REDELIVERED_FOR {
             if self.ask(&event, None).await?.is_ok() {
                 // Processors deliver at least once.
                 if self.rng.chance(10) {

@@ -1,4 +1,4 @@
-//! Sales, and what they earn.
+//! Sales and their commissions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,12 +22,12 @@ pub(super) fn check(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
     for (transaction_id, attempts) in &by_id {
         let there = stored.remove(transaction_id).unwrap_or_default();
         if there.len() > 1 {
-            found.push(format!("sale {transaction_id} is there {} times", there.len()));
+            found.push(format!("sale {transaction_id} is recorded {} times", there.len()));
         }
         one_sale(transaction_id, attempts, there.first().copied(), found);
     }
     for (transaction_id, _) in stored {
-        found.push(format!("nobody asked for sale {transaction_id}"));
+        found.push(format!("sale {transaction_id} was never sent"));
     }
     let earning_nothing = after_the_first(calls, &rows.sales);
     for sale in &rows.sales {
@@ -42,7 +42,7 @@ pub(super) fn check(calls: &[Call], rows: &Rows, found: &mut Vec<String>) {
     }
 }
 
-/// Recorded payments that earn a commission once, but for each customer's earliest.
+/// Recorded payments of the once-only product, except each customer's earliest.
 fn after_the_first<'a>(calls: &'a [Call], sales: &[SaleRow]) -> BTreeSet<&'a str> {
     let recorded: BTreeSet<&str> = sales.iter().map(|sale| sale.transaction_id.as_str()).collect();
     let mut invoices: BTreeMap<&str, BTreeSet<(i64, &str)>> = BTreeMap::new();
@@ -65,20 +65,20 @@ fn one_sale(
     there: Option<&SaleRow>,
     found: &mut Vec<String>,
 ) {
-    let told = |status| {
+    let answered = |status| {
         attempts
             .iter()
             .filter(move |(_, answer)| answer.and_then(Answer::status) == Some(status))
     };
     let is_api = |asked: &Asked| matches!(asked, Asked::Sale { .. });
-    let recorded: Vec<_> = told(200).filter(|(asked, _)| is_api(asked)).collect();
+    let recorded: Vec<_> = answered(200).filter(|(asked, _)| is_api(asked)).collect();
     if recorded.len() > 1 {
         found.push(format!(
             "sale {transaction_id} was answered 200 {} times",
             recorded.len()
         ));
     }
-    let must_be = told(200).next().is_some() || told(409).next().is_some();
+    let must_be = answered(200).next().is_some() || answered(409).next().is_some();
     let Some(sale) = there else {
         if must_be {
             found.push(format!(
@@ -120,7 +120,7 @@ fn one_sale(
         _ => {
             if !attempts.iter().any(|(asked, _)| is_of(asked)) {
                 found.push(format!(
-                    "nobody asked for sale {transaction_id} like this: {sale:?}"
+                    "sale {transaction_id} was never sent like this: {sale:?}"
                 ));
             }
         }
@@ -147,7 +147,7 @@ fn commission(sale: &SaleRow, found: &mut Vec<String>) {
     let deducted = share(due, refunded, sale.amount_cents);
     if commission.deducted_cents != deducted {
         found.push(format!(
-            "{} was taken from the commission of sale {}, and {deducted} is what its refunds come to",
+            "{} was taken from the commission of sale {}, and {deducted} is due for its refunds",
             commission.deducted_cents, sale.transaction_id
         ));
     }

@@ -1,4 +1,4 @@
-//! Each violation is found, and an honest round has none.
+//! Each violation is found, and a correct round has none.
 
 use serde_json::{Value, json};
 
@@ -9,11 +9,11 @@ use crate::journal::{Event, Names, What};
 fn call(asked: Asked, status: u16, body: Value) -> Call {
     Call {
         asked,
-        answer: Some(Answer::Told { status, body }),
+        answer: Some(Answer::Received { status, body }),
     }
 }
 
-fn unheard(asked: Asked) -> Call {
+fn unanswered(asked: Asked) -> Call {
     Call {
         asked,
         answer: Some(Answer::Late),
@@ -72,20 +72,20 @@ fn refunded() -> Value {
     json!({ "status": "refunded" })
 }
 
-/// A funnel with everything in it, and what it leaves.
-fn honest() -> (Vec<Call>, Rows) {
+/// A correct funnel with its rows.
+fn correct() -> (Vec<Call>, Rows) {
     let lead = Asked::Lead {
         click_id: "cust_1_1".into(),
         customer_key: "u1".into(),
     };
     let calls = vec![
         call(click(), 200, json!({ "click_id": "cust_1_1" })),
-        unheard(click()),
+        unanswered(click()),
         call(lead, 200, json!({})),
-        unheard(sale(5_000)),
+        unanswered(sale(5_000)),
         call(sale(5_000), 409, json!({})),
         call(refund("r1", Some(500)), 200, refunded()),
-        unheard(refund("r2", Some(700))),
+        unanswered(refund("r2", Some(700))),
         call(event(0), 200, json!({})),
         call(event(250), 200, json!({})),
     ];
@@ -136,7 +136,7 @@ fn refund_row(refund_id: &str, cents: i64) -> RefundRow {
 
 /// What is found once something is changed about an honest round.
 fn found(change: impl FnOnce(&mut Vec<Call>, &mut Rows)) -> Vec<String> {
-    let (mut calls, mut rows) = honest();
+    let (mut calls, mut rows) = correct();
     change(&mut calls, &mut rows);
     violations(&calls, &rows, Allowed::default())
 }
@@ -177,7 +177,7 @@ fn a_lost_sale_is_found() {
 
 #[test]
 fn a_doubled_sale_is_found() {
-    finds("is there 2 times", |_, rows| {
+    finds("is recorded 2 times", |_, rows| {
         rows.sales
             .push(sale_row(9, "t1", 5_000, (1_200, 0), (1_000, 240)));
     });
@@ -185,7 +185,7 @@ fn a_doubled_sale_is_found() {
         calls.push(call(sale(5_000), 200, recorded()));
         calls.push(call(sale(5_000), 200, recorded()));
     });
-    finds("nobody asked for sale t9", |_, rows| {
+    finds("sale t9 was never sent", |_, rows| {
         rows.sales.push(sale_row(9, "t9", 5_000, (0, 0), (1_000, 0)));
     });
 }
@@ -211,16 +211,16 @@ fn a_sale_with_other_fields_is_found() {
 
 #[test]
 fn a_doubled_refund_is_found() {
-    finds("refund r1 of t1 is there 2 times", |_, rows| {
+    finds("refund r1 of t1 is recorded 2 times", |_, rows| {
         rows.refunds.push(refund_row("r1", 500));
     });
     finds("was applied 2 times", |calls, _| {
         calls.push(call(refund("r1", Some(500)), 200, refunded()));
     });
-    finds("and its refunds come to 1200", |_, rows| {
+    finds("and its refunds add up to 1200", |_, rows| {
         rows.sales[0].api_refunded_cents = 1_700;
     });
-    finds("and 240 is what its refunds come to", |_, rows| {
+    finds("and 240 is due for its refunds", |_, rows| {
         rows.sales[0].commissions[0].deducted_cents = 340;
     });
     finds("had an effect of 1700", |_, rows| {
@@ -233,7 +233,7 @@ fn a_lost_refund_is_found() {
     finds("refund r1 of t1 was answered 200 and is missing", |_, rows| {
         rows.refunds.remove(0);
     });
-    finds("250 of sale pi_1 were taken back", |_, rows| {
+    finds("250 of sale pi_1 were refunded", |_, rows| {
         rows.sales[1].processor_refunded_cents = 0;
     });
 }
@@ -243,7 +243,7 @@ fn a_missing_click_is_found_unless_its_stream_was_taken_away() {
     finds("cust_1_1 was answered 200 and is missing", |_, rows| {
         rows.clicks.remove(0);
     });
-    let (calls, mut rows) = honest();
+    let (calls, mut rows) = correct();
     rows.clicks.remove(0);
     let allowed = Allowed {
         lost_clicks: true,
@@ -254,10 +254,10 @@ fn a_missing_click_is_found_unless_its_stream_was_taken_away() {
 
 #[test]
 fn a_click_too_many_is_found() {
-    finds("click cust_1_1 is there 2 times", |_, rows| {
+    finds("click cust_1_1 is recorded 2 times", |_, rows| {
         rows.clicks.push("cust_1_1".into());
     });
-    finds("2 clicks are there that nobody was told of", |_, rows| {
+    finds("2 clicks without an answer are recorded", |_, rows| {
         rows.clicks.push("cust_3_3".into());
     });
 }
@@ -267,7 +267,7 @@ fn a_lead_that_is_lost_doubled_or_bound_elsewhere_is_found() {
     finds("the lead of u1 was answered 200 and is missing", |_, rows| {
         rows.leads.clear();
     });
-    finds("the lead of u1 is there 2 times", |_, rows| {
+    finds("the lead of u1 is recorded 2 times", |_, rows| {
         rows.leads.push("u1".into());
     });
     finds("is not the key of the one customer", |_, rows| {
@@ -283,7 +283,7 @@ fn an_event_that_is_lost_or_unsettled_is_found() {
     finds("event evt_0 was answered 200", |_, rows| {
         rows.events[0].1 = "open".into();
     });
-    finds("nobody reported event", |_, rows| {
+    finds("was never sent", |_, rows| {
         rows.events.push(("evt_9".into(), "done".into()));
     });
 }
@@ -315,7 +315,7 @@ fn a_lead_that_is_refused_although_its_click_was_answered_is_found() {
     finds("was answered 400: Customer not found", |calls, _| {
         calls.push(refused());
     });
-    let (mut calls, rows) = honest();
+    let (mut calls, rows) = correct();
     calls.push(refused());
     let allowed = Allowed {
         lost_clicks: true,

@@ -1,4 +1,4 @@
-//! What can be done to a service, a server, the network or the clients.
+//! Faults of services, servers, the network and clients.
 
 use std::fmt;
 use std::time::Duration;
@@ -61,11 +61,11 @@ impl Server {
     }
 }
 
-/// What the network between services and a server does.
+/// A fault of the network between services and a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
     Slow(Duration),
-    /// Nothing passes; afterwards it goes on where it was, or every connection breaks.
+    /// Nothing passes; afterwards connections resume or break.
     Silent {
         breaks: bool,
     },
@@ -75,17 +75,17 @@ pub(crate) enum Trouble {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// kill -9, and started again when it is over.
+    /// kill -9, restarted at the end.
     Kill(Service),
-    /// SIGSTOP until it is over: longer than a message waits for its acknowledgement.
+    /// SIGSTOP until the end: longer than the acknowledgement timeout.
     Freeze(Service),
-    /// Started so that it dies the n-th time it comes to this point.
+    /// Crashes the n-th time it reaches this point.
     Crash {
         service: Service,
         point: &'static str,
         time: u64,
     },
-    /// Its clock is off by so many seconds.
+    /// Its clock is shifted by seconds.
     Clock(Service, i64),
     /// Between one service and the server, or all of them.
     Network {
@@ -93,7 +93,7 @@ pub(crate) enum Fault {
         of: Option<Service>,
         trouble: Trouble,
     },
-    /// The server commits, and the word about it is lost.
+    /// The server commits, and its confirmation is lost.
     CommitUnheard {
         service: Service,
         times: u32,
@@ -107,17 +107,17 @@ pub(crate) enum Fault {
     NatsDiskFull,
     NatsConsumerDeleted(&'static str),
     NatsStreamDeleted(&'static str),
-    /// It comes back with an empty store.
+    /// Restarted with an empty store.
     NatsWiped,
     RedisKill,
     RedisFreeze,
     RedisFlush,
     RedisFull,
-    /// So many percent of all requests are hung up on.
+    /// Clients disconnect in this percentage of requests.
     HangUps(u64),
 }
 
-/// What a fault befalls. Two of one round never have the same.
+/// The target of a fault. Faults of one round have different targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
     Service(Service),
@@ -150,7 +150,7 @@ impl Fault {
         }
     }
 
-    /// Without what is different from one of its kind to the next.
+    /// The kind, without drawn parameters.
     pub(super) fn kind(self) -> String {
         match self {
             Self::Kill(service) => format!("kill {}", service.program()),
@@ -167,7 +167,7 @@ impl Fault {
                 };
                 format!("network to {} {trouble}", server.name())
             }
-            Self::CommitUnheard { service, .. } => format!("commits of {} unheard", service.program()),
+            Self::CommitUnheard { service, .. } => format!("commits of {} unconfirmed", service.program()),
             Self::NatsConsumerDeleted(_) => "nats consumer deleted".to_owned(),
             Self::NatsStreamDeleted(_) => "nats stream deleted".to_owned(),
             Self::HangUps(_) => "clients hang up".to_owned(),
@@ -175,13 +175,13 @@ impl Fault {
         }
     }
 
-    /// Whether clicks that were acknowledged and not yet written may be gone: their stream is the only place they are in.
+    /// Whether acknowledged clicks that are not stored yet may be lost: only their stream has them.
     pub(super) fn may_lose_clicks(self) -> bool {
         matches!(self, Self::NatsWiped | Self::NatsStreamDeleted("clicks"))
     }
 
-    /// Whether callers must notice nothing: the limiter is never a reason to fail.
-    pub(super) fn is_unfelt(self) -> bool {
+    /// Whether callers must not notice it: a failed limiter refuses nobody.
+    pub(super) fn is_invisible(self) -> bool {
         self.target() == Target::Server(Server::Redis)
     }
 }
@@ -191,7 +191,7 @@ impl fmt::Display for Fault {
         match self {
             Self::Kill(service) => write!(f, "kill {}", service.name()),
             Self::Freeze(service) => write!(f, "freeze {}", service.name()),
-            Self::Crash { service, point, time } => write!(f, "{} dies at {point}@{time}", service.name()),
+            Self::Crash { service, point, time } => write!(f, "{} crashes at {point}@{time}", service.name()),
             Self::Clock(service, seconds) => write!(f, "clock of {} {seconds:+} s", service.name()),
             Self::Network { server, of, trouble } => {
                 let of = of.map_or("all", Service::name);
@@ -205,7 +205,7 @@ impl fmt::Display for Fault {
                 }
             }
             Self::CommitUnheard { service, times } => {
-                write!(f, "{times} commits of {} unheard", service.name())
+                write!(f, "{times} commits of {} unconfirmed", service.name())
             }
             Self::PostgresStop => f.write_str("postgres stopped"),
             Self::PostgresTerminate => f.write_str("postgres backends terminated"),

@@ -1,9 +1,9 @@
-//! Every kind of round, each of which has its turn.
+//! Every kind of fault that can lead a round.
 
 use super::fault::{Fault, Server, Service, Trouble};
 use crate::rng::Rng;
 
-/// Services of one program stand for each other.
+/// A program; its services are interchangeable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Program {
     Ingest,
@@ -22,7 +22,7 @@ impl Program {
         }
     }
 
-    /// Where it can be made to die.
+    /// Its crash points.
     const fn crash_points(self) -> &'static [&'static str] {
         match self {
             Self::Ingest => &[
@@ -45,10 +45,10 @@ impl Program {
     }
 }
 
-/// The relay has work only where an ingest could not publish what it had claimed.
+/// The relay has work only if an ingest could not publish its claims.
 const AFTER_RELAY: &str = "worker.after_relay";
 
-/// A [`Trouble`] before its size is drawn.
+/// A [`Trouble`] before its parameters are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Disturbance {
     Slow,
@@ -78,7 +78,7 @@ impl Disturbance {
     }
 }
 
-/// A [`Fault`] before it is drawn whom it befalls, and how much.
+/// A [`Fault`] before its target and parameters are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Kill(Program),
@@ -120,7 +120,7 @@ const OF_SERVERS_AND_CLIENTS: [Kind; 14] = [
     Kind::HangUps,
 ];
 
-/// Those whose loss can be felt.
+/// Streams whose loss has visible effects.
 const NOUNS: [&str; 6] = ["clicks", "leads", "sales", "refunds", "payments", "notifications"];
 
 impl Kind {
@@ -142,13 +142,13 @@ impl Kind {
         kinds
     }
 
-    /// `natswiped`, `killworker`, `networkredissilent`: what `--only` looks for a part of.
+    /// `natswiped`, `killworker`, `networkredissilent`: `--only` matches a part of it.
     pub(super) fn name(self) -> String {
         let name = format!("{self:?}").to_lowercase();
         name.chars().filter(|sign| !"(), \"".contains(*sign)).collect()
     }
 
-    /// Mostly one fault; more where one alone would come to nothing.
+    /// Usually one fault; more if one alone would have no effect.
     pub(super) fn faults(self, rng: &mut Rng) -> Vec<Fault> {
         if !matches!(self, Self::Crash(_, AFTER_RELAY)) {
             return vec![self.draw(rng)];

@@ -1,8 +1,7 @@
-//! Installing Debian packages without letting them start anything.
+//! Installs Debian packages without starting their services.
 //!
-//! Server packages start a server, create a database cluster and enable both at boot. None of that is wanted: only
-//! their programs are. So while apt works, the machine's policy says no service may start and no cluster is created;
-//! both settings go away afterwards, and a machine that has its own policy keeps it.
+//! Server packages start a server, create a database cluster and enable both at boot; only their programs are wanted. While apt runs, a
+//! policy forbids starting services and creating a cluster. Both settings are removed afterwards; an existing policy is kept.
 
 use std::fs;
 use std::path::Path;
@@ -22,10 +21,10 @@ const FORBID_START: &str =
     "#!/bin/sh\n# Present while packages are installed: no service may start.\nexit 101\n";
 const CLUSTER_SETTING: &str = "/etc/postgresql-common/createcluster.d/no-main-cluster.conf";
 const NO_CLUSTER: &str = "create_main_cluster = false\n";
-/// Packages that bring a service of the same name.
+/// Packages with a service of the same name.
 const WITH_SERVICE: [&str; 2] = ["postgresql", "redis-server"];
 
-/// Installs the packages, or does nothing where this machine or account cannot.
+/// Installs the packages; does nothing without Debian or root rights.
 pub fn install(packages: &[&str], interrupt: &Interrupt) -> Result<()> {
     let Some(root) = Root::of_debian() else {
         return Ok(());
@@ -55,7 +54,7 @@ pub fn install(packages: &[&str], interrupt: &Interrupt) -> Result<()> {
     for service in WITH_SERVICE.iter().filter(|service| added.contains(service)) {
         root.retire(service, keeps_own_policy);
     }
-    step.done("installed; no service of theirs runs");
+    step.done("installed; their services do not run");
     Ok(())
 }
 
@@ -64,13 +63,13 @@ fn is_installed(package: &str) -> bool {
         .is_ok_and(|status| status == "installed")
 }
 
-/// The right to change this machine.
+/// Root rights, directly or by sudo.
 struct Root {
     through_sudo: bool,
 }
 
 impl Root {
-    /// `None` off Debian and its kin, and for an account that would have to type a password.
+    /// `None` on other distributions, or if sudo needs a password.
     fn of_debian() -> Option<Self> {
         process::find_all("apt-get").first()?;
         if is_root() {
@@ -92,7 +91,7 @@ impl Root {
 
     fn apt_get(&self) -> Command {
         let mut command = self.command("env");
-        // Another package manager at work is waited for, within reason.
+        // Waits for another package manager.
         command.args([
             "DEBIAN_FRONTEND=noninteractive",
             "apt-get",
@@ -102,7 +101,7 @@ impl Root {
         command
     }
 
-    /// Puts an executable file in place until the answer is dropped.
+    /// Installs an executable file until the result is dropped.
     fn place(&self, path: &'static str, text: &str) -> Result<Placed<'_>> {
         let source = std::env::temp_dir().join(format!("referral-tracker-{}", std::process::id()));
         fs::write(&source, text)?;
@@ -114,8 +113,7 @@ impl Root {
         Ok(Placed { root: self, path })
     }
 
-    /// Ends a service that only exists since our installation, and keeps it from starting with the machine. Where it
-    /// does not run, ending it fails, and nothing was to do.
+    /// Stops and disables a service that our installation added. Stopping fails if it does not run.
     fn retire(&self, service: &str, may_have_started: bool) {
         let mut disable = self.command("update-rc.d");
         disable.args([service, "disable"]);

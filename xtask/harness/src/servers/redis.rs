@@ -1,4 +1,4 @@
-//! Redis: counters of the current minute only, so nothing is kept on disk.
+//! Redis, without persistence: it only has rate-limit counters.
 
 use std::fs;
 use std::io::{Read, Write};

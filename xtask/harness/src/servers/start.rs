@@ -1,4 +1,4 @@
-//! What every server needs to be started.
+//! Starting a server.
 
 use std::process::Command;
 use std::time::Duration;

@@ -17,7 +17,7 @@ impl Version {
         Self { major, minor }
     }
 
-    /// What the program says about itself; `None` when it cannot be run or says nothing of the kind.
+    /// The output of `--version`; `None` if the program cannot be run or prints no version.
     pub fn of(program: &Path) -> Option<Self> {
         Self::parse(&process::output(Command::new(program).arg("--version")).ok()?)
     }

@@ -1,4 +1,4 @@
-//! A share of a core for one process: a group of its own below the kernel's `cpu` controller, of either version.
+//! Limits a process to a share of a core, by its own cgroup (v1 or v2).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use harness::progress::note;
 
-/// Microseconds. The kernel gives no less than a millisecond of it, which is one percent.
+/// Period in microseconds. The kernel's minimum quota is one millisecond, one percent of it.
 const PERIOD: u32 = 100_000;
 
-/// Taken back when dropped.
+/// Removed when dropped.
 pub(super) struct Share(Option<PathBuf>);
 
 impl Share {
-    /// Limits nothing, and prints why, where the kernel's groups are not writable.
+    /// Without write access to cgroups it limits nothing, and prints why.
     pub(super) fn of(name: &str, pid: u32, percent: u32) -> Self {
         let name = format!("referral-tracker-{name}-{pid}");
         let quota = u64::from(PERIOD) * u64::from(percent) / 100;
@@ -57,7 +57,7 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         let Some(group) = &self.0 else { return };
-        // A group goes once its process has.
+        // A cgroup can be removed once its process has ended.
         for _ in 0..50 {
             if fs::remove_dir(group).is_ok() {
                 return;

@@ -1,4 +1,4 @@
-//! Where a cluster is, and the account that runs it.
+//! The directory of a cluster, and the account that runs it.
 
 use std::fs::{self, DirBuilder};
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::process;
 use crate::progress::note;
 
 const NAME: &str = "postgres";
-/// What the kernel allows for a socket's path, less the name the server gives its socket.
+/// The kernel's limit for a socket's path, less the socket's name.
 const SOCKET_DIR_MAX: usize = 107 - "/.s.PGSQL.65535".len();
 
 pub fn is_root() -> bool {
@@ -30,7 +30,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// `None` when the server runs as whoever runs this.
+    /// `None`: the server runs as the current user.
     pub(super) fn for_server() -> Result<Option<Self>> {
         if !is_root() {
             return Ok(None);
@@ -76,7 +76,7 @@ pub(super) struct Home {
 }
 
 impl Home {
-    /// In the area, or outside for a checkout the server's account cannot reach.
+    /// In the area, or outside a checkout that the server's account cannot enter.
     pub(super) fn places(area: &Area) -> [PathBuf; 2] {
         let own = area.dir.join(NAME);
         let name: String = hex(&Sha256::digest(own.as_os_str().as_encoded_bytes()))
@@ -87,7 +87,7 @@ impl Home {
         [own, outside]
     }
 
-    /// Where a cluster is; `None` when there is none.
+    /// The existing cluster, if any.
     pub(super) fn existing(area: &Area) -> Option<Self> {
         Self::places(area)
             .into_iter()
@@ -111,7 +111,7 @@ impl Home {
         }
     }
 
-    /// Anybody may create names in `/var/tmp`: what is there already must be a directory of the right owner.
+    /// Checks the owner of an existing directory, because any user can create files in `/var/tmp`.
     fn create(dir: PathBuf, account: Option<&Account>) -> Result<Self> {
         let owner = account.map_or_else(|| fs::metadata("/proc/self").map(|me| me.uid()), |a| Ok(a.uid))?;
         if fs::symlink_metadata(&dir).is_err() {
@@ -133,7 +133,7 @@ impl Home {
         Ok(Self { dir })
     }
 
-    /// A cluster without a usable password file cannot exist: the file is complete before the cluster is.
+    /// Writes the password file, before the cluster is created.
     pub(super) fn create_password(&self, account: Option<&Account>) -> Result<()> {
         let path = self.password_file();
         remove(&path)?;
@@ -161,10 +161,10 @@ impl Home {
         Ok(fs::read_to_string(self.password_file())?.trim().to_owned())
     }
 
-    /// Empty, which means no socket, where the path would be too long for one.
+    /// Empty, for no socket, if the path would be too long.
     pub(super) fn socket_dir(&self) -> String {
         let dir = self.dir.display().to_string();
-        // The setting is a list; a comma in the path would make it two.
+        // The setting is a list separated by commas.
         if dir.len() > SOCKET_DIR_MAX || dir.contains([',', '"']) {
             String::new()
         } else {
