@@ -25,6 +25,7 @@
 //! A message delivered many times is still tried; only a permanent error makes it a dead letter. An envelope of a newer release is
 //! left for a newer worker.
 
+mod bounds;
 mod fetch;
 mod in_flight;
 mod intake;
@@ -48,6 +49,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+pub use self::bounds::ConsumeBounds;
 use self::fetch::{Arrived, Fetcher};
 use self::in_flight::{Admission, InFlightMessages};
 use self::intake::{Opened, Read};
@@ -67,34 +69,6 @@ use runtime::trace;
 
 /// A newer worker takes over during a deployment, which takes minutes.
 const TOO_NEW_DELAY: Duration = Duration::from_secs(30);
-
-/// See the module's bounds.
-#[derive(Debug, Clone)]
-pub struct ConsumeBounds {
-    pub max_records: usize,
-    /// Postponed and isolated records; at this many, no fresh ones are admitted.
-    pub max_later: usize,
-    /// Delay of a postponed record.
-    pub later_delay: Duration,
-    /// Retries of a batch that failed transiently, before it is given back.
-    pub retry: RetryPolicy,
-}
-
-impl Default for ConsumeBounds {
-    fn default() -> Self {
-        Self {
-            max_records: 512,
-            max_later: 4_096,
-            later_delay: Duration::from_millis(100),
-            retry: RetryPolicy {
-                first_delay: Duration::from_millis(50),
-                max_delay: Duration::from_secs(1),
-                max_attempts: 6,
-                max_elapsed: Some(Duration::from_secs(5)),
-            },
-        }
-    }
-}
 
 /// Why consuming ended without a shutdown.
 #[derive(Debug, thiserror::Error)]

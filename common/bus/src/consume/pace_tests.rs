@@ -94,7 +94,7 @@ impl Loop {
             deliveries: 1,
             payload: envelope::encode(None, &vec![record; records]),
             pending_ack: Arc::new(PendingAcks::default()).take(acker),
-            _room: Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap(),
+            _permits: Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap(),
         };
         assert!(self.arrivals.send(arrived).await.is_ok());
     }

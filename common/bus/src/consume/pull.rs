@@ -32,7 +32,7 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(250);
 
 /// Interval between checks of the capacity.
-const NO_ROOM: Duration = Duration::from_millis(10);
+const NO_CAPACITY: Duration = Duration::from_millis(10);
 
 /// Grace period for messages sent before the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -73,10 +73,10 @@ impl Pull {
     /// `None` when nothing came for a moment. An error ends the subscription. Without capacity nothing more is requested.
     ///
     /// Dropping the future loses nothing.
-    pub(super) async fn next(&mut self, has_room: bool) -> anyhow::Result<Option<Message>> {
-        let wait = if has_room { GLANCE } else { NO_ROOM };
+    pub(super) async fn next(&mut self, has_capacity: bool) -> anyhow::Result<Option<Message>> {
+        let wait = if has_capacity { GLANCE } else { NO_CAPACITY };
         loop {
-            if has_room {
+            if has_capacity {
                 self.ask().await?;
             } else {
                 // Without a request the server sends no heartbeats.
