@@ -51,7 +51,6 @@ struct Click {
     customer_id: i64,
     click_timestamp: DateTime<Utc>,
     counted: bool,
-    is_test: bool,
 }
 
 #[derive(FromRow)]
@@ -70,7 +69,6 @@ struct Sale {
     sale_date: DateTime<Utc>,
     amount_cents: i64,
     currency: String,
-    is_test: bool,
 }
 
 #[derive(FromRow)]
