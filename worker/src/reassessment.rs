@@ -119,7 +119,7 @@ async fn reassess_customer(
     move_first_purchase(connection, customer, &reassessed, &sales).await
 }
 
-/// Partners who may earn: the approved ones, and those who earned by these sales before they were suspended.
+/// Partners who may earn: the approved ones, and partners who earned by these sales before they were suspended.
 async fn owners(
     connection: &mut PgConnection,
     customer: &Customer,

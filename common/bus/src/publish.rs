@@ -107,8 +107,8 @@ struct Route {
 }
 
 impl Publisher {
-    /// Starts a publisher on `tasks`; it ends when its last clone is dropped. Outcomes go to `reply_to`, if anybody
-    /// waits for them.
+    /// Starts a publisher on `tasks`; it ends when its last clone is dropped. Outcomes go to `reply_to`, if
+    /// callers wait for them.
     pub fn spawn(
         tasks: &TaskTracker,
         jetstream: Context,

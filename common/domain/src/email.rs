@@ -14,11 +14,7 @@ const KEY_VERSION: &str = "v1";
 #[derive(Clone)]
 pub struct EmailHasher([u8; 32]);
 
-impl std::fmt::Debug for EmailHasher {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("EmailHasher")
-    }
-}
+crate::redacted!(EmailHasher);
 
 impl EmailHasher {
     pub fn new(key: &[u8; 32]) -> Self {

@@ -40,6 +40,7 @@ pub mod name;
 mod people;
 mod processors;
 mod programs;
+mod redacted;
 mod reports;
 pub mod sealed;
 pub mod text;

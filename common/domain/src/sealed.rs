@@ -109,11 +109,7 @@ fn associated(head: &[u8], purpose: &[u8]) -> Vec<u8> {
     [head, purpose].concat()
 }
 
-impl std::fmt::Debug for SealingKeys {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("SealingKeys")
-    }
-}
+crate::redacted!(SealingKeys);
 
 #[cfg(test)]
 mod tests {

@@ -25,7 +25,7 @@ use messages::subject::Subject;
 use sqlx::PgConnection;
 use storage::claims::{self, ClaimState};
 use storage::duplicate_sales::Duplicate;
-use storage::processor_connections::{self, AccountTold};
+use storage::processor_connections::{self, AccountReport};
 use storage::processor_customers::{self, Naming};
 use storage::processor_events::{self, Ending, Part, Reason};
 use storage::processor_refs::{self, Reference};
@@ -116,10 +116,10 @@ async fn record_facts(
                 charges_enabled,
                 payouts_enabled,
                 details_submitted,
-            }) => accounts.push(AccountTold {
+            }) => accounts.push(AccountReport {
                 event_id: record.event_id,
                 program_id: record.program_id,
-                told_at: record.occurred_at,
+                reported_at: record.occurred_at,
                 status: if *connected {
                     ConnectionStatus::Connected
                 } else {
@@ -142,9 +142,9 @@ async fn record_facts(
     }
     subscription_periods::record_starts(connection, &starts).await?;
     subscription_periods::record_ends(connection, &ends).await?;
-    accounts.sort_by_key(|account| (account.program_id, account.told_at));
+    accounts.sort_by_key(|account| (account.program_id, account.reported_at));
     for account in &accounts {
-        processor_connections::tell(connection, account).await?;
+        processor_connections::record(connection, account).await?;
     }
     Ok(conflicts)
 }

@@ -12,8 +12,8 @@ pub(super) struct MessageId {
     pub(super) stored_at: DateTime<Utc>,
 }
 
-/// A message as it was admitted: given back and delivered again, it is held anew. What a batch makes of the records of an
-/// earlier admission counts for nothing in the later one.
+/// One admission of a message; after it was given back, a redelivery is admitted again. Results of an earlier admission do not
+/// count for a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Admission {
     message: MessageId,

@@ -1,6 +1,5 @@
 //! Credentials of an account: an address and a password.
 
-use std::fmt;
 
 use argon2::password_hash::phc::PasswordHash as Phc;
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
@@ -46,12 +45,7 @@ fn folded(text: &str) -> String {
     text.nfc().flat_map(char::to_lowercase).nfc().collect()
 }
 
-/// Personal: logs show that there is one.
-impl fmt::Debug for EmailAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("EmailAddress")
-    }
-}
+crate::redacted!(EmailAddress);
 
 /// A password as entered.
 #[derive(Clone)]
@@ -111,11 +105,7 @@ pub fn plain_digit(byte: u8) -> char {
     DIGITS.get(usize::from(byte % 32)).copied().unwrap_or('a')
 }
 
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Password")
-    }
-}
+crate::redacted!(Password);
 
 /// A password under argon2id (19 MiB, two passes), in the PHC string format, salt and parameters included.
 ///
@@ -152,11 +142,7 @@ impl PasswordHash {
     }
 }
 
-impl fmt::Debug for PasswordHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PasswordHash")
-    }
-}
+crate::redacted!(PasswordHash);
 
 crate::text_enum! {
     /// The kind of an account.

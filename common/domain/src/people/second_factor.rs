@@ -1,6 +1,5 @@
 //! Second factors: a code of an authenticator app (RFC 6238), or a recovery code for users who lost it.
 
-use std::fmt;
 
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
@@ -74,11 +73,7 @@ fn purpose(user_id: UserId) -> Vec<u8> {
     format!("second factor of user {user_id}").into_bytes()
 }
 
-impl fmt::Debug for AuthenticatorSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AuthenticatorSecret")
-    }
-}
+crate::redacted!(AuthenticatorSecret);
 
 /// A recovery code replaces the app once: 80 random bits, so its hash needs no stretching.
 pub struct RecoveryCode(String);
@@ -114,11 +109,7 @@ impl RecoveryCode {
     }
 }
 
-impl fmt::Debug for RecoveryCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RecoveryCode")
-    }
-}
+crate::redacted!(RecoveryCode);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,6 @@
 //! The code that a command line shows during sign-in, compared or typed in a browser (RFC 8628): it
 //! confirms a login and collects nothing.
 
-use std::fmt;
 
 use sha2::{Digest, Sha256};
 
@@ -45,11 +44,7 @@ impl UserCode {
     }
 }
 
-impl fmt::Debug for UserCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("UserCode")
-    }
-}
+crate::redacted!(UserCode);
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,5 @@
 //! A program's account at its payment processor, and what its webhooks are signed with.
 
-use std::fmt;
 use std::str::FromStr;
 
 use chrono::TimeDelta;
@@ -66,11 +65,7 @@ impl FromStr for WebhookSecret {
     }
 }
 
-impl fmt::Debug for WebhookSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WebhookSecret")
-    }
-}
+crate::redacted!(WebhookSecret);
 
 /// How long the previous secret is accepted after a rotation: webhooks in flight are signed with it. 0..=168 hours, a
 /// day unless said otherwise.

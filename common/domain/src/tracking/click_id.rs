@@ -96,11 +96,7 @@ impl ClickIdKey {
     }
 }
 
-impl fmt::Debug for ClickIdKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClickIdKey")
-    }
-}
+crate::redacted!(ClickIdKey);
 
 /// Issues ids under the current key and reads those of every key still honoured.
 #[derive(Debug, Clone)]

@@ -3,7 +3,6 @@
 //! Derived once, by the click step, and stored with the click event. Nothing here decides about money, except that
 //! a program may keep bots out of its counters and its attribution.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -113,11 +112,7 @@ impl ClientIp {
     }
 }
 
-impl fmt::Debug for ClientIp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClientIp")
-    }
-}
+crate::redacted!(ClientIp);
 
 #[cfg(test)]
 mod tests {

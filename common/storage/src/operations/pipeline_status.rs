@@ -69,8 +69,8 @@ pub async fn read(connection: &mut PgConnection) -> StorageResult<PipelineStatus
     })
 }
 
-/// Unfinished rows, read from partial indexes: cheap enough for several queries a minute, whatever
-/// else is stored.
+/// Unfinished rows, read from partial indexes: cheap enough for several queries a minute, with any
+/// amount of stored rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backlog {
     /// By the database's clock, which wrote the times below.

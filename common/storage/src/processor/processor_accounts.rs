@@ -26,8 +26,8 @@ impl HeldElsewhere {
     }
 }
 
-/// Whether the program may connect the account: `None`. Another claim of it waits until the transaction ends. Whatever the
-/// connection's status is, an account is its workspace's until it is disconnected.
+/// `None` when the program may connect the account. Concurrent claims wait until the transaction ends. With any connection
+/// status, an account belongs to its workspace until it is disconnected.
 pub async fn claim(
     connection: &mut PgConnection,
     program_id: ProgramId,

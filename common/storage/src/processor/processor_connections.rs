@@ -208,11 +208,11 @@ pub async fn remove(connection: &mut PgConnection, program_id: ProgramId) -> Sto
 
 /// The state of a program's account, as the processor reports it.
 #[derive(Debug, Clone)]
-pub struct AccountTold {
+pub struct AccountReport {
     /// The reporting event.
     pub event_id: EventId,
     pub program_id: ProgramId,
-    pub told_at: DateTime<Utc>,
+    pub reported_at: DateTime<Utc>,
     pub status: ConnectionStatus,
     pub charges_enabled: bool,
     pub payouts_enabled: bool,
@@ -220,21 +220,21 @@ pub struct AccountTold {
 }
 
 /// Records a report, unless a newer one is stored or the program has another account by now.
-pub async fn tell(connection: &mut PgConnection, told: &AccountTold) -> StorageResult<()> {
+pub async fn record(connection: &mut PgConnection, report: &AccountReport) -> StorageResult<()> {
     sqlx::query!(
         "UPDATE processor_connections c
          SET status = $3, charges_enabled = $4, payouts_enabled = $5, details_submitted = $6, account_told_at = $7,
              connected_at = CASE WHEN $8 THEN coalesce(c.connected_at, $7) END
          WHERE c.program_id = $1 AND (c.account_told_at IS NULL OR c.account_told_at < $7)
            AND NOT EXISTS (SELECT 1 FROM processor_events e WHERE e.event_id = $2 AND e.account_id <> c.account_id)",
-        told.program_id.get(),
-        told.event_id.get(),
-        told.status.as_str(),
-        told.charges_enabled,
-        told.payouts_enabled,
-        told.details_submitted,
-        told.told_at,
-        told.status == ConnectionStatus::Connected,
+        report.program_id.get(),
+        report.event_id.get(),
+        report.status.as_str(),
+        report.charges_enabled,
+        report.payouts_enabled,
+        report.details_submitted,
+        report.reported_at,
+        report.status == ConnectionStatus::Connected,
     )
     .execute(connection)
     .await?;

@@ -19,7 +19,7 @@ use super::super::refund::settle;
 /// Applies every new reversal of these payments to their sales, and ends the events of all of them. Returns how many were new. The
 /// caller holds the claims of the sales.
 ///
-/// Each reports the running total, so the last one is enough, whatever came before it.
+/// Each reports the running total, so the last one is enough.
 pub async fn reverse(
     connection: &mut PgConnection,
     payments: &[(Reference, SaleId)],

@@ -155,7 +155,7 @@ async fn the_cache_is_bounded() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a stranger sends, it is read without trouble, and what comes out can be stored.
+    /// Any text is parsed, and the result can be stored.
     #[test]
     fn garbage_is_harmless(text in "[^\0]{0,8192}") {
         let software = software(bounded(&text));

@@ -227,8 +227,8 @@ async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime
     Ok(claims.rows_affected() + letters.rows_affected() + events.rows_affected())
 }
 
-/// Locks these customers, and returns those whose data was erased. What is still told of them is not to be stored; who is being
-/// erased is waited for.
+/// Locks these customers, and returns those whose data was erased: nothing more about them may be stored. Waits for running
+/// erasures.
 pub async fn erased(connection: &mut PgConnection, customers: &[i64]) -> StorageResult<HashSet<CustomerId>> {
     if customers.is_empty() {
         return Ok(HashSet::new());
