@@ -36,11 +36,7 @@ async fn more_put_aside(jane: &Jane) {
                      '{{\"receipt_email\": \"{EMAIL}\", \"currency\": \"USD\"}}')"
         ))
         .await;
-    stack
-        .eventually("they are put aside", async || {
-            stack.value::<i64>("SELECT count(*) FROM dead_letters").await == 4
-        })
-        .await;
+    stack.reaches("dead_letters", 4).await;
 }
 
 async fn put_aside(stack: &Stack) -> Vec<Value> {

@@ -95,8 +95,7 @@ async fn archived(stack: &Stack, kept: &Kept) {
 
 async fn sell(stack: &Stack, program: &Program, transaction_id: &str) {
     let body = json!({ "transaction_id": transaction_id, "amount_cents": 5_000, "customer_key": "user-1" });
-    let sold = stack.sale(program, body).await;
-    assert_eq!(sold.status, StatusCode::OK, "{sold:?}");
+    stack.sold(program, body).await;
 }
 
 async fn sales(stack: &Stack) -> Vec<String> {

@@ -58,9 +58,7 @@ fn sign(mut oracle: Command, lines: &[Value]) -> Vec<String> {
 
 #[tokio::test]
 async fn what_stripes_own_libraries_sign_is_accepted() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (mut stack, hooks, program) = Hooks::with_program().await;
     for (id, oracle) in [("evt_javascript", javascript()), ("evt_python", python())] {
         let mut event = event(
             &stack,

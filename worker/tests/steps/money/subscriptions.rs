@@ -19,8 +19,7 @@ async fn pay(stack: &Stack, program: &Program, transaction_id: &str, is_recurrin
         "subscription_interval": "monthly",
         "is_recurring": is_recurring,
     });
-    let sale = stack.sale(program, body).await;
-    assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+    let sale = stack.sold(program, body).await;
     sale
 }
 
