@@ -12,8 +12,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use test_harness::{
     Answer, Person, Program, Stack, Streams, ctl,
-    hooks::{Hooks, connected, event},
-    refused,
+    hooks::{Hooks, event},
     rows::text_of_all_rows,
     sale_of, succeeds,
 };
@@ -76,7 +75,7 @@ fn ok(answer: Answer) -> Answer {
 
 impl Jane {
     async fn came() -> Self {
-        let (mut stack, hooks, program) = Hooks::with_program().await;
+        let (stack, hooks, program) = Hooks::with_program().await;
         let owner = stack.owner_of(&program).await;
         let click = ok(stack.click_with(&program.ada.code, visit()).await);
         let click_id = click.body["click_id"].as_str().unwrap().to_owned();

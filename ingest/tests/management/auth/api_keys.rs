@@ -353,7 +353,7 @@ async fn a_key_ends_when_its_creator_no_longer_runs_the_workspace() {
     stack
         .execute("UPDATE users SET status = 'suspended' WHERE email = 'suspended@acme.example'")
         .await;
-    for (key, path) in &keys {
+    for (key, _) in &keys {
         stack.get(PROGRAMS, key).await.refused(401, NOBODY);
     }
     assert_eq!(stack.get(PROGRAMS, &owners).await.status, StatusCode::OK);

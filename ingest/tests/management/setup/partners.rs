@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use test_harness::{
     Answer, Stack,
     managed::{Managed, PROGRAMS, audited, token},
-    refused,
 };
 
 async fn click_status(stack: &Stack, code: &str) -> StatusCode {

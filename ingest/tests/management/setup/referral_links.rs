@@ -6,7 +6,6 @@ use serde_json::json;
 use test_harness::{
     Stack,
     managed::{Managed, audited},
-    refused,
 };
 
 async fn click_status(stack: &Stack, code: &str) -> StatusCode {

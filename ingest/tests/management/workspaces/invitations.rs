@@ -493,11 +493,7 @@ async fn an_invitation_ends_with_the_right_it_came_from() {
         .put(&member(&owner).await, &acme.owner.token, to_admin)
         .await;
     assert_eq!(changed.status, StatusCode::OK, "{changed:?}");
-    for (token, what) in [
-        (&removed, "removed"),
-        (&partner, "partner"),
-        (&demoted, "demoted"),
-    ] {
+    for token in [&removed, &partner, &demoted] {
         inspect(&stack, token).await.refused(404, ENDED);
         accept(&stack, token, "Max", PASSWORD).await.refused(404, ENDED);
     }

@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};

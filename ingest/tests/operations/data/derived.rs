@@ -1,6 +1,5 @@
 //! What is derived from events and ledger is computed anew by the operator's command line, whatever it was before.
 
-use reqwest::StatusCode;
 use test_harness::{Stack, sale_of, succeeds};
 
 #[tokio::test(flavor = "multi_thread")]

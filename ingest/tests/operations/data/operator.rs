@@ -202,7 +202,7 @@ async fn what_the_runbook_asks_the_database_is_answered() {
 #[tokio::test]
 async fn a_program_archived_at_the_command_line_takes_nothing_any_more() {
     let (stack, program) = Stack::with_customer().await;
-    let sale = stack.sold(&program, sale_of("t1", "user-1")).await;
+    stack.sold(&program, sale_of("t1", "user-1")).await;
     let id = program.program_id.to_string();
     let archive = ["program", "archive", "--yes", "--program-id", &id];
     let unasked = ["program", "archive", "--program-id", &id];

@@ -1,7 +1,6 @@
 //! Database roles: services change what they change and no more, readers read, and neither owns a table. All other tests run their services
 //! with the service's rights, too ([`TestDatabase::service_url`]).
 
-use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};

@@ -6,7 +6,6 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use async_nats::{ConnectOptions, Event};
-use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::json;
 use testing::{Process, free_address, unique_name};

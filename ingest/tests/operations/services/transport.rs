@@ -1,6 +1,5 @@
 //! Connections to the servers: over TLS, to a server that proves who it is, or not at all.
 
-use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::json;
 use test_harness::{Stack, succeeds};

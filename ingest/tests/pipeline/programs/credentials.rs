@@ -5,7 +5,7 @@ use domain::token::ProgramToken;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::json;
-use test_harness::{Stack, mark_for_rotation, noon, refused};
+use test_harness::{Stack, mark_for_rotation, noon};
 
 const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
 

@@ -4,7 +4,7 @@ use domain::token::ProgramToken;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{Answer, Program, Stack, rows};
+use test_harness::{Program, Stack, rows};
 
 async fn set_link(stack: &Stack, program: &Program, assignment: &str) {
     let statement = format!(

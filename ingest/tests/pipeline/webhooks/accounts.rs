@@ -15,7 +15,7 @@ fn row(event: &Value, program: Option<&Program>, state: &str, reason: Option<&st
 
 #[tokio::test]
 async fn an_event_of_an_account_nobody_knows_is_kept_with_its_reason() {
-    let (mut stack, hooks, program) = Hooks::with_program().await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     let mut event = event(&stack, "checkout.session.completed.basil", &program, "user-1");
     for (id, account) in [("evt_a", json!("acct_nobody")), ("evt_b", Value::Null)] {
         event["id"] = json!(id);
@@ -75,7 +75,7 @@ async fn a_sale_that_names_another_program_is_kept_back() {
 
 #[tokio::test]
 async fn an_event_of_another_account_is_kept_back_at_a_programs_own_endpoint() {
-    let (mut stack, hooks, program) = Hooks::with_program().await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     let mut foreign = event(
         &stack,
         "account.application.deauthorized.basil",
@@ -192,7 +192,7 @@ async fn of_several_programs_of_an_account_the_one_that_knows_the_processors_cus
 
 #[tokio::test]
 async fn an_account_of_one_program_needs_no_program_id() {
-    let (mut stack, hooks, program) = Hooks::with_program().await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     let mut event = event(&stack, "invoice.paid.basil", &program, "user-1");
     event["account"] = json!(ACCOUNT);

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use test_harness::{
     Edge, Program, Stack, ended,
     hooks::{Hooks, SECRET, accepted, connected, event, header, inbox, nothing_stored, path, settled},
-    refused,
 };
 use testing::{OwnNats, OwnPostgres, Process, TestDatabase, free_address};
 
@@ -31,7 +30,7 @@ async fn recorded_once(stack: &Stack, program: &Program) {
 
 #[tokio::test]
 async fn copies_of_an_event_answer_200_and_change_nothing() {
-    let (mut stack, hooks, program) = Hooks::with_program().await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     let event = event(&stack, "checkout.session.completed.basil", &program, "user-1");
     let copies = (0..20).map(|_| hooks.deliver(&stack, &program, &event));
@@ -55,7 +54,7 @@ async fn copies_of_an_event_answer_200_and_change_nothing() {
 
 #[tokio::test]
 async fn what_is_of_no_use_is_answered_200_and_leaves_no_row() {
-    let (mut stack, hooks, program) = Hooks::with_program().await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     let event = event(&stack, "checkout.session.completed.basil", &program, "user-1");
     let with = |field: &str, value: Value| {
         let mut event = event.clone();

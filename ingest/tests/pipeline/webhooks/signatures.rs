@@ -58,7 +58,6 @@ async fn what_is_not_signed_as_it_must_be_is_refused_and_leaves_no_row() {
             (vec![moved.as_str()], &body, MISMATCH),
             (vec![good.as_str()], &altered, MISMATCH),
         ] {
-            let what = format!("{path} {headers:?}");
             hooks
                 .send(&path, &headers, body.clone())
                 .await

@@ -25,8 +25,7 @@ async fn refund(stack: &Stack, program: &Program, more: Value) -> Answer {
     body.as_object_mut()
         .unwrap()
         .extend(more.as_object().unwrap().clone());
-    let answer = stack.refunded(program, body).await;
-    answer
+    stack.refunded(program, body).await
 }
 
 fn applied(status: &str, dollars: f64, commission_id: &Value) -> Value {

@@ -8,7 +8,7 @@ use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{
     Program, Stack,
-    hooks::{Hooks, accepted, connected, event, settled},
+    hooks::{Hooks, accepted, event, settled},
     noon, sale_of,
 };
 
@@ -143,7 +143,7 @@ async fn odd_sales_are_shown_with_their_commissions_and_paid_like_any_other() {
 /// Ada buys by her own link, by the API and by webhook; the sales stand, and she earns where the program lets her.
 #[tokio::test]
 async fn a_partners_own_purchases_earn_nothing_where_the_program_refuses_them() {
-    let (mut stack, hooks, program) = Hooks::with_program().await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     let owner = stack.owner_of(&program).await;
     let settings = format!("/api/advertiser/affiliate-programs/{}", program.program_id);
     let address = format!(

@@ -159,7 +159,7 @@ async fn a_sale_right_after_its_click_converts_without_a_signup() {
         let key = format!("user-{number}");
         let body =
             json!({ "transaction_id": key, "amount_cents": 5000, "click_id": click_id, "customer_key": key });
-        let sale = stack.sold(&program, body).await;
+        stack.sold(&program, body).await;
         let customer = rows::customer(&stack, &click_id).await;
         assert_eq!(customer["status"], "conversion");
         assert_eq!(customer["signup_date"], Value::Null);

@@ -3,7 +3,6 @@
 use domain::attribution::AttributionModel;
 use domain::commission::CommissionType;
 use domain::partner::ShortCode;
-use reqwest::StatusCode;
 use serde_json::json;
 use storage::links;
 use test_harness::{Answer, Stack, percentage, rows, switched_customer};
