@@ -1,6 +1,5 @@
 //! Credentials of an account: an address and a password.
 
-
 use argon2::password_hash::phc::PasswordHash as Phc;
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
 use zxcvbn::{Score, zxcvbn};

@@ -1,6 +1,5 @@
 //! Second factors: a code of an authenticator app (RFC 6238), or a recovery code for users who lost it.
 
-
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 use totp_rs::{Builder, Secret, TotpError};

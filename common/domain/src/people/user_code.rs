@@ -1,7 +1,6 @@
 //! The code that a command line shows during sign-in, compared or typed in a browser (RFC 8628): it
 //! confirms a login and collects nothing.
 
-
 use sha2::{Digest, Sha256};
 
 use crate::token::TokenHash;
