@@ -21,7 +21,6 @@ mod migrations;
 mod node;
 mod oracles;
 mod pinned;
-mod python;
 mod snippets;
 mod sqlx;
 mod stop;
