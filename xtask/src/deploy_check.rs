@@ -3,7 +3,7 @@
 //!
 //! Linters come from package indexes, pinned by version and hash in `xtask/deploy`, and are installed below the target directory.
 //! systemd-analyze and promtool are installed on Debian; kubectl is the machine's, because Debian's is too old for these overlays. A
-//! check without its program is reported as skipped. Tests with running services are in `ingest/tests/it/deployment.rs`.
+//! check without its program is reported as skipped. Tests with running services are in `ingest/tests/operations/deployment.rs`.
 
 mod linters;
 mod outcome;

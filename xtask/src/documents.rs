@@ -21,17 +21,39 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A document's tests that do not exist. A file is named below `ingest/tests/it`, or by its path from the root.
+/// The folders of integration tests.
+const TESTS: [&str; 2] = ["ingest/tests", "worker/tests"];
+
+fn sources_below(folder: &Path) -> Vec<PathBuf> {
+    let mut sources = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources.extend(sources_below(&path));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            sources.push(path);
+        }
+    }
+    sources
+}
+
+/// A document's tests that do not exist. It names an integration test by the end of its file's path, others by the path from the root.
 fn missing_tests(document: &str) -> Vec<String> {
     let table = read(document);
     let named = named_tests(&table);
     assert!(!named.is_empty(), "{document}");
+    let tests: Vec<PathBuf> = TESTS
+        .iter()
+        .flat_map(|folder| sources_below(&root().join(folder)))
+        .collect();
     let exists = |file: &str, test: &str| {
-        let paths = [format!("ingest/tests/it/{file}.rs"), format!("{file}.rs")];
-        let mut sources = paths
-            .iter()
-            .filter_map(|path| fs::read_to_string(root().join(path)).ok());
-        sources.any(|source| source.contains(&format!("fn {test}(")))
+        let file = format!("{file}.rs");
+        let found = tests.iter().filter(|path| path.ends_with(&file));
+        found
+            .cloned()
+            .chain([root().join(&file)])
+            .filter_map(|path| fs::read_to_string(path).ok())
+            .any(|source| source.contains(&format!("fn {test}(")))
     };
     let missing = named.into_iter().filter(|(file, test)| !exists(file, test));
     missing.map(|(file, test)| format!("{file}.rs::{test}")).collect()

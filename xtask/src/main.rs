@@ -17,6 +17,8 @@ mod dev;
 mod documents;
 mod fuzz;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod migrations;
 mod node;
 mod oracles;

@@ -117,7 +117,12 @@ fn runners(checkout: &Checkout, args: &[String]) -> Vec<Command> {
         runner.args(["test", "--workspace"]).args(args);
         return vec![runner];
     }
-    runner.args(["nextest", "run", "--workspace"]).args(args);
+    runner.args(["nextest", "run"]);
+    // With `-p worker` only the worker's tests are built.
+    if !args.iter().any(|arg| arg == "-p" || arg == "--package") {
+        runner.arg("--workspace");
+    }
+    runner.args(args);
     if args.is_empty() {
         runner.args(["--profile", "whole"]);
     }

@@ -1,13 +1,14 @@
-//! A database of its own for each test, copied from a migrated template.
+//! A database of its own for each test, copied from a migrated template and dropped with its handle.
 
 use sha2::{Digest, Sha256};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, PgPool};
 use url::Url;
 
-use super::{from_environment, unique_name};
+use super::{block_on, from_environment, unique_name};
 use storage::{MIGRATIONS, ROLES};
 
+/// Dropping it drops the database.
 #[derive(Debug)]
 pub struct TestDatabase {
     /// As who owns the tables.
@@ -46,13 +47,20 @@ impl TestDatabase {
             name,
         }
     }
+}
 
-    /// Removes the database. A test that fails leaves it, to be looked at.
-    pub async fn drop(self) {
-        self.pool.close().await;
-        let mut admin = PgConnection::connect(&self.server).await.unwrap();
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        // A server of the test's own may be stopped already, and is deleted with its data.
+        if self.server != from_environment("DATABASE_URL") {
+            return;
+        }
         let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
-        admin.execute(AssertSqlSafe(drop)).await.unwrap();
+        block_on(async {
+            let mut admin = PgConnection::connect(&self.server).await?;
+            admin.execute(AssertSqlSafe(drop)).await
+        })
+        .unwrap();
     }
 }
 

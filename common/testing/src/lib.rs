@@ -46,6 +46,17 @@ pub fn unique_name() -> String {
     format!("t{}", &Uuid::now_v7().simple().to_string()[12..])
 }
 
+/// Runs a future to its end where nothing can be awaited, as in `Drop`: on a thread and a runtime of its own.
+pub fn block_on<T: Send>(future: impl Future<Output = T> + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(future)
+        });
+        thread.join().unwrap()
+    })
+}
+
 /// Below those that a system hands out by itself, to connections and to whoever does not name one.
 const PORTS: Range<u16> = 12_000..32_000;
 

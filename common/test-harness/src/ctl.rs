@@ -1,0 +1,61 @@
+//! The operator's command line, as its built binary.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use testing::from_environment;
+
+use crate::stack::Stack;
+
+/// What a command printed, and whether it succeeded.
+#[derive(Debug)]
+pub struct Ran {
+    pub ok: bool,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    /// The value of a `name: value` line.
+    pub fn fact(&self, name: &str) -> String {
+        let line = self
+            .out
+            .lines()
+            .find_map(|line| line.split_once(": ").filter(|(it, _)| *it == name));
+        line.unwrap_or_else(|| panic!("no {name}: {self:?}")).1.to_owned()
+    }
+}
+
+pub async fn ctl(stack: &Stack, arguments: &[&str]) -> Ran {
+    ctl_reading(stack, arguments, "").await
+}
+
+pub async fn ctl_reading(stack: &Stack, arguments: &[&str], input: &str) -> Ran {
+    let mut command = Command::new(PathBuf::from(from_environment("RT_BIN_DIR")).join("ctl"));
+    command
+        .args(arguments)
+        .envs(stack.operators_settings())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let input = input.to_owned();
+    let run = move || {
+        let mut child = command.spawn().unwrap();
+        // A command that reads nothing may have ended by now.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        child.wait_with_output().unwrap()
+    };
+    let output = tokio::task::spawn_blocking(run).await.unwrap();
+    Ran {
+        ok: output.status.success(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+pub async fn succeeds(stack: &Stack, arguments: &[&str]) -> Ran {
+    let ran = ctl(stack, arguments).await;
+    assert!(ran.ok, "{arguments:?}: {ran:?}");
+    ran
+}

@@ -1,0 +1,158 @@
+//! One ingest among several, called by its address, and what tests of failures share.
+
+use std::net::SocketAddr;
+use std::process::{Command, ExitStatus, Stdio};
+
+use reqwest::StatusCode;
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use testing::{Process, free_address};
+
+use crate::program::Program;
+use crate::requests::Answer;
+use crate::stack::Stack;
+
+/// A client of one ingest. Clones share their connections.
+#[derive(Debug, Clone)]
+pub struct Edge {
+    address: SocketAddr,
+    http: reqwest::Client,
+}
+
+impl Edge {
+    pub fn at(address: SocketAddr) -> Self {
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self { address, http }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The error is a connection that broke before the answer.
+    pub async fn try_post(
+        &self,
+        path: &str,
+        token: Option<&str>,
+        body: &Value,
+    ) -> Result<Answer, reqwest::Error> {
+        let url = format!("http://{}/api/v1/track/{path}", self.address);
+        let mut request = self.http.post(url).body(body.to_string());
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        Answer::of(request.send().await?).await
+    }
+
+    pub async fn post(&self, path: &str, token: Option<&str>, body: &Value) -> Answer {
+        self.try_post(path, token, body).await.unwrap()
+    }
+
+    pub async fn sale(&self, program: &Program, body: &Value) -> Answer {
+        self.post("sale", Some(&program.token), body).await
+    }
+
+    /// A sale whose caller traces it.
+    pub async fn traced_sale(&self, program: &Program, body: &Value, traceparent: &str) -> Answer {
+        let url = format!("http://{}/api/v1/track/sale", self.address);
+        let request = self.http.post(url).bearer_auth(&program.token);
+        let request = request.header("traceparent", traceparent).body(body.to_string());
+        Answer::of(request.send().await.unwrap()).await.unwrap()
+    }
+
+    pub async fn refund(&self, program: &Program, body: &Value) -> Answer {
+        self.post("refund", Some(&program.token), body).await
+    }
+
+    pub async fn lead(&self, program: &Program, click_id: &str, customer_key: &str) -> Answer {
+        let body = json!({ "click_id": click_id, "customer_key": customer_key });
+        self.post("lead", Some(&program.token), &body).await
+    }
+
+    /// A click through a link; its click_id.
+    pub async fn click(&self, code: &str, existing: Option<&str>) -> String {
+        let mut body = json!({ "affiliate_url": format!("https://shop.example/?aff={code}") });
+        if let Some(existing) = existing {
+            body["existing_click_id"] = existing.into();
+        }
+        let answer = self.post("click", None, &body).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        answer.body["click_id"].as_str().unwrap().to_owned()
+    }
+
+    /// The status of an answer to a body sent to any path.
+    pub async fn post_to(&self, path: &str, body: &Value) -> StatusCode {
+        let request = self.http.post(format!("http://{}{path}", self.address));
+        request.body(body.to_string()).send().await.unwrap().status()
+    }
+
+    /// The status of `/livez` or `/readyz`; `None` while nobody listens.
+    pub async fn health(&self, path: &str) -> Option<StatusCode> {
+        let answer = self
+            .http
+            .get(format!("http://{}/{path}", self.address))
+            .send()
+            .await;
+        answer.ok().map(|answer| answer.status())
+    }
+
+    /// Waits until everything this service needs answers.
+    pub async fn ready(&self, stack: &Stack) {
+        stack
+            .eventually("the service is ready", async || {
+                self.health("readyz").await == Some(StatusCode::OK)
+            })
+            .await;
+    }
+}
+
+/// A sale of ten dollars' commission at 20 %.
+pub fn sale_of(transaction_id: &str, customer_key: &str) -> Value {
+    json!({ "transaction_id": transaction_id, "amount_cents": 5_000, "customer_key": customer_key })
+}
+
+/// One ingest and one worker whose callers wait this long for an outcome, and a client of the ingest.
+pub async fn answering_within(milliseconds: u32) -> (Stack, Edge) {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    stack
+        .settings
+        .push(("ANSWER_WITHIN_MS", milliseconds.to_string()));
+    let worker = Edge::at(stack.start_worker());
+    let address = stack.start_ingest();
+    stack.use_ingest(address);
+    let edge = Edge::at(address);
+    edge.ready(&stack).await;
+    worker.ready(&stack).await;
+    (stack, edge)
+}
+
+/// Long enough for anything that is bound to happen.
+pub const PATIENT: u32 = 30_000;
+
+/// Sends a sale to an ingest that dies between claiming it and publishing it.
+pub async fn sale_at_a_dying_ingest(stack: &Stack, program: &Program, body: &Value) {
+    let address = free_address();
+    let mut settings = stack.environment(address);
+    settings.push(("CRASH_AT", "ingest.after_claim".to_owned()));
+    let process = Process::start("ingest", &settings);
+    let edge = Edge::at(address);
+    edge.ready(stack).await;
+    let answer = edge.try_post("sale", Some(&program.token), body).await;
+    assert!(answer.is_err(), "{answer:?}");
+    assert!(!ended(process).await.success());
+}
+
+/// Waits for a process to end by itself, without holding up the services in this one.
+pub async fn ended(mut process: Process) -> ExitStatus {
+    tokio::task::spawn_blocking(move || process.wait()).await.unwrap()
+}
+
+/// A thousand connections with both ends in this process exceed the usual soft limit. Where it cannot be raised, the
+/// test says so by failing to connect.
+pub fn allow_open_files(count: u32) {
+    let mut prlimit = Command::new("prlimit");
+    prlimit
+        .arg(format!("--pid={}", std::process::id()))
+        .arg(format!("--nofile={count}:"));
+    let _ = prlimit.stdout(Stdio::null()).stderr(Stdio::null()).status();
+}

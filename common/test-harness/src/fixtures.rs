@@ -1,0 +1,115 @@
+//! States that several tests start from.
+
+use chrono::{DateTime, Utc};
+use domain::ids::{CommissionId, EventId, SaleId};
+use domain::ledger::payout;
+use domain::money::{Cents, Currency};
+use domain::payout::pay;
+use reqwest::StatusCode;
+use serde_json::json;
+use sqlx::AssertSqlSafe;
+use storage::ledger::{NewEntry, post};
+use storage::payouts::{self, NewPayout};
+
+use crate::program::{Program, noon};
+use crate::stack::Stack;
+use crate::{recomputation, rows};
+
+/// A customer with a lead who came through Ada's link and came back through Bruno's.
+pub async fn switched_customer(stack: &Stack, program: &Program, key: &str) -> String {
+    let click_id = stack.customer(program, &program.ada.code, key).await;
+    rows::counted(stack, program.ada.link, 1).await;
+    let again = stack
+        .click_with(&program.bruno.code, json!({ "existing_click_id": click_id }))
+        .await;
+    assert_eq!(again.status, StatusCode::OK, "{again:?}");
+    assert_eq!(again.body["click_id"], click_id);
+    assert_eq!(again.body["partner_code"], program.bruno.code);
+    rows::counted(stack, program.bruno.link, 1).await;
+    click_id
+}
+
+/// Pays Ada's commission of a sale out: a payout of its own, whatever is pending.
+pub async fn pay_out(stack: &Stack, program: &Program, transaction_id: &str) {
+    let commission = rows::commission(stack, transaction_id).await;
+    let number = |column: &str| commission[column].as_i64().unwrap();
+    let amount = Cents::new(number("amount_cents"));
+    let event_id = EventId::new(stack.clock.mint());
+    let new = NewPayout {
+        event_id,
+        program_id: program.program_id,
+        currency: Currency::USD,
+        amount,
+        commission_count: 1,
+        reference: None,
+        idempotency_key: None,
+        request_hash: None,
+        created_at: stack.clock.now(),
+    };
+    let entries = payout(&pay(amount, Cents::ZERO)).map(|entry| NewEntry {
+        entry_group: event_id,
+        entry,
+        program_id: program.program_id,
+        partner_program_id: program.ada.membership,
+        partner_id: program.ada.partner_id,
+        commission_id: CommissionId::new(number("id")),
+        sale_id: Some(SaleId::new(number("sale_id"))),
+        currency: Currency::USD,
+    });
+    let mut transaction = stack.pool().begin().await.unwrap();
+    let payout_id = payouts::insert(&mut transaction, &new).await.unwrap();
+    payouts::mark_paid(
+        &mut transaction,
+        payout_id,
+        &[number("id")],
+        &["paid"],
+        new.created_at,
+    )
+    .await
+    .unwrap();
+    post(&mut transaction, &entries).await.unwrap();
+    transaction.commit().await.unwrap();
+}
+
+pub async fn mark_for_rotation(stack: &Stack, program: &Program, rotate_by: DateTime<Utc>) {
+    sqlx::query("UPDATE programs SET key_rotation_marked_at = $2, key_rotation_rotate_by = $3 WHERE id = $1")
+        .bind(program.program_id.get())
+        .bind(noon())
+        .bind(rotate_by)
+        .execute(stack.pool())
+        .await
+        .unwrap();
+}
+
+/// The click of a thief through Ada's link and that of the user through Bruno's, both stored.
+pub async fn two_clicks(stack: &Stack, program: &Program) -> (String, String) {
+    let clicks = (
+        stack.click(&program.ada.code).await,
+        stack.click(&program.bruno.code).await,
+    );
+    rows::counted(stack, program.ada.link, 1).await;
+    rows::counted(stack, program.bruno.link, 1).await;
+    clicks
+}
+
+/// The content of every table, as a digest. Rollups are added up: the worker folds them whenever it likes.
+pub async fn digests(stack: &Stack) -> Vec<(String, Option<String>)> {
+    let tables: Vec<String> = sqlx::query_scalar(
+        "SELECT relname::text FROM pg_class
+         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+           AND relname NOT IN ('rollup_deltas', 'program_days', 'link_days') ORDER BY 1",
+    )
+    .fetch_all(stack.pool())
+    .await
+    .unwrap();
+    let mut digests = Vec::new();
+    for table in tables {
+        let query = format!("SELECT md5(string_agg(t::text, chr(10) ORDER BY t::text)) FROM {table} t");
+        let digest = sqlx::query_scalar(AssertSqlSafe(query)).fetch_one(stack.pool());
+        let digest = digest.await.unwrap();
+        digests.push((table, digest));
+    }
+    let rollups = format!("{:?}", recomputation::kept(stack).await);
+    digests.push(("rollups".to_owned(), Some(rollups)));
+    digests
+}

@@ -1,0 +1,192 @@
+//! Payment processors' webhooks as their senders see them: HTTP answers, and the rows they leave.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+
+use domain::ids::ProgramId;
+use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
+use domain::sealed::SealingKeys;
+use hmac::{Hmac, KeyInit, Mac};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use sha2::Sha256;
+use storage::processor_connections::{self, Connection, SealedSecret};
+
+use crate::edge::Edge;
+use crate::program::Program;
+use crate::requests::Answer;
+use crate::stack::Stack;
+
+pub const SECRET: &str = "whsec_of_this_program_1111";
+pub const DISTRIBUTOR_SECRET: &str = "whsec_of_the_platform_2222";
+pub const ACCOUNT: &str = "acct_1Shop";
+pub const DISTRIBUTOR: &str = "/api/webhook-distributor/stripe";
+
+/// A webhook consumer, and somebody who delivers to it.
+#[derive(Debug, Clone)]
+pub struct Hooks {
+    pub address: SocketAddr,
+    pub http: reqwest::Client,
+}
+
+impl Hooks {
+    /// A consumer for a stack that runs already.
+    pub async fn start(stack: &mut Stack) -> Self {
+        stack.set("STRIPE_DISTRIBUTOR_SECRETS", DISTRIBUTOR_SECRET);
+        let hooks = Self::at(stack.start_webhook_consumer());
+        Edge::at(hooks.address).ready(stack).await;
+        hooks
+    }
+
+    pub fn at(address: SocketAddr) -> Self {
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self { address, http }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The error is a connection that broke before the answer.
+    pub async fn try_send(
+        &self,
+        path: &str,
+        headers: &[&str],
+        body: impl Into<reqwest::Body>,
+    ) -> Result<Answer, reqwest::Error> {
+        let mut request = self
+            .http
+            .post(format!("http://{}{path}", self.address))
+            .body(body);
+        for header in headers {
+            request = request.header("Stripe-Signature", *header);
+        }
+        Answer::of(request.send().await?).await
+    }
+
+    pub async fn send(&self, path: &str, headers: &[&str], body: impl Into<reqwest::Body>) -> Answer {
+        self.try_send(path, headers, body).await.unwrap()
+    }
+
+    /// Signed as the program's own endpoint expects it.
+    pub async fn deliver(&self, stack: &Stack, program: &Program, event: &Value) -> Answer {
+        let body = event.to_string();
+        let header = header(SECRET, stack.clock.now().timestamp(), body.as_bytes());
+        self.send(&path(program), &[&header], body).await
+    }
+
+    /// Signed as the platform's endpoint expects it.
+    pub async fn distribute(&self, stack: &Stack, event: &Value) -> Answer {
+        let body = event.to_string();
+        let header = header(DISTRIBUTOR_SECRET, stack.clock.now().timestamp(), body.as_bytes());
+        self.send(DISTRIBUTOR, &[&header], body).await
+    }
+}
+
+/// Of a program's own endpoint.
+pub fn path(program: &Program) -> String {
+    format!("/webhooks/stripe/{}", program.program_id)
+}
+
+/// One v1 signature.
+pub fn signature(secret: &str, timestamp: impl std::fmt::Display, body: &[u8]) -> String {
+    let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    let mac = mac.chain_update(format!("{timestamp}.")).chain_update(body);
+    let mut hex = String::new();
+    for byte in mac.finalize().into_bytes() {
+        write!(hex, "{byte:02x}").unwrap();
+    }
+    hex
+}
+
+pub fn header(secret: &str, timestamp: i64, body: &[u8]) -> String {
+    format!("t={timestamp},v1={}", signature(secret, timestamp, body))
+}
+
+/// A program whose account is connected, with a secret.
+pub async fn connected(stack: &Stack) -> Program {
+    let program = stack.program().await;
+    connect(stack, program.program_id, ACCOUNT, Some(SECRET)).await;
+    program
+}
+
+pub async fn connect(stack: &Stack, program_id: ProgramId, account: &str, secret: Option<&str>) {
+    let keys = SealingKeys::new(&[0x33; 32], &[]);
+    let seal = |text: &str| {
+        let secret = WebhookSecret::parse(text).unwrap();
+        SealedSecret::seal(&keys, program_id, &secret, [7; 24]).unwrap()
+    };
+    let connection = Connection {
+        account_id: ProcessorId::parse(account).unwrap(),
+        webhook_endpoint_id: None,
+        status: ConnectionStatus::Connected,
+        charges_enabled: true,
+        payouts_enabled: true,
+        connected_at: Some(stack.clock.now()),
+        confirmed_at: Some(stack.clock.now()),
+        secret: secret.map(seal),
+        previous: None,
+    };
+    let mut to = stack.pool().acquire().await.unwrap();
+    processor_connections::save(&mut to, program_id, &connection, stack.clock.now())
+        .await
+        .unwrap();
+}
+
+/// A fixture of the webhook consumer, as if it had just happened to a customer of this program.
+pub fn event(stack: &Stack, name: &str, program: &Program, customer_key: &str) -> Value {
+    let path = format!(
+        "{}/../../webhook-consumer/tests/fixtures/{name}.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let text = text
+        .replace("user-42", customer_key)
+        .replace(
+            "\"program_id\": \"1\"",
+            &format!("\"program_id\": \"{}\"", program.program_id),
+        )
+        .replace("cust_4503599627370_1789990000000", "");
+    let mut event: Value = serde_json::from_str(&text).unwrap();
+    event["created"] = json!(stack.clock.now().timestamp());
+    event
+}
+
+pub fn accepted(answer: &Answer) {
+    assert_eq!(
+        (answer.status, &answer.body),
+        (StatusCode::OK, &json!({ "received": true }))
+    );
+}
+
+/// The inbox, oldest first, without what differs from run to run.
+pub async fn inbox(stack: &Stack) -> Vec<Value> {
+    sqlx::query_scalar(
+        "SELECT jsonb_build_object('event', processor_event_id, 'program', program_id, 'state', state, 'reason', reason)
+         FROM processor_events ORDER BY processor_event_id, program_id NULLS LAST",
+    )
+    .fetch_all(stack.pool())
+    .await
+    .unwrap()
+}
+
+/// Waits until everything in the inbox is in one of these states.
+pub async fn settled(stack: &Stack, states: &[&str]) {
+    stack
+        .eventually("events are settled", async || {
+            let found: Vec<String> = sqlx::query_scalar("SELECT DISTINCT state FROM processor_events")
+                .fetch_all(stack.pool())
+                .await
+                .unwrap();
+            found.iter().all(|state| states.contains(&state.as_str()))
+        })
+        .await;
+}
+
+/// What nobody refused may leave.
+pub async fn nothing_stored(stack: &Stack) {
+    let rows: i64 = stack
+        .value("SELECT (SELECT count(*) FROM processor_events) + (SELECT count(*) FROM transaction_claims)")
+        .await;
+    assert_eq!(rows, 0);
+}

@@ -1,0 +1,37 @@
+//! What tests of the whole service share: an ingest and a worker in this process, clients of them, fixtures.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
+
+mod ctl;
+mod edge;
+mod fixtures;
+pub mod hooks;
+pub mod leads;
+pub mod managed;
+mod people;
+mod program;
+pub mod recomputation;
+mod requests;
+pub mod rows;
+mod shop;
+mod stack;
+mod streams;
+mod talkative;
+
+pub use self::ctl::{Ran, ctl, ctl_reading, succeeds};
+pub use self::edge::{
+    Edge, PATIENT, allow_open_files, answering_within, ended, sale_at_a_dying_ingest, sale_of,
+};
+pub use self::fixtures::{digests, mark_for_rotation, pay_out, switched_customer, two_clicks};
+pub use self::people::{PASSWORD, Person, Workspace, refused};
+pub use self::program::{Partner, Program, noon, percentage};
+pub use self::requests::Answer;
+pub use self::shop::{Shop, reasons, sell};
+pub use self::stack::Stack;
+pub use self::streams::Streams;
+pub use self::talkative::Talkative;

@@ -1,0 +1,175 @@
+//! Somebody to be: users with sessions, keys and workspaces, made in the tables and signed in over HTTP.
+
+use domain::account::{EmailAddress, Password, PasswordHash, UserKind};
+use domain::ids::{PartnerId, UserId, WorkspaceId};
+use domain::permission::Role;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use storage::users::{self, NewUser};
+use storage::workspaces;
+
+use crate::program::Program;
+use crate::requests::Answer;
+use crate::stack::Stack;
+
+pub const PASSWORD: &str = "correct horse battery";
+
+/// Somebody signed in.
+#[derive(Debug, Clone)]
+pub struct Person {
+    pub user_id: UserId,
+    pub token: String,
+}
+
+/// An advertiser: a workspace with its owner, signed in.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    pub workspace_id: WorkspaceId,
+    pub owner: Person,
+}
+
+/// The hash of [`PASSWORD`], made once: it is made to be slow.
+static HASH: std::sync::LazyLock<PasswordHash> = std::sync::LazyLock::new(|| {
+    PasswordHash::of(&Password::claim(PASSWORD.to_owned()).unwrap(), [9; 16]).unwrap()
+});
+
+/// The platform envelope, exactly.
+pub fn refused(answer: &Answer, status: u16, message: &str, what: &str) {
+    let name = match status {
+        400 => "BadRequestError",
+        401 => "UnauthorizedError",
+        403 => "ForbiddenError",
+        404 => "NotFoundError",
+        409 => "ConflictError",
+        other => panic!("{other} is not expected of {what}"),
+    };
+    let body = json!({ "data": null, "error": { "status": status, "name": name, "message": message, "details": {} } });
+    assert_eq!(answer.body, body, "{what}");
+    assert_eq!(answer.status.as_u16(), status, "{what}");
+}
+
+impl Stack {
+    pub async fn workspace(&self, name: &str) -> Workspace {
+        let mut connection = self.pool().acquire().await.unwrap();
+        let workspace_id = workspaces::create(&mut connection, name).await.unwrap();
+        drop(connection);
+        Workspace {
+            workspace_id,
+            owner: self
+                .member(workspace_id, &format!("owner@{name}.example"), Role::Owner)
+                .await,
+        }
+    }
+
+    pub async fn member(&self, workspace_id: WorkspaceId, email: &str, role: Role) -> Person {
+        let user_id = self.user(UserKind::Advertiser, email).await;
+        let mut connection = self.pool().acquire().await.unwrap();
+        workspaces::add_member(&mut connection, workspace_id, user_id, role)
+            .await
+            .unwrap()
+            .unwrap();
+        drop(connection);
+        self.signed_in(user_id, email).await
+    }
+
+    /// Somebody who owns the workspace of a program made by [`Self::program`].
+    pub async fn owner_of(&self, program: &Program) -> Person {
+        let workspace_id: i64 = sqlx::query_scalar("SELECT workspace_id FROM programs WHERE id = $1")
+            .bind(program.program_id.get())
+            .fetch_one(self.pool())
+            .await
+            .unwrap();
+        let email = format!("owner-of-{}@program.example", program.program_id);
+        self.member(WorkspaceId::new(workspace_id), &email, Role::Owner)
+            .await
+    }
+
+    /// A partner's account, which these partners' records are of.
+    pub async fn account_of(&self, email: &str, partners: &[PartnerId]) -> Person {
+        let user_id = self.user(UserKind::Partner, email).await;
+        let ids: Vec<i64> = partners.iter().map(|partner_id| partner_id.get()).collect();
+        sqlx::query("UPDATE partners SET user_id = $1 WHERE id = ANY($2)")
+            .bind(user_id.get())
+            .bind(ids)
+            .execute(self.pool())
+            .await
+            .unwrap();
+        self.signed_in(user_id, email).await
+    }
+
+    /// An account with [`PASSWORD`].
+    pub async fn user(&self, kind: UserKind, email: &str) -> UserId {
+        let mut connection = self.pool().acquire().await.unwrap();
+        let new = NewUser {
+            kind,
+            name: "Somebody",
+            email: &EmailAddress::parse(email).unwrap(),
+            password_hash: &HASH,
+            verified_at: Some(self.clock.now()),
+        };
+        users::create(&mut connection, &new).await.unwrap().unwrap()
+    }
+
+    pub async fn signed_in(&self, user_id: UserId, email: &str) -> Person {
+        let answer = self.sign_in(email, PASSWORD).await;
+        assert_eq!(answer.status, StatusCode::OK, "{:?}", answer.body);
+        Person {
+            user_id,
+            token: answer.body["jwt"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    /// Gives the password again, as somebody does whose last time is a while ago.
+    pub async fn prove(&self, person: &Person) {
+        let body = json!({ "password": PASSWORD });
+        let proved = self
+            .submit("/api/auth/confirm-password", Some(&person.token), body)
+            .await;
+        assert_eq!(proved.status, StatusCode::NO_CONTENT, "{proved:?}");
+    }
+
+    pub async fn sign_in(&self, identifier: &str, password: &str) -> Answer {
+        let body = json!({ "identifier": identifier, "password": password });
+        self.submit("/api/auth/local", None, body).await
+    }
+
+    pub async fn get(&self, path: &str, token: &str) -> Answer {
+        self.send(self.request(Method::GET, path).bearer_auth(token))
+            .await
+    }
+
+    pub async fn submit(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
+        let request = self.request(Method::POST, path).json(&body);
+        self.send(match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        })
+        .await
+    }
+
+    pub async fn put(&self, path: &str, token: &str, body: Value) -> Answer {
+        self.send(self.request(Method::PUT, path).bearer_auth(token).json(&body))
+            .await
+    }
+
+    pub async fn delete(&self, path: &str, token: &str) -> Answer {
+        self.send(self.request(Method::DELETE, path).bearer_auth(token))
+            .await
+    }
+
+    /// A statement about the rows of this test's own database.
+    pub async fn execute(&self, statement: &str) {
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned()))
+            .execute(self.pool())
+            .await
+            .unwrap();
+    }
+    /// A statement about links or memberships while clicks may be being counted. The links are locked before anything
+    /// else, by ascending id, as the product does; in another order the statement and the count may wait for each other.
+    pub async fn execute_on_links(&self, statement: &str) {
+        self.execute(&format!(
+            "SELECT FROM referral_links ORDER BY id FOR NO KEY UPDATE; {statement}"
+        ))
+        .await;
+    }
+}

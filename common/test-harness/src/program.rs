@@ -1,0 +1,161 @@
+//! Programs with partners, made in the tables.
+
+use chrono::{DateTime, TimeZone, Utc};
+use domain::attribution::AttributionModel;
+use domain::commission::{CommissionType, Rate};
+use domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
+use domain::money::BasisPoints;
+use domain::name::Name;
+use domain::partner::{MembershipStatus, ShortCode};
+use domain::program::{ProgramSettings, ProgramStatus, Slug};
+use domain::token::ProgramToken;
+use sqlx::PgConnection;
+use storage::partners::{self, NewMembership, NewPartner};
+use storage::policies::{self, NewPolicy};
+use storage::program_settings::{self, NewProgram};
+use storage::{links, workspaces};
+
+use crate::stack::Stack;
+
+/// A program with two partners, each with a link; 20 % of every payment for ever unless the test says otherwise.
+#[derive(Debug)]
+pub struct Program {
+    pub program_id: ProgramId,
+    pub token: String,
+    pub ada: Partner,
+    pub bruno: Partner,
+}
+
+#[derive(Debug)]
+pub struct Partner {
+    pub partner_id: PartnerId,
+    pub membership: PartnerProgramId,
+    pub link: ReferralLinkId,
+    pub code: String,
+}
+
+impl Stack {
+    pub async fn program(&self) -> Program {
+        self.program_with(
+            AttributionModel::LastClick,
+            CommissionType::CpsLifetime,
+            percentage(2_000),
+        )
+        .await
+    }
+
+    pub async fn program_with(&self, model: AttributionModel, kind: CommissionType, rate: Rate) -> Program {
+        self.program_founded(model, kind, rate, &[]).await
+    }
+
+    /// With these statements about the program `$1` run in the transaction that makes it: nobody sees it without them.
+    pub async fn program_founded(
+        &self,
+        model: AttributionModel,
+        kind: CommissionType,
+        rate: Rate,
+        statements: &[&'static str],
+    ) -> Program {
+        let mut transaction = self.pool().begin().await.unwrap();
+        let token = ProgramToken::generate(rand::random());
+        let workspace_id = workspaces::create(&mut transaction, "Workspace").await.unwrap();
+        let name = Name::parse("Program").unwrap();
+        // Many are made in one database.
+        let slug = Slug::of_name(&format!("program {}", rand::random::<u64>()), rand::random());
+        let settings = ProgramSettings {
+            attribution_model: model,
+            ..ProgramSettings::new(name, slug)
+        };
+        let new = NewProgram {
+            workspace_id,
+            settings: &settings,
+            status: ProgramStatus::Live,
+            token: &token,
+            created_at: self.clock.now(),
+        };
+        let created = program_settings::create(&mut transaction, &new).await.unwrap();
+        let program_id = created.unwrap();
+        let policy = NewPolicy {
+            program_id,
+            product_id: None,
+            effective_from: long_ago(),
+            commission_type: kind,
+            rate: &rate,
+            created_at: self.clock.now(),
+        };
+        policies::create(&mut transaction, &policy).await.unwrap();
+        let program = Program {
+            program_id,
+            token: token.expose().to_owned(),
+            ada: partner_on(&mut transaction, program_id, "ada").await,
+            bruno: partner_on(&mut transaction, program_id, "bruno").await,
+        };
+        for statement in statements {
+            let statement = sqlx::query(*statement).bind(program_id.get());
+            statement.execute(&mut *transaction).await.unwrap();
+        }
+        transaction.commit().await.unwrap();
+        program
+    }
+
+    /// An approved member of a program, with a link.
+    pub async fn partner(&self, program_id: ProgramId, name: &str) -> Partner {
+        let mut connection = self.pool().acquire().await.unwrap();
+        partner_on(&mut connection, program_id, name).await
+    }
+
+    /// Cents owed to a membership in US dollars.
+    pub async fn balance(&self, membership: PartnerProgramId) -> i64 {
+        sqlx::query_scalar(
+            "SELECT coalesce((SELECT balance_cents FROM partner_program_balances
+                              WHERE partner_program_id = $1 AND currency = 'USD'), 0)",
+        )
+        .bind(membership.get())
+        .fetch_one(self.pool())
+        .await
+        .unwrap()
+    }
+}
+
+async fn partner_on(connection: &mut PgConnection, program_id: ProgramId, name: &str) -> Partner {
+    let code = format!("{name}-{program_id}");
+    let partner = NewPartner {
+        program_id,
+        name: &Name::parse(name).unwrap(),
+        email: None,
+        created_at: long_ago(),
+    };
+    let partner_id = partners::provide(connection, &partner).await.unwrap();
+    let membership = NewMembership {
+        program_id,
+        partner_id,
+        status: MembershipStatus::Approved,
+        created_at: long_ago(),
+    };
+    let membership = partners::join(connection, &membership).await.unwrap().unwrap();
+    let short_code = ShortCode::parse(&code).unwrap();
+    let link = links::create(connection, membership, &short_code, long_ago())
+        .await
+        .unwrap()
+        .unwrap();
+    Partner {
+        partner_id,
+        membership,
+        link,
+        code,
+    }
+}
+
+pub fn percentage(basis_points: u32) -> Rate {
+    Rate::Percentage(BasisPoints::new(basis_points).unwrap())
+}
+
+/// Before anything a test's clock shows.
+fn long_ago() -> DateTime<Utc> {
+    Utc.with_ymd_and_hms(2000, 1, 1, 0, 0, 0).unwrap()
+}
+
+/// A fixed day to begin at, for tests that move the clock.
+pub fn noon() -> DateTime<Utc> {
+    Utc.with_ymd_and_hms(2026, 3, 1, 12, 0, 0).unwrap()
+}

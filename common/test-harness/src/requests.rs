@@ -1,0 +1,111 @@
+//! Requests to the ingest of a stack, and their answers.
+
+use reqwest::header::HeaderMap;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::program::Program;
+use crate::stack::Stack;
+
+/// An HTTP answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+impl Answer {
+    /// The error is a connection that broke within the answer.
+    pub async fn of(response: reqwest::Response) -> Result<Self, reqwest::Error> {
+        let (status, headers) = (response.status(), response.headers().clone());
+        // One of these has no end; tests that want its events read it themselves.
+        let is_stream = headers
+            .get("content-type")
+            .is_some_and(|kind| kind == "text/event-stream");
+        let text = if is_stream {
+            String::new()
+        } else {
+            response.text().await?
+        };
+        Ok(Self {
+            status,
+            headers,
+            body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        })
+    }
+
+    /// A header's text; empty when it is not there.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The message of the platform envelope.
+    pub fn message(&self) -> &str {
+        self.body["error"]["message"].as_str().unwrap_or_default()
+    }
+}
+
+impl Stack {
+    pub async fn post(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
+        self.post_raw(path, token, body.to_string()).await
+    }
+
+    pub async fn post_raw(&self, path: &str, token: Option<&str>, body: impl Into<reqwest::Body>) -> Answer {
+        let mut request = self.tracking(path).body(body);
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        self.send(request).await
+    }
+
+    /// Any request to the edge, to be completed and sent with [`Self::send`].
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.base_url))
+    }
+
+    /// A request to a tracking route, for tests that set its headers themselves.
+    pub fn tracking(&self, path: &str) -> reqwest::RequestBuilder {
+        self.request(Method::POST, &format!("/api/v1/track/{path}"))
+    }
+
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+        Answer::of(request.send().await.unwrap()).await.unwrap()
+    }
+
+    /// A click through a link; its click_id.
+    pub async fn click(&self, code: &str) -> String {
+        let answer = self.click_with(code, json!({})).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        answer.body["click_id"].as_str().unwrap().to_owned()
+    }
+
+    pub async fn click_with(&self, code: &str, more: Value) -> Answer {
+        let mut body = json!({ "affiliate_url": format!("https://shop.example/landing?aff={code}") });
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        self.post("click", None, body).await
+    }
+
+    pub async fn lead(&self, program: &Program, click_id: &str, customer_key: &str) -> Answer {
+        let body = json!({ "click_id": click_id, "customer_key": customer_key });
+        self.post("lead", Some(&program.token), body).await
+    }
+
+    pub async fn sale(&self, program: &Program, body: Value) -> Answer {
+        self.post("sale", Some(&program.token), body).await
+    }
+
+    pub async fn refund(&self, program: &Program, body: Value) -> Answer {
+        self.post("refund", Some(&program.token), body).await
+    }
+
+    /// A customer with a click through this link and a confirmed lead.
+    pub async fn customer(&self, program: &Program, code: &str, customer_key: &str) -> String {
+        let click_id = self.click(code).await;
+        let answer = self.lead(program, &click_id, customer_key).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        click_id
+    }
+}

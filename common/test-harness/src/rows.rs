@@ -1,0 +1,147 @@
+//! What stands in the tables, as JSON: tests speak of rows by what callers know them by.
+
+use std::collections::BTreeMap;
+
+use domain::commission::{CommissionType, Rate};
+use domain::ids::ReferralLinkId;
+use domain::text::Text;
+use serde_json::Value;
+use storage::policies::{self, NewPolicy};
+
+use crate::program::Program;
+use crate::stack::Stack;
+
+/// The customer to whom a `click_id` was issued.
+pub async fn customer(stack: &Stack, click_id: &str) -> Value {
+    sqlx::query_scalar("SELECT to_jsonb(c) FROM customers c WHERE click_id = $1")
+        .bind(click_id)
+        .fetch_one(stack.pool())
+        .await
+        .unwrap()
+}
+
+/// The sale recorded under a `transaction_id`; `null` when there is none.
+pub async fn sale(stack: &Stack, transaction_id: &str) -> Value {
+    sqlx::query_scalar("SELECT to_jsonb(s) FROM sale_events s WHERE processor_event_id = $1")
+        .bind(transaction_id)
+        .fetch_optional(stack.pool())
+        .await
+        .unwrap()
+        .unwrap_or_default()
+}
+
+/// The commissions of a sale, oldest first.
+pub async fn commissions(stack: &Stack, transaction_id: &str) -> Vec<Value> {
+    sqlx::query_scalar(
+        "SELECT to_jsonb(c) FROM commissions c JOIN sale_events s ON s.id = c.sale_id
+         WHERE s.processor_event_id = $1 ORDER BY c.id",
+    )
+    .bind(transaction_id)
+    .fetch_all(stack.pool())
+    .await
+    .unwrap()
+}
+
+/// The only commission of a sale.
+pub async fn commission(stack: &Stack, transaction_id: &str) -> Value {
+    let mut commissions = commissions(stack, transaction_id).await;
+    assert_eq!(commissions.len(), 1, "{commissions:?}");
+    commissions.remove(0)
+}
+
+pub async fn claims(stack: &Stack, transaction_id: &str) -> i64 {
+    sqlx::query_scalar("SELECT count(*) FROM transaction_claims WHERE transaction_id = $1")
+        .bind(transaction_id)
+        .fetch_one(stack.pool())
+        .await
+        .unwrap()
+}
+
+/// Waits until a link has counted this many clicks. Journeys are written by the same transaction.
+pub async fn counted(stack: &Stack, link: ReferralLinkId, clicks: i64) {
+    stack
+        .eventually("clicks are counted", async || {
+            sqlx::query_scalar::<_, i64>("SELECT clicks FROM referral_links WHERE id = $1")
+                .bind(link.get())
+                .fetch_one(stack.pool())
+                .await
+                .unwrap()
+                == clicks
+        })
+        .await;
+}
+
+/// Changes one setting of a program, as an operator would.
+pub async fn set(stack: &Stack, program: &Program, assignment: &str) {
+    let statement = format!(
+        "UPDATE programs SET {assignment} WHERE id = {}",
+        program.program_id
+    );
+    sqlx::query(sqlx::AssertSqlSafe(statement))
+        .execute(stack.pool())
+        .await
+        .unwrap();
+}
+
+/// Adds a policy that is in force from `effective_from` on, an ISO 8601 instant.
+pub async fn policy(
+    stack: &Stack,
+    program: &Program,
+    product_id: Option<&str>,
+    (kind, rate): (CommissionType, Rate),
+    effective_from: &str,
+) {
+    let mut connection = stack.pool().acquire().await.unwrap();
+    let product_id = product_id.map(|product_id| Text::parse(product_id).unwrap());
+    let policy = NewPolicy {
+        program_id: program.program_id,
+        product_id: product_id.as_ref(),
+        effective_from: effective_from.parse().unwrap(),
+        commission_type: kind,
+        rate: &rate,
+        created_at: stack.clock.now(),
+    };
+    policies::create(&mut connection, &policy).await.unwrap();
+}
+
+/// How many rows each table holds. Remembered refusals are left out: they are made by being refused; so are rollups, which
+/// the worker folds behind every answer.
+pub async fn counts(stack: &Stack) -> BTreeMap<String, i64> {
+    let tables: Vec<String> = sqlx::query_scalar(
+        "SELECT relname::text FROM pg_class
+         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+           AND relname NOT IN ('refused_events', 'rollup_deltas', 'program_days', 'link_days')",
+    )
+    .fetch_all(stack.pool())
+    .await
+    .unwrap();
+    let mut counts = BTreeMap::new();
+    for table in tables {
+        let query = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
+        let rows = sqlx::query_scalar(query).fetch_one(stack.pool()).await.unwrap();
+        counts.insert(table, rows);
+    }
+    counts
+}
+
+/// Every row of every table, each column as text.
+pub async fn text_of_all_rows(stack: &Stack) -> String {
+    let tables: Vec<String> = sqlx::query_scalar(
+        "SELECT quote_ident(relname) FROM pg_class
+         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition",
+    )
+    .fetch_all(stack.pool())
+    .await
+    .unwrap();
+    let mut rows = String::new();
+    for table in tables {
+        let dump = format!("SELECT coalesce(string_agg(t::text, E'\\n'), '') FROM {table} t");
+        let dump: String = sqlx::query_scalar(sqlx::AssertSqlSafe(dump))
+            .fetch_one(stack.pool())
+            .await
+            .unwrap();
+        rows.push_str(&dump);
+        rows.push('\n');
+    }
+    rows
+}

@@ -1,0 +1,305 @@
+//! A whole service for one test: its own database and streams, an ingest, a worker and, where asked for, a webhook consumer in
+//! this process. Dropping it ends the services and removes database and streams.
+
+use std::net::SocketAddr;
+use std::sync::LazyLock;
+use std::time::Duration;
+use std::{mem, thread};
+
+use async_nats::{ConnectOptions, ServerAddr};
+use clap::{CommandFactory, Parser};
+use messages::subject::Subject;
+use reqwest::StatusCode;
+use runtime::clock::Clock;
+use runtime::lifecycle::Lifecycle;
+use sqlx::{PgPool, Postgres, Transaction};
+use storage::verify;
+use testing::{TestDatabase, block_on, free_address, from_environment, unique_name};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+/// How long a test waits for something that is bound to happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Debug)]
+pub struct Stack {
+    pub database: TestDatabase,
+    pub settings: Vec<(&'static str, String)>,
+    pub clock: Clock,
+    pub(crate) base_url: String,
+    pub(crate) http: reqwest::Client,
+    services: Vec<Service>,
+    workers: Vec<Service>,
+}
+
+type Service = (Lifecycle, JoinHandle<anyhow::Result<()>>);
+
+/// Runs the services, so that they can end while the test's own runtime waits in `Drop`.
+static SERVICES: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+
+impl Stack {
+    /// One ingest and one worker, on the system's clock.
+    pub async fn start() -> Self {
+        Self::start_with(Clock::system()).await
+    }
+
+    pub async fn start_with(clock: Clock) -> Self {
+        let mut stack = Self::without_services(clock).await;
+        stack.start_services().await;
+        stack
+    }
+
+    /// One ingest and one worker, with these settings in place of the usual ones.
+    pub async fn start_set(settings: &[(&'static str, &str)]) -> Self {
+        let mut stack = Self::without_services(Clock::system()).await;
+        for (name, value) in settings {
+            stack.set(name, value);
+        }
+        stack.start_services().await;
+        stack
+    }
+
+    /// Before the services start.
+    pub fn set(&mut self, name: &'static str, value: &str) {
+        self.settings.retain(|(setting, _)| *setting != name);
+        self.settings.push((name, value.to_owned()));
+    }
+
+    /// The settings of `ctl`, which acts as who owns the tables.
+    pub fn operators_settings(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.settings.iter().map(|(name, value)| {
+            let is_services = *name == "DATABASE_URL" && *value == self.database.service_url;
+            let value = if is_services { &self.database.url } else { value };
+            (*name, value.as_str())
+        })
+    }
+
+    /// One ingest and one worker, with the settings as they are now.
+    pub async fn start_services(&mut self) {
+        self.start_worker();
+        let address = self.start_ingest();
+        self.use_ingest(address);
+        self.ready().await;
+    }
+
+    /// Database and settings only.
+    pub async fn without_services(clock: Clock) -> Self {
+        Self::on(TestDatabase::create().await, clock)
+    }
+
+    /// Without services, on a database of the test's choice.
+    pub fn on(database: TestDatabase, clock: Clock) -> Self {
+        let settings = vec![
+            ("DATABASE_URL", database.service_url.clone()),
+            ("NATS_URL", from_environment("NATS_URL")),
+            ("REDIS_URL", from_environment("REDIS_URL")),
+            ("STREAM_PREFIX", unique_name()),
+            ("STREAM_MAX_BYTES", (8 << 20).to_string()),
+            ("CLICK_ID_KEYS", "11".repeat(32)),
+            ("EMAIL_HASH_KEY", "22".repeat(32)),
+            ("SECRETS_KEYS", "33".repeat(32)),
+            // Tests about limits set their own.
+            ("CLICK_LIMIT", "1000000".to_owned()),
+            ("LEAD_LIMIT", "1000000".to_owned()),
+            ("BROWSER_LEAD_LIMIT", "1000000".to_owned()),
+            ("KEYLESS_TEST_LIMIT", "1000000".to_owned()),
+            ("MANY_LEADS_PER_LINK", "1000000".to_owned()),
+            ("SALE_REFUND_LIMIT", "1000000".to_owned()),
+            ("SIGN_IN_LIMIT", "1000000".to_owned()),
+            ("MANAGEMENT_LIMIT", "1000000".to_owned()),
+            ("UNKNOWN_TOKEN_LIMIT", "1000000".to_owned()),
+            ("TRUSTED_PROXIES", "127.0.0.0/8".to_owned()),
+        ];
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self {
+            database,
+            settings,
+            clock,
+            base_url: String::new(),
+            http,
+            services: Vec::new(),
+            workers: Vec::new(),
+        }
+    }
+
+    /// Starts an ingest and returns its address; requests go to the first one, or to the one set by [`Self::use_ingest`].
+    pub fn start_ingest(&mut self) -> SocketAddr {
+        let address = free_address();
+        let config = ingest::config::Config::parse_from(self.flags::<ingest::config::Config>(address));
+        let lifecycle = Lifecycle::new();
+        let run = ingest::run(config, self.clock.clone(), lifecycle.clone());
+        self.services.push((lifecycle, SERVICES.spawn(run)));
+        address
+    }
+
+    /// Starts a worker and returns the address of its health endpoints.
+    pub fn start_worker(&mut self) -> SocketAddr {
+        let address = free_address();
+        let config = worker::config::Config::parse_from(self.flags::<worker::config::Config>(address));
+        let lifecycle = Lifecycle::new();
+        let run = worker::run(config, self.clock.clone(), lifecycle.clone());
+        self.workers.push((lifecycle, SERVICES.spawn(run)));
+        address
+    }
+
+    /// Starts a webhook consumer and returns its address.
+    pub fn start_webhook_consumer(&mut self) -> SocketAddr {
+        let address = free_address();
+        let flags = self.flags::<webhook_consumer::config::Config>(address);
+        let config = webhook_consumer::config::Config::parse_from(flags);
+        let lifecycle = Lifecycle::new();
+        let run = webhook_consumer::run(config, self.clock.clone(), lifecycle.clone());
+        self.services.push((lifecycle, SERVICES.spawn(run)));
+        address
+    }
+
+    /// Starts a worker that cannot start; why.
+    pub async fn worker_that_ends(&self) -> String {
+        let config = worker::config::Config::parse_from(self.flags::<worker::config::Config>(free_address()));
+        let run = worker::run(config, self.clock.clone(), Lifecycle::new());
+        let ended = tokio::time::timeout(PATIENCE, run).await;
+        format!("{:#}", ended.unwrap().unwrap_err())
+    }
+
+    /// Ends the workers in this process, as a signal would.
+    pub async fn stop_workers(&mut self) {
+        for worker in mem::take(&mut self.workers) {
+            stop(worker).await.unwrap();
+        }
+    }
+
+    pub fn use_ingest(&mut self, address: SocketAddr) {
+        self.base_url = format!("http://{address}");
+    }
+
+    /// The settings as a process's environment, listening on `address`.
+    pub fn environment(&self, address: SocketAddr) -> Vec<(&'static str, String)> {
+        let mut settings = self.settings.clone();
+        settings.push(("LISTEN", address.to_string()));
+        settings
+    }
+
+    /// The settings this service knows, as flags for running it in this process.
+    fn flags<C: CommandFactory>(&self, address: SocketAddr) -> Vec<String> {
+        let command = C::command();
+        let flag = |setting: &str| setting.to_lowercase().replace('_', "-");
+        let known = |name: &str| {
+            command
+                .get_arguments()
+                .any(|argument| argument.get_long() == Some(name))
+        };
+        let settings = self
+            .environment(address)
+            .into_iter()
+            .map(|(setting, value)| (flag(setting), value))
+            .filter(|(name, _)| known(name));
+        std::iter::once(command.get_name().to_owned())
+            .chain(settings.flat_map(|(name, value)| [format!("--{name}"), value]))
+            .collect()
+    }
+
+    /// Waits until the ingest answers that everything it needs answers.
+    pub async fn ready(&self) {
+        self.eventually("ingest is ready", async || {
+            let answer = self.http.get(format!("{}/readyz", self.base_url)).send().await;
+            answer.is_ok_and(|answer| answer.status() == StatusCode::OK)
+        })
+        .await;
+    }
+
+    /// Asks again and again until it is so; no timing is asserted, only that it comes to pass.
+    pub async fn eventually(&self, what: &str, holds: impl AsyncFn() -> bool) {
+        let wait = async {
+            while !holds().await {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        assert!(
+            tokio::time::timeout(PATIENCE, wait).await.is_ok(),
+            "in vain: {what}"
+        );
+    }
+
+    /// No click is written until the transaction ends.
+    pub async fn hold_up_clicks(&self) -> Transaction<'static, Postgres> {
+        let mut holding_up = self.pool().begin().await.unwrap();
+        sqlx::raw_sql("LOCK TABLE click_events IN SHARE MODE")
+            .execute(&mut *holding_up)
+            .await
+            .unwrap();
+        holding_up
+    }
+
+    pub fn pool(&self) -> &PgPool {
+        &self.database.pool
+    }
+
+    /// The only value of a query's only row.
+    pub async fn value<T>(&self, query: &'static str) -> T
+    where
+        T: for<'r> sqlx::Decode<'r, Postgres> + sqlx::Type<Postgres> + Send + Unpin,
+    {
+        sqlx::query_scalar(query).fetch_one(self.pool()).await.unwrap()
+    }
+
+    /// No invariant of the books is broken. Clicks are written behind the answer, so theirs may take a moment.
+    pub async fn verify(&self) {
+        self.eventually("counters follow", async || {
+            verify::violations(self.pool()).await.unwrap().is_empty()
+        })
+        .await;
+    }
+}
+
+impl Drop for Stack {
+    /// Ends the services as a signal would, and expects each to end well unless the test has failed already.
+    fn drop(&mut self) {
+        let services = mem::take(&mut self.services).into_iter();
+        let services: Vec<Service> = services.chain(mem::take(&mut self.workers)).collect();
+        let settings = &self.settings;
+        let ended = block_on(async move {
+            let mut ended = Ok(());
+            for service in services {
+                ended = ended.and(stop(service).await);
+            }
+            ended.and(drop_streams(settings).await)
+        });
+        if !thread::panicking() {
+            ended.unwrap();
+        }
+    }
+}
+
+async fn stop((lifecycle, service): Service) -> anyhow::Result<()> {
+    lifecycle.shut_down();
+    service.await??;
+    lifecycle.tasks().close();
+    lifecycle.tasks().wait().await;
+    Ok(())
+}
+
+/// A server reserves the whole size of each stream: those of many tests together exceed any disk. A server of the test's own is
+/// deleted with its streams.
+async fn drop_streams(settings: &[(&'static str, String)]) -> anyhow::Result<()> {
+    let setting = |name: &str| settings.iter().find(|(setting, _)| *setting == name);
+    let (Some((_, url)), Some((_, prefix))) = (setting("NATS_URL"), setting("STREAM_PREFIX")) else {
+        return Ok(());
+    };
+    if *url != from_environment("NATS_URL") {
+        return Ok(());
+    }
+    let server: ServerAddr = url.parse()?;
+    // The client reads no user out of an address by itself.
+    let options = match (server.username(), server.password()) {
+        (Some(user), Some(password)) => {
+            ConnectOptions::with_user_and_password(user.to_owned(), password.to_owned())
+        }
+        _ => ConnectOptions::new(),
+    };
+    let jetstream = async_nats::jetstream::new(options.connect(server).await?);
+    for subject in Subject::ALL {
+        // A test without services has none.
+        let _ = jetstream.delete_stream(subject.stream_name(prefix)).await;
+    }
+    Ok(())
+}

@@ -1,0 +1,462 @@
+//! A tenant that can be told from every other in any text: its marker stands in every free text, its ids are in a range
+//! of their own.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::account::{EmailAddress, PasswordHash, UserKind};
+use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
+use domain::management_key::KeySettings;
+use domain::name::Name;
+use domain::permission::{Permission, ProgramPermissions, ProgramScope, Role, Scopes};
+use domain::program::{ProgramSettings, ProgramStatus, Slug};
+use domain::text::Text;
+use domain::token::{ManagementKey, ProgramToken, SessionToken};
+use domain::tracking_token::TokenScopes;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use storage::audit_log::{self, AuditActor, NewAuditEntry};
+use storage::management_keys::{self, NewKey};
+use storage::passkeys::{self, NewPasskey};
+use storage::program_settings::{self, NewProgram};
+use storage::sessions::{self, NewSession, SessionKind, Whereabouts};
+use storage::tracking_tokens::{self, NewToken};
+use storage::users::{self, NewUser};
+use storage::{members, workspaces};
+use test_harness::Stack;
+
+/// Each tenant's ids begin with this, then comes its number, then six digits.
+const IDS: i64 = 7_000_000;
+const IDS_EACH: i64 = 1_000_000;
+
+/// A tenant with at least one of everything, and every kind of credential.
+pub struct Tenant {
+    pub number: i64,
+    /// By the names that the table and the paths use.
+    pub credentials: BTreeMap<String, String>,
+    /// What paths, queries and bodies name in braces.
+    pub resources: BTreeMap<&'static str, Value>,
+}
+
+/// A text that stands in this tenant's rows only.
+pub fn marker(number: i64) -> String {
+    format!("quokka{number}q")
+}
+
+/// The numbers of the tenants that a text tells something of, by marker or id.
+pub fn told_of(text: &str, tenants: i64) -> Vec<i64> {
+    let markers = text
+        .split("quokka")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('q')?.0.parse().ok());
+    let ids = text
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|digits| digits.parse::<i64>().ok())
+        .map(|id| id / IDS_EACH - IDS);
+    let mut numbers: Vec<i64> = markers
+        .chain(ids)
+        .filter(|number| (0..tenants).contains(number))
+        .collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+/// What a tenant is made with, while it is made.
+struct Making<'a> {
+    stack: &'a Stack,
+    now: DateTime<Utc>,
+    marker: String,
+    workspace_id: WorkspaceId,
+    credentials: BTreeMap<String, String>,
+    resources: BTreeMap<&'static str, Value>,
+}
+
+impl Tenant {
+    pub async fn create(stack: &Stack, number: i64) -> Self {
+        ids_from(stack, (IDS + number) * IDS_EACH).await;
+        let marker = marker(number);
+        let mut connection = stack.pool().acquire().await.unwrap();
+        let workspace_id = workspaces::create(&mut connection, &format!("{marker} workspace"))
+            .await
+            .unwrap();
+        drop(connection);
+        let mut making = Making {
+            stack,
+            now: stack.clock.now(),
+            marker,
+            workspace_id,
+            credentials: BTreeMap::new(),
+            resources: BTreeMap::from([("workspace_id", json!(workspace_id))]),
+        };
+        let (program_id, token) = making.program("program").await;
+        let (other_program_id, _) = making.program("other").await;
+        making.name("program key", &token);
+        making.put("program_id", program_id);
+        making.retired_program_key().await;
+        let owner = making.people(program_id).await;
+        making.keys(owner, other_program_id).await;
+        making.tracking_token(owner, program_id).await;
+        making.passkey(owner).await;
+        making.partners(program_id, &token).await;
+        making.audited(owner, program_id).await;
+        making.rows(program_id).await;
+        let Making {
+            credentials,
+            resources,
+            ..
+        } = making;
+        // What the calls make is nobody's in particular.
+        ids_from(stack, 600_000_000_000 + number * IDS_EACH).await;
+        Self {
+            number,
+            credentials,
+            resources,
+        }
+    }
+}
+
+/// Every row made from now on has an id from here on.
+async fn ids_from(stack: &Stack, start: i64) {
+    let identities = "SELECT setval(pg_get_serial_sequence(quote_ident(table_name), column_name), {start})
+                      FROM information_schema.columns
+                      WHERE table_schema = 'public' AND is_identity = 'YES'";
+    stack
+        .execute(&identities.replace("{start}", &start.to_string()))
+        .await;
+}
+
+impl Making<'_> {
+    fn name(&mut self, credential: &str, token: &str) {
+        self.credentials.insert(credential.to_owned(), token.to_owned());
+    }
+
+    fn put(&mut self, resource: &'static str, id: impl Into<Value>) {
+        self.resources.insert(resource, id.into());
+    }
+
+    async fn program(&self, name: &str) -> (i64, String) {
+        let token = ProgramToken::generate(rand::random());
+        let slug = Slug::parse(&format!("{}-{name}", self.marker)).unwrap();
+        let settings = ProgramSettings {
+            description: Some(Text::parse(&format!("{} description", self.marker)).unwrap()),
+            ..ProgramSettings::new(Name::parse(&format!("{} {name}", self.marker)).unwrap(), slug)
+        };
+        let new = NewProgram {
+            workspace_id: self.workspace_id,
+            settings: &settings,
+            status: ProgramStatus::Live,
+            token: &token,
+            created_at: self.now,
+        };
+        let mut connection = self.stack.pool().acquire().await.unwrap();
+        let program_id = program_settings::create(&mut connection, &new)
+            .await
+            .unwrap()
+            .unwrap();
+        drop(connection);
+        self.stack
+            .execute(&format!(
+                "INSERT INTO commission_policies (program_id, effective_from, commission_type, rate_bps)
+                 VALUES ({program_id}, '2000-01-01', 'cps_lifetime', 2000)"
+            ))
+            .await;
+        (program_id.get(), token.expose().to_owned())
+    }
+
+    /// Its deadline was yesterday.
+    async fn retired_program_key(&mut self) {
+        let (program_id, token) = self.program("retired").await;
+        self.stack
+            .execute(&format!(
+                "UPDATE programs SET key_rotation_marked_at = now() - interval '2 days',
+                     key_rotation_rotate_by = now() - interval '1 day' WHERE id = {program_id}"
+            ))
+            .await;
+        self.name("retired program key", &token);
+    }
+
+    /// Everybody who works here; returns the owner.
+    async fn people(&mut self, program_id: i64) -> UserId {
+        let mut owner = None;
+        for (name, role, given) in [
+            ("owner", Role::Owner, None),
+            ("admin", Role::Admin, None),
+            ("member", Role::Member, None),
+            ("member with program:*", Role::Member, Some(&["program:*"][..])),
+            (
+                "member with tracking:*",
+                Role::Member,
+                Some(&["tracking:read", "tracking:list"]),
+            ),
+            ("suspended user", Role::Admin, None),
+            // Whoever the calls change or remove; there is another owner.
+            ("changed member", Role::Member, None),
+        ] {
+            let user_id = self.user(UserKind::Advertiser, name).await;
+            let mut connection = self.stack.pool().acquire().await.unwrap();
+            let member_id = workspaces::add_member(&mut connection, self.workspace_id, user_id, role)
+                .await
+                .unwrap()
+                .unwrap();
+            if let Some(given) = given {
+                let permissions = ProgramPermissions::parse(given.iter().copied()).unwrap();
+                let given = [(ProgramId::new(program_id), permissions)].into();
+                members::set_permissions(&mut connection, member_id, &given)
+                    .await
+                    .unwrap();
+            }
+            drop(connection);
+            self.put("member_id", member_id.get());
+            self.session(name, user_id, SessionKind::Dashboard).await;
+            if role == Role::Owner {
+                owner = Some(user_id);
+            }
+        }
+        self.credentials.remove("changed member");
+        self.stack
+            .execute(&format!(
+                "UPDATE users SET status = 'suspended' WHERE email LIKE 'suspended%@{}.example'",
+                self.marker
+            ))
+            .await;
+        let owner = owner.unwrap();
+        self.session("ended session", owner, SessionKind::Dashboard).await;
+        self.stack
+            .execute(&format!(
+                "UPDATE sessions SET revoked_at = now()
+                 WHERE id = (SELECT max(id) FROM sessions WHERE user_id = {owner})"
+            ))
+            .await;
+        let of_workspace = SessionKind::Cli(self.workspace_id);
+        self.session("session of the command line", owner, of_workspace)
+            .await;
+        owner
+    }
+
+    async fn user(&self, kind: UserKind, name: &str) -> UserId {
+        let local = name.replace([' ', ':', '*'], "-");
+        let email = EmailAddress::parse(&format!("{local}@{}.example", self.marker)).unwrap();
+        let new = NewUser {
+            kind,
+            name: &format!("{} {name}", self.marker),
+            email: &email,
+            password_hash: &PasswordHash::stored("of no password".to_owned()),
+            verified_at: Some(self.now),
+        };
+        let mut connection = self.stack.pool().acquire().await.unwrap();
+        let user_id = users::create(&mut connection, &new).await.unwrap();
+        user_id.unwrap()
+    }
+
+    async fn session(&mut self, name: &str, user_id: UserId, kind: SessionKind) {
+        let token = SessionToken::generate(rand::random());
+        let new = NewSession {
+            // The owner has a passkey, and changes passkeys and second factor.
+            by_passkey: name == "owner",
+            user_id,
+            kind,
+            token_hash: token.hash(),
+            created_at: self.now,
+            expires_at: self.now + TimeDelta::days(1),
+            whereabouts: &Whereabouts::default(),
+        };
+        let mut connection = self.stack.pool().acquire().await.unwrap();
+        let session_id = sessions::open(&mut connection, &new).await.unwrap();
+        // The path of a session that may be ended names one that no call is made by.
+        if name == "ended session" {
+            self.put("session_id", session_id.get());
+        }
+        self.name(name, token.expose());
+    }
+
+    /// One with all scopes, one with each, one for another program, one revoked and one past its time.
+    async fn keys(&mut self, owner: UserId, other_program_id: i64) {
+        let names = Permission::ALL.iter().map(|permission| permission.as_str());
+        for scope in std::iter::once("*").chain(names) {
+            // Not every permission may be a scope.
+            if let Ok(scopes) = Scopes::parse([scope]) {
+                self.key(&format!("key with {scope}"), owner, scopes, None).await;
+            }
+        }
+        let other = Some(other_program_id);
+        self.key("key for another program", owner, Scopes::ALL, other)
+            .await;
+        for (name, assignment) in [
+            ("revoked key", "status = 'revoked', revoked_at = now()"),
+            ("expired key", "expires_at = now() - interval '1 second'"),
+        ] {
+            let key_id = self.key(name, owner, Scopes::ALL, None).await;
+            self.stack
+                .execute(&format!(
+                    "UPDATE management_keys SET {assignment} WHERE id = {key_id}"
+                ))
+                .await;
+        }
+        let key_id = self.key("changed key", owner, Scopes::ALL, None).await;
+        self.put("key_id", key_id.get());
+        self.credentials.remove("changed key");
+    }
+
+    async fn passkey(&mut self, owner: UserId) {
+        let mut connection = self.stack.pool().acquire().await.unwrap();
+        let new = NewPasskey {
+            user_id: owner,
+            name: &Name::parse(&format!("{} phone", self.marker)).unwrap(),
+            credential_id: &rand::random::<[u8; 32]>(),
+            credential: &json!({}),
+            created_at: self.now,
+        };
+        let id = passkeys::add(&mut connection, &new).await.unwrap().unwrap();
+        self.put("passkey_id", id.get());
+    }
+
+    async fn tracking_token(&mut self, owner: UserId, program_id: i64) {
+        let mut connection = self.stack.pool().acquire().await.unwrap();
+        let new = NewToken {
+            program_id: ProgramId::new(program_id),
+            name: &Name::parse(&format!("{} server", self.marker)).unwrap(),
+            scopes: TokenScopes::ALL,
+            token: &ProgramToken::generate(rand::random()),
+            created_by: Some(owner),
+            created_at: self.now,
+        };
+        let id = tracking_tokens::create(&mut connection, &new).await.unwrap();
+        self.put("tracking_token_id", id.get());
+    }
+
+    async fn key(
+        &mut self,
+        name: &str,
+        created_by: UserId,
+        scopes: Scopes,
+        program: Option<i64>,
+    ) -> ManagementKeyId {
+        let key = ManagementKey::generate(rand::random());
+        let settings = KeySettings {
+            name: Name::parse(&format!("{} {name}", self.marker)).unwrap(),
+            scopes,
+            program_scope: ProgramScope::new(program.map(|id| [ProgramId::new(id)])),
+            expires_at: None,
+        };
+        let new = NewKey {
+            workspace_id: self.workspace_id,
+            settings: &settings,
+            key: &key,
+            created_by,
+            created_at: self.now,
+        };
+        let mut connection = self.stack.pool().acquire().await.unwrap();
+        let key_id = management_keys::create(&mut connection, &new).await.unwrap();
+        self.name(name, key.expose());
+        key_id
+    }
+
+    /// A partner with an account, a link, and a sale through it.
+    async fn partners(&mut self, program_id: i64, token: &str) {
+        let user_id = self.user(UserKind::Partner, "partner").await;
+        self.session("partner", user_id, SessionKind::Dashboard).await;
+        let partner = self.stack.partner(ProgramId::new(program_id), &self.marker).await;
+        self.stack
+            .execute(&format!(
+                "UPDATE partners SET user_id = {user_id}, email = 'partner@{}.example' WHERE id = {}",
+                self.marker, partner.partner_id
+            ))
+            .await;
+        self.put("partner_id", partner.partner_id.get());
+        self.put("partner_program_id", partner.membership.get());
+        self.put("referral_link_id", partner.link.get());
+        self.put("link_id", partner.link.get());
+        self.put("code", partner.code.as_str());
+        let customer_key = format!("{}-customer", self.marker);
+        let click_id = self.stack.click(&partner.code).await;
+        let lead = json!({ "click_id": click_id, "customer_key": customer_key });
+        assert_eq!(
+            self.stack.post("lead", Some(token), lead).await.status,
+            StatusCode::OK
+        );
+        let sale = json!({ "transaction_id": format!("{}-sale", self.marker), "amount_cents": 5000,
+                           "customer_key": customer_key });
+        let sold = self.stack.post("sale", Some(token), sale).await;
+        assert_eq!(sold.status, StatusCode::OK, "{:?}", sold.body);
+        let commission_id = sold.body["commission_id"].as_i64().unwrap();
+        self.put("commission_id", commission_id);
+    }
+
+    /// What only a row stands for here: nobody uses it.
+    async fn rows(&mut self, program_id: i64) {
+        let (marker, workspace_id) = (self.marker.clone(), self.workspace_id);
+        let payout = format!(
+            "INSERT INTO payouts (event_id, program_id, currency, amount_cents, commission_count, reference, created_at)
+             VALUES (gen_random_uuid(), {program_id}, 'USD', 100, 1, '{marker} payout', now()) RETURNING id"
+        );
+        let invitation = format!(
+            "INSERT INTO invitations (token_hash, workspace_id, email, role, expires_at, invited_by)
+             VALUES (sha256('{marker}'), {workspace_id}, 'invited@{marker}.example', 'admin', now() + interval '1 day',
+                 (SELECT min(user_id) FROM workspace_members WHERE workspace_id = {workspace_id} AND role = 'owner'))
+             RETURNING id"
+        );
+        for (resource, statement) in [("payout_id", payout), ("invitation_id", invitation)] {
+            let id: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
+                .fetch_one(self.stack.pool())
+                .await
+                .unwrap();
+            self.put(resource, id);
+        }
+        // The one commission is paid: a payout's export shows its commissions.
+        self.stack
+            .execute(&format!(
+                "UPDATE commissions SET status = 'paid', approved_at = now(), paid_at = now(), payout_id = {}
+                     WHERE program_id = {program_id};
+                 INSERT INTO ledger_entries (entry_group, kind, account, program_id, partner_program_id, partner_id,
+                     commission_id, sale_id, currency, amount_cents, requested_cents)
+                     SELECT p.event_id, 'payout', 'partner', c.program_id, c.partner_program_id, c.partner_id, c.id,
+                            c.sale_id, c.currency, -p.amount_cents, p.amount_cents
+                     FROM payouts p JOIN commissions c ON c.payout_id = p.id WHERE p.program_id = {program_id}",
+                self.resources["payout_id"]
+            ))
+            .await;
+        self.stack
+            .execute(&format!(
+                "INSERT INTO processor_connections (program_id, account_id, status)
+                     VALUES ({program_id}, 'acct_{marker}', 'connected');
+                 INSERT INTO processor_customers (program_id, processor_customer_id, customer_key)
+                     VALUES ({program_id}, 'cus_{marker}', '{marker}');
+                 INSERT INTO notifications (event_id, program_id, recipient, partner_id, kind, message, details)
+                     SELECT gen_random_uuid(), {program_id}, recipient, partner_id, 'commission_reversed',
+                            '{marker} notice', jsonb_build_object('reason', '{marker}')
+                     FROM (VALUES ('advertiser', NULL), ('partner', {})) AS told (recipient, partner_id)",
+                self.resources["partner_id"]
+            ))
+            .await;
+    }
+
+    async fn audited(&self, owner: UserId, program_id: i64) {
+        let entry = NewAuditEntry {
+            created_at: self.now,
+            workspace_id: self.workspace_id,
+            program_id: Some(ProgramId::new(program_id)),
+            actor: AuditActor::User(owner),
+            action: "program.updated",
+            subject_id: Some(program_id),
+            details: json!({ "name": { "before": self.marker, "after": self.marker } }),
+            address: None,
+            request_id: Some(&self.marker),
+        };
+        let mut connection = self.stack.pool().acquire().await.unwrap();
+        audit_log::append(&mut connection, &entry).await.unwrap();
+    }
+}
+
+#[test]
+fn a_text_tells_of_whose_marker_or_id_stands_in_it() {
+    let text = format!(
+        "{{\"name\":\"{} shop\",\"id\":7000004000012,\"at\":\"2026-11-21\"}}",
+        marker(3)
+    );
+    assert_eq!(told_of(&text, 5), [3, 4]);
+    assert_eq!(
+        told_of("cust_71_1700000000000 quokka quokkaq quokka9q 7000009000000", 5),
+        [0; 0]
+    );
+}

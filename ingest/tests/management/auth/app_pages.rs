@@ -1,0 +1,111 @@
+//! `/app`: the dashboard's document and files.
+
+use reqwest::{Method, StatusCode};
+use test_harness::Stack;
+
+#[tokio::test]
+async fn every_address_of_the_dashboard_is_its_document() {
+    let stack = Stack::start().await;
+    for path in [
+        "/app",
+        "/app/",
+        "/app/sign-in",
+        "/app/programs",
+        "/app/programs/7/events?type=click",
+        "/app/keys",
+        "/app/audit-log",
+        "/app/members",
+        "/app/account",
+        "/app/partner",
+        "/app/partner/links",
+        "/invitation",
+        "/invitations/inv_abc",
+    ] {
+        let page = stack.send(stack.request(Method::GET, path)).await;
+        assert_eq!(page.status, StatusCode::OK, "{path}");
+        assert!(page.header("content-type").starts_with("text/html"), "{path}");
+        assert_eq!(page.header("cache-control"), "no-cache", "{path}");
+        assert!(page.body.as_str().unwrap().contains("/app/assets/"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_document_runs_its_own_files_only_and_cannot_be_framed() {
+    let stack = Stack::start().await;
+    let page = stack.send(stack.request(Method::GET, "/app")).await;
+    let policy = page.header("content-security-policy");
+    for rule in [
+        "default-src 'self'",
+        "base-uri 'none'",
+        "object-src 'none'",
+        "frame-ancestors 'none'",
+    ] {
+        assert!(policy.contains(rule), "{policy}");
+    }
+    assert!(
+        !policy.contains("unsafe") && !policy.contains("data:"),
+        "{policy}"
+    );
+    assert_eq!(page.header("x-frame-options"), "DENY");
+    assert_eq!(page.header("referrer-policy"), "no-referrer");
+    assert_eq!(page.header("x-content-type-options"), "nosniff");
+    let html = page.body.as_str().unwrap();
+    assert!(!html.contains("<style") && !html.contains("://"), "{html}");
+    let named: Vec<&str> = html
+        .split('"')
+        .filter(|text| text.starts_with("/app/assets/"))
+        .collect();
+    assert!(named.len() >= 2, "{html}");
+    for path in named {
+        let file = stack.send(stack.request(Method::GET, path)).await;
+        assert_eq!(file.status, StatusCode::OK, "{path}");
+        assert_eq!(
+            file.header("cache-control"),
+            "max-age=31536000, immutable",
+            "{path}"
+        );
+        assert_eq!(file.header("x-content-type-options"), "nosniff", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn security_txt_says_whom_to_tell_of_a_weakness_where_that_is_configured() {
+    const PATH: &str = "/.well-known/security.txt";
+    let stack = Stack::start().await;
+    let nobody = stack.send(stack.request(Method::GET, PATH)).await;
+    assert_eq!(nobody.status, StatusCode::NOT_FOUND);
+    drop(stack);
+    let stack = Stack::start_set(&[("SECURITY_CONTACT", "mailto:security@shop.example")]).await;
+    let found = stack.send(stack.request(Method::GET, PATH)).await;
+    assert_eq!(found.header("content-type"), "text/plain; charset=utf-8");
+    let text = found.body.as_str().unwrap();
+    let expires = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Expires: "))
+        .unwrap();
+    let expires: chrono::DateTime<chrono::Utc> = expires.parse().unwrap();
+    assert!(expires > stack.clock.now());
+    assert!(
+        text.starts_with("Contact: mailto:security@shop.example\n"),
+        "{text}"
+    );
+}
+
+/// A script that is missing must not turn out to be a page, and nothing below `/api` is the dashboard's.
+#[tokio::test]
+async fn what_is_not_there_is_not_the_document() {
+    let stack = Stack::start().await;
+    for path in [
+        "/app/assets/missing.js",
+        "/app/nothing",
+        "/api/app",
+        "/invitations",
+        "/api/invitations/inv_abc",
+    ] {
+        let answer = stack.send(stack.request(Method::GET, path)).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(answer.body["error"]["name"], "NotFoundError", "{path}");
+    }
+    let answer = stack.send(stack.request(Method::POST, "/app")).await;
+    assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
+}

@@ -1,0 +1,3 @@
+mod adjustments;
+mod debts;
+mod payouts;

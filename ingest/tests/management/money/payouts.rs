@@ -1,0 +1,686 @@
+//! Commissions from approval to payout: listed, approved, paid in batches, exported; exact, whatever happens at once.
+
+use chrono::TimeDelta;
+use domain::permission::Role;
+use futures::future::{join, join_all};
+use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use storage::verify;
+use test_harness::{Shop, noon, reasons, refused, rows, sell};
+
+const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
+
+#[tokio::test]
+async fn commissions_are_listed_newest_first_and_filtered() {
+    let shop = Shop::open().await;
+    let first = shop.sell("t1", json!({})).await;
+    let second = shop.sell("t2", json!({ "currency": "EUR" })).await;
+    shop.approve(&[second]).await;
+    let list = shop.get("commissions").await;
+    let ids: Vec<_> = list.body["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|commission| commission["id"].as_i64().unwrap())
+        .collect();
+    assert_eq!(ids, [second, first]);
+    let shown = &list.body["data"][0];
+    for (name, value) in [
+        ("transaction_id", json!("t2")),
+        ("sale_id", rows::sale(&shop.stack, "t2").await["id"].clone()),
+        ("partner_program_id", json!(shop.program.ada.membership)),
+        (
+            "partner",
+            json!({ "id": shop.program.ada.partner_id, "name": "ada" }),
+        ),
+        ("amount_cents", json!(2000)),
+        ("deducted_cents", json!(0)),
+        ("payable_cents", json!(2000)),
+        ("currency", json!("EUR")),
+        ("status", json!("approved")),
+        ("refund_reason", Value::Null),
+        ("paid_at", Value::Null),
+        ("payout_id", Value::Null),
+    ] {
+        assert_eq!(shown[name], value, "{name}");
+    }
+    assert!(shown["approved_at"].is_string() && shown["hold_until"].is_string());
+    let total = async |query: &str| {
+        let list = shop.get(&format!("commissions?{query}")).await;
+        assert_eq!(list.status, StatusCode::OK, "{query}: {list:?}");
+        list.body["meta"]["pagination"]["total"].clone()
+    };
+    assert_eq!(total("status=pending").await, 1);
+    assert_eq!(total("status=paid").await, 0);
+    assert_eq!(
+        total(&format!("partner_program_id={}", shop.program.ada.membership)).await,
+        2
+    );
+    assert_eq!(
+        total(&format!("partner_program_id={}", shop.program.bruno.membership)).await,
+        0
+    );
+    // Another program's membership.
+    let rival = shop.stack.program().await;
+    assert_eq!(
+        total(&format!("partner_program_id={}", rival.ada.membership)).await,
+        0
+    );
+    for (query, message) in [
+        (
+            "status=open",
+            "status must be one of pending, approved, paid, refunded, reversed",
+        ),
+        ("partner_program_id=x", "partner_program_id must be an integer"),
+        ("page=0", "page must be a positive integer"),
+    ] {
+        refused(
+            &shop.get(&format!("commissions?{query}")).await,
+            400,
+            message,
+            query,
+        );
+    }
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_list_is_approved_whole_or_not_at_all() {
+    let shop = Shop::open().await;
+    let rival = shop.stack.program().await;
+    shop.stack.customer(&rival, &rival.ada.code, "user-1").await;
+    let theirs = sell(&shop.stack, &rival, "theirs", 10_000, json!({})).await.body["commission_id"]
+        .as_i64()
+        .unwrap();
+    let (pending, approved) = (shop.sell("t1", json!({})).await, shop.sell("t2", json!({})).await);
+    let reversed = shop.sell("t3", json!({})).await;
+    shop.approve(&[approved]).await;
+    shop.refund("t3", 0).await;
+    let nobodys = 999_999;
+    let ids = [pending, approved, reversed, theirs, nobodys];
+    let answer = shop
+        .post("commissions/approve", json!({ "commission_ids": ids }))
+        .await;
+    let mut expected = vec![
+        (approved, "approved commissions cannot be approved".to_owned()),
+        (reversed, "reversed commissions cannot be approved".to_owned()),
+        (theirs, "not found".to_owned()),
+        (nobodys, "not found".to_owned()),
+    ];
+    expected.sort();
+    assert_eq!(reasons(&answer), expected);
+    assert_eq!(rows::commission(&shop.stack, "t1").await["status"], "pending");
+    assert_eq!(rows::commission(&shop.stack, "theirs").await["status"], "pending");
+    shop.approve(&[pending]).await;
+    let audited: Value = shop
+        .stack
+        .value("SELECT jsonb_agg(details ORDER BY id) FROM audit_log WHERE action = 'commission.approved'")
+        .await;
+    assert_eq!(
+        audited,
+        json!([{ "commission_ids": [approved] }, { "commission_ids": [pending] }])
+    );
+    for (body, message) in [
+        (json!({}), "commission_ids is required"),
+        (
+            json!({ "commission_ids": [] }),
+            "commission_ids must be an array of 1 to 1000 integers",
+        ),
+        (
+            json!({ "commission_ids": ["1"] }),
+            "commission_ids must be an array of 1 to 1000 integers",
+        ),
+    ] {
+        refused(
+            &shop.post("commissions/approve", body).await,
+            400,
+            message,
+            message,
+        );
+    }
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_payout_pays_approved_commissions_and_what_refunds_have_left() {
+    let shop = Shop::open_at(Clock::manual(noon())).await;
+    let (whole, part) = (shop.sell("t1", json!({})).await, shop.sell("t2", json!({})).await);
+    let (held, pending) = (shop.sell("t3", json!({})).await, shop.sell("t4", json!({})).await);
+    shop.approve(&[whole, part]).await;
+    shop.refund("t2", 2_500).await;
+    // Refunded before it was approved: held like before.
+    shop.refund("t3", 5_000).await;
+    let ids = json!({ "commission_ids": [whole, part, held, pending] });
+    assert_eq!(
+        reasons(&shop.post("payouts", ids).await),
+        [(held, "on hold".to_owned()), (pending, "pending".to_owned())]
+    );
+    let payout = shop
+        .pay(json!({ "commission_ids": [part, whole], "reference": "=May" }))
+        .await;
+    assert_eq!(payout["amount_cents"], 3_500);
+    assert_eq!(payout["commission_count"], 2);
+    assert_eq!(payout["currency"], "USD");
+    assert_eq!(
+        payout["partners"],
+        json!([{
+            "partner_program_id": shop.program.ada.membership,
+            "partner": { "id": shop.program.ada.partner_id, "name": "ada" },
+            "commission_count": 2, "requested_cents": 3_500, "shortfall_cents": 0, "amount_cents": 3_500,
+        }])
+    );
+    assert_eq!(shop.balance().await, 3_000);
+    for (transaction_id, status) in [("t1", "paid"), ("t2", "refunded")] {
+        let commission = rows::commission(&shop.stack, transaction_id).await;
+        assert_eq!(commission["status"], status, "{transaction_id}");
+        assert_eq!(commission["payout_id"], payout["id"]);
+        assert!(commission["paid_at"].is_string());
+    }
+    let repeated = shop.post("payouts", json!({ "commission_ids": [whole] })).await;
+    assert_eq!(reasons(&repeated), [(whole, "already paid".to_owned())]);
+    refused(
+        &shop.post("payouts", json!({ "all_approved": true })).await,
+        400,
+        "There is nothing to pay",
+        "nothing",
+    );
+    // The hold period is over: what the refund left of the third can be paid.
+    shop.stack
+        .clock
+        .advance(TimeDelta::days(15) + TimeDelta::seconds(1));
+    let owner = shop
+        .stack
+        .signed_in(
+            shop.owner.user_id,
+            &format!("owner-of-{}@program.example", shop.program.program_id),
+        )
+        .await;
+    let shop = Shop { owner, ..shop };
+    let rest = shop.pay(json!({ "commission_ids": [held] })).await;
+    assert_eq!(rest["amount_cents"], 1_000);
+    let list = shop.get("payouts?pageSize=1").await;
+    assert_eq!(list.body["meta"]["pagination"]["total"], 2);
+    assert_eq!(list.body["data"][0]["id"], rest["id"]);
+    let read = shop.get(&format!("payouts/{}", payout["id"])).await;
+    assert_eq!(read.body["data"], payout);
+    let audited: Value = shop
+        .stack
+        .value("SELECT to_jsonb(a) FROM audit_log a WHERE action = 'payout.created' ORDER BY id LIMIT 1")
+        .await;
+    assert_eq!(audited["subject_id"], payout["id"]);
+    assert_eq!(audited["actor_id"], shop.owner.user_id.get());
+    assert_eq!(audited["details"]["amount_cents"], 3_500);
+    // A refund after the payout takes it back, below zero.
+    shop.refund("t1", 0).await;
+    assert_eq!(shop.balance().await, 0);
+    shop.refund("t2", 0).await;
+    assert_eq!(shop.balance().await, -1_500);
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn who_owes_is_paid_less_and_what_is_held_advances_nothing() {
+    let shop = Shop::open().await;
+    let first = shop.sell("t1", json!({})).await;
+    shop.approve(&[first]).await;
+    shop.pay(json!({ "all_approved": true })).await;
+    shop.refund("t1", 0).await;
+    assert_eq!(shop.balance().await, -2_000);
+    let (second, held) = (
+        shop.sell("t2", json!({ "amount_cents": 7_500 })).await,
+        shop.sell("t3", json!({ "amount_cents": 7_500 })).await,
+    );
+    shop.approve(&[second]).await;
+    // 15.00 approved, 15.00 held, 20.00 owed.
+    assert_eq!(shop.balance().await, 1_000);
+    let payout = shop.pay(json!({ "commission_ids": [second] })).await;
+    assert_eq!(payout["amount_cents"], 0);
+    assert_eq!(payout["partners"][0]["shortfall_cents"], 1_500);
+    assert_eq!(rows::commission(&shop.stack, "t2").await["status"], "paid");
+    assert_eq!(shop.balance().await, 1_000);
+    shop.approve(&[held]).await;
+    let payout = shop.pay(json!({ "all_approved": true })).await;
+    assert_eq!(payout["amount_cents"], 1_000);
+    assert_eq!(payout["partners"][0]["requested_cents"], 1_500);
+    assert_eq!(payout["partners"][0]["shortfall_cents"], 500);
+    assert_eq!(shop.balance().await, 0);
+    let file = shop.get(&format!("payouts/{}/export.csv", payout["id"])).await;
+    assert!(
+        file.body
+            .as_str()
+            .unwrap()
+            .contains(r#","1500","500","1000","USD","#),
+        "{file:?}"
+    );
+    // What settled a debt was paid all the same: taken back, it is owed again.
+    shop.refund("t2", 0).await;
+    assert_eq!(shop.balance().await, -1_500);
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_payout_is_in_one_currency() {
+    let shop = Shop::open().await;
+    let dollars = shop.sell("t1", json!({})).await;
+    let euros = shop.sell("t2", json!({ "currency": "EUR" })).await;
+    shop.approve(&[dollars, euros]).await;
+    let message = "A payout is in one currency; these commissions are in EUR, USD";
+    for body in [
+        json!({ "commission_ids": [dollars, euros] }),
+        json!({ "all_approved": true }),
+    ] {
+        refused(&shop.post("payouts", body).await, 400, message, "mixed");
+    }
+    let one_of_them = json!({ "commission_ids": [dollars, euros], "currency": "EUR" });
+    assert_eq!(
+        reasons(&shop.post("payouts", one_of_them).await),
+        [(dollars, "in USD".to_owned())]
+    );
+    let payout = shop.pay(json!({ "all_approved": true, "currency": "eur" })).await;
+    assert_eq!(
+        (&payout["currency"], &payout["amount_cents"]),
+        (&json!("EUR"), &json!(2_000))
+    );
+    assert_eq!(shop.balance().await, 2_000);
+    let payout = shop.pay(json!({ "all_approved": true })).await;
+    assert_eq!(payout["currency"], "USD");
+    let neither = "commission_ids or all_approved is required, not both";
+    for (body, message) in [
+        (json!({}), neither),
+        (json!({ "all_approved": true, "commission_ids": [1] }), neither),
+        (
+            json!({ "all_approved": true, "currency": "dollars" }),
+            "currency must be a currency code of three letters",
+        ),
+        (
+            json!({ "all_approved": true, "reference": "x".repeat(201) }),
+            "reference must be at most 200 characters",
+        ),
+        (json!({ "all_approved": 1 }), "all_approved must be a boolean"),
+    ] {
+        refused(&shop.post("payouts", body).await, 400, message, message);
+    }
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn the_same_idempotency_key_is_the_same_payout() {
+    let shop = Shop::open().await;
+    let ids = [shop.sell("t1", json!({})).await, shop.sell("t2", json!({})).await];
+    shop.approve(&ids).await;
+    let order = |key: &'static str, body: Value| {
+        let request = shop
+            .stack
+            .request(Method::POST, &shop.path("payouts"))
+            .bearer_auth(&shop.owner.token)
+            .header("Idempotency-Key", key)
+            .json(&body);
+        shop.stack.send(request)
+    };
+    let pay = |key: &'static str| order(key, json!({ "all_approved": true }));
+    let answers = join_all((0..8).map(|_| pay("may"))).await;
+    for answer in &answers {
+        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+        assert_eq!(answer.body, answers[0].body);
+    }
+    assert_eq!(shop.stack.value::<i64>("SELECT count(*) FROM payouts").await, 1);
+    for another in [
+        json!({ "all_approved": true, "currency": "EUR" }),
+        json!({ "all_approved": true, "reference": "May" }),
+        json!({ "commission_ids": ids }),
+    ] {
+        let message = "This Idempotency-Key was used for another request";
+        refused(&order("may", another).await, 409, message, "another body");
+    }
+    shop.stack.execute("UPDATE payouts SET request_hash = NULL").await;
+    let old = order("may", json!({ "all_approved": true, "currency": "USD" })).await;
+    assert_eq!(
+        old.status,
+        StatusCode::CREATED,
+        "of the release before, without a hash"
+    );
+    refused(&pay("june").await, 400, "There is nothing to pay", "another key");
+    let spoilt = pay("").await;
+    refused(
+        &spoilt,
+        400,
+        "Idempotency-Key must be 1 to 200 plain characters",
+        "empty",
+    );
+    shop.stack.verify().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_payouts_at_once_each_commission_is_paid_by_one() {
+    let shop = Shop::open().await;
+    let mut ids = Vec::new();
+    for n in 0..30 {
+        ids.push(shop.sell(&format!("t{n}"), json!({})).await);
+    }
+    shop.approve(&ids).await;
+    let halves = [&ids[..20], &ids[10..], &ids[..20], &ids[10..]];
+    let lists = halves.map(|half| shop.post("payouts", json!({ "commission_ids": half })));
+    let all = (0..4).map(|_| shop.post("payouts", json!({ "all_approved": true })));
+    let (lists, all) = join(join_all(lists), join_all(all)).await;
+    let mut paid = 0;
+    for answer in lists.iter().chain(&all) {
+        match answer.status {
+            StatusCode::CREATED => paid += answer.body["data"]["amount_cents"].as_i64().unwrap(),
+            status => assert_eq!(status, StatusCode::BAD_REQUEST, "{answer:?}"),
+        }
+    }
+    // Whoever came last may have found some left.
+    let rest = shop.post("payouts", json!({ "all_approved": true })).await;
+    paid += rest.body["data"]["amount_cents"].as_i64().unwrap_or(0);
+    assert_eq!(paid, 30 * 2_000);
+    assert_eq!(shop.balance().await, 0);
+    let entries = "SELECT count(*) FROM ledger_entries WHERE kind = 'payout' AND account = 'partner'";
+    assert_eq!(shop.stack.value::<i64>(entries).await, 30);
+    shop.stack.verify().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refunds_and_sales_racing_a_payout_leave_exact_books() {
+    let shop = Shop::open().await;
+    let mut ids = Vec::new();
+    for n in 0..24 {
+        ids.push(shop.sell(&format!("t{n}"), json!({})).await);
+    }
+    shop.approve(&ids).await;
+    let refunds = (0..24).map(|n| {
+        let shop = &shop;
+        async move { shop.refund(&format!("t{n}"), 401 * (n + 1)).await }
+    });
+    let sales = (0..12).map(|n| {
+        let shop = &shop;
+        async move { shop.sell(&format!("later{n}"), json!({})).await }
+    });
+    let payouts = ids.chunks(4).map(|some| {
+        let shop = &shop;
+        async move {
+            for id in some {
+                let answer = shop.post("payouts", json!({ "commission_ids": [id] })).await;
+                if answer.status != StatusCode::CREATED {
+                    assert_eq!(reasons(&answer), [(*id, "already paid".to_owned())]);
+                }
+            }
+            let all = shop.post("payouts", json!({ "all_approved": true })).await;
+            if all.status != StatusCode::CREATED {
+                refused(&all, 400, "There is nothing to pay", "all");
+            }
+        }
+    });
+    join(join(join_all(refunds), join_all(sales)), join_all(payouts)).await;
+    let paid = "SELECT count(*) FROM commissions WHERE paid_at IS NOT NULL";
+    assert_eq!(shop.stack.value::<i64>(paid).await, 24);
+    let sums = |what: &'static str| shop.stack.value::<i64>(what);
+    // What was received is what is left of the commissions paid, and what is owed back for refunds after the payout.
+    let received = sums(
+        "SELECT -sum(amount_cents)::bigint FROM ledger_entries WHERE kind = 'payout' AND account = 'partner'",
+    )
+    .await;
+    let left =
+        sums("SELECT sum(amount_cents - deducted_cents)::bigint FROM commissions WHERE paid_at IS NOT NULL")
+            .await;
+    let debt = sums("SELECT coalesce(sum(debt_cents), 0)::bigint FROM partner_program_debts").await;
+    assert_eq!(received - left, debt);
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn verify_finds_payouts_that_do_not_agree_with_the_books() {
+    let shop = Shop::open().await;
+    let (first, second) = (shop.sell("t1", json!({})).await, shop.sell("t2", json!({})).await);
+    shop.approve(&[first, second]).await;
+    shop.pay(json!({ "commission_ids": [first] })).await;
+    for (damage, repair, broken) in [
+        (
+            "UPDATE payouts SET amount_cents = amount_cents + 1",
+            "UPDATE payouts SET amount_cents = amount_cents - 1",
+            "a payout is the sum of its partners' ledger entries, one a commission",
+        ),
+        (
+            "UPDATE commissions SET payout_id = NULL WHERE status = 'paid'",
+            "UPDATE commissions SET payout_id = 1 WHERE status = 'paid'",
+            "a commission is paid by one payout, of its program and currency",
+        ),
+        (
+            "UPDATE commissions SET status = 'paid', paid_at = now(), payout_id = 1 WHERE status = 'approved'",
+            "UPDATE commissions SET status = 'approved', paid_at = NULL, payout_id = NULL
+             WHERE id = (SELECT max(id) FROM commissions)",
+            "a payout pays what refunds had left of a commission, once",
+        ),
+        (
+            "UPDATE partner_program_balances SET balance_cents = balance_cents + 1",
+            "UPDATE partner_program_balances SET balance_cents = balance_cents - 1",
+            "no more is owed to a partner than is left of their unpaid commissions",
+        ),
+    ] {
+        shop.stack.execute(damage).await;
+        let violations = verify::violations(shop.stack.pool()).await.unwrap();
+        let names: Vec<_> = violations.iter().map(|violation| violation.invariant).collect();
+        assert!(names.contains(&broken), "{damage}: {names:?}");
+        shop.stack.execute(repair).await;
+    }
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_commission_of_nothing_ends_its_life_like_any_other() {
+    let shop = Shop::open().await;
+    let nothing = shop.sell("t1", json!({ "amount_cents": 1 })).await;
+    shop.approve(&[nothing]).await;
+    let payout = shop.pay(json!({ "all_approved": true })).await;
+    assert_eq!(
+        (&payout["amount_cents"], &payout["commission_count"]),
+        (&json!(0), &json!(1))
+    );
+    assert_eq!(rows::commission(&shop.stack, "t1").await["status"], "paid");
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn exports_are_files_that_no_spreadsheet_runs() {
+    let shop = Shop::open().await;
+    shop.stack
+        .execute(&format!(
+            "UPDATE partners SET name = '=HYPERLINK(\"http://evil.example\")' WHERE id = {}",
+            shop.program.ada.partner_id
+        ))
+        .await;
+    let id = shop.sell("@cmd|x", json!({})).await;
+    shop.approve(&[id]).await;
+    let payout = shop
+        .pay(json!({ "all_approved": true, "reference": "-May, \"2\"" }))
+        .await;
+    let commissions = shop.get("commissions/export.csv?status=paid").await;
+    assert_eq!(commissions.header("content-type"), "text/csv; charset=utf-8");
+    assert_eq!(
+        commissions.header("content-disposition"),
+        format!(
+            "attachment; filename=\"commissions-{}.csv\"",
+            shop.program.program_id
+        )
+    );
+    let lines: Vec<_> = commissions.body.as_str().unwrap().split("\r\n").collect();
+    assert!(
+        lines[0].starts_with(
+            r#""commission_id","sale_id","transaction_id","partner_id","partner_name","amount_cents","#
+        ),
+        "{lines:?}"
+    );
+    let sale_id = &rows::sale(&shop.stack, "@cmd|x").await["id"];
+    let ada = shop.program.ada.partner_id;
+    let begin = format!(
+        r#""{id}","{sale_id}","'@cmd|x","{ada}","'=HYPERLINK(""http://evil.example"")","2000","0","2000","USD","paid","","#
+    );
+    assert!(lines[1].starts_with(&begin), "{lines:?}");
+    assert_eq!(lines[2..], [""]);
+    let file = shop.get(&format!("payouts/{}/export.csv", payout["id"])).await;
+    let text = file.body.as_str().unwrap();
+    let begin = format!(r#""{}","'-May, ""2""","{id}","#, payout["id"]);
+    assert!(text.contains(&begin), "{text}");
+    assert!(text.contains(r#","2000","0","2000","USD","#), "{text}");
+    // No commission passes: a heading alone.
+    let none = shop.get("commissions/export.csv?status=reversed").await;
+    assert_eq!(none.body.as_str().unwrap().matches("\r\n").count(), 1);
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn an_export_of_many_pieces_has_every_commission_once() {
+    let shop = Shop::open().await;
+    shop.sell("t1", json!({})).await;
+    let many = 2_345;
+    // In the books as if sold.
+    shop.stack
+        .execute(&format!(
+            "INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency, sale_type,
+                 is_recurring, sale_date)
+             SELECT gen_random_uuid(), program_id, customer_id, 'more-' || n, amount_cents, currency, sale_type, false, sale_date
+             FROM sale_events, generate_series(1, {many}) n;
+             INSERT INTO commissions (sale_id, program_id, customer_id, partner_program_id, partner_id, referral_link_id,
+                 amount_cents, currency, policy_id, commission_type, hold_until)
+             SELECT s.id, c.program_id, c.customer_id, c.partner_program_id, c.partner_id, c.referral_link_id,
+                 c.amount_cents, c.currency, c.policy_id, c.commission_type, c.hold_until
+             FROM sale_events s, commissions c WHERE s.processor_event_id LIKE 'more-%'"
+        ))
+        .await;
+    let file = shop.get("commissions/export.csv").await;
+    let text = file.body.as_str().unwrap();
+    let mut ids: Vec<i64> = text
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').next().unwrap().trim_matches('"').parse().unwrap())
+        .collect();
+    assert_eq!(ids.len(), many + 1);
+    assert!(ids.is_sorted());
+    ids.dedup();
+    assert_eq!(ids.len(), many + 1);
+}
+
+#[tokio::test]
+async fn looking_at_the_books_is_one_permission_and_paying_another() {
+    let shop = Shop::open().await;
+    let rival = shop.stack.program().await;
+    let rivals_owner = shop.stack.owner_of(&rival).await;
+    let workspace_id: i64 = sqlx::query_scalar("SELECT workspace_id FROM programs WHERE id = $1")
+        .bind(shop.program.program_id.get())
+        .fetch_one(shop.stack.pool())
+        .await
+        .unwrap();
+    let reader = shop
+        .stack
+        .member(workspace_id.into(), "reader@program.example", Role::Member)
+        .await;
+    shop.stack
+        .execute(&format!(
+            "INSERT INTO member_permissions SELECT id, {}, '{{program:read}}' FROM workspace_members WHERE user_id = {}",
+            shop.program.program_id, reader.user_id
+        ))
+        .await;
+    let id = shop.sell("t1", json!({})).await;
+    shop.approve(&[id]).await;
+    let (reading, everything) = (shop.key("{program:read}").await, shop.key("{*}").await);
+    let status = async |token: &str, path: &str, body: Option<Value>| {
+        let path = shop.path(path);
+        match body {
+            None => shop.stack.get(&path, token).await.status,
+            Some(body) => shop.stack.submit(&path, Some(token), body).await.status,
+        }
+    };
+    let pay = || Some(json!({ "commission_ids": [id] }));
+    for (who, token, reads, pays) in [
+        ("a reader", &reader.token, 200, 403),
+        ("a reading key", &reading, 200, 403),
+        ("a rival", &rivals_owner.token, 403, 403),
+        ("a program's token", &shop.program.token, 401, 401),
+    ] {
+        for path in [
+            "commissions",
+            "commissions/export.csv",
+            "payouts",
+            "notifications",
+        ] {
+            assert_eq!(status(token, path, None).await, reads, "{who}: {path}");
+        }
+        for path in ["commissions/approve", "payouts"] {
+            assert_eq!(status(token, path, pay()).await, pays, "{who}: {path}");
+        }
+        let all = Some(json!({ "all": true }));
+        assert_eq!(
+            status(token, "notifications/read", all).await,
+            pays,
+            "{who}: read"
+        );
+    }
+    assert_eq!(status(&everything, "payouts", pay()).await, StatusCode::CREATED);
+    let payout: i64 = shop.stack.value("SELECT max(id) FROM payouts").await;
+    for path in [
+        format!("payouts/{payout}"),
+        format!("payouts/{payout}/export.csv"),
+    ] {
+        assert_eq!(status(&reading, &path, None).await, 200);
+        // Under the rival's own program it is not there.
+        let theirs = format!("{PROGRAMS}/{}/{path}", rival.program_id);
+        let answer = shop.stack.get(&theirs, &rivals_owner.token).await;
+        refused(&answer, 404, "Payout not found", &path);
+    }
+    // What is owed is still owed when a program has ended.
+    let late = shop.sell("t2", json!({})).await;
+    let path = format!("{PROGRAMS}/{}", shop.program.program_id);
+    assert_eq!(shop.stack.delete(&path, &shop.owner.token).await.status, 200);
+    shop.approve(&[late]).await;
+    shop.pay(json!({ "all_approved": true })).await;
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn the_advertisers_notifications_are_listed_and_marked() {
+    let shop = Shop::open().await;
+    let id = shop.sell("t1", json!({})).await;
+    shop.approve(&[id]).await;
+    shop.pay(json!({ "all_approved": true })).await;
+    shop.refund("t1", 2_500).await;
+    shop.refund("t1", 5_000).await;
+    shop.stack
+        .eventually("notifications arrive", async || {
+            shop.get("notifications").await.body["meta"]["pagination"]["total"] == 2
+        })
+        .await;
+    let list = shop.get("notifications?pageSize=1").await;
+    let newest = &list.body["data"][0];
+    assert_eq!(newest["kind"], "paid_commission_deducted");
+    assert_eq!(newest["deduction"]["commission_id"], id);
+    assert_eq!(newest["read_at"], Value::Null);
+    let partners: i64 = shop
+        .stack
+        .value("SELECT min(id) FROM notifications WHERE recipient = 'partner'")
+        .await;
+    let marked = async |body: Value| {
+        let answer = shop.post("notifications/read", body).await;
+        answer.body["data"]["marked"].clone()
+    };
+    assert_eq!(
+        marked(json!({ "ids": [newest["id"], partners, 999_999] })).await,
+        1
+    );
+    assert_eq!(marked(json!({ "ids": [newest["id"]] })).await, 0);
+    let unread = shop.get("notifications?unread=true").await;
+    assert_eq!(unread.body["meta"]["pagination"]["total"], 1);
+    assert_ne!(unread.body["data"][0]["id"], newest["id"]);
+    assert_eq!(marked(json!({ "all": true })).await, 1);
+    let theirs: i64 = shop
+        .stack
+        .value("SELECT count(*) FROM notifications WHERE recipient = 'partner' AND read_at IS NULL")
+        .await;
+    assert_eq!(theirs, 2);
+    for body in [json!({}), json!({ "ids": [1], "all": true })] {
+        let answer = shop.post("notifications/read", body).await;
+        refused(&answer, 400, "ids or all is required, not both", "which");
+    }
+    let answer = shop.get("notifications?unread=maybe").await;
+    refused(&answer, 400, "unread must be true or false", "unread");
+    shop.stack.verify().await;
+}

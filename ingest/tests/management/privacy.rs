@@ -1,0 +1,528 @@
+//! One customer asks what is stored about them, and that it be erased. `docs/privacy.md` says what that means.
+
+mod tenants;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use messages::envelope;
+use messages::subject::Subject;
+use reqwest::StatusCode;
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+use test_harness::{
+    Answer, Person, Program, Stack, Streams, ctl,
+    hooks::{Hooks, connected, event},
+    refused,
+    rows::text_of_all_rows,
+    sale_of, succeeds,
+};
+
+const KEY: &str = "key-of-jane-4711";
+const EMAIL: &str = "jane.doe@customer.example";
+/// What Jane's browser, her shop and her payment processor tell of her.
+const TOLD: &[&str] = &[
+    KEY,
+    EMAIL,
+    "https://shop.example/account/jane-4711",
+    "Welcome back, Jane Doe 4711",
+    "https://mail.example/inbox/jane-4711",
+    "session-of-jane-4711",
+    "Mozilla/5.0 (Jane 4711)",
+    "1711x4711",
+    "471x1147",
+    "tlh-4711",
+    "Jane/4711",
+    "engraved for Jane 4711",
+    "Jane 4711 was not happy",
+    "Jane Q. Doe 4711",
+    "cus_of_jane_4711",
+];
+/// Every table that holds something of a customer.
+const TABLES: &[&str] = &[
+    "customers",
+    "click_events",
+    "lead_events",
+    "sale_events",
+    "commissions",
+    "refunds",
+    "notifications",
+    "dead_letters",
+    "transaction_claims",
+    "processor_events",
+    "processor_customers",
+];
+
+/// Jane, who has left something everywhere.
+struct Jane {
+    stack: Stack,
+    program: Program,
+    owner: Person,
+    click_id: String,
+}
+
+fn visit() -> Value {
+    json!({
+        "page_url": TOLD[2], "page_title": TOLD[3], "referrer_url": TOLD[4], "session_id": TOLD[5],
+        "user_agent": TOLD[6], "screen_resolution": TOLD[7], "viewport_size": TOLD[8], "language": TOLD[9],
+        "timezone": TOLD[10],
+    })
+}
+
+fn ok(answer: Answer) -> Answer {
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    answer
+}
+
+impl Jane {
+    async fn came() -> Self {
+        let mut stack = Stack::start().await;
+        let hooks = Hooks::start(&mut stack).await;
+        let program = connected(&stack).await;
+        let owner = stack.owner_of(&program).await;
+        let click = ok(stack.click_with(&program.ada.code, visit()).await);
+        let click_id = click.body["click_id"].as_str().unwrap().to_owned();
+        let lead = json!({ "click_id": click_id, "customer_key": KEY, "email": EMAIL });
+        ok(stack.post("lead", Some(&program.token), lead).await);
+        let mut again = visit();
+        again["existing_click_id"] = click_id.as_str().into();
+        let again = ok(stack.click_with(&program.bruno.code, again).await);
+        assert_eq!(again.body["click_id"], click_id.as_str());
+        let clicks = "SELECT count(*) FROM click_events";
+        stack
+            .eventually("both clicks are stored", async || {
+                stack.value::<i64>(clicks).await == 2
+            })
+            .await;
+        for transaction_id in ["t1", "t2"] {
+            let mut sale = sale_of(transaction_id, KEY);
+            sale["line_items"] = json!([{ "note": TOLD[11] }]);
+            ok(stack.sale(&program, sale).await);
+        }
+        let refund = json!({ "transaction_id": "t1", "refund_amount_cents": 100, "refund_reason": TOLD[12] });
+        ok(stack.refund(&program, refund).await);
+        let jane = Self {
+            stack,
+            program,
+            owner,
+            click_id,
+        };
+        jane.left_unfinished(&hooks).await;
+        jane
+    }
+
+    /// What nobody can process: a record, its claim, and a renewal in a currency that is none.
+    async fn left_unfinished(&self, hooks: &Hooks) {
+        let streams = Streams::of(&self.stack).await;
+        let odd = json!({
+            "event_id": self.stack.clock.mint(), "program_id": self.program.program_id,
+            "sale": { "customer_key": KEY, "transaction_id": "t3" },
+        });
+        let packed = envelope::encode(None, &[to_raw_value(&odd).unwrap()]);
+        streams.publish(Subject::Sales, packed).await;
+        let dead = format!(
+            "INSERT INTO transaction_claims (transaction_id, program_id, event_id, state, payload)
+             VALUES ('t3', {}, gen_random_uuid(), 'dead', '{odd}')",
+            self.program.program_id
+        );
+        self.stack.execute(&dead).await;
+        let mut renewal = event(&self.stack, "invoice.paid.renewal.acacia", &self.program, KEY);
+        renewal["data"]["object"]["customer_email"] = EMAIL.into();
+        renewal["data"]["object"]["currency"] = "none".into();
+        renewal["data"]["object"]["customer"] = TOLD[14].into();
+        renewal["data"]["object"]["customer_name"] = TOLD[13].into();
+        ok(hooks.deliver(&self.stack, &self.program, &renewal).await);
+        let mut trial = event(&self.stack, "invoice.paid.trial.acacia", &self.program, KEY);
+        trial["data"]["object"]["customer"] = TOLD[14].into();
+        ok(hooks.deliver(&self.stack, &self.program, &trial).await);
+        self.stack
+            .eventually("all of it is where it ends", async || {
+                let waits = "SELECT count(*) FROM processor_events WHERE state = 'stuck'";
+                self.stack.value::<i64>("SELECT count(*) FROM dead_letters").await == 1
+                    && self.stack.value::<i64>(waits).await == 1
+                    && self
+                        .stack
+                        .value::<i64>("SELECT count(*) FROM notifications")
+                        .await
+                        == 1
+                    && self
+                        .stack
+                        .value::<i64>("SELECT count(*) FROM processor_customers")
+                        .await
+                        == 1
+            })
+            .await;
+        streams.drained(&self.stack).await;
+    }
+
+    async fn ask(&self, what: &str, named: Value) -> Answer {
+        let path = format!(
+            "/api/advertiser/affiliate-programs/{}/customers/{what}",
+            self.program.program_id
+        );
+        self.stack.submit(&path, Some(&self.owner.token), named).await
+    }
+
+    async fn erase(&self) -> Answer {
+        ok(self
+            .ask("erase", json!({ "customer_key": KEY, "email": EMAIL }))
+            .await)
+    }
+}
+
+/// Those of these texts that stand in any table, as text or as bytes.
+async fn standing(stack: &Stack, texts: &[&str]) -> Vec<String> {
+    let rows = text_of_all_rows(stack).await;
+    let hexadecimal = |text: &str| {
+        text.bytes().fold(String::new(), |mut hex, byte| {
+            write!(hex, "{byte:02x}").unwrap();
+            hex
+        })
+    };
+    let stands = |text: &&&str| rows.contains(**text) || rows.contains(&hexadecimal(text));
+    texts
+        .iter()
+        .filter(stands)
+        .map(|text| (*text).to_owned())
+        .collect()
+}
+
+/// The rows of a table, in an order of their own, without what moves by itself.
+async fn rows(stack: &Stack, table: &str, of: &str) -> Vec<Value> {
+    let query = format!(
+        "SELECT to_jsonb(t) - '{{relay_after,relays,waits_for}}'::text[] FROM {table} t WHERE {of} ORDER BY to_jsonb(t)::text"
+    );
+    sqlx::query_scalar(sqlx::AssertSqlSafe(query))
+        .fetch_all(stack.pool())
+        .await
+        .unwrap()
+}
+
+/// Every text within a value; JSON and bytes that are text are looked into.
+fn texts(value: &Value, into: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => {
+            if let Ok(inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text) {
+                return texts(&inner, into);
+            }
+            let bytes = text.strip_prefix("\\x").map(|hex| {
+                let pairs = hex.as_bytes().chunks(2);
+                pairs
+                    .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+                    .collect()
+            });
+            match bytes {
+                Some(bytes) => texts(&String::from_utf8(bytes).unwrap().into(), into),
+                None => {
+                    into.insert(text.clone());
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| texts(item, into)),
+        Value::Object(fields) => fields.values().for_each(|field| texts(field, into)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+async fn all_texts(stack: &Stack) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for table in TABLES {
+        rows(stack, table, "true")
+            .await
+            .iter()
+            .for_each(|row| texts(row, &mut all));
+    }
+    all
+}
+
+/// Sums and ids, which an erasure leaves.
+async fn books(stack: &Stack) -> Vec<Value> {
+    let mut books = Vec::new();
+    for table in [
+        "(SELECT id, sale_id, amount_cents, deducted_cents, status, customer_id FROM commissions)",
+        "(SELECT id, customer_id, processor_event_id, amount_cents, currency, sale_date, api_refunded_cents FROM sale_events)",
+        "ledger_entries",
+        "partner_balances",
+        "partner_program_balances",
+        "(SELECT id, sale_id, effective_cents, deducted_cents, refund_key FROM refunds)",
+        "(SELECT id, clicks, last_clicked FROM referral_links)",
+        "(SELECT id, status, first_click_at, touched_link_ids, signup_date, first_purchase_date FROM customers)",
+    ] {
+        books.extend(rows(stack, table, "true").await);
+    }
+    books
+}
+
+#[tokio::test]
+async fn an_erased_customer_stands_in_no_table_and_the_books_are_as_before() {
+    let jane = Jane::came().await;
+    let stack = &jane.stack;
+    let names: Vec<&str> = TOLD.iter().copied().chain([jane.click_id.as_str()]).collect();
+    // All of them stand somewhere, or this would prove nothing.
+    assert_eq!(standing(stack, &names).await, names);
+    let before = books(stack).await;
+    let hash: String = stack
+        .value("SELECT email_hash FROM customers WHERE email_hash IS NOT NULL")
+        .await;
+    let erased = jane.erase().await;
+    assert_eq!(
+        erased.body["data"],
+        json!({ "customers": 1, "click_events": 2, "lead_events": 1, "sale_events": 2, "refunds": 1,
+                "notifications": 1, "processor_customers": 1, "unprocessed": 3 })
+    );
+    assert_eq!(standing(stack, &names).await, [""; 0]);
+    assert_eq!(standing(stack, &[hash.as_str()]).await, [""; 0]);
+    assert_eq!(books(stack).await, before);
+    stack.verify().await;
+    let said: String = stack.value("SELECT message FROM notifications").await;
+    assert!(said.ends_with("deducted."), "{said}");
+}
+
+#[tokio::test]
+async fn an_export_holds_everything_that_an_erasure_removes() {
+    let jane = Jane::came().await;
+    let before = all_texts(&jane.stack).await;
+    let exported = ok(jane
+        .ask("export", json!({ "customer_key": KEY, "email": EMAIL }))
+        .await);
+    // Looking changes nothing.
+    assert_eq!(all_texts(&jane.stack).await, before);
+    let mut held = BTreeSet::new();
+    texts(&exported.body["data"], &mut held);
+    jane.erase().await;
+    let after = all_texts(&jane.stack).await;
+    let removed: BTreeSet<_> = before.difference(&after).cloned().collect();
+    assert!(removed.len() > TOLD.len(), "{removed:?}");
+    let missing: Vec<_> = removed.difference(&held).collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[tokio::test]
+async fn an_erasure_leaves_everybody_else_alone() {
+    let jane = Jane::came().await;
+    let stack = &jane.stack;
+    let other = stack.program().await;
+    for (program, key) in [
+        (&other, KEY),
+        (&jane.program, "key-of-jane-47110"),
+        (&jane.program, "4711"),
+    ] {
+        let click = ok(stack.click_with(&program.ada.code, visit()).await);
+        let lead = json!({ "click_id": click.body["click_id"], "customer_key": key });
+        ok(stack.post("lead", Some(&program.token), lead).await);
+        ok(stack
+            .sale(
+                program,
+                sale_of(&format!("sale-of-{key}-{}", program.program_id), key),
+            )
+            .await);
+    }
+    Streams::of(stack).await.drained(stack).await;
+    let janes: i64 = stack
+        .value("SELECT id FROM customers WHERE email_hash IS NOT NULL")
+        .await;
+    let others = async || {
+        let mut others = rows(stack, "customers", &format!("id <> {janes}")).await;
+        for table in ["click_events", "lead_events", "sale_events", "commissions"] {
+            others.extend(rows(stack, table, &format!("customer_id <> {janes}")).await);
+        }
+        others
+    };
+    let before = others().await;
+    assert_eq!(before.len(), 15);
+    // The other program has no such customer of this address, and by the key its own stays.
+    let erased = jane.erase().await;
+    assert_eq!(erased.body["data"]["customers"], 1);
+    assert_eq!(others().await, before);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn who_comes_after_an_erasure_is_somebody_new() {
+    let jane = Jane::came().await;
+    let stack = &jane.stack;
+    ok(jane
+        .ask("erase", json!({ "click_id": jane.click_id, "email": EMAIL }))
+        .await);
+    let gone = rows(stack, "customers", "true").await;
+    let nothing = jane.erase().await;
+    let counts = nothing.body["data"].as_object().unwrap();
+    assert!(counts.values().all(|count| *count == json!(0)), "{counts:?}");
+    let export = ok(jane.ask("export", json!({ "customer_key": KEY })).await);
+    assert_eq!(export.body["data"]["customers"], json!([]));
+    assert_eq!(rows(stack, "customers", "true").await, gone);
+
+    let sale = stack.sale(&jane.program, sale_of("t9", KEY)).await;
+    assert_eq!(
+        sale.message(),
+        "Customer not found. Provide customer_key or click_id.",
+        "{sale:?}"
+    );
+    let lead = json!({ "click_id": jane.click_id, "customer_key": KEY });
+    let lead = stack.post("lead", Some(&jane.program.token), lead).await;
+    assert_eq!(lead.status, StatusCode::BAD_REQUEST, "{lead:?}");
+    // The books still know the sale.
+    let repeated = stack.sale(&jane.program, sale_of("t1", KEY)).await;
+    assert_eq!(repeated.status, StatusCode::CONFLICT, "{repeated:?}");
+    ok(stack
+        .refund(&jane.program, json!({ "transaction_id": "t2" }))
+        .await);
+
+    let held = json!({ "existing_click_id": jane.click_id });
+    let click = ok(stack.click_with(&jane.program.ada.code, held).await);
+    let click_id = click.body["click_id"].as_str().unwrap();
+    assert_ne!(click_id, jane.click_id);
+    ok(stack.lead(&jane.program, click_id, KEY).await);
+    ok(stack.sale(&jane.program, sale_of("t10", KEY)).await);
+    let customers: i64 = stack
+        .value("SELECT count(DISTINCT customer_id) FROM sale_events")
+        .await;
+    assert_eq!(customers, 2);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_click_under_way_brings_nothing_of_an_erased_customer_back() {
+    let mut jane = Jane::came().await;
+    jane.stack.stop_workers().await;
+    let mut under_way = visit();
+    under_way["existing_click_id"] = jane.click_id.as_str().into();
+    let click = ok(jane.stack.click_with(&jane.program.ada.code, under_way).await);
+    assert_eq!(click.body["click_id"], jane.click_id.as_str());
+    jane.erase().await;
+    jane.stack.start_worker();
+    let stack = &jane.stack;
+    Streams::of(stack).await.drained(stack).await;
+    let names: Vec<&str> = TOLD.iter().copied().chain([jane.click_id.as_str()]).collect();
+    assert_eq!(standing(stack, &names).await, [""; 0]);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_click_that_meets_an_erasure_waits_for_it() {
+    let jane = Jane::came().await;
+    let stack = &jane.stack;
+    let mut erasure = stack.pool().begin().await.unwrap();
+    let erase = "UPDATE customers SET erased_at = now(), click_id = 'erased_' || id, customer_key = NULL, email_hash = NULL
+                 WHERE click_id = $1";
+    sqlx::query(erase)
+        .bind(&jane.click_id)
+        .execute(&mut *erasure)
+        .await
+        .unwrap();
+    let before: i64 = stack.value("SELECT count(*) FROM click_events").await;
+    let mut under_way = visit();
+    under_way["existing_click_id"] = jane.click_id.as_str().into();
+    ok(stack.click_with(&jane.program.ada.code, under_way).await);
+    stack
+        .eventually("the click waits for the erasure", async || {
+            let waiting = "SELECT count(*) FROM pg_stat_activity
+                           WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            stack.value::<i64>(waiting).await > 0
+        })
+        .await;
+    erasure.commit().await.unwrap();
+    Streams::of(stack).await.drained(stack).await;
+    assert_eq!(
+        stack.value::<i64>("SELECT count(*) FROM click_events").await,
+        before
+    );
+}
+
+#[tokio::test]
+async fn operators_export_and_erase_and_it_is_written_down_without_names() {
+    let jane = Jane::came().await;
+    let stack = &jane.stack;
+    let program_id = jane.program.program_id.to_string();
+    let by_key = ["--program-id", &program_id, "--customer-key", KEY];
+    let by_both = [&by_key[..], &["--email", EMAIL]].concat();
+    let exported = succeeds(stack, &[&["customer", "export"][..], &by_both].concat()).await;
+    let tables: Value = serde_json::from_str(&exported.out).unwrap();
+    assert_eq!(tables["customers"][0]["customer_key"], KEY);
+    assert_eq!(tables["unprocessed"].as_array().map(Vec::len), Some(3));
+    let erase =
+        async |more: &[&str]| ctl(stack, &[&["customer", "erase"][..], &by_both, more].concat()).await;
+    let before = all_texts(stack).await;
+    let unasked = erase(&[]).await;
+    assert!(!unasked.ok && unasked.err.contains("--yes"), "{unasked:?}");
+    let dry = erase(&["--dry-run"]).await;
+    assert!(dry.ok && dry.out.contains("nothing was changed"), "{dry:?}");
+    assert_eq!(
+        (dry.fact("customers"), dry.fact("unprocessed")),
+        ("1".into(), "3".into())
+    );
+    assert_eq!(all_texts(stack).await, before);
+    let erased = erase(&["--yes"]).await;
+    assert!(erased.ok, "{erased:?}");
+    assert_eq!(
+        (erased.fact("customers"), erased.fact("unprocessed")),
+        ("1".into(), "3".into())
+    );
+    assert_eq!(standing(stack, TOLD).await, [""; 0]);
+    for more in [&["--yes"][..], &["--dry-run"], &[]] {
+        let again = erase(more).await;
+        let said = "nothing is stored under these names";
+        assert!(
+            !again.ok && again.err.contains(said) && again.err.contains("EMAIL_HASH_KEY"),
+            "{again:?}"
+        );
+    }
+    for (arguments, because) in [
+        (
+            &["customer", "erase", "--program-id", &program_id][..],
+            "required",
+        ),
+        (
+            &[
+                "customer",
+                "erase",
+                "--yes",
+                "--program-id",
+                "999",
+                "--email",
+                EMAIL,
+            ][..],
+            "there is no program 999",
+        ),
+        (
+            &["customer", "export", "--program-id", &program_id, "--email", "@"][..],
+            "must be an e-mail address",
+        ),
+        (
+            &[
+                "customer",
+                "export",
+                "--program-id",
+                &program_id,
+                "--customer-key",
+                " ",
+            ][..],
+            "must not be empty",
+        ),
+    ] {
+        let ran = ctl(stack, arguments).await;
+        assert!(!ran.ok && ran.err.contains(because), "{arguments:?}: {ran:?}");
+    }
+    // What the API finds nobody for is not written down either.
+    jane.erase().await;
+    jane.ask("export", json!({ "customer_key": KEY })).await;
+    let written: Vec<(String, String, Value)> = sqlx::query_as(
+        "SELECT action, actor, details -> 'customer_ids' FROM audit_log WHERE action LIKE 'customer.%' ORDER BY id",
+    )
+    .fetch_all(stack.pool())
+    .await
+    .unwrap();
+    let of_jane: i64 = stack
+        .value("SELECT id FROM customers WHERE erased_at IS NOT NULL")
+        .await;
+    let entry = |action: &str, actor: &str, ids: Value| (action.to_owned(), actor.to_owned(), ids);
+    assert_eq!(
+        written,
+        [
+            entry("customer.exported", "operator", json!([of_jane])),
+            entry("customer.erased", "operator", json!([of_jane])),
+            entry("customer.exported", "user", json!([])),
+        ]
+    );
+    stack.verify().await;
+}

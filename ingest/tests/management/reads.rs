@@ -1,0 +1,3 @@
+mod dashboard;
+mod partner_view;
+mod reports;

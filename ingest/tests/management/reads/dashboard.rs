@@ -1,0 +1,137 @@
+//! The summary: what happened in every program within reach, and nothing of others or of tests.
+
+use chrono::TimeDelta;
+use domain::permission::Role;
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use test_harness::{Shop, Stack, rows};
+
+const SUMMARY: &str = "/api/advertiser/dashboard/summary";
+
+#[tokio::test]
+async fn the_summary_adds_up_what_is_within_reach_without_tests() {
+    let shop = Shop::open().await;
+    let stack = &shop.stack;
+    // A second program of the same workspace, and one of somebody else's.
+    let (second, rival) = (stack.program().await, stack.program().await);
+    stack
+        .execute(&format!(
+            "UPDATE programs SET workspace_id = (SELECT workspace_id FROM programs WHERE id = {}) WHERE id = {}",
+            shop.program.program_id, second.program_id
+        ))
+        .await;
+    stack.customer(&second, &second.bruno.code, "user-1").await;
+    stack.customer(&rival, &rival.ada.code, "user-1").await;
+    stack
+        .execute_on_links(&format!(
+            "UPDATE partner_programs SET status = 'suspended' WHERE id = {}",
+            second.ada.membership
+        ))
+        .await;
+    let (paid, part) = (shop.sell("t1", json!({})).await, shop.sell("t2", json!({})).await);
+    shop.sell("t3", json!({ "currency": "EUR" })).await;
+    shop.approve(&[paid, part]).await;
+    shop.refund("t2", 5_000).await;
+    shop.pay(json!({ "commission_ids": [paid] })).await;
+    // Now there is something to review.
+    shop.refund("t1", 2_500).await;
+    for (program, noun) in [(&shop.program, "click"), (&shop.program, "sale")] {
+        let mut body = json!({ "additional_data": { "test_mode": true } });
+        if noun == "click" {
+            body["affiliate_url"] = json!(format!("https://shop.example/?aff={}", program.ada.code));
+        }
+        let answer = stack.post(noun, Some(&program.token), body).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    rows::counted(stack, shop.program.ada.link, 1).await;
+    rows::counted(stack, second.bruno.link, 1).await;
+    let ask = async || stack.get(SUMMARY, &shop.owner.token).await.body["data"].clone();
+    stack
+        .eventually("the notification is there", async || {
+            ask().await["total"]["unread_notifications"] == 1
+        })
+        .await;
+    let summary = ask().await;
+    let money = json!([
+        { "currency": "EUR", "revenue_last_30_days_cents": 10_000, "commissions_pending_cents": 2_000,
+          "commissions_approved_cents": 0, "commissions_paid_cents": 0 },
+        { "currency": "USD", "revenue_last_30_days_cents": 20_000, "commissions_pending_cents": 0,
+          "commissions_approved_cents": 500, "commissions_paid_cents": 2_000 },
+    ]);
+    let own = |program: i64, clicks: i64| {
+        json!({ "program_id": program, "name": "Program", "status": "live", "clicks_all_time": clicks,
+                "clicks_last_30_days": clicks, "leads_last_30_days": clicks })
+    };
+    let mut first = own(shop.program.program_id.get(), 1);
+    for (name, value) in [
+        ("sales_last_30_days", json!(3)),
+        ("active_partners", json!(2)),
+        ("unread_notifications", json!(1)),
+        ("money", money.clone()),
+    ] {
+        first[name] = value;
+    }
+    let mut other = own(second.program_id.get(), 1);
+    for (name, value) in [
+        ("sales_last_30_days", json!(0)),
+        ("active_partners", json!(1)),
+        ("unread_notifications", json!(0)),
+        ("money", json!([])),
+    ] {
+        other[name] = value;
+    }
+    let total = json!({
+        "clicks_all_time": 2, "clicks_last_30_days": 2, "leads_last_30_days": 2, "sales_last_30_days": 3,
+        "active_partners": 3, "unread_notifications": 1, "money": money,
+    });
+    assert_eq!(summary, json!({ "programs": [other, first], "total": total }));
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_member_sees_the_programs_they_may_read_and_a_reading_key_no_summary() {
+    let shop = Shop::open().await;
+    let stack = &shop.stack;
+    let workspace_id: i64 = stack.value("SELECT workspace_id FROM programs").await;
+    let member = stack
+        .member(workspace_id.into(), "member@program.example", Role::Member)
+        .await;
+    let programs = async || {
+        let answer = stack.get(SUMMARY, &member.token).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.body["data"]["programs"].as_array().unwrap().len()
+    };
+    assert_eq!(programs().await, 0);
+    stack
+        .execute(&format!(
+            "INSERT INTO member_permissions SELECT id, {}, '{{program:read}}' FROM workspace_members WHERE user_id = {}",
+            shop.program.program_id, member.user_id
+        ))
+        .await;
+    assert_eq!(programs().await, 1);
+    for (scopes, status) in [("{program:read}", 403), ("{dashboard:view}", 200)] {
+        let key = shop.key(scopes).await;
+        assert_eq!(stack.get(SUMMARY, &key).await.status, status, "{scopes}");
+    }
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn the_last_thirty_days_end_where_they_say() {
+    let stack = Stack::start_with(Clock::manual(test_harness::noon())).await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    rows::counted(&stack, program.ada.link, 1).await;
+    let owner = stack.owner_of(&program).await;
+    let clicks = async |token: &str| -> Value {
+        let summary = stack.get(SUMMARY, token).await;
+        summary.body["data"]["total"]["clicks_last_30_days"].clone()
+    };
+    assert_eq!(clicks(&owner.token).await, 1);
+    stack.clock.advance(TimeDelta::days(30));
+    let email = format!("owner-of-{}@program.example", program.program_id);
+    let owner = stack.signed_in(owner.user_id, &email).await;
+    assert_eq!(clicks(&owner.token).await, 0);
+    let summary = stack.get(SUMMARY, &owner.token).await;
+    assert_eq!(summary.body["data"]["total"]["clicks_all_time"], 1);
+}

@@ -1,0 +1,340 @@
+//! A partner's own view: theirs, wherever it is, and nothing of anybody else's.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use test_harness::{Person, Program, Stack, refused, rows, sell};
+
+/// Ada, who takes part in two advertisers' programs, and Bruno, who takes part in the first.
+struct Scene {
+    stack: Stack,
+    shop: Program,
+    club: Program,
+    ada: Person,
+    bruno: Person,
+}
+
+const PATHS: [&str; 6] = [
+    "programs",
+    "referral-links",
+    "clicks",
+    "commissions",
+    "balances",
+    "notifications",
+];
+
+impl Scene {
+    async fn set() -> Self {
+        let stack = Stack::start().await;
+        let (shop, club) = (stack.program().await, stack.program().await);
+        let ada = stack
+            .account_of("ada@partner.example", &[shop.ada.partner_id, club.ada.partner_id])
+            .await;
+        let bruno = stack
+            .account_of("bruno@partner.example", &[shop.bruno.partner_id])
+            .await;
+        Self {
+            stack,
+            shop,
+            club,
+            ada,
+            bruno,
+        }
+    }
+
+    async fn get(&self, person: &Person, path: &str) -> Value {
+        let answer = self
+            .stack
+            .get(&format!("/api/partner/{path}"), &person.token)
+            .await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}: {answer:?}");
+        answer.body
+    }
+
+    async fn list(&self, person: &Person, path: &str) -> Vec<Value> {
+        self.get(person, path).await["data"].as_array().unwrap().clone()
+    }
+}
+
+#[tokio::test]
+async fn a_partner_sees_what_is_theirs_in_every_workspace_and_nothing_of_others() {
+    let scene = Scene::set().await;
+    let Scene {
+        stack, shop, club, ..
+    } = &scene;
+    let click_id = stack.customer(shop, &shop.ada.code, "user-1").await;
+    stack.customer(club, &club.ada.code, "user-1").await;
+    stack.customer(shop, &shop.bruno.code, "user-2").await;
+    sell(stack, shop, "secret-1", 10_000, json!({})).await;
+    sell(stack, club, "secret-2", 5_000, json!({ "currency": "EUR" })).await;
+    let bruno_sells = json!({ "transaction_id": "secret-3", "amount_cents": 700, "customer_key": "user-2" });
+    assert_eq!(stack.sale(shop, bruno_sells).await.status, StatusCode::OK);
+    rows::counted(stack, shop.ada.link, 1).await;
+    rows::counted(stack, club.ada.link, 1).await;
+    rows::counted(stack, shop.bruno.link, 1).await;
+
+    let programs = scene.list(&scene.ada, "programs").await;
+    assert_eq!(programs.len(), 2);
+    assert_eq!(programs[0]["partner_program_id"], club.ada.membership.get());
+    assert_eq!(
+        programs[0]["balances"],
+        json!([{ "currency": "EUR", "balance_cents": 1_000 }])
+    );
+    assert_eq!(programs[1]["program_id"], shop.program_id.get());
+    assert_eq!(
+        (&programs[1]["status"], &programs[1]["cookie_window_days"]),
+        (&json!("approved"), &json!(90))
+    );
+    assert_eq!(
+        programs[1]["commission_terms"],
+        json!([{ "product_id": null, "commission_type": "cps_lifetime", "default_duration_months": null,
+                 "rate_bps": 2_000, "fixed_cents": null, "currency": null }])
+    );
+
+    let commissions = scene.list(&scene.ada, "commissions").await;
+    let amounts: Vec<_> = commissions
+        .iter()
+        .map(|commission| (&commission["payable_cents"], &commission["currency"]))
+        .collect();
+    assert_eq!(
+        amounts,
+        [(&json!(1_000), &json!("EUR")), (&json!(2_000), &json!("USD"))]
+    );
+
+    let clicks = scene.list(&scene.ada, "clicks").await;
+    assert_eq!(clicks.len(), 2);
+    assert_eq!(clicks[1]["referral_link_id"], shop.ada.link.get());
+    assert_eq!(clicks[1]["converted"], true);
+    let mut fields: Vec<_> = clicks[0].as_object().unwrap().keys().collect();
+    fields.sort();
+    assert_eq!(
+        fields,
+        [
+            "click_timestamp",
+            "converted",
+            "device_type",
+            "geo_country",
+            "id",
+            "program_id",
+            "referral_link_id",
+            "short_code"
+        ]
+    );
+
+    for (person, others) in [(&scene.ada, &shop.bruno), (&scene.bruno, &shop.ada)] {
+        for path in PATHS {
+            let shown = scene.get(person, path).await.to_string();
+            for secret in [
+                "secret-",
+                "user-",
+                "customer_key",
+                click_id.as_str(),
+                others.code.as_str(),
+            ] {
+                assert!(!shown.contains(secret), "{path} shows {secret}: {shown}");
+            }
+        }
+    }
+    for (path, count) in [
+        ("programs", 1),
+        ("referral-links", 1),
+        ("clicks", 1),
+        ("commissions", 1),
+        ("balances", 1),
+    ] {
+        assert_eq!(scene.list(&scene.bruno, path).await.len(), count, "{path}");
+    }
+    let page = scene.get(&scene.ada, "clicks?pageSize=1&page=2").await;
+    assert_eq!(page["data"], json!([clicks[1]]));
+    assert_eq!(
+        page["meta"]["pagination"],
+        json!({ "page": 2, "pageSize": 1, "pageCount": 2, "total": 2 })
+    );
+    assert_eq!(
+        scene
+            .list(&scene.ada, &format!("clicks?page={}", i64::MAX))
+            .await
+            .len(),
+        0
+    );
+    scene.stack.verify().await;
+}
+
+#[tokio::test]
+async fn balances_tell_what_is_held_what_is_due_and_what_was_received() {
+    let scene = Scene::set().await;
+    let Scene { stack, shop, .. } = &scene;
+    stack.customer(shop, &shop.ada.code, "user-1").await;
+    let owner = stack.owner_of(shop).await;
+    let mut ids = Vec::new();
+    for transaction_id in ["paid", "due", "held"] {
+        let sale = sell(stack, shop, transaction_id, 10_000, json!({})).await;
+        ids.push(sale.body["commission_id"].as_i64().unwrap());
+    }
+    let path = format!("/api/advertiser/affiliate-programs/{}", shop.program_id);
+    let submit = async |rest: &str, body: Value| {
+        let answer = stack
+            .submit(&format!("{path}/{rest}"), Some(&owner.token), body)
+            .await;
+        assert!(answer.status.is_success(), "{answer:?}");
+    };
+    submit(
+        "commissions/approve",
+        json!({ "commission_ids": [ids[0], ids[1]] }),
+    )
+    .await;
+    submit("payouts", json!({ "commission_ids": [ids[0]] })).await;
+    for (transaction_id, amount) in [("paid", 2_500), ("due", 5_000)] {
+        let body = json!({ "transaction_id": transaction_id, "refund_amount_cents": amount });
+        assert_eq!(stack.refund(shop, body).await.status, StatusCode::OK);
+    }
+    let balances = scene.list(&scene.ada, "balances").await;
+    assert_eq!(
+        balances,
+        [json!({
+            "partner_program_id": shop.ada.membership, "program_id": shop.program_id, "program_name": "Program",
+            "currency": "USD", "balance_cents": 2_500, "pending_cents": 2_000, "approved_cents": 1_000,
+            "paid_cents": 2_000, "debt_cents": 500,
+        })]
+    );
+    let paid = &scene.list(&scene.ada, "commissions").await[2];
+    assert_eq!(
+        (&paid["status"], &paid["deducted_cents"]),
+        (&json!("refunded"), &json!(500))
+    );
+    assert!(paid["paid_at"].is_string());
+    scene.stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_link_that_the_advertiser_turned_off_stays_off_for_its_partner() {
+    let scene = Scene::set().await;
+    let Scene { stack, shop, .. } = &scene;
+    let owner = stack.owner_of(shop).await;
+    let link = shop.ada.link.get();
+    let theirs = format!(
+        "/api/advertiser/affiliate-programs/{}/referral-links/{link}",
+        shop.program_id
+    );
+    let own = format!("/api/partner/referral-links/{link}");
+    let advertiser = async |body: Value| stack.put(&theirs, &owner.token, body).await;
+    let partner = async |status: &str| {
+        stack
+            .put(&own, &scene.ada.token, json!({ "status": status }))
+            .await
+    };
+    let off_by_advertiser = "The advertiser has turned this link off";
+    // Whoever turned it off first.
+    for first in ["active", "inactive"] {
+        assert_eq!(partner(first).await.body["data"]["status"], first);
+        assert_eq!(
+            advertiser(json!({ "status": "inactive" })).await.status,
+            StatusCode::OK
+        );
+        // A new code is no word about the status, and turning it off again is no way to own it.
+        advertiser(json!({ "short_code": format!("ada-{first}") })).await;
+        assert_eq!(partner("inactive").await.status, StatusCode::OK);
+        refused(&partner("active").await, 409, off_by_advertiser, first);
+        assert_eq!(
+            advertiser(json!({ "status": "active" })).await.status,
+            StatusCode::OK
+        );
+    }
+    assert_eq!(partner("inactive").await.body["data"]["status"], "inactive");
+    assert_eq!(partner("active").await.body["data"]["status"], "active");
+}
+
+#[tokio::test]
+async fn a_partner_turns_their_own_links_off_and_on() {
+    let scene = Scene::set().await;
+    let Scene { stack, shop, .. } = &scene;
+    let links = scene.list(&scene.ada, "referral-links").await;
+    assert_eq!(links.len(), 2);
+    assert_eq!(links[1]["short_code"], shop.ada.code);
+    let set = async |person: &Person, link: i64, body: Value| {
+        let path = format!("/api/partner/referral-links/{link}");
+        stack.put(&path, &person.token, body).await
+    };
+    let link = shop.ada.link.get();
+    let off = set(&scene.ada, link, json!({ "status": "inactive" })).await;
+    assert_eq!(off.body["data"]["status"], "inactive", "{off:?}");
+    stack
+        .eventually("the link is off", async || {
+            stack.click_with(&shop.ada.code, json!({})).await.status == StatusCode::GONE
+        })
+        .await;
+    let on = set(&scene.ada, link, json!({ "status": "active" })).await;
+    assert_eq!(on.body["data"]["status"], "active");
+    stack
+        .eventually("the link is on", async || {
+            stack.click_with(&shop.ada.code, json!({})).await.status == StatusCode::OK
+        })
+        .await;
+    let audited: Value = stack
+        .value("SELECT jsonb_agg(details ORDER BY id) FROM audit_log WHERE action = 'referral_link.updated'")
+        .await;
+    assert_eq!(audited, json!([{ "status": "inactive" }, { "status": "active" }]));
+    for foreign in [shop.bruno.link.get(), 999_999] {
+        let answer = set(&scene.ada, foreign, json!({ "status": "inactive" })).await;
+        refused(&answer, 404, "Referral link not found", "not theirs");
+    }
+    for body in [json!({}), json!({ "status": "gone" }), json!({ "status": 1 })] {
+        let answer = set(&scene.ada, link, body).await;
+        refused(&answer, 400, "status must be active or inactive", "status");
+    }
+    stack
+        .execute("UPDATE programs SET status = 'archived', archived_at = now()")
+        .await;
+    let answer = set(&scene.ada, link, json!({ "status": "inactive" })).await;
+    refused(&answer, 409, "This program is archived", "archived");
+}
+
+#[tokio::test]
+async fn partners_read_their_own_notifications() {
+    let scene = Scene::set().await;
+    let Scene { stack, shop, .. } = &scene;
+    stack.customer(shop, &shop.ada.code, "user-1").await;
+    sell(stack, shop, "secret-1", 10_000, json!({})).await;
+    for amount in [1_000, 2_000] {
+        let body = json!({ "transaction_id": "secret-1", "refund_amount_cents": amount });
+        assert_eq!(stack.refund(shop, body).await.status, StatusCode::OK);
+    }
+    stack
+        .eventually("notifications arrive", async || {
+            scene.list(&scene.ada, "notifications").await.len() == 2
+        })
+        .await;
+    let newest = &scene.list(&scene.ada, "notifications").await[0];
+    assert_eq!(newest["kind"], "commission_deducted");
+    assert!(newest["deduction"]["deducted_cents"].is_i64() && newest["deduction"].get("sale_id").is_none());
+    let mark = async |person: &Person, body: Value| {
+        let path = "/api/partner/notifications/read";
+        stack.submit(path, Some(&person.token), body).await.body["data"]["marked"].clone()
+    };
+    assert_eq!(mark(&scene.bruno, json!({ "ids": [newest["id"]] })).await, 0);
+    assert_eq!(mark(&scene.bruno, json!({ "all": true })).await, 0);
+    assert_eq!(scene.list(&scene.ada, "notifications?unread=true").await.len(), 2);
+    assert_eq!(mark(&scene.ada, json!({ "ids": [newest["id"]] })).await, 1);
+    let unread = scene.list(&scene.ada, "notifications?unread=true").await;
+    assert_eq!(unread.len(), 1);
+    assert_ne!(unread[0]["id"], newest["id"]);
+    assert_eq!(mark(&scene.ada, json!({ "all": true })).await, 1);
+}
+
+#[tokio::test]
+async fn advertisers_and_keys_are_not_partners() {
+    let scene = Scene::set().await;
+    let owner = scene.stack.owner_of(&scene.shop).await;
+    for path in PATHS {
+        let path = format!("/api/partner/{path}");
+        let answer = scene.stack.get(&path, &owner.token).await;
+        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path}");
+        let answer = scene.stack.get(&path, &scene.shop.token).await;
+        assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{path}");
+    }
+    let path = format!(
+        "/api/advertiser/affiliate-programs/{}/payouts",
+        scene.shop.program_id
+    );
+    let answer = scene.stack.get(&path, &scene.ada.token).await;
+    assert_eq!(answer.status, StatusCode::FORBIDDEN);
+}

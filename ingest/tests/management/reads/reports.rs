@@ -1,0 +1,52 @@
+//! What the dashboard shows of a program's events: exact, in order, and to nobody else.
+
+mod access;
+mod events;
+mod export;
+mod live;
+mod performance;
+mod replica;
+mod status;
+
+use chrono::{DateTime, Utc};
+use domain::ids::WorkspaceId;
+use domain::permission::Role;
+use test_harness::{Person, Program, Stack};
+
+pub async fn workspace(stack: &Stack, program: &Program) -> WorkspaceId {
+    let id: i64 = sqlx::query_scalar("SELECT workspace_id FROM programs WHERE id = $1")
+        .bind(program.program_id.get())
+        .fetch_one(stack.pool())
+        .await
+        .unwrap();
+    WorkspaceId::new(id)
+}
+
+/// The owner of the workspace a program is in.
+pub async fn owner(stack: &Stack, program: &Program) -> Person {
+    let workspace_id = workspace(stack, program).await;
+    let email = format!("owner@{workspace_id}.example");
+    stack.member(workspace_id, &email, Role::Owner).await
+}
+
+/// What a row of `click_events` needs beside its time: `(event_id, program_id, …)`.
+pub async fn add_click(
+    stack: &Stack,
+    program: &Program,
+    at: DateTime<Utc>,
+    customer_id: i64,
+    click_id: &str,
+) {
+    sqlx::query(
+        "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id, created_at)
+         VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, $4)",
+    )
+    .bind(program.program_id.get())
+    .bind(program.ada.link.get())
+    .bind(customer_id)
+    .bind(at)
+    .bind(click_id)
+    .execute(stack.pool())
+    .await
+    .unwrap();
+}

@@ -1,0 +1,224 @@
+use std::time::Duration;
+
+use reqwest::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+
+use super::owner;
+use test_harness::{Person, Program, Stack};
+
+/// For what happens within a second.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A stream of server-sent events, read one by one.
+struct Live {
+    response: Response,
+    text: String,
+}
+
+impl Live {
+    /// Returns once the service listens: what happens from now on shows.
+    async fn open(stack: &Stack, program: &Program, person: &Person) -> Self {
+        let path = format!("/api/tracking/live/{}", program.program_id);
+        let request = stack.request(Method::GET, &path).bearer_auth(&person.token);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let mut live = Self {
+            response,
+            text: String::new(),
+        };
+        assert_eq!(live.part().await.unwrap(), ": listening");
+        live
+    }
+
+    /// The next part; `None` at the end of the stream.
+    async fn part(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.text.find("\n\n") {
+                let rest = self.text.split_off(end + 2);
+                let part = std::mem::replace(&mut self.text, rest);
+                return Some(part.trim_end().to_owned());
+            }
+            let bytes = self.response.chunk().await.unwrap()?;
+            self.text.push_str(std::str::from_utf8(&bytes).unwrap());
+        }
+    }
+
+    /// The next event: its name and its data.
+    async fn event(&mut self) -> Option<(String, Value)> {
+        loop {
+            let part = self.part().await?;
+            let field = |name: &str| part.lines().find_map(|line| line.strip_prefix(name));
+            // A heartbeat has none.
+            if let Some(data) = field("data: ") {
+                return Some((
+                    field("event: ").unwrap().to_owned(),
+                    serde_json::from_str(data).unwrap(),
+                ));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn events_show_as_they_come_test_events_marked_and_others_not_at_all() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let other = stack.program().await;
+    let own = owner(&stack, &program).await;
+    let before = stack.click(&program.ada.code).await;
+    test_harness::rows::counted(&stack, program.ada.link, 1).await;
+    let mut live = Live::open(&stack, &program, &own).await;
+
+    let test = json!({ "additional_data": { "test_mode": true } });
+    assert_eq!(
+        stack.click_with(&other.ada.code, test.clone()).await.status,
+        StatusCode::OK
+    );
+    assert_eq!(
+        stack.click_with(&program.ada.code, test).await.status,
+        StatusCode::OK
+    );
+    let (name, data) = live.event().await.unwrap();
+    let row: i64 = sqlx::query_scalar("SELECT id FROM click_events WHERE is_test AND program_id = $1")
+        .bind(program.program_id.get())
+        .fetch_one(stack.pool())
+        .await
+        .unwrap();
+    assert_eq!(
+        (name.as_str(), &data["id"], &data["is_test"], &data["event_type"]),
+        ("click", &json!(row), &json!(true), &json!("click"))
+    );
+
+    assert_eq!(
+        stack.lead(&program, &before, "user-1").await.status,
+        StatusCode::OK
+    );
+    let (name, data) = live.event().await.unwrap();
+    assert_eq!(
+        (name.as_str(), &data["customer_key"], &data["is_test"]),
+        ("lead", &json!("user-1"), &json!(false))
+    );
+    let sale = json!({ "transaction_id": "t1", "amount_cents": 100, "customer_key": "user-1" });
+    assert_eq!(stack.sale(&program, sale).await.status, StatusCode::OK);
+    let (name, data) = live.event().await.unwrap();
+    assert_eq!(
+        (name.as_str(), &data["processor_event_id"]),
+        ("conversion", &json!("t1"))
+    );
+    // What the list shows of a conversion, and whether it is a test: nothing else of anybody.
+    let mut fields: Vec<_> = data.as_object().unwrap().keys().map(String::as_str).collect();
+    fields.sort_unstable();
+    assert_eq!(
+        fields,
+        [
+            "amount_cents",
+            "click_id",
+            "createdAt",
+            "currency",
+            "event_type",
+            "id",
+            "is_recurring",
+            "is_test",
+            "payment_status",
+            "processor_event_id",
+            "sale_type",
+            "timestamp",
+        ]
+    );
+    drop(live);
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_show_everything_says_so() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let own = owner(&stack, &program).await;
+    let mut live = Live::open(&stack, &program, &own).await;
+    stack
+        .execute(&format!(
+            "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
+             SELECT gen_random_uuid(), {}, 1, i, now(), 'c' || i FROM generate_series(1, 150) i",
+            program.program_id
+        ))
+        .await;
+    assert_eq!(
+        live.event().await.unwrap(),
+        ("dropped".to_owned(), json!({ "event_type": "click" }))
+    );
+    for _ in 0..100 {
+        assert_eq!(live.event().await.unwrap().0, "click");
+    }
+    drop(live);
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_session_and_with_the_right_to_it() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let own = owner(&stack, &program).await;
+    let mut live = Live::open(&stack, &program, &own).await;
+    stack.execute("UPDATE sessions SET revoked_at = now()").await;
+    assert_eq!(live.event().await, None);
+
+    let own = stack
+        .signed_in(
+            own.user_id,
+            &format!("owner@{}.example", super::workspace(&stack, &program).await),
+        )
+        .await;
+    let mut live = Live::open(&stack, &program, &own).await;
+    stack
+        .execute("UPDATE workspace_members SET role = 'member'")
+        .await;
+    assert_eq!(live.event().await, None);
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_a_second_factor_is_required_that_its_session_lacks() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let own = owner(&stack, &program).await;
+    let mut live = Live::open(&stack, &program, &own).await;
+    stack
+        .execute("UPDATE workspaces SET second_factor_required = true")
+        .await;
+    let end = tokio::time::timeout(PATIENCE, live.event()).await;
+    assert_eq!(end, Ok(None));
+}
+
+#[tokio::test]
+async fn streams_have_a_limit_for_each_workspace_and_a_shutdown_does_not_wait_for_them() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let own = owner(&stack, &program).await;
+    let mut streams = Vec::new();
+    for _ in 0..8 {
+        streams.push(Live::open(&stack, &program, &own).await);
+    }
+    let path = format!("/api/tracking/live/{}", program.program_id);
+    let one_too_many = stack.get(&path, &own.token).await;
+    assert_eq!(
+        one_too_many.status,
+        StatusCode::SERVICE_UNAVAILABLE,
+        "{:?}",
+        one_too_many.body
+    );
+    assert_eq!(one_too_many.header("retry-after"), "1");
+    // Who watches everything keeps nobody of another workspace from watching.
+    let other = stack.program().await;
+    let others = owner(&stack, &other).await;
+    streams.insert(0, Live::open(&stack, &other, &others).await);
+    // A place is free as soon as its client is gone.
+    drop(streams.pop());
+    stack
+        .eventually("the place is free", async || {
+            let request = stack.request(Method::GET, &path).bearer_auth(&own.token);
+            request.send().await.unwrap().status() == StatusCode::OK
+        })
+        .await;
+    drop(stack);
+    for mut stream in streams {
+        assert_eq!(stream.event().await, None);
+    }
+}

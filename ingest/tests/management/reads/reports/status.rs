@@ -1,0 +1,116 @@
+use domain::ids::ProgramId;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use super::owner;
+use test_harness::Stack;
+
+/// Of a program that has tried nothing out, without the time.
+fn of_nothing(id: ProgramId) -> Value {
+    let nothing = json!({ "testEventCount": 0, "hasTestEvents": false, "latestTestEvent": null });
+    json!({
+        "programId": id.to_string(),
+        "stepStatuses": { "pageview": "pending", "referrals": "pending", "payments": "pending" },
+        "statistics": {
+            "pageview": nothing,
+            "referrals": nothing,
+            "payments": {
+                "stripeConnectionStatus": "not_connected",
+                "isStripeConnected": false,
+                "stripeAccountId": null,
+                "chargesEnabled": false,
+                "payoutsEnabled": false,
+                "detailsSubmitted": false,
+                "connectionDate": null,
+            },
+        },
+        "hasPartners": false,
+    })
+}
+
+#[tokio::test]
+async fn status_follows_test_events_the_processor_and_partners() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let own = owner(&stack, &program).await;
+    let id = program.program_id;
+    let path = format!("/api/tracking/status/{id}");
+    stack
+        .execute_on_links("UPDATE partner_programs SET status = 'pending'")
+        .await;
+    let fresh = stack.get(&path, &own.token).await;
+    assert_eq!(fresh.status, StatusCode::OK, "{:?}", fresh.body);
+    let mut data = fresh.body["data"].clone();
+    let last_updated = data.as_object_mut().unwrap().remove("lastUpdated").unwrap();
+    assert!(last_updated.as_str().unwrap().ends_with('Z'));
+    assert_eq!(data, of_nothing(id));
+
+    stack
+        .execute_on_links(&format!(
+            "UPDATE partner_programs SET status = 'approved' WHERE id = {};
+             INSERT INTO processor_connections (program_id, account_id, status, charges_enabled, connected_at)
+             VALUES ({id}, 'acct_1', 'connected', true, '2026-01-02T03:04:05Z')",
+            program.ada.membership
+        ))
+        .await;
+    // A link works again once its partner is approved.
+    stack
+        .eventually("the link works", async || {
+            stack.click_with(&program.ada.code, json!({})).await.status == StatusCode::OK
+        })
+        .await;
+    for _ in 0..12 {
+        let tested = stack
+            .click_with(
+                &program.ada.code,
+                json!({ "additional_data": { "test_mode": true } }),
+            )
+            .await;
+        assert_eq!(tested.status, StatusCode::OK, "{tested:?}");
+    }
+    let lead = json!({ "additional_data": { "test_mode": true, "program_id": id } });
+    let tested = stack.post("lead", None, lead).await;
+    assert_eq!(tested.status, StatusCode::OK, "{tested:?}");
+    let data = stack.get(&path, &own.token).await.body["data"].clone();
+    assert_eq!(
+        data["stepStatuses"],
+        json!({ "pageview": "complete", "referrals": "complete", "payments": "complete" })
+    );
+    let clicks = &data["statistics"]["pageview"];
+    assert_eq!(
+        (&clicks["testEventCount"], &clicks["hasTestEvents"]),
+        (&json!(10), &json!(true))
+    );
+    let latest: i64 = stack
+        .value("SELECT id FROM click_events ORDER BY click_timestamp DESC, id DESC LIMIT 1")
+        .await;
+    assert_eq!(clicks["latestTestEvent"]["id"], latest);
+    assert!(
+        clicks["latestTestEvent"]["timestamp"].is_string()
+            && clicks["latestTestEvent"]["createdAt"].is_string()
+    );
+    assert_eq!(data["statistics"]["referrals"]["testEventCount"], 1);
+    assert_eq!(
+        data["statistics"]["payments"],
+        json!({
+            "stripeConnectionStatus": "connected",
+            "isStripeConnected": true,
+            "stripeAccountId": "acct_1",
+            "chargesEnabled": true,
+            "payoutsEnabled": false,
+            "detailsSubmitted": false,
+            "connectionDate": "2026-01-02T03:04:05.000Z",
+        })
+    );
+    assert_eq!(data["hasPartners"], true);
+
+    stack
+        .execute("UPDATE processor_connections SET status = 'disconnected'")
+        .await;
+    let data = stack.get(&path, &own.token).await.body["data"].clone();
+    assert_eq!(data["stepStatuses"]["payments"], "pending");
+    assert_eq!(
+        data["statistics"]["payments"]["stripeConnectionStatus"],
+        "disconnected"
+    );
+}

@@ -1,0 +1,369 @@
+//! Partners of a program: invited, approved, suspended, approved again; and what each of it does to clicks and sales.
+
+use domain::permission::Role;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use test_harness::{
+    Answer, Stack,
+    managed::{Managed, PROGRAMS, audited, token},
+    refused,
+};
+
+async fn click_status(stack: &Stack, code: &str) -> StatusCode {
+    stack.click_with(code, json!({})).await.status
+}
+
+#[tokio::test]
+async fn an_address_is_one_partner_in_whichever_letters() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let ada = program.partner(&stack, "ÄDA@letters.example", "pending").await;
+    assert_eq!(ada["email"], "äda@letters.example");
+    for same in ["äda@letters.example", "A\u{308}DA@Letters.example"] {
+        let again = json!({ "name": "Ada", "email": same });
+        let answer = program.submit(&stack, "partners", again).await;
+        refused(&answer, 409, "This partner is in the program already", same);
+    }
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 1);
+    for hidden in ["a\u{200B}da@letters.example", "\u{202E}ada@letters.example"] {
+        let body = json!({ "name": "Ada", "email": hidden });
+        let answer = program.submit(&stack, "partners", body).await;
+        refused(&answer, 400, "email must be an e-mail address", hidden);
+    }
+}
+
+#[tokio::test]
+async fn names_that_show_nothing_or_hide_something_are_refused_wherever_they_are_typed() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let token = &acme.owner.token;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let ada = program.partner(&stack, "ada@letters.example", "pending").await;
+    let key = json!({ "name": "Backend", "scopes": ["program:read"] });
+    let key = stack
+        .submit("/api/advertiser/api-keys", Some(token), key)
+        .await
+        .body["data"]["id"]
+        .clone();
+    let hidden = "name must not contain control characters or invisible ones";
+    for (name, message) in [
+        (" \u{2003}\t ", "name is required"),
+        ("\u{200B}", hidden),
+        ("Ada\u{7}", hidden),
+        ("Ada\nBoss", hidden),
+        ("\u{202E}adA", hidden),
+        ("Ada\u{2069}", hidden),
+        ("\u{FEFF}Ada", hidden),
+    ] {
+        let named = json!({ "name": name });
+        for path in [
+            PROGRAMS.to_owned(),
+            program.path("partners"),
+            "/api/advertiser/api-keys".to_owned(),
+        ] {
+            let body = json!({ "name": name, "email": "new@letters.example" });
+            refused(&stack.submit(&path, Some(token), body).await, 400, message, &path);
+        }
+        for path in [
+            format!("{PROGRAMS}/{}", program.id),
+            program.path(&format!("partners/{}", ada["id"])),
+            format!("/api/advertiser/api-keys/{key}"),
+            format!("/api/advertiser/workspaces/{}", acme.workspace_id),
+        ] {
+            refused(&stack.put(&path, token, named.clone()).await, 400, message, &path);
+        }
+    }
+    let trimmed = json!({ "name": " \u{3000}Ada \u{1F469}\u{200D}\u{1F4BB} " });
+    let renamed = program
+        .put(&stack, &format!("partners/{}", ada["id"]), trimmed)
+        .await;
+    assert_eq!(renamed.body["data"]["name"], "Ada \u{1F469}\u{200D}\u{1F4BB}");
+}
+
+#[tokio::test]
+async fn a_partner_is_one_record_of_the_workspace_by_address() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let other = Managed::new(&stack, &acme, "Other").await;
+    let ada = json!({ "name": "Ada", "email": "Ada@letters.example" });
+    let added = program.submit(&stack, "partners", ada).await;
+    assert_eq!(added.status, StatusCode::CREATED);
+    let data = &added.body["data"];
+    for (name, value) in [
+        ("name", json!("Ada")),
+        ("email", json!("ada@letters.example")),
+        ("status", json!("pending")),
+        ("has_account", json!(false)),
+        ("clicks", json!(0)),
+        ("last_clicked", Value::Null),
+        ("balances", json!([])),
+    ] {
+        assert_eq!(data[name], value, "{name}");
+    }
+    let token = token(&data["invitation_url"]);
+    let stored: String = stack
+        .value("SELECT string_agg(i::text, ' ') || string_agg(a::text, ' ') FROM invitations i, audit_log a")
+        .await;
+    assert!(
+        !stored.contains(&token) && !stored.contains(&token[5..]),
+        "{stored}"
+    );
+    let again = json!({ "name": "A.", "email": " ada@LETTERS.example " });
+    let twice = program.submit(&stack, "partners", again.clone()).await;
+    refused(&twice, 409, "This partner is in the program already", "twice");
+    // The same somebody in another program, under the name they had.
+    let elsewhere = other.submit(&stack, "partners", again).await.body["data"].clone();
+    assert_eq!(elsewhere["partner_id"], data["partner_id"]);
+    assert_ne!(elsewhere["id"], data["id"]);
+    assert_eq!(elsewhere["name"], "Ada");
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 1);
+    assert_eq!(audited(&stack, "partner.invited").await, 2);
+}
+
+#[tokio::test]
+async fn a_new_partner_needs_a_name_and_an_address() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    for (body, message) in [
+        (json!({ "email": "ada@letters.example" }), "name is required"),
+        (json!({ "name": "Ada" }), "email is required"),
+        (
+            json!({ "name": "Ada", "email": "ada" }),
+            "email must be an e-mail address",
+        ),
+        (json!({ "name": "Ada", "email": 5 }), "email must be a string"),
+        (
+            json!({ "name": "Ada", "email": "ada@letters.example", "status": "suspended" }),
+            "status must be pending or approved",
+        ),
+    ] {
+        let answer = program.submit(&stack, "partners", body).await;
+        refused(&answer, 400, message, message);
+    }
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 0);
+    let ada = program.partner(&stack, "ada@letters.example", "pending").await;
+    let one = format!("partners/{}", ada["id"]);
+    for (body, message) in [
+        (
+            json!({ "status": "pending" }),
+            "status must be approved or suspended",
+        ),
+        (json!({ "status": null }), "status must be approved or suspended"),
+        (json!({ "name": "" }), "name is required"),
+    ] {
+        refused(&program.put(&stack, &one, body).await, 400, message, message);
+    }
+}
+
+#[tokio::test]
+async fn partners_are_listed_by_status_and_found_in_their_program_only() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let other = Managed::new(&stack, &acme, "Other").await;
+    let ada = program.partner(&stack, "ada@letters.example", "pending").await;
+    let bruno = program.partner(&stack, "bruno@reviews.example", "approved").await;
+    other.partner(&stack, "carla@blog.example", "approved").await;
+    let all = program.get(&stack, "partners").await;
+    let ids = |answer: &Answer| -> Vec<Value> {
+        let partners = answer.body["data"].as_array().unwrap();
+        partners.iter().map(|partner| partner["id"].clone()).collect()
+    };
+    assert_eq!(ids(&all), [bruno["id"].clone(), ada["id"].clone()]);
+    let approved = program.get(&stack, "partners?status=approved&pageSize=1").await;
+    assert_eq!(ids(&approved), [bruno["id"].clone()]);
+    assert_eq!(
+        approved.body["meta"]["pagination"],
+        json!({ "page": 1, "pageSize": 1, "pageCount": 1, "total": 1 })
+    );
+    refused(
+        &program.get(&stack, "partners?status=gone").await,
+        400,
+        "status must be one of pending, approved, suspended",
+        "status",
+    );
+    let one = format!("partners/{}", ada["id"]);
+    let read = program.get(&stack, &one).await;
+    assert_eq!(read.body["data"]["email"], "ada@letters.example");
+    assert!(!read.body.to_string().contains("invitation"));
+    for answer in [
+        other.get(&stack, &one).await,
+        other.put(&stack, &one, json!({ "status": "approved" })).await,
+        other
+            .submit(&stack, &format!("{one}/invitation"), json!({}))
+            .await,
+        program.get(&stack, "partners/999999").await,
+    ] {
+        refused(&answer, 404, "Partner not found", "another program's");
+    }
+    // Who may look may not therefore change.
+    let member = stack
+        .member(acme.workspace_id, "member@acme.example", Role::Member)
+        .await;
+    stack
+        .execute(&format!(
+            "INSERT INTO member_permissions SELECT id, {}, '{{program:read}}' FROM workspace_members WHERE user_id = {}",
+            program.id, member.user_id
+        ))
+        .await;
+    let path = program.path(&one);
+    assert_eq!(stack.get(&path, &member.token).await.status, StatusCode::OK);
+    let change = stack
+        .put(&path, &member.token, json!({ "status": "approved" }))
+        .await;
+    assert_eq!(change.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn a_membership_works_while_it_is_approved_and_not_while_it_is_suspended() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let ada = program.partner(&stack, "ada@letters.example", "pending").await;
+    let one = format!("partners/{}", ada["id"]);
+    let status = |status: &'static str| program.put(&stack, &one, json!({ "status": status }));
+    assert_eq!(status("approved").await.body["data"]["status"], "approved");
+    program.link(&stack, &ada, "ada").await;
+    program.customer(&stack, "ada", "user-1").await;
+    let first = program.sale(&stack, "t1", "user-1").await;
+    assert!(first.body["commission_id"].is_i64(), "{first:?}");
+
+    assert_eq!(status("suspended").await.body["data"]["status"], "suspended");
+    assert_eq!(click_status(&stack, "ada").await, StatusCode::GONE);
+    let second = program.sale(&stack, "t2", "user-1").await;
+    let message = "No partner-program relationship found for this customer";
+    refused(&second, 400, message, "suspended");
+
+    assert_eq!(status("approved").await.body["data"]["status"], "approved");
+    stack
+        .eventually("the link is on", async || {
+            click_status(&stack, "ada").await == StatusCode::OK
+        })
+        .await;
+    let third = program.sale(&stack, "t2", "user-1").await;
+    assert!(third.body["commission_id"].is_i64(), "{third:?}");
+    stack.verify().await;
+    let shown = program.get(&stack, &one).await.body["data"].clone();
+    assert_eq!(
+        shown["balances"],
+        json!([{ "currency": "USD", "balance_cents": 2000 }])
+    );
+    assert!(shown["clicks"].as_i64().unwrap() >= 2 && shown["last_clicked"].is_string());
+    assert_eq!(audited(&stack, "partner.suspended").await, 1);
+    assert_eq!(audited(&stack, "partner.approved").await, 2);
+}
+
+#[tokio::test]
+async fn of_many_approvals_at_once_one_is_written_down() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let ada = program.partner(&stack, "ada@letters.example", "pending").await;
+    let one = format!("partners/{}", ada["id"]);
+    let approve = || program.put(&stack, &one, json!({ "status": "approved" }));
+    let answers = tokio::join!(approve(), approve(), approve(), approve());
+    for answer in [answers.0, answers.1, answers.2, answers.3] {
+        assert_eq!(answer.body["data"]["status"], "approved", "{answer:?}");
+    }
+    assert_eq!(audited(&stack, "partner.approved").await, 1);
+}
+
+#[tokio::test]
+async fn of_many_invitations_of_one_address_at_once_one_partner_is_made() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let invite = || {
+        let body = json!({ "name": "Ada", "email": "ada@letters.example" });
+        program.submit(&stack, "partners", body)
+    };
+    let answers = tokio::join!(invite(), invite(), invite(), invite());
+    let mut statuses = [answers.0, answers.1, answers.2, answers.3].map(|answer| answer.status.as_u16());
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409, 409, 409]);
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 1);
+}
+
+#[tokio::test]
+async fn workspaces_that_invite_the_same_address_learn_nothing_of_each_other() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let rival = stack.workspace("rival").await;
+    let ours = Managed::new(&stack, &acme, "Ours").await;
+    let theirs = Managed::new(&stack, &rival, "Theirs").await;
+    let later = Managed::new(&stack, &rival, "Later").await;
+    let ada = ours.partner(&stack, "ada@letters.example", "approved").await;
+    let accept = json!({ "token": token(&ada["invitation_url"]), "name": "Ada L.", "password": "correct horse battery" });
+    let accepted = stack.submit("/api/auth/invitations/accept", None, accept).await;
+    assert_eq!(accepted.status, StatusCode::CREATED, "{accepted:?}");
+
+    let body = json!({ "name": "Somebody", "email": "ada@letters.example" });
+    for program in [&theirs, &later] {
+        let added = program.submit(&stack, "partners", body.clone()).await.body["data"].clone();
+        // They are told what they would be told of an address nobody has.
+        assert_eq!(added["has_account"], false);
+        assert_eq!(added["name"], "Somebody");
+        token(&added["invitation_url"]);
+        assert_ne!(added["partner_id"], ada["partner_id"]);
+    }
+    let list = theirs.get(&stack, "partners").await;
+    assert_eq!(list.body["meta"]["pagination"]["total"], 1);
+    assert!(!list.body.to_string().contains("Ada L."));
+    let one = format!("partners/{}", ada["id"]);
+    refused(
+        &theirs.get(&stack, &one).await,
+        404,
+        "Partner not found",
+        "through their program",
+    );
+    let through_ours = stack.get(&ours.path(&one), &rival.owner.token).await;
+    assert_eq!(through_ours.status, StatusCode::FORBIDDEN);
+    // Whoever invited them knows of their account.
+    let known = ours.get(&stack, &one).await.body["data"].clone();
+    assert_eq!(known["has_account"], true);
+    let again = ours.submit(&stack, &format!("{one}/invitation"), json!({})).await;
+    refused(&again, 409, "This partner has an account already", "again");
+}
+
+#[tokio::test]
+async fn an_archived_program_keeps_its_partners_as_they_are() {
+    let stack = Stack::start().await;
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(&stack, &acme, "Acme").await;
+    let ada = program.partner(&stack, "ada@letters.example", "approved").await;
+    let link = program.link(&stack, &ada, "ada").await;
+    let path = format!("{PROGRAMS}/{}", program.id);
+    stack.delete(&path, &acme.owner.token).await;
+    let one = format!("partners/{}", ada["id"]);
+    let policy = json!({ "commission_type": "cps_lifetime", "rate_bps": 1 });
+    for answer in [
+        program
+            .submit(&stack, "partners", json!({ "name": "B", "email": "b@c.example" }))
+            .await,
+        program.put(&stack, &one, json!({ "status": "suspended" })).await,
+        program
+            .submit(&stack, &format!("{one}/invitation"), json!({}))
+            .await,
+        program
+            .submit(
+                &stack,
+                "referral-links",
+                json!({ "partner_program_id": ada["id"] }),
+            )
+            .await,
+        program
+            .put(
+                &stack,
+                &format!("referral-links/{}", link["id"]),
+                json!({ "status": "inactive" }),
+            )
+            .await,
+        program.submit(&stack, "commission-policies", policy).await,
+    ] {
+        refused(&answer, 409, "This program is archived", "a change");
+    }
+    assert_eq!(program.get(&stack, "partners").await.status, StatusCode::OK);
+}

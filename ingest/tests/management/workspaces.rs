@@ -1,0 +1,3 @@
+mod audit_log;
+pub mod invitations;
+mod members;

@@ -1,0 +1,277 @@
+//! The real service in the reference's terms: calls are sent with this case's own names, and what comes back is told in the
+//! names of the calls again.
+
+mod books;
+mod programs;
+mod requests;
+
+use std::collections::HashMap;
+
+use domain::account::UserKind;
+use domain::ids::UserId;
+use messages::subject::Subject;
+use serde_json::{Value, json};
+use sqlx::PgPool;
+
+use super::calls::{ByHand, Call, Terms, What};
+use super::reference::{Answered, Quoted};
+use test_harness::{Edge, Program, Stack, Streams};
+
+/// What every case shares.
+pub struct Service {
+    pub stack: Stack,
+    edges: [Edge; 2],
+    streams: Streams,
+    /// Who has made the advertisers' keys.
+    user_id: UserId,
+}
+
+/// One case's programs, and the names of what it has made.
+pub struct World<'a> {
+    service: &'a Service,
+    programs: [Program; 2],
+    /// Of their advertisers.
+    keys: [String; 2],
+    /// By number of the call that made it.
+    click_ids: HashMap<usize, String>,
+    sales: HashMap<i64, usize>,
+    commissions: HashMap<i64, String>,
+    /// What the streams held before the case.
+    streams_began: Vec<(Subject, u64)>,
+}
+
+impl Service {
+    pub async fn start(stack: Stack, edges: [Edge; 2]) -> Self {
+        Self {
+            streams: Streams::of(&stack).await,
+            user_id: stack.user(UserKind::Advertiser, "owner@model.example").await,
+            stack,
+            edges,
+        }
+    }
+
+    pub async fn world(&self, terms: &[Terms; 2]) -> World<'_> {
+        let mut streams_began = Vec::new();
+        for subject in REDELIVERED {
+            streams_began.push((subject, self.streams.end(subject).await));
+        }
+        let programs = [self.program(&terms[0]).await, self.program(&terms[1]).await];
+        World {
+            service: self,
+            keys: [self.key(&programs[0]).await, self.key(&programs[1]).await],
+            programs,
+            click_ids: HashMap::new(),
+            sales: HashMap::new(),
+            commissions: HashMap::new(),
+            streams_began,
+        }
+    }
+}
+
+/// Their messages change nothing when they come once more.
+const REDELIVERED: [Subject; 5] = [
+    Subject::Clicks,
+    Subject::Leads,
+    Subject::Sales,
+    Subject::Refunds,
+    Subject::TestEvents,
+];
+
+impl World<'_> {
+    /// Sends calls at once, each from its place in the case, and tells their answers.
+    pub async fn call(&mut self, calls: &[(usize, Call<Quoted>)]) -> Vec<Answered> {
+        let sent = calls.iter().map(|(number, call)| {
+            let (path, body) = self.request(call);
+            // Neighbours of one burst meet over the tables, not only within one process.
+            let edge = &self.service.edges[number % 2];
+            let token = self.token(call.who);
+            async move { edge.post(path, token.as_deref(), &body).await }
+        });
+        let answers = futures::future::join_all(sent).await;
+        let mut told = Vec::new();
+        // All ids first: a refund of the same burst names what a sale made.
+        for ((number, call), answer) in calls.iter().zip(&answers) {
+            self.learn(*number, call, &answer.body);
+        }
+        for answer in answers {
+            told.push(Answered {
+                status: answer.status.as_u16(),
+                body: self.told(answer.body),
+            });
+        }
+        told
+    }
+
+    /// A name that no other case uses.
+    fn named(&self, noun: &str, name: usize) -> String {
+        format!("{noun} {name} of {}", self.programs[0].program_id)
+    }
+
+    /// Takes the ids of what a call has made from its answer.
+    fn learn(&mut self, number: usize, call: &Call<Quoted>, body: &Value) {
+        if let Some(click_id) = body["click_id"].as_str()
+            && !self.click_ids.values().any(|known| known == click_id)
+        {
+            self.click_ids.insert(number, click_id.to_owned());
+        }
+        let What::Sale(sale) = &call.what else {
+            return;
+        };
+        let transaction = sale.transaction;
+        if let Some(sale_id) = body["sale_id"].as_i64() {
+            self.sales.entry(sale_id).or_insert(transaction);
+        }
+        let ids = match body["commission_ids"].as_array() {
+            Some(ids) => ids.clone(),
+            None => vec![body["commission_id"].clone()],
+        };
+        for (place, id) in ids.iter().enumerate() {
+            if let Some(id) = id.as_i64() {
+                let name = format!("commission {place} of {transaction}");
+                self.commissions.entry(id).or_insert(name);
+            }
+        }
+    }
+
+    /// An answer's body with the names of the calls for ids, and without words the contract leaves open.
+    fn told(&self, mut body: Value) -> Value {
+        for (field, value) in body.as_object_mut().into_iter().flatten() {
+            match field.as_str() {
+                "click_id" => *value = self.visitor(value.as_str().unwrap_or_default()).into(),
+                "partner_code" => *value = self.link(value.as_str().unwrap_or_default()).into(),
+                "sale_id" => rename(value, |id| self.sales.get(&id).map(|name| format!("sale {name}"))),
+                "commission_id" => rename(value, |id| self.commissions.get(&id).cloned()),
+                "commission_ids" => {
+                    for id in value.as_array_mut().into_iter().flatten() {
+                        rename(id, |id| self.commissions.get(&id).cloned());
+                    }
+                }
+                "data" if value.is_object() => {
+                    rename(&mut value["eventId"], |_| Some("an id".to_owned()));
+                    rename(&mut value["programId"], |id| {
+                        let place = self
+                            .programs
+                            .iter()
+                            .position(|program| program.program_id.get() == id);
+                        place.map(|place| format!("program {place}"))
+                    });
+                }
+                _ => {}
+            }
+        }
+        if body["error"]["code"] == "link_disabled" {
+            return json!({ "success": body["success"], "error": { "code": "link_disabled" } });
+        }
+        body
+    }
+
+    fn visitor(&self, click_id: &str) -> String {
+        let known = self.click_ids.iter().find(|(_, known)| *known == click_id);
+        known.map_or_else(|| click_id.to_owned(), |(number, _)| format!("click_id {number}"))
+    }
+
+    /// `ada-7` is Ada's link in the program whose id is 7.
+    fn link(&self, code: &str) -> String {
+        let (name, program_id) = code.rsplit_once('-').unwrap_or_default();
+        let program = |program: &Program| program.program_id.to_string() == program_id;
+        let place = self.programs.iter().position(program);
+        place.map_or_else(|| code.to_owned(), |place| format!("{name} {place}"))
+    }
+
+    /// Delivers one of this case's messages once more; which one is counted over all its streams.
+    pub async fn redeliver(&self, which: usize) {
+        let mut messages = Vec::new();
+        for (subject, began) in &self.streams_began {
+            let end = self.service.streams.end(*subject).await;
+            messages.extend((began + 1..=end).map(|sequence| (*subject, sequence)));
+        }
+        if let Some((subject, sequence)) = messages.get(which % messages.len().max(1)) {
+            self.service.streams.repeat(*subject, *sequence).await;
+        }
+    }
+
+    /// Approves a sale's commissions, unless that has happened by itself, and pays them; the status of the payout's answer.
+    pub async fn pay_out(&self, transaction: usize) -> u16 {
+        let (program, ids) = self.commissions(transaction).await;
+        let wanted = json!({ "commission_ids": ids });
+        self.advertise(program, "commissions/approve", wanted.clone())
+            .await;
+        self.advertise(program, "payouts", wanted).await
+    }
+
+    /// The status of the answer.
+    pub async fn change_by_hand(&self, transaction: usize, change: ByHand) -> u16 {
+        let (program, ids) = self.commissions(transaction).await;
+        match change {
+            ByHand::Reject => {
+                let body = json!({ "commission_ids": ids, "reason": "by hand" });
+                self.advertise(program, "commissions/reject", body).await
+            }
+            ByHand::Adjust(cents) => {
+                let body = json!({ "amount_cents": cents, "reason": "by hand" });
+                self.advertise(program, &format!("commissions/{}/adjust", ids[0]), body)
+                    .await
+            }
+        }
+    }
+
+    /// A sale's program, and its commissions.
+    async fn commissions(&self, transaction: usize) -> (i64, Vec<i64>) {
+        let rows: Vec<(i64, i64)> = sqlx::query_as(
+            "SELECT c.id, c.program_id FROM commissions c JOIN sale_events s ON s.id = c.sale_id
+             WHERE s.processor_event_id = $1 AND c.superseded_at IS NULL ORDER BY c.id",
+        )
+        .bind(self.named("order", transaction))
+        .fetch_all(self.pool())
+        .await
+        .unwrap();
+        let program = rows.first().map_or(0, |(_, program)| *program);
+        (program, rows.iter().map(|(id, _)| *id).collect())
+    }
+
+    /// A call of the program's advertiser; the status of its answer.
+    async fn advertise(&self, program: i64, rest: &str, body: Value) -> u16 {
+        let place = self.ids().iter().position(|id| *id == program);
+        let key = place.map(|place| self.keys[place].as_str());
+        let path = format!("/api/advertiser/affiliate-programs/{program}/{rest}");
+        let answer = self.service.stack.submit(&path, key, body).await;
+        answer.status.as_u16()
+    }
+
+    /// Waits until this many clicks of the case are stored: they are written behind their answers.
+    pub async fn stored(&self, clicks: usize) {
+        let clicks = i64::try_from(clicks).unwrap();
+        let stack = &self.service.stack;
+        stack
+            .eventually("clicks are stored", async || {
+                let counted = sqlx::query_scalar::<_, i64>(
+                    "SELECT count(*) FROM click_events WHERE program_id = ANY($1) AND NOT is_test",
+                );
+                counted.bind(self.ids()).fetch_one(stack.pool()).await.unwrap() == clicks
+            })
+            .await;
+    }
+
+    /// Waits until everything is done that follows from what was sent.
+    pub async fn settled(&self) {
+        self.service.streams.drained(&self.service.stack).await;
+    }
+
+    pub fn pool(&self) -> &PgPool {
+        self.service.stack.pool()
+    }
+
+    fn ids(&self) -> Vec<i64> {
+        self.programs
+            .iter()
+            .map(|program| program.program_id.get())
+            .collect()
+    }
+}
+
+/// Puts a name for an id; one that nobody knows stays.
+fn rename(value: &mut Value, name: impl Fn(i64) -> Option<String>) {
+    if let Some(name) = value.as_i64().and_then(name) {
+        *value = name.into();
+    }
+}

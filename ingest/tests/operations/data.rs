@@ -1,0 +1,5 @@
+mod backup;
+mod derived;
+mod operator;
+mod roles;
+mod sabotage;

@@ -1,0 +1,222 @@
+//! Three NATS servers with the settings of `deploy/kubernetes`, but for their places.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use async_nats::jetstream::{self, Context};
+use messages::subject::Subject;
+use reqwest::StatusCode;
+use runtime::clock::Clock;
+use serde_json::json;
+use testing::{free_address, unique_name};
+
+use super::users::{PASSWORD, VARIABLES};
+use super::{Secrets, read};
+use test_harness::Stack;
+
+const NODES: [&str; 3] = ["nats-0", "nats-1", "nats-2"];
+
+/// Killed and deleted when dropped.
+struct Cluster {
+    dir: PathBuf,
+    secrets: Secrets,
+    nodes: Vec<Node>,
+}
+
+struct Node {
+    name: &'static str,
+    client: u16,
+    route: u16,
+    process: Child,
+}
+
+impl Cluster {
+    fn start() -> Self {
+        let dir = std::env::temp_dir().join(unique_name());
+        let secrets = Secrets::make();
+        let routes: Vec<u16> = NODES.iter().map(|_| free_address().port()).collect();
+        let nodes = NODES
+            .iter()
+            .zip(&routes)
+            .map(|(&name, route)| {
+                let home = dir.join(name);
+                fs::create_dir_all(&home).unwrap();
+                let client = free_address().port();
+                let mut settings = read("kubernetes/base/nats.conf");
+                let mut move_to = |from: &str, to: String| {
+                    assert!(settings.contains(from), "{from}");
+                    settings = settings.replace(from, &to);
+                };
+                move_to("0.0.0.0:4222", format!("127.0.0.1:{client}"));
+                move_to("0.0.0.0:8222", format!("127.0.0.1:{}", free_address().port()));
+                move_to("0.0.0.0:6222", format!("127.0.0.1:{route}"));
+                move_to("/secrets", secrets.dir().to_owned());
+                move_to("\"/data\"", format!("\"{}\"", home.display()));
+                for (other, route) in NODES.iter().zip(&routes) {
+                    move_to(&format!("{other}.nats:6222"), format!("127.0.0.1:{route}"));
+                }
+                let file = home.join("nats.conf");
+                fs::write(&file, settings).unwrap();
+                fs::write(
+                    home.join("nats-users.conf"),
+                    read("kubernetes/base/nats-users.conf"),
+                )
+                .unwrap();
+                Node {
+                    name,
+                    client,
+                    route: *route,
+                    process: Self::start_node(name, &home),
+                }
+            })
+            .collect();
+        Self { dir, secrets, nodes }
+    }
+
+    fn start_node(name: &str, home: &std::path::Path) -> Child {
+        let program = std::env::var("RT_NATS_SERVER").unwrap_or_else(|_| "nats-server".to_owned());
+        Command::new(program)
+            .arg("--config")
+            .arg(home.join("nats.conf"))
+            .env("SERVER_NAME", name)
+            .envs(VARIABLES.map(|name| (name, PASSWORD)))
+            .stdin(Stdio::null())
+            .stderr(File::create(home.join("log")).unwrap())
+            .spawn()
+            .unwrap()
+    }
+
+    /// As `make-secrets.sh` writes it.
+    fn url(&self, user: &str) -> String {
+        let urls: Vec<String> = self
+            .nodes
+            .iter()
+            .map(|node| format!("tls://{user}:{PASSWORD}@127.0.0.1:{}", node.client))
+            .collect();
+        urls.join(",")
+    }
+
+    /// Through a server other than this one.
+    async fn jetstream(&self, without: Option<&str>) -> Option<Context> {
+        let node = self.nodes.iter().find(|node| Some(node.name) != without).unwrap();
+        let client = async_nats::ConnectOptions::with_user_and_password("ctl".into(), PASSWORD.into())
+            .add_root_certificates(self.secrets.path("servers-ca.crt").into())
+            .connect(format!("tls://127.0.0.1:{}", node.client))
+            .await
+            .ok()?;
+        Some(jetstream::new(client))
+    }
+
+    fn kill(&mut self, name: &str) {
+        let node = self.nodes.iter_mut().find(|node| node.name == name).unwrap();
+        node.process.kill().unwrap();
+        node.process.wait().unwrap();
+    }
+
+    fn start_again(&mut self, name: &str) {
+        let home = self.dir.join(name);
+        let node = self.nodes.iter_mut().find(|node| node.name == name).unwrap();
+        node.process = Self::start_node(name, &home);
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for node in &mut self.nodes {
+            let _ = node.process.kill();
+            let _ = node.process.wait();
+        }
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// What a server answers to one that comes as another of the cluster, and shows no certificate.
+fn answer_to_a_stranger(route: u16) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", route)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream
+        .write_all(b"INFO {\"server_id\":\"stranger\"}\r\nCONNECT {}\r\nPING\r\n")
+        .unwrap();
+    let mut answer = Vec::new();
+    // However it ends the connection.
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// Who leads a stream, and whether each of the three has all of it.
+async fn leader(jetstream: &Context, stream: &str) -> Option<(String, bool)> {
+    let info = jetstream.get_stream(stream).await.ok()?.cached_info().clone();
+    let cluster = info.cluster?;
+    let others = &cluster.replicas;
+    let whole = others.len() + 1 == NODES.len() && others.iter().all(|peer| peer.current && !peer.offline);
+    Some((cluster.leader?, whole))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_servers_keep_every_message_and_one_of_them_may_be_lost() {
+    let mut cluster = Cluster::start();
+    let mut stack = Stack::without_services(Clock::system()).await;
+    // Users may do what they do without a prefix.
+    stack.set("STREAM_PREFIX", "");
+    stack.set("STREAM_REPLICAS", "3");
+    stack.set("NATS_CA_FILE", &cluster.secrets.path("servers-ca.crt"));
+    stack
+        .eventually("the servers have found each other", async || {
+            match cluster.jetstream(None).await {
+                Some(jetstream) => jetstream.query_account().await.is_ok(),
+                None => false,
+            }
+        })
+        .await;
+    stack.set("NATS_URL", &cluster.url("worker"));
+    stack.start_worker();
+    stack.set("NATS_URL", &cluster.url("ingest"));
+    let address = stack.start_ingest();
+    stack.use_ingest(address);
+    stack.ready().await;
+    let program = stack.program().await;
+    let stream = Subject::Sales.stream_name("");
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let sale = |id: &str| json!({ "transaction_id": id, "amount_cents": 5_000, "customer_key": "user-1" });
+    let sold = stack.sale(&program, sale("t1")).await;
+    assert_eq!(sold.status, StatusCode::OK, "{sold:?}");
+
+    let route = cluster.nodes[0].route;
+    let answer = tokio::task::spawn_blocking(move || answer_to_a_stranger(route))
+        .await
+        .unwrap();
+    assert!(!answer.contains("PONG"), "{answer}");
+    let log = fs::read_to_string(cluster.dir.join(NODES[0]).join("log")).unwrap();
+    assert!(log.contains("TLS route handshake error"), "{log}");
+    let jetstream = cluster.jetstream(None).await.unwrap();
+    let (lost, whole) = leader(&jetstream, &stream).await.unwrap();
+    assert!(whole, "not every server has the stream");
+    cluster.kill(&lost);
+    stack
+        .eventually("a sale is recorded without the server that led", async || {
+            let sold = stack.sale(&program, sale("t2")).await;
+            // The first one may have been too early to be answered; it is recorded all the same.
+            [StatusCode::OK, StatusCode::CONFLICT].contains(&sold.status)
+        })
+        .await;
+    stack
+        .eventually("both sales are settled", async || {
+            stack.value::<i64>("SELECT count(*) FROM sale_events").await == 2
+        })
+        .await;
+
+    cluster.start_again(&lost);
+    let jetstream = cluster.jetstream(Some(&lost)).await.unwrap();
+    stack
+        .eventually("it is back, with all it missed", async || {
+            leader(&jetstream, &stream).await.is_some_and(|(_, whole)| whole)
+        })
+        .await;
+    stack.verify().await;
+    // One address is enough to take the streams away.
+    stack.set("NATS_URL", cluster.url("ctl").split(',').next().unwrap());
+}

@@ -1,0 +1,14 @@
+//! What operators rely on: settings, outages, deployment, backups, metrics and the command line.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
+
+mod data;
+mod deployment;
+mod secrets;
+mod security;
+mod services;

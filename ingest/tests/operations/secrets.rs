@@ -1,0 +1,273 @@
+//! A secret is shown once, in the answer that makes it, and stands nowhere else: in no log at its most talkative, in no
+//! column, in no error and in no later answer.
+
+use std::fmt::Write;
+
+use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use test_harness::{Answer, PASSWORD, Stack, Talkative, Workspace, rows::text_of_all_rows};
+
+const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
+const KEYS: &str = "/api/advertiser/api-keys";
+const INVITATIONS: &str = "/api/advertiser/invitations";
+/// What people send and nobody else may read.
+const NEW_PASSWORD: &str = "a new one entirely, and long";
+const WRONG_PASSWORD: &str = "almost the right password";
+const CUSTOMERS_ADDRESS: &str = "jane.doe@customer.example";
+/// What looks like nothing of ours: it is refused, and must not be repeated.
+const JUNK: &str = "junk-that-may-be-a-key-of-another-service";
+
+/// What must not be found, and what it is called.
+#[derive(Default)]
+struct Secrets(Vec<(&'static str, String)>);
+
+impl Secrets {
+    fn add(&mut self, what: &'static str, secret: &str) {
+        self.0.push((what, secret.to_owned()));
+    }
+
+    /// A secret out of the answer that makes it.
+    fn take(&mut self, what: &'static str, answer: &Answer, pointer: &str) -> String {
+        assert!(answer.status.is_success(), "{what}: {:?}", answer.body);
+        let secret = answer.body.pointer(pointer).and_then(Value::as_str).unwrap();
+        self.add(what, secret);
+        secret.to_owned()
+    }
+
+    /// The token at the end of a one-time link.
+    fn take_link(&mut self, what: &'static str, answer: &Answer) -> String {
+        assert!(answer.status.is_success(), "{what}: {:?}", answer.body);
+        let link = answer.body["data"]["invitation_url"].as_str().unwrap();
+        let token = link.rsplit('#').next().unwrap();
+        self.add(what, token);
+        token.to_owned()
+    }
+
+    /// Those that a text holds, whole or in a part that no mask shows, as text or as bytes in hexadecimal.
+    fn found_in(&self, text: &str) -> Vec<&'static str> {
+        let lower = text.to_lowercase();
+        self.0
+            .iter()
+            .filter(|(_, secret)| {
+                let part = inner(secret);
+                text.contains(part) || lower.contains(&hexadecimal(part))
+            })
+            .map(|(what, _)| *what)
+            .collect()
+    }
+}
+
+/// Masks show the first eight digits of a token, behind its prefix, and the last four.
+fn inner(secret: &str) -> &str {
+    if secret.len() > 40 {
+        &secret[16..secret.len() - 8]
+    } else {
+        secret
+    }
+}
+
+fn hexadecimal(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").unwrap();
+        hex
+    })
+}
+
+/// Every way of making a secret. Whoever adds one adds it here.
+async fn make_all(stack: &Stack, acme: &Workspace) -> (Secrets, i64) {
+    let mut secrets = Secrets::default();
+    let email = "owner@acme.example";
+    secrets.add("the password", PASSWORD);
+    secrets.add("the new password", NEW_PASSWORD);
+    secrets.add("a wrong password", WRONG_PASSWORD);
+    secrets.add("junk", JUNK);
+    secrets.add("a session from before", &acme.owner.token);
+
+    let body = json!({ "currentPassword": PASSWORD, "password": NEW_PASSWORD, "passwordConfirmation": NEW_PASSWORD });
+    let changed = stack
+        .submit("/api/auth/change-password", Some(&acme.owner.token), body)
+        .await;
+    let session = secrets.take("the session of a changed password", &changed, "/jwt");
+    let signed_in = stack.sign_in(email, NEW_PASSWORD).await;
+    secrets.take("the session of a sign-in", &signed_in, "/jwt");
+
+    let made = stack
+        .submit(PROGRAMS, Some(&session), json!({ "name": "Acme" }))
+        .await;
+    secrets.take("a new program's token", &made, "/data/api_token");
+    let program_id = made.body["data"]["id"].as_i64().unwrap();
+    let path = format!("{PROGRAMS}/{program_id}/regenerate-api-token");
+    let regenerated = stack.submit(&path, Some(&session), json!({})).await;
+    secrets.take("a program's next token", &regenerated, "/data/api_token");
+
+    let made = stack
+        .submit(KEYS, Some(&session), json!({ "name": "Backend" }))
+        .await;
+    secrets.take("a management key", &made, "/data/key");
+    of_a_command_line(stack, &mut secrets, &session).await;
+    of_a_processor(stack, &mut secrets, &session, program_id).await;
+    invite_all(stack, &session, program_id, &mut secrets).await;
+    (secrets, program_id)
+}
+
+async fn of_a_command_line(stack: &Stack, secrets: &mut Secrets, session: &str) {
+    let begun = stack.submit("/api/v1/cli/auth/start", None, json!({})).await;
+    let state = secrets.take("the state of a command line's login", &begun, "/state");
+    let user_code = secrets.take("the user code of a command line's login", &begun, "/user_code");
+    let confirm = json!({ "user_code": user_code });
+    stack
+        .submit("/api/auth/cli/confirm", Some(session), confirm)
+        .await;
+    let polled = stack
+        .submit("/api/v1/cli/auth/poll", None, json!({ "state": state }))
+        .await;
+    let token = secrets.take("the session of a command line", &polled, "/token");
+    let init = json!({ "name": "Acme", "commission_type": "percent", "commission_rate": 20 });
+    let made = stack.submit("/api/v1/cli/init", Some(&token), init).await;
+    secrets.take("the token of a command line's program", &made, "/api_key");
+}
+
+async fn of_a_processor(stack: &Stack, secrets: &mut Secrets, session: &str, program_id: i64) {
+    let (old, new) = ("whsec_of_before_0123456789", "whsec_of_today_0123456789");
+    secrets.add("a webhook secret", old);
+    secrets.add("the webhook secret after it", new);
+    let path = format!("{PROGRAMS}/{program_id}/processor-connection");
+    let connection = json!({ "account_id": "acct_1", "webhook_secret": old });
+    let connected = stack.put(&path, session, connection).await;
+    assert_eq!(connected.status, StatusCode::OK, "{:?}", connected.body);
+    let rotate = json!({ "webhook_secret": new });
+    let rotated = stack
+        .submit(&format!("{path}/rotate-secret"), Some(session), rotate)
+        .await;
+    assert_eq!(rotated.status, StatusCode::OK, "{:?}", rotated.body);
+}
+
+async fn invite_all(stack: &Stack, session: &str, program_id: i64, secrets: &mut Secrets) {
+    let body = json!({ "email": "max@acme.example", "role": "member" });
+    let invited = stack.submit(INVITATIONS, Some(session), body).await;
+    let token = secrets.take_link("a member's invitation", &invited);
+    let body = json!({ "token": token, "name": "Max", "password": NEW_PASSWORD });
+    let accepted = stack.submit("/api/auth/invitations/accept", None, body).await;
+    secrets.take("the session of an acceptance", &accepted, "/jwt");
+
+    let partners = format!("{PROGRAMS}/{program_id}/partners");
+    let body = json!({ "name": "Ada", "email": "ada@acme.example" });
+    let added = stack.submit(&partners, Some(session), body).await;
+    secrets.take_link("a partner's invitation", &added);
+    let path = format!("{partners}/{}/invitation", added.body["data"]["id"]);
+    let renewed = stack.submit(&path, Some(session), json!({})).await;
+    secrets.take_link("a partner's next invitation", &renewed);
+}
+
+/// Every secret where it belongs, where it does not, and a little wrong; and every look at what was made.
+async fn use_everywhere(stack: &Stack, secrets: &Secrets, program_id: i64) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    let wrong = stack.sign_in("owner@acme.example", WRONG_PASSWORD).await;
+    assert_eq!(wrong.status, StatusCode::BAD_REQUEST);
+    answers.push(wrong);
+    answers.push(stack.sign_in(JUNK, JUNK).await);
+    let program = format!("{PROGRAMS}/{program_id}");
+    let connection = format!("{program}/processor-connection");
+    let partners = format!("{program}/partners");
+    for (_, secret) in &secrets.0 {
+        let altered = format!("{}0", &secret[..secret.len() - 1]);
+        for token in [secret, &altered] {
+            for path in [
+                "/api/users/me",
+                PROGRAMS,
+                &program,
+                &connection,
+                &partners,
+                KEYS,
+                INVITATIONS,
+                "/api/advertiser/members",
+                "/api/advertiser/audit-log",
+                "/api/v1/programs/me/readiness",
+                "/api/v1/cli/status",
+                "/api/v1/cli/programs",
+            ] {
+                answers.push(stack.get(path, token).await);
+            }
+            let lead =
+                json!({ "customer_key": "user-1", "click_id": "cust_1_1", "email": CUSTOMERS_ADDRESS });
+            answers.push(stack.post("lead", Some(token), lead).await);
+            let sale = json!({ "transaction_id": "t1", "amount_cents": 100, "customer_key": "user-1" });
+            answers.push(stack.post("sale", Some(token), sale).await);
+            // In a body that cannot be read, and under a name nobody knows.
+            answers.push(stack.post_raw("sale", Some(token), format!("{{{token}")).await);
+            let keys = json!({ "name": "", token: token });
+            answers.push(stack.submit(KEYS, Some(token), keys).await);
+            let inspected = json!({ "token": token });
+            answers.push(
+                stack
+                    .submit("/api/auth/invitations/inspect", None, inspected)
+                    .await,
+            );
+            let cookie = format!("__Host-session={token}");
+            let request = stack
+                .request(Method::GET, "/api/users/me")
+                .header("cookie", cookie);
+            answers.push(stack.send(request).await);
+        }
+    }
+    answers
+}
+
+#[tokio::test]
+async fn a_secret_is_shown_once_and_stands_in_no_log_no_column_and_no_other_answer() {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    for limit in ["CLI_LIMIT", "READINESS_LIMIT"] {
+        stack.settings.push((limit, "1000000".to_owned()));
+    }
+    let services = Talkative::start(&mut stack).await;
+    let program = stack.program().await;
+    let acme = stack.workspace("acme").await;
+    // A lead that is recorded: its address travels all the way.
+    let click_id = stack.click(&program.ada.code).await;
+    let lead = json!({ "click_id": click_id, "customer_key": "jane", "email": CUSTOMERS_ADDRESS });
+    let recorded = stack.post("lead", Some(&program.token), lead).await;
+    assert_eq!(recorded.status, StatusCode::OK, "{:?}", recorded.body);
+
+    let (mut secrets, program_id) = make_all(&stack, &acme).await;
+    secrets.add("a program's token from before", &program.token);
+    // What is looked for is found where it is.
+    for (what, secret) in &secrets.0 {
+        assert!(
+            secrets.found_in(&format!("a {secret} b")).contains(what),
+            "{what}"
+        );
+        assert!(
+            secrets
+                .found_in(&hexadecimal(secret).to_uppercase())
+                .contains(what),
+            "{what}"
+        );
+    }
+    let answers = use_everywhere(&stack, &secrets, program_id).await;
+    // They were good for something, or this would prove nothing.
+    assert!(answers.iter().any(|answer| answer.status == StatusCode::OK));
+    for answer in &answers {
+        let text = format!("{:?} {}", answer.headers, answer.body);
+        assert_eq!(secrets.found_in(&text), [""; 0], "{} {text}", answer.status);
+    }
+
+    secrets.add("a customer's address", CUSTOMERS_ADDRESS);
+    let rows = text_of_all_rows(&stack).await;
+    assert!(rows.contains("owner@acme.example") && rows.contains("$argon2id$"));
+    assert_eq!(secrets.found_in(&rows), [""; 0], "in a column");
+
+    for email in ["owner@acme.example", "acme.example"] {
+        secrets.add("an address", email);
+    }
+    let logs = services.end();
+    assert!(
+        logs.contains("TRACE") && logs.contains("ingest is ready"),
+        "{logs}"
+    );
+    let lines: Vec<_> = logs
+        .lines()
+        .filter(|line| !secrets.found_in(line).is_empty())
+        .collect();
+    assert!(lines.is_empty(), "in a log: {:#?}", &lines[..lines.len().min(20)]);
+}

@@ -1,0 +1,7 @@
+mod configuration;
+mod health;
+mod metrics;
+mod outages;
+mod overload;
+mod traces;
+mod transport;

@@ -1,0 +1,83 @@
+//! Settings: one page about all of them, everything that is wrong at once, secrets from files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::CommandFactory;
+use runtime::clock::Clock;
+use runtime::config::reference;
+use test_harness::{Edge, Stack};
+use testing::{Process, free_address, from_environment, unique_name};
+
+#[test]
+fn the_page_about_settings_is_up_to_date() {
+    let page = reference::page(&[
+        ("ingest", ingest::config::Config::command()),
+        ("worker", worker::config::Config::command()),
+        ("webhook-consumer", webhook_consumer::config::Config::command()),
+    ]);
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&committed, &page).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&committed).is_ok_and(|committed| committed == page),
+        "docs/configuration.md is out of date: run `UPDATE_DOCS=1 cargo xtask test up_to_date`"
+    );
+}
+
+#[test]
+fn every_service_tells_everything_that_is_wrong_and_does_not_start() {
+    for service in ["ingest", "worker", "webhook-consumer"] {
+        let ended = Command::new(PathBuf::from(from_environment("RT_BIN_DIR")).join(service))
+            .env_clear()
+            .env("NATS_URL", "http://u:hunter2@h")
+            .env("LISTEN", "everywhere")
+            .env("LOG", "a=b=c")
+            .output()
+            .unwrap();
+        let told = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(2), "{service}: {told}");
+        for wrong in [
+            "DATABASE_URL is not set",
+            "NATS_URL: an address must be a `nats:` or `tls:` URL",
+            "LISTEN=everywhere: invalid socket address syntax",
+            "LOG=a=b=c: ",
+        ] {
+            assert!(told.contains(wrong), "{service}: {wrong} is not in {told}");
+        }
+        assert!(!told.contains("hunter2"), "{service}: {told}");
+    }
+}
+
+/// Each in a file of its own; gone with it.
+struct Secrets(PathBuf);
+
+impl Drop for Secrets {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn a_service_starts_with_its_secrets_in_files() {
+    let stack = Stack::without_services(Clock::system()).await;
+    let secrets = Secrets(std::env::temp_dir().join(unique_name()));
+    fs::create_dir(&secrets.0).unwrap();
+    let address = free_address();
+    let secret = ["DATABASE_URL", "NATS_URL", "CLICK_ID_KEYS", "EMAIL_HASH_KEY"];
+    let (hidden, mut plain): (Vec<_>, Vec<_>) = stack
+        .environment(address)
+        .into_iter()
+        .partition(|(name, _)| secret.contains(name));
+    assert_eq!(hidden.len(), secret.len());
+    for (name, value) in hidden {
+        let file = secrets.0.join(name);
+        fs::write(&file, value + "\n").unwrap();
+        let variable: &'static str = format!("{name}_FILE").leak();
+        plain.push((variable, file.to_str().unwrap().to_owned()));
+    }
+    let _worker = Process::start_without("worker", &plain, &secret);
+    Edge::at(address).ready(&stack).await;
+}

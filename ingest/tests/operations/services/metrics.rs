@@ -1,0 +1,179 @@
+//! What services show of themselves: real processes, whose numbers are nobody else's.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use reqwest::StatusCode;
+use runtime::clock::Clock;
+use runtime::metrics;
+use serde_json::json;
+use test_harness::{Edge, Stack, sale_of};
+use testing::{OwnPostgres, Process, TestDatabase, free_address};
+
+/// A process of the service, and where it shows its metrics.
+struct Watched {
+    name: &'static str,
+    edge: Edge,
+    metrics: SocketAddr,
+    _process: Process,
+}
+
+impl Watched {
+    async fn start(stack: &Stack, name: &'static str) -> Self {
+        let (address, metrics) = (free_address(), free_address());
+        let mut settings = stack.environment(address);
+        settings.push(("METRICS_LISTEN", metrics.to_string()));
+        let watched = Self {
+            name,
+            edge: Edge::at(address),
+            metrics,
+            _process: Process::start(name, &settings),
+        };
+        watched.edge.ready(stack).await;
+        watched
+    }
+
+    async fn shown(&self) -> String {
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let answer = client
+            .get(format!("http://{}/metrics", self.metrics))
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(answer.status(), StatusCode::OK);
+        let kind = answer.headers()["content-type"].to_str().unwrap().to_owned();
+        assert!(kind.starts_with("application/openmetrics-text"), "{kind}");
+        answer.text().await.unwrap()
+    }
+
+    /// Waits until every one of these lines is shown.
+    async fn shows(&self, stack: &Stack, lines: &[&str]) {
+        let what = format!("{} shows {lines:?}", self.name);
+        stack
+            .eventually(&what, async || {
+                let shown = self.shown().await;
+                lines.iter().all(|line| shown.lines().any(|shown| shown == *line))
+            })
+            .await;
+    }
+
+    /// Each is declared, and as this service's.
+    async fn shows_only_what_is_declared(&self) -> BTreeSet<String> {
+        let shown = self.shown().await;
+        let declared = |name: &str| {
+            metrics::ALL.iter().any(|metric| {
+                let parts = ["", "_bucket", "_sum", "_count"].map(|part| format!("{}{part}", metric.name()));
+                metric.services().contains(&self.name) && parts.iter().any(|part| part == name)
+            })
+        };
+        let names: BTreeSet<String> = shown
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| line.split(['{', ' ']).next().unwrap().to_owned())
+            .collect();
+        let undeclared: Vec<_> = names.iter().filter(|name| !declared(name)).collect();
+        assert!(undeclared.is_empty(), "{}: {undeclared:?}", self.name);
+        names
+    }
+}
+
+#[tokio::test]
+async fn services_show_what_they_did() {
+    let stack = Stack::without_services(Clock::system()).await;
+    let (program, other) = (stack.program().await, stack.program().await);
+    let ingest = Watched::start(&stack, "ingest").await;
+    let worker = Watched::start(&stack, "worker").await;
+    let webhooks = Watched::start(&stack, "webhook-consumer").await;
+    let click_id = ingest.edge.click(&program.ada.code, None).await;
+    let lead = ingest.edge.lead(&program, &click_id, "user-1").await;
+    assert_eq!(lead.status, StatusCode::OK, "{lead:?}");
+    for status in [StatusCode::OK, StatusCode::CONFLICT] {
+        let sale = ingest.edge.sale(&program, &sale_of("t1", "user-1")).await;
+        assert_eq!(sale.status, status, "{sale:?}");
+    }
+    let held_elsewhere = |count: u32| format!("referral_claims_held_elsewhere_total {count}");
+    let none = held_elsewhere(0);
+    for service in [&ingest, &webhooks] {
+        service.shows(&stack, &[&none]).await;
+    }
+    let others = ingest.edge.sale(&other, &sale_of("t1", "user-2")).await;
+    assert_eq!(others.status, StatusCode::CONFLICT, "{others:?}");
+    let refund = ingest
+        .edge
+        .refund(&program, &json!({ "transaction_id": "t1" }))
+        .await;
+    assert_eq!(refund.status, StatusCode::OK, "{refund:?}");
+    assert_eq!(ingest.edge.health("metrics").await, Some(StatusCode::NOT_FOUND));
+    let unsigned = webhooks.edge.post_to("/webhooks/stripe/1", &json!({})).await;
+    assert_eq!(unsigned, StatusCode::BAD_REQUEST);
+
+    ingest
+        .shows(
+            &stack,
+            &[
+                "referral_requests_total{route=\"POST /api/v1/track/click\",status=\"200\"} 1",
+                "referral_requests_total{route=\"POST /api/v1/track/sale\",status=\"200\"} 1",
+                "referral_requests_total{route=\"POST /api/v1/track/sale\",status=\"409\"} 2",
+                "referral_request_seconds_count{route=\"POST /api/v1/track/sale\"} 3",
+                "referral_claims_total{result=\"won\"} 1",
+                "referral_claims_total{result=\"taken\"} 2",
+                &held_elsewhere(1),
+                "referral_waiting{noun=\"sales\"} 0.0",
+                "referral_waiting_max{noun=\"sales\"} 2048.0",
+                "referral_directory_live 1.0",
+                "referral_batch_records_sum{batcher=\"claims\"} 3.0",
+            ],
+        )
+        .await;
+    worker
+        .shows(
+            &stack,
+            &[
+                "referral_records_total{subject=\"clicks\",fate=\"done\"} 1",
+                "referral_records_total{subject=\"sales\",fate=\"done\"} 1",
+                "referral_step_records_sum{subject=\"refunds\"} 1.0",
+                "referral_source_up{source=\"postgres\"} 1.0",
+                "referral_source_up{source=\"jetstream\"} 1.0",
+                "referral_claims_open 0.0",
+                "referral_claims_open_oldest_seconds 0.0",
+                "referral_consumer_pending{subject=\"sales\"} 0.0",
+                "referral_consumer_unacknowledged{subject=\"sales\"} 0.0",
+                "referral_stream_bytes_max{subject=\"sales\"} 8388608.0",
+                "referral_dead_letters{subject=\"sales\"} 0.0",
+                "referral_processor_events{state=\"parked\"} 0.0",
+            ],
+        )
+        .await;
+    let unsigned = "referral_requests_total{route=\"POST /webhooks/stripe/{program_id}\",status=\"400\"} 1";
+    webhooks.shows(&stack, &[unsigned]).await;
+    let everywhere = [
+        "referral_build_info",
+        "referral_started_seconds",
+        "referral_pool_connections",
+    ];
+    for service in [&ingest, &worker, &webhooks] {
+        let names = service.shows_only_what_is_declared().await;
+        for name in everywhere {
+            assert!(names.contains(name), "{name} is not in {names:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn while_postgres_is_down_what_it_would_tell_is_missing_and_the_rest_is_shown() {
+    let postgres = OwnPostgres::start();
+    let stack = Stack::on(TestDatabase::create_on(postgres.url()).await, Clock::system());
+    let worker = Watched::start(&stack, "worker").await;
+    worker.shows(&stack, &["referral_claims_open 0.0"]).await;
+    postgres.stop_at_once();
+    let up = [
+        "referral_source_up{source=\"postgres\"} 0.0",
+        "referral_source_up{source=\"jetstream\"} 1.0",
+    ];
+    worker.shows(&stack, &up).await;
+    let names = worker.shows_only_what_is_declared().await;
+    assert!(!names.contains("referral_claims_open"), "{names:?}");
+    assert!(names.contains("referral_consumer_pending"), "{names:?}");
+    postgres.start_again();
+    worker.shows(&stack, &["referral_claims_open 0.0"]).await;
+}

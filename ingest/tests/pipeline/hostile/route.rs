@@ -1,0 +1,299 @@
+//! Every route that reads a body, what it takes, and a service to send it to.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use reqwest::Method;
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+
+use super::wire::Wire;
+use test_harness::{Answer, Program, Stack, rows};
+
+pub const NOT_JSON: &str = "Request body must be a valid JSON object";
+pub const AMOUNT: &str = "amount_cents is required and must be a positive integer";
+pub const REFUND_AMOUNT: &str = "refund_amount_cents must be a positive integer";
+const SALE_ID: &str = "transaction_id is required and must be a string";
+const REFUND_ID: &str = "transaction_id is required";
+const RUN: &str = "type must be chain, or event_type one of click, lead and sale";
+const STEP: &str = "step_id must be pageview, referrals or payments";
+
+/// What a field takes, and how it says no.
+#[derive(Debug, Clone, Copy)]
+pub enum Rule {
+    /// So many characters at most, under this name.
+    Text(usize, &'static str),
+    /// The same; an integer counts as its text.
+    Key(usize, &'static str),
+    /// The same; a value of another type counts as none.
+    Required(usize, &'static str, &'static str),
+    /// One of a few words; everything else has one message.
+    Word(&'static str),
+}
+
+impl Rule {
+    pub fn wrong_type(self) -> String {
+        match self {
+            Self::Text(_, name) | Self::Key(_, name) => format!("{name} must be a string"),
+            Self::Required(_, _, missing) | Self::Word(missing) => missing.to_owned(),
+        }
+    }
+
+    /// Whether this JSON, of no text, is taken as one.
+    pub fn takes(self, json: &str) -> bool {
+        let is_digit = |byte: u8| byte.is_ascii_digit();
+        matches!(self, Self::Key(..)) && json != "-0" && json.trim_start_matches('-').bytes().all(is_digit)
+    }
+
+    pub fn too_long(self) -> String {
+        match self {
+            Self::Text(longest, name) | Self::Key(longest, name) | Self::Required(longest, name, _) => {
+                format!("{name} must be at most {longest} characters")
+            }
+            Self::Word(message) => message.to_owned(),
+        }
+    }
+
+    pub fn nul(self) -> String {
+        match self {
+            Self::Text(_, name) | Self::Key(_, name) | Self::Required(_, name, _) => {
+                format!("{name} must not contain NUL characters")
+            }
+            Self::Word(message) => message.to_owned(),
+        }
+    }
+
+    pub fn longest(self) -> usize {
+        match self {
+            Self::Text(longest, _) | Self::Key(longest, _) | Self::Required(longest, ..) => longest,
+            Self::Word(_) => 16,
+        }
+    }
+}
+
+/// A route with a body it would answer 200.
+pub struct Route {
+    pub path: &'static str,
+    pub body: Value,
+    pub texts: &'static [(&'static str, Rule)],
+    /// What it says to `{}`; `None` where that is enough for a 200.
+    pub empty: Option<&'static str>,
+}
+
+const CLICK: &[(&str, Rule)] = &[
+    ("page_url", Rule::Text(8192, "page_url")),
+    ("page_title", Rule::Text(8192, "page_title")),
+    ("referrer_url", Rule::Text(8192, "referrer_url")),
+    ("user_agent", Rule::Text(8192, "user_agent")),
+    ("session_id", Rule::Text(255, "session_id")),
+    ("screen_resolution", Rule::Text(255, "screen_resolution")),
+    ("viewport_size", Rule::Text(255, "viewport_size")),
+    ("language", Rule::Text(255, "language")),
+    ("timezone", Rule::Text(255, "timezone")),
+    ("existing_click_id", Rule::Text(255, "existing_click_id")),
+];
+const LEAD: &[(&str, Rule)] = &[
+    ("click_id", Rule::Text(255, "click_id")),
+    ("customer_key", Rule::Key(255, "customer_key")),
+    ("email", Rule::Text(320, "email")),
+    ("event_name", Rule::Text(255, "event_name")),
+];
+const OLD_LEAD: &[(&str, Rule)] = &[
+    ("customer_code", Rule::Text(255, "click_id")),
+    ("user_id", Rule::Key(255, "customer_key")),
+    ("email", Rule::Text(320, "email")),
+    ("event_name", Rule::Text(255, "event_name")),
+];
+const SALE: &[(&str, Rule)] = &[
+    ("transaction_id", Rule::Required(255, "transaction_id", SALE_ID)),
+    ("customer_key", Rule::Key(255, "customer_key")),
+    ("click_id", Rule::Text(255, "click_id")),
+    ("subscription_id", Rule::Text(255, "subscription_id")),
+    ("product_id", Rule::Text(255, "product_id")),
+    ("currency", Rule::Text(8, "currency")),
+    ("sale_type", Rule::Text(255, "sale_type")),
+    ("subscription_interval", Rule::Text(255, "subscription_interval")),
+];
+const REFUND: &[(&str, Rule)] = &[
+    ("transaction_id", Rule::Required(255, "transaction_id", REFUND_ID)),
+    ("refund_id", Rule::Text(255, "refund_id")),
+    ("refund_reason", Rule::Text(1000, "refund_reason")),
+];
+const TEST_EVENT: &[(&str, Rule)] = &[("event_type", Rule::Word(RUN)), ("type", Rule::Word(RUN))];
+const STEPS: &[(&str, Rule)] = &[("step_id", Rule::Word(STEP))];
+
+fn routes(program: &Program, click_ids: &[String; 2]) -> Vec<Route> {
+    let click = json!({ "affiliate_url": format!("https://shop.example/?aff={}", program.ada.code) });
+    let sale = |id: &str| json!({ "transaction_id": id, "amount_cents": 5000, "customer_key": "user-1" });
+    let step = json!({ "program_id": program.program_id, "step_id": "pageview" });
+    let no_click = Some("affiliate_url is required");
+    let no_lead = Some("click_id or customer_key is required");
+    let route = |path, body, texts, empty| Route {
+        path,
+        body,
+        texts,
+        empty,
+    };
+    vec![
+        route("/api/v1/track/click", click.clone(), CLICK, no_click),
+        route(
+            "/api/v1/track/lead",
+            json!({ "click_id": click_ids[0], "customer_key": "user-2" }),
+            LEAD,
+            no_lead,
+        ),
+        route("/api/v1/track/sale", sale("t2"), SALE, Some(SALE_ID)),
+        route(
+            "/api/v1/track/refund",
+            json!({ "transaction_id": "t1" }),
+            REFUND,
+            Some(REFUND_ID),
+        ),
+        route(
+            "/api/v1/cli/test-event",
+            json!({ "event_type": "lead" }),
+            TEST_EVENT,
+            Some(RUN),
+        ),
+        route("/api/tracking/click", click, CLICK, no_click),
+        route(
+            "/api/tracking/lead",
+            json!({ "customer_code": click_ids[1], "user_id": "user-3" }),
+            OLD_LEAD,
+            no_lead,
+        ),
+        route("/api/tracking/sale", sale("t3"), SALE, Some(SALE_ID)),
+        route(
+            "/api/tracking/refund",
+            json!({ "transaction_id": "t1" }),
+            REFUND,
+            Some(REFUND_ID),
+        ),
+        route("/api/tracking/test", step.clone(), STEPS, Some(STEP)),
+        route("/api/tracking/check-test-events", step, STEPS, None),
+    ]
+}
+
+impl Route {
+    /// The body with one field written as given, whatever it had there.
+    pub fn with(&self, field: &str, json: impl AsRef<[u8]>) -> Vec<u8> {
+        let mut others = self.body.clone();
+        others.as_object_mut().unwrap().remove(field);
+        let mut body = others.to_string().into_bytes();
+        body.pop();
+        if body.len() > 1 {
+            body.push(b',');
+        }
+        body.extend(format!("\"{field}\":").as_bytes());
+        body.extend(json.as_ref());
+        body.push(b'}');
+        body
+    }
+
+    /// The body with a field nobody knows, of such a size in all.
+    pub fn padded(&self, bytes: usize) -> Vec<u8> {
+        let fixed = self.with("padding", "\"\"").len();
+        self.with("padding", format!("\"{}\"", "x".repeat(bytes - fixed)))
+    }
+}
+
+/// A service with a program, its customer `user-1`, their sale `t1`, and two clicks whose leads are still to come.
+pub struct Scene {
+    pub stack: Stack,
+    pub address: SocketAddr,
+    pub program: Program,
+    pub routes: Vec<Route>,
+    before: BTreeMap<String, i64>,
+    looks: i64,
+}
+
+impl Scene {
+    pub async fn start() -> Self {
+        let mut stack = Stack::without_services(Clock::system()).await;
+        stack.settings.push(("CLI_LIMIT", "1000000".to_owned()));
+        stack.start_worker();
+        let address = stack.start_ingest();
+        stack.use_ingest(address);
+        stack.ready().await;
+        let program = stack.program().await;
+        stack.customer(&program, &program.ada.code, "user-1").await;
+        let sale = json!({ "transaction_id": "t1", "amount_cents": 5000, "customer_key": "user-1" });
+        assert_eq!(stack.sale(&program, sale).await.status, 200);
+        let click_ids = [
+            stack.click(&program.ada.code).await,
+            stack.click(&program.ada.code).await,
+        ];
+        rows::counted(&stack, program.ada.link, 3).await;
+        let routes = routes(&program, &click_ids);
+        let before = rows::counts(&stack).await;
+        Self {
+            stack,
+            address,
+            program,
+            routes,
+            before,
+            looks: 0,
+        }
+    }
+
+    pub fn route(&self, path: &str) -> &Route {
+        self.routes.iter().find(|route| route.path == path).unwrap()
+    }
+
+    pub async fn post(&self, route: &Route, body: impl Into<reqwest::Body>) -> Answer {
+        let request = self.stack.request(Method::POST, route.path);
+        self.stack
+            .send(request.bearer_auth(&self.program.token).body(body))
+            .await
+    }
+
+    pub async fn refused(&self, route: &Route, body: impl Into<reqwest::Body>, message: &str, what: &str) {
+        let answer = self.post(route, body).await;
+        refused(&answer, 400, message, &format!("{} {what}", route.path));
+    }
+
+    pub async fn accepted(&self, route: &Route, body: impl Into<reqwest::Body>, what: &str) -> Answer {
+        let answer = self.post(route, body).await;
+        assert_eq!(answer.status, 200, "{} {what}: {answer:?}", route.path);
+        answer
+    }
+
+    /// A request of any bytes on a connection of its own.
+    pub async fn exchange(&self, request: &[u8]) -> Option<Answer> {
+        Wire::open(self.address).await.exchange(request).await
+    }
+
+    /// No table has a row more or less. Clicks are written behind their answers, in order: once one more is counted,
+    /// none before it is still to come.
+    pub async fn nothing_stored(&mut self, what: &str) {
+        self.looks += 1;
+        self.stack.click(&self.program.bruno.code).await;
+        rows::counted(&self.stack, self.program.bruno.link, self.looks).await;
+        let mut expected = self.before.clone();
+        for table in ["customers", "click_events"] {
+            *expected.get_mut(table).unwrap() += self.looks;
+        }
+        assert_eq!(rows::counts(&self.stack).await, expected, "{what}");
+    }
+
+    pub async fn end(&self) {
+        let dead: i64 = self.stack.value("SELECT count(*) FROM dead_letters").await;
+        assert_eq!(dead, 0);
+        self.stack.verify().await;
+    }
+}
+
+/// The platform envelope, exactly.
+pub fn refused(answer: &Answer, status: u16, message: &str, what: &str) {
+    let name = match status {
+        400 => "BadRequestError",
+        401 => "UnauthorizedError",
+        404 => "NotFoundError",
+        405 => "MethodNotAllowedError",
+        413 => "PayloadTooLargeError",
+        other => panic!("{other} is not expected of {what}"),
+    };
+    let error = json!({ "status": status, "name": name, "message": message, "details": {} });
+    assert_eq!(answer.body, json!({ "data": null, "error": error }), "{what}");
+    assert_eq!(answer.status.as_u16(), status, "{what}");
+}

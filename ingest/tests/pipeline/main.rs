@@ -1,0 +1,14 @@
+//! The pipeline as its callers see it: HTTP answers and rows, on real PostgreSQL, NATS and Redis.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
+
+mod contract;
+mod hostile;
+mod programs;
+mod tracking;
+mod webhooks;

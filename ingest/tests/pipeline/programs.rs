@@ -1,0 +1,5 @@
+mod credentials;
+mod limits;
+mod test_chain;
+mod test_mode;
+mod tracking_tokens;

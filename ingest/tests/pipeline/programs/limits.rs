@@ -1,0 +1,286 @@
+//! Rate limits: who is counted, what every answer says, and what happens without Redis.
+
+use domain::token::{InvitationToken, ManagementKey, ProgramToken, SessionToken};
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+use test_harness::{Answer, Program, Stack};
+use testing::{OwnRedis, free_address};
+
+/// A client's address of its own for each test, because Redis is shared.
+fn address() -> String {
+    let [a, b, c, ..] = rand::random::<[u8; 16]>();
+    format!("198.{a}.{b}.{c}")
+}
+
+async fn click_from(stack: &Stack, program: &Program, client: &str) -> Answer {
+    let body = json!({ "affiliate_url": format!("https://shop.example/?aff={}", program.ada.code) });
+    let request = stack
+        .request(Method::POST, "/api/v1/track/click")
+        .header("x-forwarded-for", client);
+    stack.send(request.body(body.to_string())).await
+}
+
+/// Sends clicks until one is refused; the minute may turn in between, never within three calls twice.
+async fn refused(stack: &Stack, program: &Program, client: &str) -> Answer {
+    for _ in 0..8 {
+        let answer = click_from(stack, program, client).await;
+        if answer.status == StatusCode::TOO_MANY_REQUESTS {
+            return answer;
+        }
+        assert_eq!(answer.status, StatusCode::OK);
+    }
+    panic!("never refused");
+}
+
+#[tokio::test]
+async fn every_answer_says_where_the_caller_stands() {
+    let stack = Stack::start_set(&[("CLICK_LIMIT", "60")]).await;
+    let program = stack.program().await;
+    let client = address();
+    let first = click_from(&stack, &program, &client).await;
+    assert_eq!(first.header("x-ratelimit-limit"), "60");
+    assert_eq!(first.header("x-ratelimit-remaining"), "59");
+    assert_eq!(first.header("x-ratelimit-reset").parse::<i64>().unwrap() % 60, 0);
+    let request = stack.request(Method::POST, "/api/v1/track/sale").body("{}");
+    let unauthorised = stack.send(request).await;
+    assert_eq!(unauthorised.status, StatusCode::UNAUTHORIZED);
+    assert!(!unauthorised.header("x-ratelimit-limit").is_empty());
+}
+
+#[tokio::test]
+async fn a_request_over_the_limit_is_told_when_to_come_back_and_records_nothing() {
+    let stack = Stack::start_set(&[("CLICK_LIMIT", "2")]).await;
+    let program = stack.program().await;
+    let client = address();
+    let refused = refused(&stack, &program, &client).await;
+    assert_eq!(refused.body["error"]["code"], "rate_limited");
+    assert_eq!(refused.body["error"]["status"], 429);
+    assert!(refused.body.get("data").is_none());
+    let seconds = refused.body["error"]["retry_after_seconds"].as_i64().unwrap();
+    assert!((1..=60).contains(&seconds));
+    assert_eq!(refused.header("retry-after"), seconds.to_string());
+    assert_eq!(refused.header("x-ratelimit-remaining"), "0");
+    let other = click_from(&stack, &program, &address()).await;
+    assert_eq!(
+        other.status,
+        StatusCode::OK,
+        "another client has a count of its own"
+    );
+    stack.verify().await;
+    stack
+        .eventually("each click event is counted", async || {
+            stack
+                .value(
+                    "SELECT (SELECT count(*) FROM click_events) = (SELECT sum(clicks) FROM referral_links)",
+                )
+                .await
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn sales_and_refunds_share_one_count_a_key_on_all_ingests() {
+    let mut stack = Stack::start_set(&[("SALE_REFUND_LIMIT", "1000")]).await;
+    let program = stack.program().await;
+    let other = stack.program().await;
+    let remaining = |answer: &Answer| answer.header("x-ratelimit-remaining").parse::<i64>().unwrap();
+    let sale = stack.sale(&program, json!({})).await;
+    let second = stack.start_ingest();
+    stack.use_ingest(second);
+    stack.ready().await;
+    let refund = stack.refund(&program, json!({})).await;
+    // Either the next in the same minute, or the first of a new one.
+    assert!([remaining(&sale) - 1, 999].contains(&remaining(&refund)));
+    assert_eq!(remaining(&stack.sale(&other, json!({})).await), 999);
+}
+
+#[tokio::test]
+async fn invented_keys_count_by_address() {
+    let stack = Stack::start_set(&[("SALE_REFUND_LIMIT", "2")]).await;
+    let client = address();
+    let mut statuses = Vec::new();
+    for attempt in 0..8 {
+        let request = stack
+            .request(Method::POST, "/api/v1/track/sale")
+            .header("x-forwarded-for", &client)
+            .bearer_auth(format!("aff_invented{attempt}"))
+            .body("{}");
+        statuses.push(stack.send(request).await.status);
+    }
+    assert!(statuses.contains(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
+}
+
+#[tokio::test]
+async fn keys_that_are_right_in_form_and_nobodys_count_by_address_too() {
+    let stack = Stack::start_set(&[("SALE_REFUND_LIMIT", "2")]).await;
+    let client = address();
+    let mut statuses = Vec::new();
+    for _ in 0..8 {
+        let token = ProgramToken::generate(rand::random());
+        let request = stack
+            .request(Method::POST, "/api/v1/track/sale")
+            .header("x-forwarded-for", &client)
+            .bearer_auth(token.expose())
+            .body("{}");
+        statuses.push(stack.send(request).await.status);
+    }
+    assert!(statuses.contains(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
+}
+
+/// Sends until a request is refused as one too many; the minute may turn in between.
+async fn limited(what: &str, send: impl AsyncFn() -> Answer) {
+    for _ in 0..12 {
+        let answer = send().await;
+        if answer.status == StatusCode::TOO_MANY_REQUESTS {
+            assert_eq!(answer.body["error"]["code"], "rate_limited", "{what}");
+            let seconds = answer.body["error"]["retry_after_seconds"].as_i64().unwrap();
+            assert_eq!(answer.header("retry-after"), seconds.to_string(), "{what}");
+            return;
+        }
+    }
+    panic!("never refused: {what}");
+}
+
+#[tokio::test]
+async fn management_requests_have_a_limit_for_each_user_and_each_key() {
+    let stack = Stack::start_set(&[("MANAGEMENT_LIMIT", "5")]).await;
+    let acme = stack.workspace("acme").await;
+    let rival = stack.workspace("rival").await;
+    let key = json!({ "name": "Backend", "scopes": ["program:list"] });
+    let key = stack
+        .submit("/api/advertiser/api-keys", Some(&acme.owner.token), key)
+        .await;
+    let key = key.body["data"]["key"].as_str().unwrap().to_owned();
+    let programs = "/api/advertiser/affiliate-programs";
+    limited("user", async || stack.get(programs, &acme.owner.token).await).await;
+    // A new session is no new user.
+    let again = stack.signed_in(acme.owner.user_id, "owner@acme.example").await;
+    limited("user again", async || stack.get(programs, &again.token).await).await;
+    assert_eq!(stack.get(programs, &key).await.status, StatusCode::OK);
+    limited("key", async || stack.get(programs, &key).await).await;
+    assert_eq!(
+        stack.get(programs, &rival.owner.token).await.status,
+        StatusCode::OK
+    );
+}
+
+#[tokio::test]
+async fn tokens_of_nobody_are_looked_up_so_often_for_each_address() {
+    let stack = Stack::start_set(&[("UNKNOWN_TOKEN_LIMIT", "3")]).await;
+    let acme = stack.workspace("acme").await;
+    let invented = |kind: &str| match kind {
+        "session" => SessionToken::generate(rand::random()).expose().to_owned(),
+        "key" => ManagementKey::generate(rand::random()).expose().to_owned(),
+        _ => InvitationToken::generate(rand::random()).expose().to_owned(),
+    };
+    let programs = "/api/advertiser/affiliate-programs";
+    for kind in ["session", "key", "invitation"] {
+        let client = address();
+        limited(kind, async || {
+            let token = invented(kind);
+            let request = if kind == "invitation" {
+                stack
+                    .request(Method::POST, "/api/auth/invitations/inspect")
+                    .json(&json!({ "token": token }))
+            } else {
+                stack.request(Method::GET, programs).bearer_auth(token)
+            };
+            stack.send(request.header("x-forwarded-for", &client)).await
+        })
+        .await;
+    }
+    // A good token elsewhere is not counted at all.
+    for _ in 0..5 {
+        let request = stack
+            .request(Method::GET, programs)
+            .bearer_auth(&acme.owner.token);
+        let answer = stack.send(request.header("x-forwarded-for", address())).await;
+        assert_eq!(answer.status, StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn without_redis_the_process_counts_with_the_same_headers() {
+    let nobody = format!("redis://{}", free_address());
+    let stack = Stack::start_set(&[("REDIS_URL", &nobody), ("CLICK_LIMIT", "2")]).await;
+    let program = stack.program().await;
+    let client = address();
+    let refused = refused(&stack, &program, &client).await;
+    assert_eq!(refused.header("x-ratelimit-limit"), "2");
+    assert_eq!(refused.body["error"]["code"], "rate_limited");
+}
+
+/// Whether this Redis has counted the client; not while it does not answer.
+async fn has_counted(redis: &OwnRedis, client: &str) -> bool {
+    let connection = redis::Client::open(redis.url()).unwrap();
+    let Ok(mut connection) = connection.get_multiplexed_async_connection().await else {
+        return false;
+    };
+    let mut keys = redis::cmd("KEYS");
+    let keys: Result<Vec<String>, _> = keys.arg(format!("*{client}*")).query_async(&mut connection).await;
+    keys.is_ok_and(|keys| !keys.is_empty())
+}
+
+/// Clicks until Redis has counted one.
+async fn redis_counts(stack: &Stack, program: &Program, redis: &OwnRedis) {
+    let client = address();
+    stack
+        .eventually("Redis counts", async || {
+            click_from(stack, program, &client).await;
+            has_counted(redis, &client).await
+        })
+        .await;
+}
+
+/// Clicks of a client nobody has counted yet: each answer is whole, and the process counts.
+async fn the_process_counts(stack: &Stack, program: &Program) {
+    let client = address();
+    let mut remaining = Vec::new();
+    for _ in 0..4 {
+        let answer = click_from(stack, program, &client).await;
+        assert_eq!(answer.status, StatusCode::OK);
+        assert_eq!(answer.header("x-ratelimit-limit"), "60");
+        assert!(!answer.header("x-ratelimit-reset").is_empty());
+        remaining.push(answer.header("x-ratelimit-remaining").parse::<u32>().unwrap());
+    }
+    assert_eq!(remaining[0], 59);
+    // The minute may turn once in between.
+    let counted = remaining.windows(2).filter(|pair| pair[1] + 1 == pair[0]).count();
+    assert!(counted >= 2, "{remaining:?}");
+}
+
+#[tokio::test]
+async fn a_redis_that_stops_is_no_failure_and_one_that_is_back_counts_again() {
+    let mut redis = OwnRedis::start();
+    let stack = Stack::start_set(&[("REDIS_URL", &redis.url()), ("CLICK_LIMIT", "60")]).await;
+    let program = stack.program().await;
+    redis_counts(&stack, &program, &redis).await;
+    redis.kill();
+    the_process_counts(&stack, &program).await;
+    redis.start_again();
+    redis_counts(&stack, &program, &redis).await;
+}
+
+#[tokio::test]
+async fn a_redis_that_hangs_is_no_failure_and_one_that_goes_on_counts_again() {
+    let redis = OwnRedis::start();
+    let stack = Stack::start_set(&[("REDIS_URL", &redis.url()), ("CLICK_LIMIT", "60")]).await;
+    let program = stack.program().await;
+    redis_counts(&stack, &program, &redis).await;
+    for _ in 0..2 {
+        // Its kernel takes what it is sent, connections included; nothing is ever answered.
+        redis.hang();
+        the_process_counts(&stack, &program).await;
+        redis.go_on();
+        redis_counts(&stack, &program, &redis).await;
+    }
+}
+
+#[tokio::test]
+async fn a_redis_that_never_answered_is_no_failure() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://{}", silent.local_addr().unwrap());
+    let stack = Stack::start_set(&[("REDIS_URL", &url), ("CLICK_LIMIT", "60")]).await;
+    let program = stack.program().await;
+    the_process_counts(&stack, &program).await;
+}

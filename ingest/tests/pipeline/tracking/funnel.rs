@@ -1,0 +1,40 @@
+//! The whole funnel: click, lead, sale, refund.
+
+use reqwest::StatusCode;
+use serde_json::json;
+use test_harness::Stack;
+
+#[tokio::test]
+async fn a_sale_pays_the_partner_and_its_refund_takes_it_back() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let click = stack.click_with(&program.ada.code, json!({})).await;
+    assert_eq!(click.status, StatusCode::OK);
+    assert_eq!(click.body["success"], true);
+    assert_eq!(click.body["partner_code"], program.ada.code);
+    assert_eq!(click.body["cookie_window_days"], 90);
+    let click_id = click.body["click_id"].as_str().unwrap();
+    let lead = stack.lead(&program, click_id, "user-1").await;
+    assert_eq!(
+        lead.body,
+        json!({ "success": true, "message": "Lead tracked successfully" })
+    );
+    let sale = stack
+        .sale(
+            &program,
+            json!({ "transaction_id": "t1", "amount_cents": 4999, "customer_key": "user-1" }),
+        )
+        .await;
+    assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+    assert_eq!(sale.body["success"], true);
+    let commission_id = sale.body["commission_id"].as_i64().unwrap();
+    assert!(sale.body["sale_id"].is_i64());
+    assert_eq!(stack.balance(program.ada.membership).await, 1000);
+    let refund = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
+    assert_eq!(
+        refund.body,
+        json!({ "success": true, "status": "reversed", "deductionAmount": 10.0, "commission_id": commission_id })
+    );
+    assert_eq!(stack.balance(program.ada.membership).await, 0);
+    stack.verify().await;
+}

@@ -1,0 +1,123 @@
+//! Signups: from the backend, from the browser, and provisional where the program wants confirmation.
+
+use reqwest::StatusCode;
+use serde_json::json;
+use test_harness::{
+    Stack,
+    leads::{NOT_FOUND, browser, refused, server},
+    rows,
+};
+
+#[tokio::test]
+async fn a_browsers_key_alone_resolves_only_if_one_customer_has_it() {
+    let stack = Stack::start().await;
+    let (program, other) = (stack.program().await, stack.program().await);
+    refused(
+        &browser(&stack, json!({ "customer_key": "user-1" })).await,
+        NOT_FOUND,
+    );
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    // The one customer is a lead already, which is not a stranger's business: a key can be guessed.
+    let one = browser(&stack, json!({ "customer_key": "user-1" })).await;
+    refused(&one, NOT_FOUND);
+    stack.customer(&other, &other.ada.code, "user-1").await;
+    refused(
+        &browser(&stack, json!({ "customer_key": "user-1" })).await,
+        NOT_FOUND,
+    );
+    // With its click_id the program is clear again.
+    let click_id = stack.click(&other.bruno.code).await;
+    let known = browser(&stack, json!({ "click_id": click_id, "customer_key": "user-1" })).await;
+    refused(&known, NOT_FOUND);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_browser_that_names_a_key_learns_nothing_of_the_customer_who_has_it() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let own = stack.customer(&program, &program.ada.code, "lead-1").await;
+    let paid = stack.customer(&program, &program.ada.code, "paid-1").await;
+    let sale = json!({ "transaction_id": "t1", "amount_cents": 100, "customer_key": "paid-1" });
+    assert_eq!(stack.sale(&program, sale).await.status, StatusCode::OK);
+    let strange = stack.click(&program.bruno.code).await;
+    for key in ["lead-1", "paid-1"] {
+        for body in [
+            json!({ "customer_key": key }),
+            json!({ "customer_key": key, "click_id": strange }),
+            json!({ "customer_key": key, "click_id": "cust_4711_1700000000000" }),
+        ] {
+            refused(&browser(&stack, body).await, NOT_FOUND);
+        }
+    }
+    let unknown = browser(&stack, json!({ "customer_key": "nobody-1" })).await;
+    refused(&unknown, NOT_FOUND);
+    for (click_id, key, status) in [(&own, "lead-1", "lead"), (&paid, "paid-1", "conversion")] {
+        let message = format!("Customer status cannot be updated to lead. Current status: {status}");
+        for body in [
+            json!({ "click_id": click_id }),
+            json!({ "click_id": click_id, "customer_key": key }),
+        ] {
+            refused(&browser(&stack, body).await, &message);
+        }
+        // The backend may know.
+        refused(
+            &server(&stack, &program, json!({ "customer_key": key })).await,
+            &message,
+        );
+    }
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn an_email_is_stored_as_a_keyed_hash_only() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let mut hashes = Vec::new();
+    for email in ["Jane@Example.com", " jane@example.com", "john@example.com"] {
+        let click_id = stack.click(&program.ada.code).await;
+        let lead = server(&stack, &program, json!({ "click_id": click_id, "email": email })).await;
+        assert_eq!(lead.status, StatusCode::OK, "{lead:?}");
+        hashes.push(
+            rows::customer(&stack, &click_id).await["email_hash"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
+        );
+    }
+    assert_eq!(hashes[0], hashes[1]);
+    assert_ne!(hashes[0], hashes[2]);
+    let digits = hashes[0].strip_prefix("v1:").unwrap();
+    assert!(
+        digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()),
+        "{digits}"
+    );
+    stack.verify().await;
+}
+
+/// The examples pass a user's id, which is a number in many a table; the browser script sends its text.
+#[tokio::test]
+async fn a_key_is_the_same_as_a_number_and_as_its_text() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let click_id = stack.click(&program.ada.code).await;
+    let lead = browser(&stack, json!({ "click_id": click_id, "customer_key": "4711" })).await;
+    assert_eq!(lead.status, StatusCode::OK, "{lead:?}");
+    for (transaction_id, key) in [("t1", json!(4711)), ("t2", json!("4711"))] {
+        let body = json!({ "transaction_id": transaction_id, "amount_cents": 5000, "customer_key": key });
+        let sale = stack.sale(&program, body).await;
+        assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+    }
+    assert_eq!(stack.balance(program.ada.membership).await, 2_000);
+    let test =
+        json!({ "customer_key": 4711, "amount_cents": 5000, "additional_data": { "test_mode": true } });
+    for path in ["lead", "sale"] {
+        let answer = stack.post(path, Some(&program.token), test.clone()).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    }
+    for other in [json!(47.11), json!(true), json!([4711])] {
+        let lead = server(&stack, &program, json!({ "customer_key": other })).await;
+        refused(&lead, "customer_key must be a string");
+    }
+    stack.verify().await;
+}

@@ -1,0 +1,259 @@
+//! A shop whose payment processor reports to a webhook consumer, and events as the processor sends them.
+
+use domain::attribution::AttributionModel;
+use domain::commission::CommissionType;
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use test_harness::{
+    Program, Stack, Streams,
+    hooks::{Hooks, SECRET, accepted, connect},
+    percentage,
+};
+
+pub struct Shop {
+    pub stack: Stack,
+    pub streams: Streams,
+    hooks: Hooks,
+    /// When payments begin, in Unix seconds: after every click of a test.
+    pub opened: i64,
+}
+
+/// Which of the processor's API versions an endpoint was made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shape {
+    Acacia,
+    Basil,
+}
+
+impl Shop {
+    pub async fn open() -> Self {
+        Self::open_at(Clock::system()).await
+    }
+
+    pub async fn open_at(clock: Clock) -> Self {
+        let mut stack = Stack::start_with(clock).await;
+        Self {
+            hooks: Hooks::start(&mut stack).await,
+            opened: stack.clock.now().timestamp() + 3_600,
+            streams: Streams::of(&stack).await,
+            stack,
+        }
+    }
+
+    /// A program whose account reports to its own endpoint.
+    pub async fn program(&self) -> Program {
+        self.program_with(AttributionModel::LastClick, CommissionType::CpsLifetime)
+            .await
+    }
+
+    /// That pays 20 %.
+    pub async fn program_with(&self, model: AttributionModel, kind: CommissionType) -> Program {
+        let program = self.stack.program_with(model, kind, percentage(2_000)).await;
+        let account = format!("acct_{}", program.program_id);
+        connect(&self.stack, program.program_id, &account, Some(SECRET)).await;
+        program
+    }
+
+    /// Reports an event to the program's endpoint.
+    pub async fn report(&self, program: &Program, event: &Value) {
+        accepted(&self.hooks.deliver(&self.stack, program, event).await);
+    }
+
+    /// Waits until everything reported is settled, or parked until something else is reported.
+    pub async fn settled(&self) {
+        self.stack
+            .eventually("no event is on its way", async || {
+                self.stack.execute(SESSIONS_HAVE_COME).await;
+                self.stack
+                    .value::<i64>(
+                        "SELECT count(*) FROM processor_events
+                         WHERE state = 'open' OR (state = 'parked' AND reason <> 'sale_missing')",
+                    )
+                    .await
+                    == 0
+            })
+            .await;
+        self.streams.drained(&self.stack).await;
+    }
+
+    /// Approves and pays out all commissions of the program.
+    pub async fn pay_out(&self, program: &Program) {
+        let owner = self.stack.owner_of(program).await;
+        let ids: Vec<i64> =
+            sqlx::query_scalar("SELECT id FROM commissions WHERE program_id = $1 ORDER BY id")
+                .bind(program.program_id.get())
+                .fetch_all(self.stack.pool())
+                .await
+                .unwrap();
+        let path = |rest: &str| {
+            let programs = "/api/advertiser/affiliate-programs";
+            format!("{programs}/{}/{rest}", program.program_id)
+        };
+        for (rest, body, status) in [
+            ("commissions/approve", json!({ "commission_ids": ids }), 200),
+            ("payouts", json!({ "all_approved": true, "currency": "USD" }), 201),
+        ] {
+            let answer = self.stack.submit(&path(rest), Some(&owner.token), body).await;
+            assert_eq!(answer.status, status, "{answer:?}");
+        }
+    }
+
+    /// `(state, reason)` of an event in the inbox.
+    pub async fn event(&self, id: &str) -> (String, Option<String>) {
+        sqlx::query_as("SELECT state, reason FROM processor_events WHERE processor_event_id = $1")
+            .bind(id)
+            .fetch_one(self.stack.pool())
+            .await
+            .unwrap()
+    }
+}
+
+/// Payment intents wait no longer for what says more of them.
+pub const SESSIONS_HAVE_COME: &str =
+    "UPDATE processor_events SET relay_after = now() WHERE reason = 'awaits_session' AND relay_after > now()";
+
+/// A live event.
+pub fn event(id: &str, kind: &str, created: i64, object: Value) -> Value {
+    let mut event = json!({
+        "id": id, "object": "event", "type": kind, "livemode": true, "created": created, "data": {},
+    });
+    event["data"]["object"] = object;
+    event
+}
+
+/// The event with the processor's customer named in it.
+pub fn of_customer(mut event: Value, processor_customer: &str) -> Value {
+    event["data"]["object"]["customer"] = json!(processor_customer);
+    event
+}
+
+/// The event without what the merchant's code wrote beside it.
+pub fn nameless(mut event: Value) -> Value {
+    let object = &mut event["data"]["object"];
+    object["metadata"] = json!({});
+    for details in ["/subscription_details", "/parent/subscription_details"] {
+        if let Some(details) = object.pointer_mut(details)
+            && details.is_object()
+        {
+            details["metadata"] = json!({});
+        }
+    }
+    event
+}
+
+/// What a customer's payment consists of.
+#[derive(Debug, Clone)]
+pub struct Payment {
+    pub shape: Shape,
+    /// Ends all its ids.
+    pub name: String,
+    pub customer_key: String,
+    pub subscription: Option<String>,
+    pub cents: i64,
+    /// Unix seconds; each kind of event has its own second after it.
+    pub began: i64,
+}
+
+impl Payment {
+    pub fn id(&self, prefix: &str) -> String {
+        format!("{prefix}_{}", self.name)
+    }
+
+    fn metadata(&self) -> Value {
+        json!({ "tracker_customer_key": self.customer_key })
+    }
+
+    fn event(&self, prefix: &str, kind: &str, second: i64, object: Value) -> Value {
+        event(
+            &format!("evt_{prefix}_{}", self.name),
+            kind,
+            self.began + second,
+            object,
+        )
+    }
+
+    pub fn checkout(&self) -> Value {
+        let (mode, intent) = match self.subscription {
+            Some(_) => ("subscription", Value::Null),
+            None => ("payment", json!(self.id("pi"))),
+        };
+        let object = json!({
+            "id": self.id("cs"), "object": "checkout.session", "mode": mode, "payment_status": "paid",
+            "payment_intent": intent, "invoice": self.id("in"), "subscription": self.subscription,
+            "amount_total": self.cents, "currency": "usd", "metadata": self.metadata(),
+        });
+        self.event("checkout", "checkout.session.completed", 1, object)
+    }
+
+    /// `kind` is `invoice.paid` or `invoice.payment_succeeded`.
+    pub fn invoice(&self, kind: &str, billing_reason: &str) -> Value {
+        let mut object = json!({
+            "id": self.id("in"), "object": "invoice", "amount_paid": self.cents, "total": self.cents,
+            "currency": "usd", "billing_reason": billing_reason, "metadata": {}, "lines": { "data": [] },
+        });
+        let details = match &self.subscription {
+            Some(_) => json!({ "metadata": self.metadata() }),
+            None => Value::Null,
+        };
+        match self.shape {
+            Shape::Acacia => {
+                object["subscription"] = json!(self.subscription);
+                object["subscription_details"] = details;
+                object["payment_intent"] = json!(self.id("pi"));
+                object["charge"] = json!(self.id("ch"));
+            }
+            Shape::Basil if self.subscription.is_some() => {
+                object["parent"] = json!({ "subscription_details": details });
+                object["parent"]["subscription_details"]["subscription"] = json!(self.subscription);
+            }
+            Shape::Basil => {}
+        }
+        self.event(kind, kind, 2, object)
+    }
+
+    pub fn invoice_payment(&self) -> Value {
+        let object = json!({
+            "id": self.id("inpay"), "object": "invoice_payment", "invoice": self.id("in"), "amount_paid": self.cents,
+            "status": "paid", "payment": { "type": "payment_intent", "payment_intent": self.id("pi") },
+        });
+        self.event("inpay", "invoice_payment.paid", 3, object)
+    }
+
+    fn charge(&self, refunded: i64) -> Value {
+        let mut charge = json!({
+            "id": self.id("ch"), "object": "charge", "amount": self.cents, "amount_refunded": refunded,
+            "currency": "usd", "payment_intent": self.id("pi"), "metadata": {}, "refunded": refunded == self.cents,
+        });
+        if self.shape == Shape::Acacia {
+            charge["invoice"] = json!(self.id("in"));
+        }
+        charge
+    }
+
+    pub fn charge_succeeded(&self) -> Value {
+        self.event("charge", "charge.succeeded", 4, self.charge(0))
+    }
+
+    /// Its metadata says whose it is, as the session's does.
+    pub fn payment_intent(&self) -> Value {
+        let object = json!({
+            "id": self.id("pi"), "object": "payment_intent", "amount": self.cents, "amount_received": self.cents,
+            "currency": "usd", "latest_charge": self.id("ch"), "metadata": self.metadata(), "status": "succeeded",
+        });
+        self.event("intent", "payment_intent.succeeded", 1, object)
+    }
+
+    /// `refunded`: all of it so far.
+    pub fn charge_refunded(&self, refunded: i64) -> Value {
+        let prefix = format!("refunded_{refunded}");
+        self.event(&prefix, "charge.refunded", 5, self.charge(refunded))
+    }
+
+    pub fn disputed(&self, cents: i64) -> Value {
+        let object = json!({
+            "id": self.id("dp"), "object": "dispute", "amount": cents, "currency": "usd", "charge": self.id("ch"),
+            "payment_intent": self.id("pi"), "status": "needs_response", "reason": "fraudulent",
+        });
+        self.event("disputed", "charge.dispute.funds_withdrawn", 6, object)
+    }
+}

@@ -1,0 +1,246 @@
+//! Events whose other half is missing: they wait with their reason, and are settled when it comes.
+
+use chrono::TimeDelta;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use super::shop::{Payment, Shape, Shop, event};
+use test_harness::{Program, rows};
+
+fn payment(shop: &Shop, name: &str, subscription: Option<&str>) -> Payment {
+    Payment {
+        shape: Shape::Acacia,
+        name: name.to_owned(),
+        customer_key: "user-1".to_owned(),
+        subscription: subscription.map(str::to_owned),
+        cents: 4900,
+        began: shop.opened,
+    }
+}
+
+/// Lets the relay take up everything that waits.
+async fn every_turn_has_come(shop: &Shop) {
+    shop.stack
+        .execute("UPDATE processor_events SET relay_after = now() WHERE state = 'parked' AND relay_after IS NOT NULL")
+        .await;
+}
+
+async fn becomes(shop: &Shop, id: &str, state: &str, reason: Option<&str>) {
+    shop.stack
+        .eventually(&format!("{id} is {state}: {reason:?}"), async || {
+            shop.event(id).await == (state.to_owned(), reason.map(str::to_owned))
+        })
+        .await;
+}
+
+/// A payment of somebody nobody knows is reported, and waits.
+async fn payment_before_its_lead() -> (Shop, Program) {
+    let shop = Shop::open().await;
+    let program = shop.program().await;
+    shop.report(&program, &payment(&shop, "1", None).checkout()).await;
+    becomes(&shop, "evt_checkout_1", "parked", Some("customer_not_found")).await;
+    (shop, program)
+}
+
+#[tokio::test]
+async fn a_payment_waits_for_its_customers_lead() {
+    let (shop, program) = payment_before_its_lead().await;
+    assert_eq!(rows::claims(&shop.stack, "in_1").await, 0);
+    shop.stack.customer(&program, &program.ada.code, "user-1").await;
+    every_turn_has_come(&shop).await;
+    becomes(&shop, "evt_checkout_1", "done", None).await;
+    assert_eq!(rows::sale(&shop.stack, "in_1").await["amount_cents"], 4900);
+    shop.stack.verify().await;
+}
+
+/// A lead may be stored while the payment is judged, and finds nothing to wake then.
+#[tokio::test]
+async fn a_payment_that_came_late_is_looked_at_once_more_all_the_same() {
+    let (shop, _) = payment_before_its_lead().await;
+    let next_look = async || -> i64 {
+        let seconds = "SELECT extract(epoch FROM relay_after - now())::bigint FROM processor_events";
+        shop.stack.value(seconds).await
+    };
+    assert!(next_look().await <= 5);
+    shop.stack
+        .execute(
+            "UPDATE processor_events
+             SET state = 'open', reason = NULL, waits_for = NULL, received_at = now() - interval '1 hour', relay_after = now()",
+        )
+        .await;
+    becomes(&shop, "evt_checkout_1", "parked", Some("customer_not_found")).await;
+    assert!(next_look().await <= 5);
+    every_turn_has_come(&shop).await;
+    let days = 86_400;
+    shop.stack
+        .eventually("then it waits for the lead", async || next_look().await > days)
+        .await;
+}
+
+#[tokio::test]
+async fn what_is_paid_after_a_subscription_ended_earns_nothing() {
+    let shop = Shop::open().await;
+    let program = shop.program().await;
+    shop.stack.customer(&program, &program.ada.code, "user-1").await;
+    let ended = |created| {
+        let object = json!({ "id": "sub_1", "object": "subscription", "metadata": {} });
+        event(
+            &format!("evt_ended_{created}"),
+            "customer.subscription.deleted",
+            created,
+            object,
+        )
+    };
+    // Before anything is known of it, and an older word after a newer one.
+    shop.report(&program, &ended(shop.opened + 100)).await;
+    shop.report(&program, &ended(shop.opened + 50)).await;
+    let first = payment(&shop, "1", Some("sub_1"));
+    shop.report(&program, &first.invoice("invoice.paid", "subscription_create"))
+        .await;
+    shop.settled().await;
+    for (name, began) in [("2", shop.opened + 97), ("3", shop.opened + 99)] {
+        let renewal = Payment {
+            began,
+            ..payment(&shop, name, Some("sub_1"))
+        };
+        shop.report(&program, &renewal.invoice("invoice.paid", "subscription_cycle"))
+            .await;
+    }
+    shop.settled().await;
+    let reason = async |name: &str| rows::sale(&shop.stack, name).await["no_commission_reason"].clone();
+    assert_eq!(reason("in_2").await, Value::Null);
+    assert_eq!(reason("in_3").await, "subscription_ended");
+    assert_eq!(shop.stack.balance(program.ada.membership).await, 2 * 980);
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_refund_in_another_currency_than_its_sale_is_left_to_a_person() {
+    let shop = Shop::open().await;
+    let program = shop.program().await;
+    shop.stack.customer(&program, &program.ada.code, "user-1").await;
+    let payment = payment(&shop, "1", None);
+    let mut refunded = payment.charge_refunded(1000);
+    refunded["data"]["object"]["currency"] = json!("jpy");
+    shop.report(&program, &refunded).await;
+    becomes(&shop, "evt_refunded_1000_1", "parked", Some("sale_missing")).await;
+    shop.report(&program, &payment.checkout()).await;
+    shop.settled().await;
+    becomes(&shop, "evt_refunded_1000_1", "stuck", Some("currency_differs")).await;
+    shop.report(&program, &payment.charge_refunded(2450)).await;
+    shop.settled().await;
+    assert_eq!(shop.stack.balance(program.ada.membership).await, 490);
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_payment_settles_a_lead_that_was_provisional() {
+    let shop = Shop::open().await;
+    let program = shop.program().await;
+    rows::set(&shop.stack, &program, "lead_auth = 'server_required'").await;
+    let click_id = shop.stack.click(&program.ada.code).await;
+    let lead = json!({ "click_id": click_id, "customer_key": "user-1" });
+    let answer = shop.stack.post("lead", None, lead).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    assert_eq!(
+        rows::customer(&shop.stack, &click_id).await["proposed_customer_key"],
+        "user-1"
+    );
+    shop.report(&program, &payment(&shop, "1", None).checkout()).await;
+    shop.settled().await;
+    let customer = rows::customer(&shop.stack, &click_id).await;
+    assert_eq!(customer["status"], "conversion");
+    assert_eq!(customer["customer_key"], "user-1");
+    assert_eq!(customer["proposed_customer_key"], Value::Null);
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn an_account_is_what_was_told_of_it_last() {
+    let shop = Shop::open().await;
+    let program = shop.program().await;
+    let account = format!("acct_{}", program.program_id);
+    let updated = |created: i64, charges: bool| {
+        let object = json!({
+            "id": account, "object": "account", "charges_enabled": charges, "payouts_enabled": true,
+            "details_submitted": true,
+        });
+        let mut event = event(
+            &format!("evt_updated_{created}"),
+            "account.updated",
+            created,
+            object,
+        );
+        event["account"] = json!(account);
+        event
+    };
+    let stored = async || -> Value {
+        sqlx::query_scalar(
+            "SELECT jsonb_build_array(status, charges_enabled, payouts_enabled, details_submitted, connected_at IS NOT NULL)
+             FROM processor_connections",
+        )
+        .fetch_one(shop.stack.pool())
+        .await
+        .unwrap()
+    };
+    shop.report(&program, &updated(shop.opened + 20, true)).await;
+    shop.settled().await;
+    assert_eq!(stored().await, json!(["connected", true, true, true, true]));
+    shop.report(&program, &updated(shop.opened + 10, false)).await;
+    shop.settled().await;
+    assert_eq!(stored().await, json!(["connected", true, true, true, true]));
+    let mut left = event(
+        "evt_left",
+        "account.application.deauthorized",
+        shop.opened + 30,
+        json!({ "id": "ca_1", "object": "application" }),
+    );
+    left["account"] = json!(account);
+    shop.report(&program, &left).await;
+    shop.settled().await;
+    assert_eq!(
+        stored().await,
+        json!(["disconnected", false, false, false, false])
+    );
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn what_is_finished_or_waited_in_vain_is_forgotten() {
+    let shop = Shop::open().await;
+    let program = shop.program().await;
+    shop.stack.customer(&program, &program.ada.code, "user-1").await;
+    shop.report(&program, &payment(&shop, "1", None).checkout()).await;
+    shop.report(&program, &payment(&shop, "2", None).charge_refunded(1000))
+        .await;
+    shop.settled().await;
+    let now = shop.stack.clock.now();
+    let count = async || {
+        shop.stack
+            .value::<i64>("SELECT count(*) FROM processor_events")
+            .await
+    };
+    let events = storage::processor_events::forget;
+    let parked = storage::processor_events::give_up_parked;
+    assert_eq!(
+        events(shop.stack.pool(), now - TimeDelta::days(1), 10)
+            .await
+            .unwrap(),
+        0
+    );
+    assert_eq!(
+        parked(shop.stack.pool(), now - TimeDelta::days(1), 10)
+            .await
+            .unwrap(),
+        0
+    );
+    assert_eq!(count().await, 2);
+    let later = now + TimeDelta::days(1);
+    assert_eq!(parked(shop.stack.pool(), later, 10).await.unwrap(), 1);
+    assert_eq!(
+        shop.event("evt_refunded_1000_2").await,
+        ("ignored".to_owned(), Some("sale_missing".to_owned()))
+    );
+    assert_eq!(events(shop.stack.pool(), later, 10).await.unwrap(), 2);
+    assert_eq!(count().await, 0);
+}

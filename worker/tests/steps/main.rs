@@ -1,0 +1,10 @@
+//! The worker's steps: what clicks, leads, sales and refunds leave in the tables, on real PostgreSQL and NATS.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
+mod money;
+mod reliability;
+mod tracking;

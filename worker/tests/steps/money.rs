@@ -1,0 +1,7 @@
+mod approvals;
+mod commissions;
+mod refunds;
+mod reversals;
+mod rollups;
+mod signals;
+mod subscriptions;

@@ -1,0 +1,218 @@
+//! The hold period: pending commissions become approved ones.
+
+use chrono::TimeDelta;
+use domain::money::Currency;
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use storage::payouts;
+use test_harness::{Shop, Stack, noon, reasons, rows, sell};
+
+#[tokio::test]
+async fn a_commission_is_approved_once_its_hold_period_is_over() {
+    let mut stack = Stack::start_with(Clock::manual(noon())).await;
+    let (program, patient) = (stack.program().await, stack.program().await);
+    rows::set(&stack, &program, "hold_days = 0").await;
+    rows::set(&stack, &patient, "hold_days = 15").await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    sell(&stack, &program, "t1", 5000, json!({})).await;
+    stack.customer(&patient, &patient.ada.code, "user-1").await;
+    sell(&stack, &patient, "t2", 5000, json!({})).await;
+    // A worker's upkeep begins with a round.
+    stack.start_worker();
+    approved(&stack, "t1").await;
+    assert_eq!(rows::commission(&stack, "t2").await["status"], "pending");
+    stack.clock.advance(TimeDelta::days(15));
+    stack.start_worker();
+    approved(&stack, "t2").await;
+    assert_eq!(stack.balance(patient.ada.membership).await, 1000);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn approvals_go_on_when_a_months_partition_cannot_be_made() {
+    let mut stack = Stack::without_services(Clock::manual(noon())).await;
+    // An event from a clock far off was kept in the default partition; that month can have none of its own.
+    sqlx::query(
+        "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id, is_test)
+         VALUES (gen_random_uuid(), 1, 1, 1, $1, 'early', true)",
+    )
+    .bind(noon())
+    .execute(stack.pool())
+    .await
+    .unwrap();
+    stack.start_worker();
+    let ingest = stack.start_ingest();
+    stack.use_ingest(ingest);
+    stack.ready().await;
+    let program = stack.program().await;
+    rows::set(&stack, &program, "hold_days = 0").await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    sell(&stack, &program, "t1", 5000, json!({})).await;
+    stack.start_worker();
+    approved(&stack, "t1").await;
+    stack.verify().await;
+}
+
+/// A program with this setting, and commissions of sales within seconds of the click, which are flagged, one of them refunded
+/// by half, and of one that is not; all held long enough.
+async fn held(needs_approval: &str) -> (Shop, [i64; 3]) {
+    let mut shop = Shop::open_at(Clock::manual(noon())).await;
+    let setting = format!("needs_approval = '{needs_approval}'");
+    rows::set(&shop.stack, &shop.program, &setting).await;
+    let flagged = shop.sell("flagged", json!({})).await;
+    let refunded = shop.sell("refunded", json!({})).await;
+    shop.refund("refunded", 5_000).await;
+    shop.stack.clock.advance(TimeDelta::hours(1));
+    let plain = shop.sell("plain", json!({})).await;
+    shop.stack.clock.advance(TimeDelta::days(15));
+    // The session of before is over.
+    let email = format!("owner-of-{}@program.example", shop.program.program_id);
+    shop.owner = shop.stack.signed_in(shop.owner.user_id, &email).await;
+    (shop, [flagged, refunded, plain])
+}
+
+async fn status(shop: &Shop, transaction_id: &str) -> String {
+    let status = &rows::commission(&shop.stack, transaction_id).await["status"];
+    status.as_str().unwrap().to_owned()
+}
+
+/// What the owner's dashboard says: held, and what can be paid.
+async fn announced(shop: &Shop) -> (Value, Value) {
+    let summary = shop
+        .stack
+        .get("/api/advertiser/dashboard/summary", &shop.owner.token)
+        .await;
+    let money = &summary.body["data"]["programs"][0]["money"][0];
+    (
+        money["commissions_pending_cents"].clone(),
+        money["commissions_approved_cents"].clone(),
+    )
+}
+
+#[tokio::test]
+async fn flagged_commissions_wait_for_approval_by_hand_where_the_program_wants_it() {
+    let (mut shop, [flagged, refunded, _]) = held("flagged").await;
+    shop.stack.start_worker();
+    // The round that approves it passed the flagged one first: that was held no longer than it.
+    approved(&shop.stack, "plain").await;
+    assert_eq!(status(&shop, "flagged").await, "pending");
+    assert_eq!(announced(&shop).await, (json!(3_000), json!(2_000)));
+    let named = json!({ "commission_ids": [flagged, refunded] });
+    assert_eq!(
+        reasons(&shop.post("payouts", named).await),
+        [
+            (flagged, "pending".to_owned()),
+            (refunded, "needs approval".to_owned())
+        ]
+    );
+    let payout = shop.pay(json!({ "all_approved": true })).await;
+    assert_eq!(
+        (&payout["amount_cents"], &payout["commission_count"]),
+        (&json!(2_000), &json!(1))
+    );
+    shop.approve(&[flagged, refunded]).await;
+    assert_eq!(announced(&shop).await, (json!(0), json!(3_000)));
+    assert_eq!(
+        shop.pay(json!({ "all_approved": true })).await["amount_cents"],
+        3_000
+    );
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn all_commissions_wait_where_the_program_wants_it_until_it_does_no_more() {
+    let (mut shop, _) = held("all").await;
+    // Another program's commission says when a round is over.
+    let other = shop.stack.program().await;
+    rows::set(&shop.stack, &other, "hold_days = 0").await;
+    shop.stack.customer(&other, &other.ada.code, "user-1").await;
+    sell(&shop.stack, &other, "other", 5_000, json!({})).await;
+    shop.stack.start_worker();
+    approved(&shop.stack, "other").await;
+    assert_eq!(status(&shop, "plain").await, "pending");
+    assert_eq!(announced(&shop).await, (json!(5_000), json!(0)));
+    let put = json!({ "needs_approval": null });
+    let path = format!("/api/advertiser/affiliate-programs/{}", shop.program.program_id);
+    let answer = shop.stack.put(&path, &shop.owner.token, put).await;
+    assert_eq!(answer.body["data"]["needs_approval"], "none", "{answer:?}");
+    shop.stack.start_worker();
+    for transaction_id in ["flagged", "plain"] {
+        approved(&shop.stack, transaction_id).await;
+    }
+    assert_eq!(announced(&shop).await, (json!(0), json!(5_000)));
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_flagged_commission_goes_on_waiting_when_its_customer_is_erased() {
+    let (mut shop, [flagged, ..]) = held("flagged").await;
+    shop.stack
+        .execute("UPDATE commissions SET signals = ARRAY['self_referral'] WHERE signals <> '{}'")
+        .await;
+    let erased = shop
+        .post("customers/erase", json!({ "customer_key": "user-1" }))
+        .await;
+    assert_eq!(erased.body["data"]["customers"], 1, "{erased:?}");
+    shop.stack.start_worker();
+    approved(&shop.stack, "plain").await;
+    assert_eq!(status(&shop, "flagged").await, "pending");
+    let signals = rows::commission(&shop.stack, "flagged").await["signals"].clone();
+    assert_eq!(signals, json!(["erased"]), "commission {flagged}");
+    let listed = shop.get("commissions?signal=erased").await;
+    assert_eq!(listed.body["meta"]["pagination"]["total"], 2, "{listed:?}");
+    shop.stack.verify().await;
+}
+
+async fn approved(stack: &Stack, transaction_id: &str) {
+    stack
+        .eventually("the commission is approved", async || {
+            let commission = rows::commission(stack, transaction_id).await;
+            commission["status"] == "approved" && !commission["approved_at"].is_null()
+        })
+        .await;
+}
+
+/// Whatever a commission is: what a payout of everything takes up is what can be paid of a list.
+#[tokio::test]
+async fn a_payout_of_everything_and_one_of_a_list_agree_on_what_can_be_paid() {
+    let shop = Shop::open().await;
+    let id = shop.sell("t1", json!({})).await;
+    let program_id = shop.program.program_id;
+    let (now, dollars) = (shop.stack.clock.now(), Currency::parse("USD").unwrap());
+    let mut transaction = shop.stack.pool().begin().await.unwrap();
+    let mut payable = 0;
+    for n in 0..480 {
+        let which = |step: usize, of: &[&'static str]| of[n / step % of.len()];
+        let needs_approval = which(1, &["none", "flagged", "all"]);
+        let status = which(3, &["pending", "approved", "paid", "refunded", "reversed"]);
+        let approved_at = which(15, &["NULL", "now()"]);
+        let paid_at = which(30, &["NULL", "now()"]);
+        let hold_until = which(60, &["now() - interval '1 day'", "now() + interval '1 day'"]);
+        let signals = which(120, &["'{}'", "'{fast_sale}'"]);
+        let deducted_cents = which(240, &["1", "amount_cents"]);
+        let state = format!(
+            "UPDATE programs SET needs_approval = '{needs_approval}' WHERE id = {program_id};
+             UPDATE commissions SET status = '{status}', approved_at = {approved_at}, paid_at = {paid_at},
+                 hold_until = {hold_until}, signals = {signals}, deducted_cents = {deducted_cents} WHERE id = {id}"
+        );
+        sqlx::raw_sql(sqlx::AssertSqlSafe(state.clone()))
+            .execute(&mut *transaction)
+            .await
+            .unwrap();
+        let listed = payouts::lock_listed(&mut transaction, program_id, &[id])
+            .await
+            .unwrap();
+        let all = payouts::lock_payable(&mut transaction, program_id, dollars, now, 9)
+            .await
+            .unwrap();
+        assert_eq!(listed[0].state.payable(now).is_ok(), !all.is_empty(), "{state}");
+        let currencies = payouts::payable_currencies(&mut transaction, program_id, now)
+            .await
+            .unwrap();
+        assert_eq!(currencies.is_empty(), all.is_empty(), "{state}");
+        payable += all.len();
+    }
+    assert!(payable > 50, "{payable}");
+    transaction.rollback().await.unwrap();
+    shop.stack.verify().await;
+}

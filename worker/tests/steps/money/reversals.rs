@@ -1,0 +1,128 @@
+//! What refunds do to balances and to people: paid-out commissions, clamping, notifications.
+
+use serde_json::{Value, json};
+use test_harness::{Program, Stack, pay_out, rows};
+
+async fn sell(stack: &Stack, program: &Program, transaction_id: &str) {
+    let body = json!({ "transaction_id": transaction_id, "amount_cents": 10_000, "customer_key": "user-1" });
+    assert!(stack.sale(program, body).await.body["commission_id"].is_i64());
+}
+
+/// Waits until this many notifications exist, and reads them in order of their recipient.
+async fn notifications(stack: &Stack, expected: usize) -> Vec<Value> {
+    let read = async || -> Vec<Value> {
+        sqlx::query_scalar("SELECT to_jsonb(n) FROM notifications n ORDER BY recipient, id")
+            .fetch_all(stack.pool())
+            .await
+            .unwrap()
+    };
+    stack
+        .eventually("notifications arrive", async || read().await.len() >= expected)
+        .await;
+    let notifications = read().await;
+    assert_eq!(notifications.len(), expected, "{notifications:?}");
+    notifications
+}
+
+#[tokio::test]
+async fn a_commission_that_was_paid_out_may_push_the_balance_below_zero_and_the_advertiser_is_warned() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    sell(&stack, &program, "t1").await;
+    pay_out(&stack, &program, "t1").await;
+    assert_eq!(stack.balance(program.ada.membership).await, 0);
+    let half = json!({ "transaction_id": "t1", "refund_amount_cents": 5000, "refund_reason": "fraud" });
+    let answer = stack.refund(&program, half).await;
+    assert_eq!(answer.body["status"], "refunded", "{answer:?}");
+    assert_eq!(answer.body["deductionAmount"], 10.0);
+    assert_eq!(stack.balance(program.ada.membership).await, -1000);
+    assert!(rows::commission(&stack, "t1").await["paid_at"].is_string());
+
+    let sent = notifications(&stack, 2).await;
+    let (to_advertiser, to_partner) = (&sent[0], &sent[1]);
+    assert_eq!(to_advertiser["recipient"], "advertiser");
+    assert_eq!(to_advertiser["program_id"], program.program_id.get());
+    assert_eq!(to_advertiser["partner_id"], Value::Null);
+    assert_eq!(to_partner["recipient"], "partner");
+    assert_eq!(to_partner["partner_id"], program.ada.partner_id.get());
+    for notification in [to_advertiser, to_partner] {
+        let message = notification["message"].as_str().unwrap();
+        assert!(
+            message.contains("10.00 USD") && message.contains("fraud"),
+            "{message}"
+        );
+        assert_eq!(notification["details"]["deducted"], 1000);
+    }
+    // Later earnings pay it off.
+    sell(&stack, &program, "t2").await;
+    assert_eq!(stack.balance(program.ada.membership).await, 1000);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn an_unpaid_commission_takes_a_balance_to_zero_at_most_and_the_ledger_says_what_was_short() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    sell(&stack, &program, "paid").await;
+    pay_out(&stack, &program, "paid").await;
+    sell(&stack, &program, "t1").await;
+    let partly = json!({ "transaction_id": "paid", "refund_amount_cents": 7500 });
+    stack.refund(&program, partly).await;
+    // 20.00 earned since, 15.00 owed back.
+    assert_eq!(stack.balance(program.ada.membership).await, 500);
+    let full = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
+    assert_eq!(full.body["deductionAmount"], 20.0);
+    assert_eq!(full.body["status"], "reversed");
+    assert_eq!(stack.balance(program.ada.membership).await, 0);
+    let commission = rows::commission(&stack, "t1").await;
+    let entry: Value = sqlx::query_scalar(
+        "SELECT to_jsonb(l) FROM ledger_entries l WHERE kind = 'reversal' AND account = 'partner' AND commission_id = $1",
+    )
+    .bind(commission["id"].as_i64())
+    .fetch_one(stack.pool())
+    .await
+    .unwrap();
+    for (column, cents) in [
+        ("amount_cents", -500),
+        ("requested_cents", 2000),
+        ("shortfall_cents", 1500),
+    ] {
+        assert_eq!(entry[column], cents, "{column}");
+    }
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn the_partner_hears_of_every_deduction_and_the_advertiser_not_of_unpaid_ones() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    sell(&stack, &program, "t1").await;
+    for body in [
+        json!({ "transaction_id": "t1", "refund_amount_cents": 2500, "refund_reason": "too small" }),
+        json!({ "transaction_id": "t1", "refund_amount_cents": 2500 }),
+        json!({ "transaction_id": "t1" }),
+        json!({ "transaction_id": "t1" }),
+    ] {
+        stack.refund(&program, body).await;
+    }
+    let sent = notifications(&stack, 2).await;
+    assert!(
+        sent.iter()
+            .all(|notification| notification["recipient"] == "partner"),
+        "{sent:?}"
+    );
+    let statuses: Vec<&Value> = sent
+        .iter()
+        .map(|notification| &notification["details"]["status"])
+        .collect();
+    assert!(
+        statuses.contains(&&json!("refunded")) && statuses.contains(&&json!("reversed")),
+        "{statuses:?}"
+    );
+    // A refund without a reason of its own leaves the one before it.
+    assert_eq!(rows::commission(&stack, "t1").await["refund_reason"], "too small");
+    stack.verify().await;
+}

@@ -1,0 +1,541 @@
+//! Aggregated tables: exact whatever happens, while they are folded, and rebuilt while traffic flows.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chrono::{DateTime, NaiveDate, TimeDelta, TimeZone, Utc};
+use domain::ids::ProgramId;
+use messages::subject::Subject;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use storage::rollups::{self, Sums};
+use storage::verify;
+use test_harness::{
+    Program, Stack, Streams, noon,
+    recomputation::{kept, recomputed},
+    rows,
+};
+use testing::from_environment;
+
+const BOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+const PROGRAM_DAYS: &str = "a program's days are what its events add up to";
+const LINK_DAYS: &str = "a link's days are what its events add up to";
+
+fn day(year: i32, month: u32, day: u32) -> NaiveDate {
+    NaiveDate::from_ymd_opt(year, month, day).unwrap()
+}
+
+fn instant(year: i32, month: u32, day: u32) -> DateTime<Utc> {
+    Utc.with_ymd_and_hms(year, month, day, 9, 0, 0).unwrap()
+}
+
+async fn broken(stack: &Stack) -> Vec<&'static str> {
+    let violations = verify::violations(stack.pool()).await.unwrap();
+    violations
+        .into_iter()
+        .map(|violation| violation.invariant)
+        .collect()
+}
+
+/// Waits until the worker has folded everything.
+async fn folded(stack: &Stack) {
+    stack
+        .eventually("all deltas are folded", async || {
+            stack.value::<i64>("SELECT count(*) FROM rollup_deltas").await == 0
+        })
+        .await;
+}
+
+async fn ctl(stack: &Stack, arguments: &[&str]) -> Output {
+    let mut command = Command::new(PathBuf::from(from_environment("RT_BIN_DIR")).join("ctl"));
+    command.args(arguments).envs(stack.operators_settings());
+    tokio::task::spawn_blocking(move || command.output().unwrap())
+        .await
+        .unwrap()
+}
+
+/// Customers as a random walk knows them.
+struct Walk<'a> {
+    stack: &'a Stack,
+    streams: Streams,
+    programs: [Program; 2],
+    random: StdRng,
+    /// Program, click_id and key of each.
+    customers: Vec<(usize, String, String)>,
+    sales: Vec<(usize, String)>,
+}
+
+impl Walk<'_> {
+    fn one_in(&mut self, of: u32) -> bool {
+        self.random.random_range(0..of) == 0
+    }
+
+    fn any_customer(&mut self) -> Option<(usize, String, String)> {
+        let count = self.customers.len();
+        (count > 0).then(|| self.customers[self.random.random_range(0..count)].clone())
+    }
+
+    async fn click(&mut self, program: usize, existing: Option<&str>) -> String {
+        let owner = &self.programs[program];
+        let code = [&owner.ada.code, &owner.bruno.code][self.random.random_range(0..2)];
+        let mut visit = json!({ "existing_click_id": existing });
+        if self.random.random_range(0..4) == 0 {
+            visit["user_agent"] = BOT.into();
+        }
+        let answer = self.stack.click_with(code, visit).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        answer.body["click_id"].as_str().unwrap().to_owned()
+    }
+
+    async fn step(&mut self, n: usize) {
+        // As in `funnel`.
+        let minutes = if self.one_in(6) { 1_900 } else { 7 };
+        self.stack.clock.advance(TimeDelta::minutes(minutes));
+        let program = self.random.random_range(0..2);
+        match self.random.random_range(0..10) {
+            0 | 1 => {
+                let click_id = self.click(program, None).await;
+                self.customers.push((program, click_id, format!("user-{n}")));
+            }
+            2 => {
+                if let Some((program, click_id, _)) = self.any_customer() {
+                    self.click(program, Some(&click_id)).await;
+                }
+            }
+            3 | 4 => self.lead().await,
+            5 | 6 => self.sale(n).await,
+            7 => self.refund().await,
+            8 => self.test(program, n).await,
+            _ => self.redeliver().await,
+        }
+        // Leads and sales see the clicks before them.
+        self.streams.drained(self.stack).await;
+    }
+
+    /// By the backend or, provisional in the second program, by the browser; often a second or a refused one.
+    async fn lead(&mut self) {
+        let Some((program, click_id, key)) = self.any_customer() else {
+            return;
+        };
+        let token = self.programs[program].token.clone();
+        let token = (!self.one_in(2)).then_some(token);
+        let body = json!({ "click_id": click_id, "customer_key": key });
+        self.stack.post("lead", token.as_deref(), body).await;
+    }
+
+    async fn sale(&mut self, n: usize) {
+        let Some((program, click_id, key)) = self.any_customer() else {
+            return;
+        };
+        let currency = ["USD", "eur", "JPY"][self.random.random_range(0..3)];
+        let mut body = json!({
+            "transaction_id": format!("t-{n}"),
+            "amount_cents": self.random.random_range(1..100_000),
+            "currency": currency,
+            "click_id": click_id,
+            "customer_key": key,
+        });
+        if self.one_in(3) {
+            body["subscription_id"] = format!("subscription-{key}").into();
+            body["sale_type"] = "subscription".into();
+            body["is_recurring"] = true.into();
+        }
+        let answer = self.stack.sale(&self.programs[program], body.clone()).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        self.sales.push((program, format!("t-{n}")));
+        if self.one_in(3) {
+            let again = self.stack.sale(&self.programs[program], body).await;
+            assert_eq!(again.status, StatusCode::CONFLICT, "{again:?}");
+        }
+    }
+
+    async fn refund(&mut self) {
+        if self.sales.is_empty() {
+            return;
+        }
+        let (program, transaction_id) = self.sales[self.random.random_range(0..self.sales.len())].clone();
+        let mut body = json!({ "transaction_id": transaction_id });
+        if self.one_in(2) {
+            body["refund_amount_cents"] = self.random.random_range(1..50_000).into();
+        }
+        self.stack.refund(&self.programs[program], body).await;
+    }
+
+    /// One message of any kind, from any time.
+    async fn redeliver(&mut self) {
+        let subject = Subject::ALL[self.random.random_range(0..Subject::ALL.len())];
+        let messages = self.streams.messages(subject).await;
+        if !messages.is_empty() {
+            let again = messages[self.random.random_range(0..messages.len())].clone();
+            self.streams.publish(subject, again).await;
+        }
+    }
+
+    async fn test(&mut self, program: usize, n: usize) {
+        let (token, code) = (
+            self.programs[program].token.clone(),
+            self.programs[program].ada.code.clone(),
+        );
+        let data = json!({ "test_mode": true });
+        self.stack
+            .click_with(&code, json!({ "additional_data": data }))
+            .await;
+        let sale =
+            json!({ "transaction_id": format!("test-{n}"), "amount_cents": 7_000, "additional_data": data });
+        self.stack.post("sale", Some(&token), sale).await;
+        let chain = self
+            .stack
+            .request(Method::POST, "/api/v1/cli/test-event")
+            .bearer_auth(&token)
+            .body(json!({ "type": "chain" }).to_string());
+        let answer = self.stack.send(chain).await;
+        assert_eq!(answer.body["data"]["attributed"], true, "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn random_funnels_add_up_to_what_a_slow_recomputation_says() {
+    for seed in 0..3 {
+        let stack = Stack::start_with(Clock::manual(noon())).await;
+        let programs = [stack.program().await, stack.program().await];
+        rows::set(&stack, &programs[0], "exclude_bots = true").await;
+        rows::set(
+            &stack,
+            &programs[1],
+            "lead_auth = 'server_required', attribution_window_days = 365",
+        )
+        .await;
+        rows::set(&stack, &programs[0], "attribution_window_days = 365").await;
+        let mut walk = Walk {
+            streams: Streams::of(&stack).await,
+            stack: &stack,
+            programs,
+            random: StdRng::seed_from_u64(seed),
+            customers: Vec::new(),
+            sales: Vec::new(),
+        };
+        for n in 0..100 {
+            walk.step(n).await;
+        }
+        walk.streams.replay(&stack).await;
+        let expected = recomputed(&stack).await;
+        assert_eq!(kept(&stack).await, expected, "seed {seed}");
+        let mut total = Sums::default();
+        for program in &walk.programs {
+            total.add(&expected.total(program.program_id.get()));
+            rollups::rebuild(stack.pool(), program.program_id).await.unwrap();
+        }
+        assert!(
+            total.leads > 0 && total.conversions > 1 && total.clicks > 5,
+            "seed {seed}: {total:?}"
+        );
+        assert_eq!(kept(&stack).await, expected, "rebuilt, seed {seed}");
+        stack.verify().await;
+    }
+}
+
+async fn sell(stack: &Stack, program: &Program, transaction_id: &str) {
+    let sale = json!({ "transaction_id": transaction_id, "amount_cents": 1_000, "customer_key": "user-1" });
+    let answer = stack.sale(program, sale).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+}
+
+#[tokio::test]
+async fn an_earlier_sale_that_comes_late_takes_the_conversion_to_its_day() {
+    let stack = Stack::start_with(Clock::manual(noon())).await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    stack.clock.set(instant(2026, 3, 5));
+    sell(&stack, &program, "later").await;
+    stack.clock.set(instant(2026, 3, 3));
+    sell(&stack, &program, "earlier").await;
+    stack.verify().await;
+    let kept = kept(&stack).await;
+    let conversions: Vec<(NaiveDate, i64)> = kept
+        .programs
+        .iter()
+        .filter(|(_, sums)| sums.conversions != 0)
+        .map(|((_, day, _), sums)| (*day, sums.conversions))
+        .collect();
+    assert_eq!(conversions, [(day(2026, 3, 3), 1)]);
+    assert_eq!(kept, recomputed(&stack).await);
+}
+
+#[tokio::test]
+async fn what_a_refund_takes_back_leaves_the_day_of_the_sale_as_it_was() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    sell(&stack, &program, "t1").await;
+    stack.verify().await;
+    let before = kept(&stack).await;
+    let refund = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
+    assert_eq!(refund.body["status"], "reversed", "{refund:?}");
+    assert_eq!(kept(&stack).await, before);
+    let total = before.total(program.program_id.get());
+    assert_eq!((total.revenue_cents, total.commission_cents), (1_000, 200));
+    stack.verify().await;
+}
+
+/// So many clicks of one program, each a delta of its own.
+async fn deltas(stack: &Stack, program_id: i64, count: i32) {
+    sqlx::query(
+        "INSERT INTO rollup_deltas (program_id, referral_link_id, day, clicks)
+         SELECT $1, 1 + n % 7, date '2026-03-01' + n % 3, 1 FROM generate_series(1, $2) n",
+    )
+    .bind(program_id)
+    .bind(count)
+    .execute(stack.pool())
+    .await
+    .unwrap();
+}
+
+async fn clicks_read(stack: &Stack, program_id: i64) -> i64 {
+    let mut connection = stack.pool().acquire().await.unwrap();
+    let program_id = ProgramId::new(program_id);
+    rollups::program_days(&mut connection, program_id, day(2026, 1, 1), day(2026, 12, 31))
+        .await
+        .unwrap()
+        .iter()
+        .map(|day| day.sums.clicks)
+        .sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_sees_each_delta_once_while_they_are_folded() {
+    let stack = Stack::without_services(Clock::system()).await;
+    deltas(&stack, 1, 6_000).await;
+    let folded = AtomicBool::new(false);
+    let fold = async {
+        // Two of them, as with two workers.
+        let one = async || {
+            while stack.value::<i64>("SELECT count(*) FROM rollup_deltas").await > 0 {
+                rollups::fold(stack.pool(), 50).await.unwrap();
+            }
+        };
+        tokio::join!(one(), one());
+        folded.store(true, Ordering::SeqCst);
+    };
+    let read = async || {
+        let mut reads = 0;
+        while !folded.load(Ordering::SeqCst) {
+            assert_eq!(clicks_read(&stack, 1).await, 6_000);
+            reads += 1;
+        }
+        reads
+    };
+    let ((), first, second) = tokio::join!(fold, read(), read());
+    assert!(first > 1 && second > 1, "nobody read while deltas were folded");
+    assert_eq!(clicks_read(&stack, 1).await, 6_000);
+    let by_link: i64 = stack.value("SELECT sum(clicks)::bigint FROM link_days").await;
+    assert_eq!(by_link, 6_000);
+}
+
+#[tokio::test]
+async fn a_sum_beyond_what_a_number_holds_keeps_nobody_elses_days_from_being_folded() {
+    let stack = Stack::without_services(Clock::system()).await;
+    let most = "INSERT INTO rollup_deltas (program_id, referral_link_id, day, currency, revenue_cents)
+                SELECT 1, 1, '2026-03-01', 'USD', 9000000000000000000 FROM generate_series(1, 3)";
+    stack.execute(most).await;
+    assert_eq!(rollups::fold(stack.pool(), 2).await.unwrap(), 2);
+    deltas(&stack, 2, 10).await;
+    assert_eq!(rollups::fold(stack.pool(), 100).await.unwrap(), 11);
+    assert_eq!(
+        (clicks_read(&stack, 1).await, clicks_read(&stack, 2).await),
+        (0, 10)
+    );
+    let capped: i64 = stack
+        .value("SELECT revenue_cents FROM program_days WHERE program_id = 1")
+        .await;
+    assert_eq!(capped, i64::MAX);
+}
+
+#[tokio::test]
+async fn the_worker_folds_what_is_left() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    stack.click(&program.ada.code).await;
+    rows::counted(&stack, program.ada.link, 1).await;
+    folded(&stack).await;
+    let days: (i64, i64) = sqlx::query_as(
+        "SELECT (SELECT sum(clicks)::bigint FROM program_days), (SELECT sum(clicks)::bigint FROM link_days)",
+    )
+    .fetch_one(stack.pool())
+    .await
+    .unwrap();
+    assert_eq!(days, (1, 1));
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn verify_tells_of_a_day_that_is_not_what_its_events_add_up_to() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    sell(&stack, &program, "t1").await;
+    rows::counted(&stack, program.ada.link, 1).await;
+    folded(&stack).await;
+    stack.verify().await;
+    stack
+        .execute("UPDATE program_days SET revenue_cents = revenue_cents + 1")
+        .await;
+    assert_eq!(broken(&stack).await, [PROGRAM_DAYS]);
+    stack
+        .execute("UPDATE program_days SET revenue_cents = revenue_cents - 1")
+        .await;
+    stack.execute("UPDATE link_days SET leads = leads - 1").await;
+    assert_eq!(broken(&stack).await, [LINK_DAYS]);
+    stack.execute("UPDATE link_days SET leads = leads + 1").await;
+    stack
+        .execute("CREATE TABLE kept AS SELECT * FROM program_days; DELETE FROM program_days")
+        .await;
+    assert_eq!(broken(&stack).await, [PROGRAM_DAYS]);
+    stack.execute("INSERT INTO program_days SELECT * FROM kept").await;
+    assert!(broken(&stack).await.is_empty());
+    // A delta that no event explains, of a day far off, so that nobody else's sums hide it.
+    stack
+        .execute("INSERT INTO rollup_deltas (program_id, referral_link_id, day, clicks) VALUES (1, 1, '2001-01-01', 1)")
+        .await;
+    assert_eq!(broken(&stack).await, [PROGRAM_DAYS, LINK_DAYS]);
+}
+
+/// Clicks, leads and sales of one customer.
+async fn funnel(stack: &Stack, program: &Program, n: usize) {
+    let key = format!("user-{n}");
+    let click_id = stack.customer(program, &program.ada.code, &key).await;
+    let sale = json!({ "transaction_id": format!("t-{n}"), "amount_cents": 1_000, "customer_key": key });
+    assert_eq!(stack.sale(program, sale).await.status, StatusCode::OK);
+    // Two events of one instant have no order that rows would show.
+    stack.clock.advance(TimeDelta::seconds(1));
+    let switch = json!({ "existing_click_id": click_id });
+    stack.click_with(&program.bruno.code, switch).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rebuild_while_traffic_flows_leaves_exactly_what_events_add_up_to() {
+    let stack = Stack::start().await;
+    let (program, other) = (stack.program().await, stack.program().await);
+    let streams = Streams::of(&stack).await;
+    funnel(&stack, &program, 1_000_000).await;
+    funnel(&stack, &other, 1_000_001).await;
+    streams.drained(&stack).await;
+    folded(&stack).await;
+    stack.verify().await;
+    stack
+        .execute("UPDATE program_days SET clicks = clicks + 7, partners = 0; DELETE FROM link_days")
+        .await;
+    stack
+        .execute("INSERT INTO program_days SELECT id, '2001-01-01', 'USD', 1, 1, 1, 1, 1, 1, 1 FROM programs")
+        .await;
+    assert_eq!(broken(&stack).await, [PROGRAM_DAYS, LINK_DAYS]);
+
+    let done = AtomicBool::new(false);
+    let traffic = async |lane: usize| {
+        let mut n = 0;
+        while !done.load(Ordering::SeqCst) {
+            funnel(&stack, &program, lane * 10_000 + n).await;
+            n += 1;
+        }
+        n
+    };
+    let rebuild = async {
+        let named = program.program_id.to_string();
+        for _ in 0..8 {
+            let rebuilt = ctl(&stack, &["rollups", "rebuild", "--program-id", &named]).await;
+            assert!(rebuilt.status.success(), "{rebuilt:?}");
+            assert_eq!(rebuilt.stdout, b"rollups of 1 programs rebuilt\n");
+        }
+        done.store(true, Ordering::SeqCst);
+    };
+    let (first, second, ()) = tokio::join!(traffic(1), traffic(2), rebuild);
+    assert!(first + second > 0);
+    streams.drained(&stack).await;
+    assert_eq!(
+        broken(&stack).await,
+        [PROGRAM_DAYS, LINK_DAYS],
+        "the other program's are left alone"
+    );
+
+    assert!(ctl(&stack, &["rollups", "rebuild"]).await.status.success());
+    assert_eq!(kept(&stack).await, recomputed(&stack).await);
+    assert!(broken(&stack).await.is_empty());
+    let unknown = ctl(&stack, &["rollups", "rebuild", "--program-id", "4711"]).await;
+    assert!(!unknown.status.success());
+}
+
+async fn counters(stack: &Stack) -> Value {
+    stack
+        .value(
+            "SELECT jsonb_agg(jsonb_build_array(id, clicks, last_clicked) ORDER BY id) FROM referral_links",
+        )
+        .await
+}
+
+#[tokio::test]
+async fn what_events_added_up_to_outlives_their_retention() {
+    let mut stack = Stack::start_with(Clock::manual(noon())).await;
+    let program = stack.program().await;
+    // Before any partition, which the default one takes; in a month that will go; in one that stays.
+    for (n, at) in [instant(2025, 12, 5), instant(2026, 3, 5), instant(2026, 4, 5)]
+        .into_iter()
+        .enumerate()
+    {
+        stack.clock.set(at);
+        funnel(&stack, &program, n).await;
+    }
+    let streams = Streams::of(&stack).await;
+    streams.drained(&stack).await;
+    stack.verify().await;
+    let (before, counted) = (kept(&stack).await, counters(&stack).await);
+    assert_eq!(before, recomputed(&stack).await);
+
+    stack.stop_workers().await;
+    stack.clock.set(instant(2026, 5, 20));
+    stack.set("EVENT_RETENTION_MONTHS", "1");
+    stack.start_worker();
+    stack
+        .eventually("old events are gone", async || {
+            stack
+                .value::<i64>(
+                    "SELECT (SELECT count(*) FROM click_events WHERE click_timestamp < '2026-04-01')
+                          + (SELECT count(*) FROM lead_events WHERE lead_timestamp < '2026-04-01')",
+                )
+                .await
+                == 0
+        })
+        .await;
+    let left: i64 = stack.value("SELECT count(*) FROM click_events").await;
+    assert_eq!(left, 2, "what is younger stays");
+    let dropped: bool = stack
+        .value("SELECT to_regclass('click_events_y2026m03') IS NULL")
+        .await;
+    assert!(dropped, "a month goes as a whole");
+    assert_eq!(
+        (kept(&stack).await, counters(&stack).await),
+        (before.clone(), counted)
+    );
+    assert!(broken(&stack).await.is_empty());
+    rollups::rebuild(stack.pool(), program.program_id).await.unwrap();
+    assert_eq!(
+        kept(&stack).await,
+        before,
+        "a rebuild keeps days whose events are gone"
+    );
+    // A click of a month that is gone still counts, once, and goes like the others.
+    stack.clock.set(instant(2026, 3, 6));
+    stack.click(&program.ada.code).await;
+    rows::counted(&stack, program.ada.link, 4).await;
+    assert!(broken(&stack).await.is_empty());
+    let total = kept(&stack).await.total(program.program_id.get());
+    assert_eq!(
+        total,
+        Sums {
+            clicks: 7,
+            ..before.total(program.program_id.get())
+        }
+    );
+}

@@ -1,0 +1,311 @@
+//! What is odd about a sale is shown with its commission, and changes nothing else.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use reqwest::StatusCode;
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use test_harness::{
+    Program, Stack,
+    hooks::{Hooks, accepted, connected, event, settled},
+    noon, refused, sale_of,
+};
+
+/// A customer's key, the address told with the lead, seconds from click to sale, whose link, and what is odd.
+type Case = (
+    &'static str,
+    Option<&'static str>,
+    i64,
+    &'static str,
+    &'static [&'static str],
+);
+
+const HOUR: i64 = 3_600;
+const CASES: &[Case] = &[
+    ("ada@partner.EXAMPLE", None, HOUR, "ada", &["self_referral"]),
+    (
+        "user-1",
+        Some(" ADA@partner.example"),
+        HOUR,
+        "ada",
+        &["self_referral"],
+    ),
+    (
+        "user-2",
+        Some("ada@home.example"),
+        HOUR,
+        "ada",
+        &["self_referral"],
+    ),
+    ("user-3", Some("jane@customer.example"), 9, "ada", &["fast_sale"]),
+    ("user-4", None, 10, "ada", &[]),
+    (
+        "user-5",
+        Some("ada@partner.example"),
+        0,
+        "ada",
+        &["self_referral", "fast_sale"],
+    ),
+    // Ada may buy through somebody else's link.
+    ("user-6", Some("ada@partner.example"), HOUR, "bruno", &[]),
+];
+
+#[tokio::test]
+async fn odd_sales_are_shown_with_their_commissions_and_paid_like_any_other() {
+    let clock = Clock::manual(noon());
+    let stack = Stack::start_with(clock.clone()).await;
+    let program = stack.program().await;
+    let ada = stack
+        .account_of("ada@home.example", &[program.ada.partner_id])
+        .await;
+    let address = format!(
+        "UPDATE partners SET email = 'Ada@Partner.example' WHERE id = {}",
+        program.ada.partner_id
+    );
+    stack.execute(&address).await;
+    for (key, email, seconds, partner, _) in CASES {
+        let partner = if *partner == "ada" {
+            &program.ada
+        } else {
+            &program.bruno
+        };
+        let click_id = stack.click(&partner.code).await;
+        let lead = json!({ "click_id": click_id, "customer_key": key, "email": email });
+        let lead = stack.post("lead", Some(&program.token), lead).await;
+        assert_eq!(lead.status, StatusCode::OK, "{lead:?}");
+        clock.advance(TimeDelta::seconds(*seconds));
+        let sale = stack
+            .sale(&program, sale_of(&format!("sale of {key}"), key))
+            .await;
+        assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+        assert!(!sale.body.to_string().contains("signal"), "{sale:?}");
+    }
+    let owner = stack.owner_of(&program).await;
+    let path = format!(
+        "/api/advertiser/affiliate-programs/{}/commissions",
+        program.program_id
+    );
+    let listed = async |query: &str| -> BTreeMap<String, Value> {
+        let answer = stack.get(&format!("{path}{query}"), &owner.token).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        let rows = answer.body["data"].as_array().unwrap().clone();
+        assert_eq!(answer.body["meta"]["pagination"]["total"], rows.len());
+        let key = |row: &Value| row["transaction_id"].as_str().unwrap().replace("sale of ", "");
+        rows.iter()
+            .map(|row| (key(row), row["signals"].clone()))
+            .collect()
+    };
+    let expected = |holds: &dyn Fn(&[&str]) -> bool| -> BTreeMap<String, Value> {
+        let cases = CASES.iter().filter(|case| holds(case.4));
+        cases.map(|case| (case.0.to_owned(), json!(case.4))).collect()
+    };
+    assert_eq!(listed("?pageSize=100").await, expected(&|_| true));
+    for signal in ["self_referral", "fast_sale"] {
+        assert_eq!(
+            listed(&format!("?signal={signal}")).await,
+            expected(&|signals| signals.contains(&signal)),
+            "{signal}"
+        );
+    }
+    assert_eq!(
+        listed("?signal=any").await,
+        expected(&|signals| !signals.is_empty())
+    );
+    let odd = stack.get(&format!("{path}?signal=odd"), &owner.token).await;
+    refused(
+        &odd,
+        400,
+        "signal must be one of self_referral, fast_sale, contested_key, many_leads, replaces_changed, erased, any",
+        "signal",
+    );
+    let file = stack
+        .get(&format!("{path}/export.csv?signal=fast_sale"), &owner.token)
+        .await;
+    let lines: Vec<&str> = file.body.as_str().unwrap().lines().collect();
+    assert!(
+        lines[0].ends_with(
+            r#","signals","sale_amount_cents","commissionable_cents","sale_currency","adjusted_cents","note""#
+        ),
+        "{lines:?}"
+    );
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(
+        lines[1].contains(r#","fast_sale","#) && lines[2].contains(r#","self_referral fast_sale","#),
+        "{lines:?}"
+    );
+
+    // A partner learns nothing of it, and earns what everybody earns.
+    let own = stack.get("/api/partner/commissions", &ada.token).await;
+    assert_eq!(own.body["data"].as_array().map(Vec::len), Some(6), "{own:?}");
+    assert!(!own.body.to_string().contains("self_referral"), "{own:?}");
+    assert_eq!(stack.balance(program.ada.membership).await, 6 * 1_000);
+    assert_eq!(stack.balance(program.bruno.membership).await, 1_000);
+    let pending: i64 = stack
+        .value("SELECT count(*) FROM commissions WHERE status = 'pending'")
+        .await;
+    assert_eq!(pending, 7);
+    stack.verify().await;
+}
+
+/// Ada buys by her own link, by the API and by webhook; the sales stand, and she earns where the program lets her.
+#[tokio::test]
+async fn a_partners_own_purchases_earn_nothing_where_the_program_refuses_them() {
+    let mut stack = Stack::start().await;
+    let hooks = Hooks::start(&mut stack).await;
+    let program = connected(&stack).await;
+    let owner = stack.owner_of(&program).await;
+    let settings = format!("/api/advertiser/affiliate-programs/{}", program.program_id);
+    let address = format!(
+        "UPDATE partners SET email = 'ada@partner.example' WHERE id = {}",
+        program.ada.partner_id
+    );
+    stack.execute(&address).await;
+    for (key, email) in [
+        ("ada@partner.example", None),
+        ("user-1", Some("Ada@partner.example")),
+        ("user-2", None),
+    ] {
+        let click_id = stack.click(&program.ada.code).await;
+        let lead = json!({ "click_id": click_id, "customer_key": key, "email": email });
+        let lead = stack.post("lead", Some(&program.token), lead).await;
+        assert_eq!(lead.status, StatusCode::OK, "{lead:?}");
+    }
+    let wrong = stack
+        .put(&settings, &owner.token, json!({ "self_referrals": "never" }))
+        .await;
+    refused(
+        &wrong,
+        400,
+        "self_referrals must be one of flag, refuse",
+        "another word",
+    );
+    for (self_referrals, number) in [("refuse", 1), ("flag", 2)] {
+        let body = json!({ "self_referrals": self_referrals });
+        let set = stack.put(&settings, &owner.token, body).await;
+        assert_eq!(set.body["data"]["self_referrals"], self_referrals);
+        let earns = self_referrals == "flag";
+        for key in ["ada@partner.example", "user-1"] {
+            let id = format!("{key} {number}");
+            let sale = stack.sale(&program, sale_of(&id, key)).await;
+            assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+            assert_eq!(sale.body["commission_id"].is_number(), earns, "{sale:?}");
+            let said = sale.body["message"]
+                .as_str()
+                .unwrap()
+                .contains("their own purchases");
+            assert_eq!(said, !earns, "{sale:?}");
+        }
+        let mut paid = event(&stack, "checkout.session.completed.basil", &program, "user-1");
+        let text = paid.to_string().replace("pi_3Lamp0001", &format!("pi_{number}"));
+        paid = serde_json::from_str(&text).unwrap();
+        paid["id"] = json!(format!("evt_{number}"));
+        accepted(&hooks.deliver(&stack, &program, &paid).await);
+        settled(&stack, &["done"]).await;
+    }
+    let books: String = stack
+        .value(
+            "SELECT string_agg(coalesce(s.no_commission_reason, 'earns') || ' ' || coalesce(array_to_string(c.signals, ' '), ''),
+                               ', ' ORDER BY s.id)
+             FROM sale_events s LEFT JOIN commissions c ON c.sale_id = s.id",
+        )
+        .await;
+    let refused = ["self_referral "; 3].join(", ");
+    assert!(books.starts_with(&refused), "{books}");
+    assert_eq!(books.matches("earns self_referral").count(), 3, "{books}");
+    // Others buy by her link as before.
+    stack
+        .put(&settings, &owner.token, json!({ "self_referrals": "refuse" }))
+        .await;
+    let sale = stack.sale(&program, sale_of("of somebody else", "user-2")).await;
+    assert!(sale.body["commission_id"].is_number(), "{sale:?}");
+    stack.verify().await;
+}
+
+/// The signals of each customer's commission, after each has bought for the first time.
+async fn signals_of_purchases(stack: &Stack, program: &Program, keys: &[String]) -> Vec<bool> {
+    for key in keys {
+        let sale = stack.sale(program, sale_of(&format!("sale of {key}"), key)).await;
+        assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+    }
+    sqlx::query_scalar("SELECT 'many_leads' = ANY(signals) FROM commissions ORDER BY id")
+        .fetch_all(stack.pool())
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn many_leads_of_browsers_for_one_link_are_a_signal() {
+    let clock = Clock::manual(noon());
+    let mut stack = Stack::without_services(clock.clone()).await;
+    stack.set("MANY_LEADS_PER_LINK", "2");
+    stack.start_services().await;
+    let program = stack.program().await;
+    let lead = async |key: &str, code: &str, token: Option<&str>| {
+        let click_id = stack.click(code).await;
+        let body = json!({ "click_id": click_id, "customer_key": key });
+        let lead = stack.post("lead", token, body).await;
+        assert_eq!(lead.status, StatusCode::OK, "{lead:?}");
+        key.to_owned()
+    };
+    let (ada, bruno) = (&program.ada.code, &program.bruno.code);
+    let mut keys = Vec::new();
+    // What the backend says counts for nothing here.
+    for key in ["server-1", "server-2", "server-3"] {
+        keys.push(lead(key, ada, Some(&program.token)).await);
+    }
+    for (key, code) in [("a-1", ada), ("a-2", ada), ("b-1", bruno), ("a-3", ada)] {
+        keys.push(lead(key, code, None).await);
+    }
+    clock.advance(TimeDelta::hours(1));
+    keys.push(lead("a-4", ada, None).await);
+    clock.advance(TimeDelta::hours(1));
+    let flagged = signals_of_purchases(&stack, &program, &keys).await;
+    assert_eq!(flagged, [false, false, false, false, false, false, true, false]);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn many_leads_of_one_address_are_a_signal_and_then_refused_for_the_hour() {
+    let stack = Stack::start_set(&[("BROWSER_LEAD_LIMIT", "8")]).await;
+    let program = stack.program().await;
+    let [a, b, c, ..] = rand::random::<[u8; 16]>();
+    let client = format!("198.{a}.{b}.{c}");
+    let lead = async |key: &str, client: &str, token: Option<&str>| {
+        let click_id = stack.click(&program.ada.code).await;
+        let body = json!({ "click_id": click_id, "customer_key": key });
+        let mut request = stack
+            .tracking("lead")
+            .header("x-forwarded-for", client)
+            .body(body.to_string());
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        stack.send(request).await
+    };
+    let mut keys = Vec::new();
+    // The hour may turn in between, once.
+    let refused = loop {
+        let key = format!("user-{}", keys.len());
+        let answer = lead(&key, &client, None).await;
+        if answer.status == StatusCode::TOO_MANY_REQUESTS {
+            break answer;
+        }
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        keys.push(key);
+        assert!(keys.len() <= 16, "never refused");
+    };
+    assert_eq!(refused.body["error"]["code"], "rate_limited");
+    let seconds = refused.body["error"]["retry_after_seconds"].as_i64().unwrap();
+    assert!((1..=3_600).contains(&seconds));
+    assert_eq!(refused.header("retry-after"), seconds.to_string());
+    let by_backend = lead("by the backend", &client, Some(&program.token)).await;
+    assert_eq!(by_backend.status, StatusCode::OK, "{by_backend:?}");
+    let of_another = lead("of another", "198.51.100.7", None).await;
+    assert_eq!(of_another.status, StatusCode::OK, "{of_another:?}");
+    keys.push("by the backend".to_owned());
+    let flagged = signals_of_purchases(&stack, &program, &keys).await;
+    assert!(!flagged[0] && flagged[keys.len() - 2], "{flagged:?}");
+    assert!(!flagged[keys.len() - 1], "{flagged:?}");
+    stack.verify().await;
+}

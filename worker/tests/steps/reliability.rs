@@ -1,0 +1,6 @@
+mod concurrency;
+mod crashes;
+mod dead_letters;
+mod delivery;
+mod held_rows;
+mod room;

@@ -1,0 +1,270 @@
+//! Many callers at once, over two ingests and two workers.
+
+use std::collections::{BTreeMap, HashMap};
+
+use domain::attribution::AttributionModel;
+use domain::commission::CommissionType;
+use futures::future::join_all;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use reqwest::StatusCode;
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use test_harness::{Answer, Edge, PATIENT, Program, Stack, allow_open_files, percentage, sale_of};
+
+/// Two ingests and two workers; requests of the stack itself go to the first ingest.
+async fn crowd() -> (Stack, [Edge; 2]) {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    // On a slow machine an impatient edge sheds callers, which is not what these tests are about.
+    stack.settings.extend([
+        ("DATABASE_POOL_SIZE", "4".to_owned()),
+        ("DATABASE_ACQUIRE_TIMEOUT_MS", PATIENT.to_string()),
+        ("ANSWER_WITHIN_MS", PATIENT.to_string()),
+    ]);
+    let addresses = [stack.start_ingest(), stack.start_ingest()];
+    stack.use_ingest(addresses[0]);
+    let edges = addresses.map(Edge::at);
+    for edge in &edges {
+        edge.ready(&stack).await;
+    }
+    for worker in [Edge::at(stack.start_worker()), Edge::at(stack.start_worker())] {
+        worker.ready(&stack).await;
+    }
+    (stack, edges)
+}
+
+fn count(answers: &[Answer], status: StatusCode) -> usize {
+    answers.iter().filter(|answer| answer.status == status).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_thousand_calls_with_one_transaction_id_exactly_one_is_recorded() {
+    allow_open_files(8192);
+    let (stack, edges) = crowd().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let body = sale_of("t1", "user-1");
+    let calls = (0..1_000).map(|n| edges[n % 2].sale(&program, &body));
+    let answers = join_all(calls).await;
+    let answered: BTreeMap<u16, usize> = answers.iter().fold(BTreeMap::new(), |mut statuses, answer| {
+        *statuses.entry(answer.status.as_u16()).or_default() += 1;
+        statuses
+    });
+    assert_eq!(answered, BTreeMap::from([(200, 1), (409, 999)]));
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM commissions").await, 1);
+    assert_eq!(stack.balance(program.ada.membership).await, 1_000);
+    stack.verify().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_refunds_of_one_sale_at_once_take_back_exactly_their_share_of_the_commission() {
+    let (stack, edges) = crowd().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    // Amounts that round, and pairs below, at and above the sale.
+    let sales: Vec<(String, i64, [i64; 2])> = (0..40)
+        .map(|n| {
+            (
+                format!("t{n}"),
+                1_000 + 37 * n,
+                [1 + 13 * n, 250 * (1 + n % 5) + n],
+            )
+        })
+        .collect();
+    let bodies: Vec<Value> = sales
+        .iter()
+        .map(|(transaction_id, amount, _)| {
+            json!({ "transaction_id": transaction_id, "amount_cents": amount, "customer_key": "user-1" })
+        })
+        .collect();
+    let recorded = join_all(bodies.iter().map(|body| edges[0].sale(&program, body))).await;
+    assert_eq!(count(&recorded, StatusCode::OK), sales.len());
+    let refunds: Vec<Value> = sales
+        .iter()
+        .flat_map(|(transaction_id, _, [first, second])| {
+            let refund = |amount: &i64, refund_id: &str| {
+                json!({ "transaction_id": transaction_id, "refund_amount_cents": amount, "refund_id": refund_id })
+            };
+            [refund(first, "first"), refund(second, "second")]
+        })
+        .collect();
+    let calls = refunds.iter().zip(edges.iter().cycle());
+    let answers = join_all(calls.map(|(body, edge)| edge.refund(&program, body))).await;
+    let mut left = 0;
+    for ((_, amount, refunds), answers) in sales.iter().zip(answers.chunks(2)) {
+        let commission = commission(*amount);
+        let deducted = proportion(commission, refunds.iter().sum::<i64>().min(*amount), *amount);
+        let told: i64 = answers.iter().map(deducted_cents).sum();
+        assert_eq!(told, deducted, "{answers:?}");
+        left += commission - deducted;
+    }
+    assert_eq!(stack.balance(program.ada.membership).await, left);
+    stack.verify().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_first_payments_at_once_a_one_time_program_pays_for_one() {
+    let (stack, edges) = crowd().await;
+    let program = stack
+        .program_with(
+            AttributionModel::LastClick,
+            CommissionType::CpsOneTime,
+            percentage(2_000),
+        )
+        .await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let bodies: Vec<Value> = (0..60).map(|n| sale_of(&format!("t{n}"), "user-1")).collect();
+    let calls = bodies.iter().zip(edges.iter().cycle());
+    let answers = join_all(calls.map(|(body, edge)| edge.sale(&program, body))).await;
+    assert_eq!(count(&answers, StatusCode::OK), 60);
+    let paid = answers
+        .iter()
+        .filter(|answer| answer.body["commission_id"].is_i64());
+    assert_eq!(paid.count(), 1);
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 60);
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM commissions").await, 1);
+    assert_eq!(stack.balance(program.ada.membership).await, 1_000);
+    stack.verify().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lead_sent_fifty_times_at_once_counts_once() {
+    let (stack, edges) = crowd().await;
+    let program = stack.program().await;
+    let click_id = stack.click(&program.ada.code).await;
+    let calls = (0..50).map(|n| edges[n % 2].lead(&program, &click_id, "user-1"));
+    let answers = join_all(calls).await;
+    assert_eq!(count(&answers, StatusCode::OK), 1, "{answers:?}");
+    assert_eq!(count(&answers, StatusCode::BAD_REQUEST), 49, "{answers:?}");
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM lead_events").await, 1);
+    assert_eq!(
+        stack.value::<String>("SELECT status FROM customers").await,
+        "lead"
+    );
+    stack.verify().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_random_traffic_on_a_hot_partner_balances_are_what_the_rules_say() {
+    let (stack, edges) = crowd().await;
+    let program = stack.program().await;
+    let visitors = (0..48).map(|seed| {
+        let visitor = Visitor {
+            stack: &stack,
+            edges: &edges,
+            program: &program,
+            random: StdRng::seed_from_u64(seed),
+            name: format!("user-{seed}"),
+        };
+        visitor.visit()
+    });
+    let mut expected: HashMap<bool, i64> = HashMap::new();
+    for (through_ada, cents) in join_all(visitors).await {
+        *expected.entry(through_ada).or_default() += cents;
+    }
+    assert_eq!(stack.balance(program.ada.membership).await, expected[&true]);
+    assert_eq!(stack.balance(program.bruno.membership).await, expected[&false]);
+    stack.verify().await;
+}
+
+/// One customer's way through the funnel, drawn from a seed; each request goes to any ingest.
+struct Visitor<'a> {
+    stack: &'a Stack,
+    edges: &'a [Edge; 2],
+    program: &'a Program,
+    random: StdRng,
+    name: String,
+}
+
+impl Visitor<'_> {
+    /// Whether Ada is the partner, and what the partner has earned.
+    async fn visit(mut self) -> (bool, i64) {
+        let mut through_ada = self.random.random_bool(0.8);
+        let mut click_id = self.edge().click(self.code(through_ada), None).await;
+        if self.random.random_bool(0.3) {
+            through_ada = !through_ada;
+            // Clicks are stored within a moment of their answer, not before it. Until then the visitor is not known;
+            // nor is it while the database is too slow for a click, which then begins a customer anew.
+            self.stored(&click_id, 1).await;
+            let second = self.edge().click(self.code(through_ada), Some(&click_id)).await;
+            self.stored(&second, if second == click_id { 2 } else { 1 }).await;
+            click_id = second;
+        }
+        let lead = self.edge().lead(self.program, &click_id, &self.name).await;
+        assert_eq!(lead.status, StatusCode::OK, "{lead:?}");
+        let mut earned = 0;
+        for sale in 0..self.random.random_range(1..5) {
+            earned += self.buy(&format!("{}-{sale}", self.name)).await;
+        }
+        (through_ada, earned)
+    }
+
+    /// A sale, perhaps repeated, and some refunds, perhaps repeated; what is left of its commission.
+    async fn buy(&mut self, transaction_id: &str) -> i64 {
+        let amount = self.random.random_range(1..100_000);
+        let body =
+            json!({ "transaction_id": transaction_id, "amount_cents": amount, "customer_key": self.name });
+        let sale = self.edge().sale(self.program, &body).await;
+        assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+        if self.random.random_bool(0.2) {
+            let repeat = self.edge().sale(self.program, &body).await;
+            assert_eq!(repeat.status, StatusCode::CONFLICT, "{repeat:?}");
+        }
+        let mut refunded = 0;
+        for refund in 0..self.random.random_range(0..3) {
+            let part = self.random.random_range(1..=amount);
+            let body = json!({
+                "transaction_id": transaction_id,
+                "refund_amount_cents": part,
+                "refund_id": format!("r{refund}"),
+            });
+            for _ in 0..self.random.random_range(1..3) {
+                let answer = self.edge().refund(self.program, &body).await;
+                assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+            }
+            refunded = amount.min(refunded + part);
+        }
+        commission(amount) - proportion(commission(amount), refunded, amount)
+    }
+
+    fn edge(&mut self) -> Edge {
+        self.edges[self.random.random_range(0..2)].clone()
+    }
+
+    fn code(&self, through_ada: bool) -> &str {
+        if through_ada {
+            &self.program.ada.code
+        } else {
+            &self.program.bruno.code
+        }
+    }
+
+    async fn stored(&self, click_id: &str, clicks: i64) {
+        let query = "SELECT count(*) FROM click_events WHERE click_id = $1";
+        self.stack
+            .eventually("the click is stored", async || {
+                let stored = sqlx::query_scalar::<_, i64>(query).bind(click_id);
+                stored.fetch_one(self.stack.pool()).await.unwrap() == clicks
+            })
+            .await;
+    }
+}
+
+/// 20 % of an amount in cents.
+fn commission(amount: i64) -> i64 {
+    proportion(amount, 20, 100)
+}
+
+/// `whole * part / of`, to the nearest integer, halves up. Written anew: the product's own rule is under test.
+fn proportion(whole: i64, part: i64, of: i64) -> i64 {
+    (2 * whole * part + of) / (2 * of)
+}
+
+/// What a refund's answer says was taken; a skipped one took nothing.
+fn deducted_cents(answer: &Answer) -> i64 {
+    let dollars = answer.body["deductionAmount"].as_f64().unwrap_or(0.0);
+    #[expect(clippy::cast_possible_truncation, reason = "small amounts")]
+    let cents = (dollars * 100.0).round() as i64;
+    cents
+}

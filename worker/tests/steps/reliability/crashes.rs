@@ -1,0 +1,165 @@
+//! Processes die, callers hang up, nobody works: what was accepted is recorded, once.
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use reqwest::StatusCode;
+use test_harness::{
+    PATIENT, Program, Stack, Streams, answering_within, ended, sale_at_a_dying_ingest, sale_of,
+};
+use testing::{Process, free_address};
+
+/// Too short for an answer from workers that are not there.
+const IMPATIENT: u32 = 300;
+
+/// A customer whose messages are all consumed, and no worker.
+async fn customer_without_worker(stack: &mut Stack) -> (Program, Streams) {
+    let program = stack.program().await;
+    // Not by `customer`, whose lead may take longer than this stack's callers wait.
+    let click_id = stack.click(&program.ada.code).await;
+    stack.lead(&program, &click_id, "user-1").await;
+    let streams = Streams::of(stack).await;
+    streams.drained(stack).await;
+    stack.stop_workers().await;
+    (program, streams)
+}
+
+async fn recorded_once(stack: &Stack, program: &Program) {
+    stack
+        .eventually("the sale is recorded", async || {
+            stack
+                .value::<i64>("SELECT count(*) FROM transaction_claims WHERE state = 'recorded'")
+                .await
+                == 1
+        })
+        .await;
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM commissions").await, 1);
+    assert_eq!(stack.balance(program.ada.membership).await, 1_000);
+}
+
+async fn retry_conflicts(stack: &Stack, program: &Program) {
+    let retry = stack.sale(program, sale_of("t1", "user-1")).await;
+    assert_eq!(retry.status, StatusCode::CONFLICT, "{retry:?}");
+}
+
+/// The sale reaches a worker that dies at `crash_point`; another worker finds the message unacknowledged.
+async fn sale_survives_its_worker(crash_point: &str) {
+    let (mut stack, edge) = answering_within(IMPATIENT).await;
+    let (program, streams) = customer_without_worker(&mut stack).await;
+    let mut settings = stack.environment(free_address());
+    settings.push(("CRASH_AT", crash_point.to_owned()));
+    let worker = Process::start("worker", &settings);
+    let caller = edge.sale(&program, &sale_of("t1", "user-1")).await;
+    // The outcome may or may not have left before the crash; what counts is that nobody is told "not recorded".
+    let known = [StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR];
+    assert!(known.contains(&caller.status), "{caller:?}");
+    assert!(!ended(worker).await.success());
+    recorded_once(&stack, &program).await;
+    stack.start_worker();
+    streams.drained(&stack).await;
+    recorded_once(&stack, &program).await;
+    retry_conflicts(&stack, &program).await;
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_sale_exists_once_when_its_worker_dies_between_commit_and_answer() {
+    sale_survives_its_worker("worker.after_commit").await;
+}
+
+#[tokio::test]
+async fn a_sale_exists_once_when_its_worker_dies_between_answer_and_acknowledgement() {
+    sale_survives_its_worker("worker.before_ack").await;
+}
+
+#[tokio::test]
+async fn the_relay_records_a_sale_whose_ingest_died_between_claiming_and_publishing_it() {
+    let (stack, _) = answering_within(PATIENT).await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    sale_at_a_dying_ingest(&stack, &program, &sale_of("t1", "user-1")).await;
+    retry_conflicts(&stack, &program).await;
+    recorded_once(&stack, &program).await;
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn without_a_worker_a_sale_is_unknown_to_its_caller_and_recorded_by_the_next_worker() {
+    let (mut stack, _) = answering_within(IMPATIENT).await;
+    let (program, _) = customer_without_worker(&mut stack).await;
+    let unknown = stack.sale(&program, sale_of("t1", "user-1")).await;
+    assert_eq!(unknown.status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(unknown.message(), "Sale tracking failed");
+    assert_eq!(
+        stack
+            .value::<String>("SELECT state FROM transaction_claims")
+            .await,
+        "open"
+    );
+    retry_conflicts(&stack, &program).await;
+    stack.start_worker();
+    recorded_once(&stack, &program).await;
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_caller_who_hangs_up_while_waiting_loses_nothing() {
+    let (mut stack, edge) = answering_within(PATIENT).await;
+    let (program, _) = customer_without_worker(&mut stack).await;
+    let token = program.token.clone();
+    let caller = tokio::spawn(async move {
+        edge.post("sale", Some(&token), &sale_of("t1", "user-1")).await;
+    });
+    stack
+        .eventually("the sale is claimed", async || {
+            stack
+                .value::<i64>("SELECT count(*) FROM transaction_claims")
+                .await
+                == 1
+        })
+        .await;
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    stack.start_worker();
+    recorded_once(&stack, &program).await;
+    retry_conflicts(&stack, &program).await;
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn callers_who_hang_up_at_once_leave_whole_sales_or_none() {
+    let (stack, edge) = answering_within(PATIENT).await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    for n in 0..20 {
+        let body = sale_of(&format!("t{n}"), "user-1").to_string();
+        let head = format!(
+            "POST /api/v1/track/sale HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n",
+            program.token,
+            body.len()
+        );
+        // Every other one leaves in the middle of its body.
+        let sent = if n % 2 == 0 {
+            &body[..]
+        } else {
+            &body[..body.len() / 2]
+        };
+        let mut connection = TcpStream::connect(edge.address()).unwrap();
+        connection.write_all(format!("{head}{sent}").as_bytes()).unwrap();
+        drop(connection);
+    }
+    // Each can be repeated: it is told that it is recorded already, or recorded now.
+    for n in 0..20 {
+        let repeat = stack.sale(&program, sale_of(&format!("t{n}"), "user-1")).await;
+        let known = [StatusCode::OK, StatusCode::CONFLICT];
+        assert!(known.contains(&repeat.status), "{repeat:?}");
+    }
+    stack
+        .eventually("every sale is recorded", async || {
+            stack.value::<i64>("SELECT count(*) FROM sale_events").await == 20
+        })
+        .await;
+    assert_eq!(stack.balance(program.ada.membership).await, 20_000);
+    stack.verify().await;
+}

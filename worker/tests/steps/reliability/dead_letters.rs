@@ -1,0 +1,185 @@
+//! What nobody can process is kept aside, and holds up nothing.
+
+use messages::envelope;
+use messages::subject::Subject;
+use reqwest::StatusCode;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
+use test_harness::{PATIENT, Stack, Streams, answering_within, sale_of};
+use uuid::Uuid;
+
+async fn dead_letters(stack: &Stack, count: i64) {
+    stack
+        .eventually("the dead letters are stored", async || {
+            stack.value::<i64>("SELECT count(*) FROM dead_letters").await == count
+        })
+        .await;
+}
+
+fn raw(value: &Value) -> Box<RawValue> {
+    to_raw_value(value).unwrap()
+}
+
+#[tokio::test]
+async fn garbage_on_any_stream_is_kept_with_its_reason_and_the_pipeline_goes_on() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let streams = Streams::of(&stack).await;
+    for subject in Subject::ALL {
+        let unlike_any_record = json!({ "event_id": stack.clock.mint(), "nonsense": true });
+        let packed = envelope::encode(None, &[raw(&unlike_any_record)]);
+        streams.publish(subject, "not JSON").await;
+        streams.publish(subject, packed).await;
+    }
+    dead_letters(&stack, 2 * i64::try_from(Subject::ALL.len()).unwrap()).await;
+    let kept: Vec<(String, String, Vec<u8>, Option<Uuid>)> = sqlx::query_as(
+        "SELECT subject, reason, payload, event_id FROM dead_letters ORDER BY event_id NULLS FIRST",
+    )
+    .fetch_all(stack.pool())
+    .await
+    .unwrap();
+    let (unread, unreadable) = kept.split_at(Subject::ALL.len());
+    for (_, reason, payload, event_id) in unread {
+        assert!(reason.contains("malformed envelope"), "{reason}");
+        assert_eq!((payload.as_slice(), event_id), (b"not JSON".as_slice(), &None));
+    }
+    for (_, reason, payload, event_id) in unreadable {
+        assert!(reason.contains("unreadable record"), "{reason}");
+        let payload: Value = serde_json::from_slice(payload).unwrap();
+        assert_eq!(payload["event_id"], json!(event_id.unwrap()));
+    }
+    for subject in Subject::ALL {
+        let from = kept.iter().filter(|(name, ..)| name.ends_with(subject.noun()));
+        assert_eq!(from.count(), 2, "{subject}");
+    }
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let sale = stack.sale(&program, sale_of("t1", "user-1")).await;
+    assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+    let refund = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
+    assert_eq!(refund.status, StatusCode::OK, "{refund:?}");
+    streams.drained(&stack).await;
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM notifications").await, 1);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn an_unreadable_record_leaves_the_others_of_its_message_to_be_recorded() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let streams = Streams::of(&stack).await;
+    stack.click(&program.ada.code).await;
+    let messages = streams.messages(Subject::Clicks).await;
+    let stored = messages
+        .iter()
+        .map(|payload| envelope::decode(payload).unwrap().records);
+    let stored: Value = serde_json::from_str(stored.flatten().next().unwrap().get()).unwrap();
+    let again = || {
+        let mut click = stored.clone();
+        click["event_id"] = json!(stack.clock.mint());
+        click["new_customer"] = false.into();
+        raw(&click)
+    };
+    let unreadable = raw(&json!({ "event_id": stack.clock.mint(), "clicked_at": "yesterday" }));
+    let packed = envelope::encode(None, &[again(), unreadable, again()]);
+    streams.publish(Subject::Clicks, packed).await;
+    dead_letters(&stack, 1).await;
+    stack
+        .eventually("its neighbours are recorded", async || {
+            stack.value::<i64>("SELECT count(*) FROM click_events").await == 3
+        })
+        .await;
+    streams.drained(&stack).await;
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_sale_that_can_never_be_stored_is_kept_aside_and_its_batch_is_recorded() {
+    let (mut stack, edge) = answering_within(PATIENT).await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let streams = Streams::of(&stack).await;
+    streams.drained(&stack).await;
+    stack.stop_workers().await;
+    sqlx::query("ALTER TABLE sale_events ADD CONSTRAINT no_poison CHECK (processor_event_id <> 'poison')")
+        .execute(stack.pool())
+        .await
+        .unwrap();
+    // All wait for the worker, so that they meet in one batch.
+    let mut ids: Vec<String> = (0..20).map(|n| format!("t{n}")).collect();
+    ids.insert(7, "poison".to_owned());
+    let call = |transaction_id: &String| {
+        let (edge, token) = (edge.clone(), program.token.clone());
+        let body = sale_of(transaction_id, "user-1");
+        tokio::spawn(async move { edge.post("sale", Some(&token), &body).await })
+    };
+    let calls: Vec<_> = ids.iter().map(call).collect();
+    stack
+        .eventually("all are claimed", async || {
+            stack
+                .value::<i64>("SELECT count(*) FROM transaction_claims")
+                .await
+                == 21
+        })
+        .await;
+    stack.start_worker();
+    for (transaction_id, call) in ids.iter().zip(calls) {
+        if transaction_id == "poison" {
+            // Its caller is told after the deadline that the outcome is unknown; no need to wait for that here.
+            call.abort();
+        } else {
+            assert_eq!(call.await.unwrap().status, StatusCode::OK);
+        }
+    }
+    dead_letters(&stack, 1).await;
+    let reason: String = stack.value("SELECT reason FROM dead_letters").await;
+    assert!(reason.contains("no_poison"), "{reason}");
+    let same_event =
+        "SELECT d.event_id = c.event_id FROM dead_letters d, transaction_claims c WHERE c.state = 'dead'";
+    assert!(stack.value::<bool>(same_event).await);
+    assert_eq!(stack.balance(program.ada.membership).await, 20_000);
+    // Copies of it change nothing, and its transaction_id stays taken.
+    streams.replay(&stack).await;
+    dead_letters(&stack, 1).await;
+    let retry = stack.sale(&program, sale_of("poison", "user-1")).await;
+    assert_eq!(retry.status, StatusCode::CONFLICT);
+    stack.verify().await;
+}
+
+/// Makes what is remembered of an event unreadable, delivers the event again, and expects it to be put aside with a reason that
+/// names the row.
+async fn unreadable_outcome_is_named(stack: &Stack, subject: Subject, table: &str) {
+    let damage = format!("UPDATE {table} SET outcome = '{{' RETURNING event_id");
+    let damaged = sqlx::query_scalar(AssertSqlSafe(damage)).fetch_one(stack.pool());
+    let event_id: Uuid = damaged.await.unwrap();
+    let streams = Streams::of(stack).await;
+    streams.repeat(subject, streams.end(subject).await).await;
+    streams.drained(stack).await;
+    let reason: String = sqlx::query_scalar("SELECT reason FROM dead_letters WHERE event_id = $1")
+        .bind(event_id)
+        .fetch_one(stack.pool())
+        .await
+        .unwrap();
+    let named = format!("{table}.outcome of row {event_id} holds a value that cannot be read");
+    assert_eq!(reason, named);
+}
+
+#[tokio::test]
+async fn a_remembered_refusal_that_cannot_be_read_is_named_and_not_decided_afresh() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let refused = stack.lead(&program, "cust_1_2", "nobody").await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{refused:?}");
+    unreadable_outcome_is_named(&stack, Subject::Leads, "refused_events").await;
+}
+
+#[tokio::test]
+async fn a_recorded_refund_whose_outcome_cannot_be_read_is_named() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    stack.sale(&program, sale_of("t1", "user-1")).await;
+    let refunded = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
+    assert_eq!(refunded.status, StatusCode::OK, "{refunded:?}");
+    unreadable_outcome_is_named(&stack, Subject::Refunds, "refunds").await;
+}

@@ -1,0 +1,311 @@
+//! Messages come more than once, late, and out of order; nothing changes by it.
+
+use std::time::Duration;
+
+use messages::subject::Subject;
+use reqwest::StatusCode;
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use test_harness::{
+    Answer, Edge, PATIENT, Program, Stack, Streams, answering_within, digests, sale_at_a_dying_ingest,
+    sale_of,
+};
+
+/// Every kind of outcome at least once.
+async fn traffic(stack: &Stack, program: &Program) {
+    for n in 0..8 {
+        let key = format!("user-{n}");
+        let click_id = stack.customer(program, &program.ada.code, &key).await;
+        stack.sale(program, sale_of(&format!("first-{n}"), &key)).await;
+        let switch = json!({ "existing_click_id": click_id });
+        stack.click_with(&program.bruno.code, switch).await;
+        stack.lead(program, &click_id, &key).await;
+        let mut renewal = sale_of(&format!("second-{n}"), &key);
+        renewal["subscription_id"] = "subscription".into();
+        renewal["is_recurring"] = true.into();
+        stack.sale(program, renewal).await;
+    }
+    stack.sale(program, sale_of("lost", "nobody")).await;
+    stack
+        .refund(program, json!({ "transaction_id": "unknown" }))
+        .await;
+    for amount in [2_000, 2_000, 1_000] {
+        let refund = json!({ "transaction_id": "first-0", "refund_amount_cents": amount });
+        stack.refund(program, refund).await;
+    }
+    for _ in 0..2 {
+        stack
+            .refund(program, json!({ "transaction_id": "first-1" }))
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn every_message_delivered_three_times_leaves_every_row_as_it_was() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let streams = Streams::of(&stack).await;
+    traffic(&stack, &program).await;
+    streams.drained(&stack).await;
+    let before = digests(&stack).await;
+    streams.replay(&stack).await;
+    assert_eq!(digests(&stack).await, before);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_refused_sale_stays_refused_and_leaves_its_transaction_id_to_a_corrected_call() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let streams = Streams::of(&stack).await;
+    let refused = stack.sale(&program, sale_of("t1", "user-1")).await;
+    assert_eq!(
+        refused.message(),
+        "Customer not found. Provide customer_key or click_id."
+    );
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    // It would succeed now.
+    streams.replay(&stack).await;
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 0);
+    let corrected = stack.sale(
+        &program,
+        json!({ "transaction_id": "t1", "amount_cents": 700, "customer_key": "user-1" }),
+    );
+    assert_eq!(corrected.await.status, StatusCode::OK);
+    // The first call's copies now meet a claim that is not theirs.
+    streams.replay(&stack).await;
+    assert_eq!(
+        stack
+            .value::<i64>("SELECT sum(amount_cents)::bigint FROM sale_events")
+            .await,
+        700
+    );
+    assert_eq!(stack.balance(program.ada.membership).await, 140);
+    // They were ignored, not tried.
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM dead_letters").await, 0);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_refused_lead_stays_refused_when_its_message_comes_again() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    sqlx::query("UPDATE programs SET lead_auth = 'server_required'")
+        .execute(stack.pool())
+        .await
+        .unwrap();
+    let streams = Streams::of(&stack).await;
+    let by_key = json!({ "customer_key": "user-1" });
+    let refused = stack.post("lead", Some(&program.token), by_key.clone()).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    let click_id = stack.click(&program.ada.code).await;
+    let proposal = json!({ "click_id": click_id, "customer_key": "user-1" });
+    let proposed = stack.post("lead", None, proposal).await;
+    assert_eq!(proposed.body["provisional"], true, "{proposed:?}");
+    // The proposal has given the refused lead a customer.
+    streams.replay(&stack).await;
+    assert_eq!(
+        stack.value::<String>("SELECT status FROM customers").await,
+        "click"
+    );
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM lead_events").await, 1);
+    let confirmed = stack.post("lead", Some(&program.token), by_key).await;
+    assert_eq!(confirmed.status, StatusCode::OK, "{confirmed:?}");
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_refund_refused_for_want_of_a_sale_stays_refused_when_its_message_comes_again() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    let streams = Streams::of(&stack).await;
+    let refused = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
+    assert_eq!(refused.status, StatusCode::NOT_FOUND);
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    assert_eq!(
+        stack.sale(&program, sale_of("t1", "user-1")).await.status,
+        StatusCode::OK
+    );
+    streams.replay(&stack).await;
+    assert_eq!(stack.balance(program.ada.membership).await, 1_000);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_refund_sent_while_its_sale_waits_for_a_worker_takes_its_commission_back() {
+    let (mut stack, edge) = answering_within(PATIENT).await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    stack.stop_workers().await;
+    let streams = Streams::of(&stack).await;
+    let token = program.token.clone();
+    let post = |edge: Edge, path: &'static str, body: Value| {
+        let token = token.clone();
+        tokio::spawn(async move { edge.post(path, Some(&token), &body).await })
+    };
+    let sale = post(edge.clone(), "sale", sale_of("t1", "user-1"));
+    stack
+        .eventually("the sale is claimed", async || {
+            stack
+                .value::<i64>("SELECT count(*) FROM transaction_claims")
+                .await
+                == 1
+        })
+        .await;
+    let refund = post(edge, "refund", json!({ "transaction_id": "t1" }));
+    stack
+        .eventually("the refund is published", async || {
+            !streams.messages(Subject::Refunds).await.is_empty()
+        })
+        .await;
+    stack.start_worker();
+    assert_eq!(sale.await.unwrap().status, StatusCode::OK);
+    let refund = refund.await.unwrap();
+    assert_eq!(refund.body["status"], "reversed", "{refund:?}");
+    assert_eq!(stack.balance(program.ada.membership).await, 0);
+    stack.verify().await;
+}
+
+/// Sends a refund of `t1` while its sale is claimed but kept from the workers; lets the sale go once the refund is
+/// parked.
+async fn parked_refund(stack: &mut Stack, program: &Program, sale: Value) -> Answer {
+    stack.stop_workers().await;
+    sale_at_a_dying_ingest(stack, program, &sale).await;
+    due_in(stack, "1 hour").await;
+    let worker = Edge::at(stack.start_worker());
+    worker.ready(stack).await;
+    let refund = stack.refund(program, json!({ "transaction_id": "t1" }));
+    let release = async {
+        stack
+            .eventually("the refund is parked", async || {
+                stack.value::<i64>("SELECT count(*) FROM parked_refunds").await == 1
+            })
+            .await;
+        due_in(stack, "-1 second").await;
+    };
+    tokio::join!(refund, release).0
+}
+
+async fn due_in(stack: &Stack, interval: &'static str) {
+    sqlx::query("UPDATE transaction_claims SET relay_after = now() + $1::interval WHERE state = 'open'")
+        .bind(interval)
+        .execute(stack.pool())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_refund_parked_before_its_sale_is_settled_with_it() {
+    let (mut stack, _) = answering_within(PATIENT).await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let answer = parked_refund(&mut stack, &program, sale_of("t1", "user-1")).await;
+    assert_eq!(answer.body["status"], "reversed", "{answer:?}");
+    assert_eq!(answer.body["deductionAmount"], 10.0);
+    assert_eq!(stack.balance(program.ada.membership).await, 0);
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM parked_refunds").await, 0);
+    let streams = Streams::of(&stack).await;
+    streams.drained(&stack).await;
+    let before = digests(&stack).await;
+    streams.replay(&stack).await;
+    assert_eq!(digests(&stack).await, before);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_refund_parked_for_a_sale_that_is_refused_finds_no_sale() {
+    let (mut stack, _) = answering_within(PATIENT).await;
+    let program = stack.program().await;
+    let answer = parked_refund(&mut stack, &program, sale_of("t1", "nobody")).await;
+    assert_eq!(answer.status, StatusCode::NOT_FOUND, "{answer:?}");
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM parked_refunds").await, 0);
+    assert_eq!(
+        stack
+            .value::<i64>("SELECT count(*) FROM transaction_claims")
+            .await,
+        0
+    );
+    stack.verify().await;
+}
+
+/// More than a worker asks for at once: some of them wait in its connection.
+const SENT: usize = 700;
+
+#[tokio::test]
+async fn a_worker_that_leaves_gives_back_whatever_it_was_sent() {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    // Nothing times out here.
+    stack.set("ACK_WAIT_MS", "600000");
+    stack.start_services().await;
+    let program = stack.program().await;
+    let streams = Streams::of(&stack).await;
+    let holding_up = stack.hold_up_clicks().await;
+    stack.click(&program.ada.code).await;
+    stack
+        .eventually("a worker has the click", async || {
+            streams.in_hand(Subject::Clicks).await == 1
+        })
+        .await;
+    // Copies of it, which wait as any click would.
+    let click = streams.messages(Subject::Clicks).await.pop().unwrap();
+    for _ in 0..SENT {
+        streams.publish(Subject::Clicks, click.clone()).await;
+    }
+    stack
+        .eventually("it has all the others too", async || {
+            streams.in_hand(Subject::Clicks).await > SENT
+        })
+        .await;
+    let ((), released) = tokio::join!(stack.stop_workers(), holding_up.rollback());
+    released.unwrap();
+    // The next one need not wait for any of them.
+    stack.start_worker();
+    streams.drained(&stack).await;
+}
+
+/// More than two batches.
+const FETCHED_AHEAD: usize = 1_200;
+
+/// Clicks take until there is a row in `go_on`.
+const SLOW_CLICKS: &str = "CREATE TABLE go_on (n integer);
+    CREATE FUNCTION wait_to_go_on() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        WHILE NOT EXISTS (SELECT FROM go_on) LOOP PERFORM pg_sleep(0.01); END LOOP;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER slow BEFORE INSERT ON click_events FOR EACH STATEMENT EXECUTE FUNCTION wait_to_go_on()";
+
+#[tokio::test]
+async fn whatever_waits_behind_a_slow_batch_is_not_delivered_again() {
+    const ACK_WAIT_MS: u64 = 1_000;
+    let mut stack = Stack::without_services(Clock::system()).await;
+    stack.set("ACK_WAIT_MS", &ACK_WAIT_MS.to_string());
+    stack.start_services().await;
+    let program = stack.program().await;
+    let streams = Streams::of(&stack).await;
+    sqlx::raw_sql(SLOW_CLICKS).execute(stack.pool()).await.unwrap();
+    stack.click(&program.ada.code).await;
+    stack
+        .eventually("a worker has the click", async || {
+            streams.in_hand(Subject::Clicks).await == 1
+        })
+        .await;
+    let click = streams.messages(Subject::Clicks).await.pop().unwrap();
+    for _ in 0..FETCHED_AHEAD {
+        streams.publish(Subject::Clicks, click.clone()).await;
+    }
+    stack
+        .eventually("it has all the others too", async || {
+            streams.in_hand(Subject::Clicks).await > FETCHED_AHEAD
+        })
+        .await;
+    streams
+        .outlast(Subject::Clicks, Duration::from_millis(ACK_WAIT_MS))
+        .await;
+    assert_eq!(streams.redelivered(Subject::Clicks).await, 0);
+    sqlx::raw_sql("INSERT INTO go_on VALUES (1)")
+        .execute(stack.pool())
+        .await
+        .unwrap();
+    streams.drained(&stack).await;
+}

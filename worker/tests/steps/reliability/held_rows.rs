@@ -1,0 +1,108 @@
+//! Somebody keeps a row locked. Records of others pass meanwhile, also those of the same batch.
+
+use futures::future::join_all;
+use messages::subject::Subject;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use sqlx::{Postgres, Transaction};
+use test_harness::{Answer, Edge, PATIENT, Program, Stack, Streams, answering_within, sale_of};
+use tokio::task::JoinHandle;
+
+/// Customers of another tenant.
+const OTHERS: usize = 20;
+
+/// Nobody else changes anything about the program's customers until the transaction ends.
+async fn lock_customers_of(stack: &Stack, program: &Program) -> Transaction<'static, Postgres> {
+    let mut holding = stack.pool().begin().await.unwrap();
+    let locked = sqlx::query("SELECT id FROM customers WHERE program_id = $1 FOR UPDATE")
+        .bind(program.program_id.get())
+        .fetch_all(&mut *holding)
+        .await
+        .unwrap();
+    assert!(!locked.is_empty());
+    holding
+}
+
+fn lead_in_background(edge: &Edge, program: &Program, click_id: &str, key: &str) -> JoinHandle<Answer> {
+    let (edge, token) = (edge.clone(), program.token.clone());
+    let body = json!({ "click_id": click_id, "customer_key": key });
+    tokio::spawn(async move { edge.post("lead", Some(&token), &body).await })
+}
+
+fn sale_in_background(edge: &Edge, program: &Program, transaction_id: &str, key: &str) -> JoinHandle<Answer> {
+    let (edge, token) = (edge.clone(), program.token.clone());
+    let body = sale_of(transaction_id, key);
+    tokio::spawn(async move { edge.post("sale", Some(&token), &body).await })
+}
+
+async fn all_ok(answers: impl IntoIterator<Item = JoinHandle<Answer>>) {
+    for answer in join_all(answers).await {
+        let answer = answer.unwrap();
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    }
+}
+
+/// Records in a stream, in however many messages.
+async fn records(streams: &Streams, subject: Subject) -> usize {
+    let in_message = |payload: &[u8]| {
+        let envelope: Value = serde_json::from_slice(payload).unwrap();
+        envelope["records"].as_array().unwrap().len()
+    };
+    let messages = streams.messages(subject).await;
+    messages.iter().map(|payload| in_message(payload)).sum()
+}
+
+async fn published(stack: &Stack, streams: &Streams, subject: Subject, expected: usize) {
+    stack
+        .eventually("all of them are published", async || {
+            records(streams, subject).await == expected
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_locked_customer_holds_up_nobody_elses_clicks_leads_and_sales() {
+    let (mut stack, edge) = answering_within(PATIENT).await;
+    let (program, other) = (stack.program().await, stack.program().await);
+    let streams = Streams::of(&stack).await;
+    let locked_click = stack.customer(&program, &program.ada.code, "user-1").await;
+    stack.customer(&other, &other.ada.code, "known").await;
+    streams.drained(&stack).await;
+    stack.stop_workers().await;
+    let clicks = records(&streams, Subject::Clicks).await;
+    let held = lock_customers_of(&stack, &program).await;
+
+    // With no worker running, what comes now ends up in the same batches.
+    edge.click(&program.bruno.code, Some(&locked_click)).await;
+    let mut newcomers = Vec::new();
+    for _ in 0..OTHERS {
+        newcomers.push(edge.click(&other.ada.code, None).await);
+    }
+    published(&stack, &streams, Subject::Clicks, clicks + 1 + OTHERS).await;
+    let leads = records(&streams, Subject::Leads).await;
+    let locked_sale = sale_in_background(&edge, &program, "t1", "user-1");
+    let others_leads: Vec<_> = newcomers
+        .iter()
+        .enumerate()
+        .map(|(n, click_id)| lead_in_background(&edge, &other, click_id, &format!("new-{n}")))
+        .collect();
+    let others_sales: Vec<_> = (0..OTHERS)
+        .map(|n| sale_in_background(&edge, &other, &format!("o{n}"), "known"))
+        .collect();
+    published(&stack, &streams, Subject::Leads, leads + OTHERS).await;
+    published(&stack, &streams, Subject::Sales, 1 + OTHERS).await;
+    stack.start_worker();
+    all_ok(others_leads).await;
+    all_ok(others_sales).await;
+    assert!(!locked_sale.is_finished());
+
+    held.rollback().await.unwrap();
+    all_ok([locked_sale]).await;
+    streams.drained(&stack).await;
+    // Including the click of the customer who was locked.
+    let last_link =
+        "SELECT touched_link_ids[cardinality(touched_link_ids)] FROM customers WHERE customer_key = 'user-1'";
+    assert_eq!(stack.value::<i64>(last_link).await, program.bruno.link.get());
+    assert_eq!(stack.value::<i64>("SELECT count(*) FROM dead_letters").await, 0);
+    stack.verify().await;
+}

@@ -1,0 +1,5 @@
+mod attribution;
+mod claimed_keys;
+mod models;
+mod provisional;
+mod window;

@@ -1,0 +1,29 @@
+//! Browser leads of a program that wants its backend's word: settled by the backend or by a payment.
+
+use serde_json::json;
+use test_harness::{
+    Stack,
+    leads::{NOT_FOUND, browser, refused, server},
+    rows,
+};
+
+#[tokio::test]
+async fn a_key_proposed_for_two_customers_names_neither() {
+    let stack = Stack::start().await;
+    let program = stack.program().await;
+    rows::set(&stack, &program, "lead_auth = 'server_required'").await;
+    for code in [&program.ada.code, &program.bruno.code] {
+        let click_id = stack.click(code).await;
+        browser(&stack, json!({ "click_id": click_id, "customer_key": "user-1" })).await;
+    }
+    refused(
+        &server(&stack, &program, json!({ "customer_key": "user-1" })).await,
+        NOT_FOUND,
+    );
+    let body = json!({ "transaction_id": "t1", "amount_cents": 5000, "customer_key": "user-1" });
+    refused(
+        &stack.sale(&program, body).await,
+        "Customer not found. Provide customer_key or click_id.",
+    );
+    stack.verify().await;
+}
