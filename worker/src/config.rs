@@ -14,14 +14,14 @@ pub struct Config {
     pub service: ServiceConfig,
     #[command(flatten)]
     pub keys: KeysConfig,
-    /// Database in MaxMind's format, of cities or of countries, that tells where clicks come from. It needs an ingest
+    /// Database in MaxMind's format, of cities or of countries, by which clicks are located. It needs an ingest
     /// with SEND_CLIENT_IP.
     #[arg(long, env = "GEOIP_DB_PATH", help_heading = "Visitors")]
     pub geoip_db_path: Option<PathBuf>,
-    /// A sale that follows its customer's first click sooner than this many seconds is shown as odd (`fast_sale`).
+    /// A sale that follows its customer's first click sooner than this many seconds is flagged (`fast_sale`).
     #[arg(long, env = "FAST_SALE_SECONDS", default_value_t = 10, help_heading = "Sales")]
     pub fast_sale_seconds: u32,
-    /// Leads that browsers send for one link within an hour, beyond which they are shown as odd (`many_leads`). Each worker
+    /// Leads that browsers send for one link within an hour, beyond which they are flagged (`many_leads`). Each worker
     /// counts those it has seen.
     #[arg(
         long,

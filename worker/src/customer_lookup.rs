@@ -1,4 +1,4 @@
-//! Which customer a lead or a sale speaks of.
+//! Finds the customer of a lead or a sale.
 //!
 //! Order: the customer to which the key is bound in the program; the customer whose click_id was sent, as a whole
 //! string; the one customer for whom a browser proposed the key (believed from an authenticated caller only). A
@@ -25,17 +25,16 @@ use tokio::time::timeout;
 use self::keys::yields;
 pub use self::keys::{KeyBindings, Match, Whom};
 
-/// The times in two streams may be of two servers, whose clocks differ by less.
+/// The times in two streams may come from two servers; their clocks differ by less than this.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(3);
 
-/// Longer is an outage, in which nothing is decided.
+/// A slower answer counts as an outage, in which nothing is decided.
 const ASK_WITHIN: Duration = Duration::from_secs(1);
 
-/// Events of a batch that need not wait for the click they name: whoever names a click has had its answer, so it was in the
-/// stream before, and every click of that time is stored by now. Asked before they are looked for, and only about events that
-/// were looked for in vain.
+/// Postponed events of a batch that need not wait for the click they name: the click was in its stream before them, and every
+/// click of that time is stored by now. Read before the customers are looked up.
 ///
-/// No length of time would do: after an outage the clicks may come later than what names them.
+/// A timeout would not do: after an outage the clicks may come later than the records that name them.
 pub async fn without_clicks<R>(
     clicks: &Backlog,
     batch: &[Delivered<R>],
@@ -48,7 +47,7 @@ pub async fn without_clicks<R>(
     let oldest = match timeout(ASK_WITHIN, clicks.oldest()).await {
         Ok(Ok(oldest)) => oldest,
         unknown => {
-            tracing::warn!(?unknown, "cannot tell which clicks are stored");
+            tracing::warn!(?unknown, "click backlog lookup failed");
             return HashSet::new();
         }
     };
@@ -59,14 +58,14 @@ pub async fn without_clicks<R>(
         .collect()
 }
 
-/// What a record says about its customer.
+/// The customer as a record names it.
 #[derive(Debug, Clone, Copy)]
 pub struct Reference<'a> {
     /// The authenticated caller's program; `None` for a browser.
     pub program_id: Option<ProgramId>,
     pub customer_key: Option<&'a CustomerKey>,
     pub click_id: Option<&'a ClickId>,
-    /// For a click that is not stored yet.
+    /// Whether to wait for a click that is not stored yet.
     pub may_wait: bool,
 }
 
@@ -74,22 +73,22 @@ pub struct Reference<'a> {
 pub enum Found {
     Customer(Match),
     Missing,
-    /// Names a click_id that is ours and not stored, which it may be yet: clicks are written asynchronously.
+    /// Names a click_id of ours that is not stored yet: clicks are written asynchronously.
     NotYet,
 }
 
-/// Who a batch speaks of.
+/// The customers of a batch.
 pub struct Resolved {
-    /// One answer a reference, in their order.
+    /// In the order of the references.
     pub found: Vec<Found>,
-    /// All who were found, and others who were named: locked.
+    /// All that were found or named, locked.
     pub customers: HashMap<CustomerId, Customer>,
 }
 
 /// Resolves a whole batch, and locks its customers: most batches with one statement.
 ///
-/// Those found by a proposed key or by a key alone are locked after the others, so two batches may wait for each other
-/// in a circle: the database ends one of them, and it is tried again.
+/// Those found by a proposed key or by a key alone are locked after the others, so two batches may deadlock: the database
+/// ends one of them, and it is retried.
 pub async fn resolve(
     connection: &mut PgConnection,
     codec: &ClickIdCodec,
@@ -111,7 +110,7 @@ pub async fn resolve(
             let by_key = key_in_program(reference, &programs).and_then(|key| named.by_key(&key));
             let clicked = reference.click_id.and_then(|click_id| named.by_click(click_id));
             let late = clicked.is_none() && may_still_come(reference, &authentic);
-            // The click that is on its way may be the one to which a browser's key yields.
+            // A browser's key may yield to the click that is not stored yet.
             let settled =
                 |holder: &CustomerId| !(late && yields(reference.program_id, named.customers.get(holder)));
             match by_key.or(clicked).filter(settled) {
@@ -167,7 +166,7 @@ impl Named {
     }
 }
 
-/// The click_ids that are ours in form, each with the customers it may be of.
+/// The click_ids that decode, each with the customers it may belong to.
 fn named_clicks<'a>(codec: &ClickIdCodec, references: &[Reference<'a>]) -> Vec<(&'a ClickId, CustomerId)> {
     references
         .iter()
@@ -184,7 +183,7 @@ fn customer_ids_of(clicks: &[(&ClickId, CustomerId)]) -> Vec<i64> {
     clicks.iter().map(|(_, customer_id)| customer_id.get()).collect()
 }
 
-/// The programs of the customers whose click_ids browsers name together with a key.
+/// The programs of customers whose click_ids browsers send together with a key.
 async fn programs_of_browsers(
     connection: &mut PgConnection,
     codec: &ClickIdCodec,
@@ -206,7 +205,7 @@ async fn programs_of_browsers(
         .collect())
 }
 
-/// What a reference's key is looked up by.
+/// The lookup key of a reference.
 fn key_in_program<'a>(
     reference: &Reference<'a>,
     programs_of_browsers: &HashMap<String, ProgramId>,
@@ -218,7 +217,7 @@ fn key_in_program<'a>(
     })
 }
 
-/// Click_ids of no customer that decode to an id that has been handed out.
+/// click_ids of no stored customer that decode to a leased id.
 async fn authentic_clicks<'a>(
     connection: &mut PgConnection,
     clicks: &[(&'a ClickId, CustomerId)],
@@ -239,7 +238,7 @@ fn may_still_come(reference: &Reference<'_>, authentic: &HashSet<&ClickId>) -> b
     reference.may_wait && reference.click_id.is_some_and(is_authentic)
 }
 
-/// For authenticated references that are still missing: the one customer their key was proposed for.
+/// For authenticated references not found yet: the one customer for whom their key was proposed.
 async fn proposed_keys(
     connection: &mut PgConnection,
     references: &[Reference<'_>],
@@ -262,7 +261,7 @@ async fn proposed_keys(
     ))
 }
 
-/// For browsers that are still missing: the one customer of any program who has the key.
+/// For browser references not found yet: the one customer of all programs with the key.
 async fn keys_alone(
     connection: &mut PgConnection,
     references: &[Reference<'_>],
@@ -284,7 +283,7 @@ async fn keys_alone(
     ))
 }
 
-/// What is asked, and the places in the batch that ask it.
+/// Distinct lookups, and the positions in the batch that need each.
 fn ask<'a, T>(
     references: &[Reference<'a>],
     question: impl Fn(usize, &Reference<'a>) -> Option<T>,
@@ -296,7 +295,7 @@ fn ask<'a, T>(
         .unzip()
 }
 
-/// Translates answers that name a place in the question into places in the batch.
+/// Maps answers by lookup to answers by position in the batch.
 fn at_positions(positions: &[usize], answers: Vec<(usize, CustomerId)>) -> HashMap<usize, CustomerId> {
     answers
         .into_iter()

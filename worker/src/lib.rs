@@ -1,4 +1,4 @@
-//! The pipeline's steps: clicks, leads, sales, refunds and notifications become rows, a batch a transaction.
+//! The steps of the pipeline, which turn batches of records into rows, one transaction a batch; and the worker's periodic tasks.
 //!
 //! Any number of workers may run side by side: they share durable consumers, rows are locked in one order, and
 //! every effect is recognised by its event.
@@ -34,6 +34,8 @@ use runtime::clock::Clock;
 use runtime::health::{self, Probe};
 use runtime::lifecycle::Lifecycle;
 use runtime::{http, metrics, postgres};
+use sqlx::PgPool;
+use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use crate::config::Config;
@@ -60,100 +62,119 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     let nats = bus::connect::connect(&config.service.nats, "worker").await?;
     let topology = Topology::from(&config.service.nats);
     topology.ensure(&nats.jetstream).await?;
-    let context = StepContext {
-        pool: pool.clone(),
-        codec: Arc::new(ClickIdCodec::from(config.keys.click_id_keys())),
-        clicks: Backlog::of(nats.jetstream.clone(), &topology, Subject::Clicks),
-        clock: clock.clone(),
-        signal_rules: Arc::new(SignalRules {
-            hasher: EmailHasher::new(config.keys.email_hash_key.expose()),
-            fast_sale: TimeDelta::seconds(config.fast_sale_seconds.into()),
-        }),
-        lead_rates: Arc::new(LeadRates::new(config.many_leads_per_link)),
-        outbox_filled: Arc::new(Notify::new()),
+    let worker = Worker {
+        pool,
+        nats,
+        topology,
+        clock,
+        lifecycle,
     };
-    let publisher = |subject| {
-        Publisher::spawn(
-            lifecycle.tasks(),
-            nats.jetstream.clone(),
-            &topology,
-            subject,
-            None,
-        )
-    };
-    let notifications = publisher(Subject::Notifications);
-    let relay = Relay {
-        pool: pool.clone(),
-        sales: publisher(Subject::Sales),
-        notifications: notifications.clone(),
-        outbox_filled: Arc::clone(&context.outbox_filled),
-    };
-    lifecycle.tasks().spawn(relay.run(lifecycle.clone()));
-    let upkeep = Upkeep {
-        clock: clock.clone(),
-        event_retention: config.event_retention_months.map(Months::new),
-    };
-    lifecycle
-        .tasks()
-        .spawn(upkeep.run(pool.clone(), lifecycle.clone()));
-    lifecycle
-        .tasks()
-        .spawn(rollups::run(pool.clone(), lifecycle.clone()));
-    lifecycle.tasks().spawn(stream_trim::run(
-        nats.jetstream.clone(),
-        topology.clone(),
-        lifecycle.clone(),
-    ));
-    let clicks = ClickStep {
-        context: context.clone(),
-        visitors: Arc::clone(&visitors),
-    };
-    let test_events = TestEventStep {
-        context: context.clone(),
-        visitors,
-    };
-    start(clicks, &nats, &topology, &lifecycle);
-    start(LeadStep(context.clone()), &nats, &topology, &lifecycle);
-    start(SaleStep(context.clone()), &nats, &topology, &lifecycle);
-    start(RefundStep(context.clone()), &nats, &topology, &lifecycle);
-    start(PaymentStep(context.clone()), &nats, &topology, &lifecycle);
-    start(test_events, &nats, &topology, &lifecycle);
-    start(TestChainStep::new(context.clone()), &nats, &topology, &lifecycle);
-    start(NotificationStep(context), &nats, &topology, &lifecycle);
-    let sources = watch::sources(pool.clone(), nats.jetstream.clone(), topology.clone());
-    metrics::serve::serve("worker", &config.service, &clock, sources, &lifecycle)?;
-    tracing::info!(listen = %listener.local_addr()?, "worker is ready");
-    Ok(http::serve(
-        listener,
-        health::router(Probe::start(
-            lifecycle.tasks(),
-            pool,
-            notifications.acknowledges(),
-        )),
-        &config.service.http,
-        &lifecycle,
-    )
-    .await?)
+    let context = worker.step_context(&config);
+    let notifications = worker.publisher(Subject::Notifications);
+    worker.start_background_tasks(&config, &context, notifications.clone());
+    worker.start_steps(&context, &visitors);
+    worker.serve(listener, &config, notifications).await
 }
 
-/// One consumer, one batch at a time: batches form from everything that waits. A consumer that ends by itself ends
-/// the worker: a worker that looks alive and consumes nothing is worse than one that is restarted.
-fn start<S: TransactionalStep>(step: S, bus: &Bus, topology: &Topology, lifecycle: &Lifecycle) {
-    let (bus, topology, shutdown) = (bus.clone(), topology.clone(), lifecycle.clone());
-    lifecycle.tasks().spawn(async move {
-        let bounds = ConsumeBounds::default();
-        let consumed = consume(
-            Arc::new(InTransaction(step)),
-            bus.jetstream,
-            bus.client,
-            &topology,
-            &shutdown,
-            bounds,
-        )
-        .await;
-        if let Err(error) = consumed {
-            tracing::error!(%error, "shutting down");
-            shutdown.shut_down();
+/// Shared by the tasks of a worker.
+struct Worker {
+    pool: PgPool,
+    nats: Bus,
+    topology: Topology,
+    clock: Clock,
+    lifecycle: Lifecycle,
+}
+
+impl Worker {
+    fn step_context(&self, config: &Config) -> StepContext {
+        StepContext {
+            pool: self.pool.clone(),
+            codec: Arc::new(ClickIdCodec::from(config.keys.click_id_keys())),
+            clicks: Backlog::of(self.nats.jetstream.clone(), &self.topology, Subject::Clicks),
+            clock: self.clock.clone(),
+            signal_rules: Arc::new(SignalRules {
+                hasher: EmailHasher::new(config.keys.email_hash_key.expose()),
+                fast_sale: TimeDelta::seconds(config.fast_sale_seconds.into()),
+            }),
+            lead_rates: Arc::new(LeadRates::new(config.many_leads_per_link)),
+            outbox_filled: Arc::new(Notify::new()),
         }
-    });
+    }
+
+    fn publisher(&self, subject: Subject) -> Publisher {
+        let jetstream = self.nats.jetstream.clone();
+        Publisher::spawn(self.lifecycle.tasks(), jetstream, &self.topology, subject, None)
+    }
+
+    fn start_background_tasks(&self, config: &Config, context: &StepContext, notifications: Publisher) {
+        let relay = Relay {
+            pool: self.pool.clone(),
+            sales: self.publisher(Subject::Sales),
+            notifications,
+            outbox_filled: Arc::clone(&context.outbox_filled),
+        };
+        let upkeep = Upkeep {
+            clock: self.clock.clone(),
+            event_retention: config.event_retention_months.map(Months::new),
+        };
+        let (tasks, pool) = (self.lifecycle.tasks(), &self.pool);
+        tasks.spawn(relay.run(self.lifecycle.clone()));
+        tasks.spawn(upkeep.run(pool.clone(), self.lifecycle.clone()));
+        tasks.spawn(rollups::run(pool.clone(), self.lifecycle.clone()));
+        tasks.spawn(stream_trim::run(
+            self.nats.jetstream.clone(),
+            self.topology.clone(),
+            self.lifecycle.clone(),
+        ));
+    }
+
+    fn start_steps(&self, context: &StepContext, visitors: &Arc<Visitors>) {
+        self.start(ClickStep {
+            context: context.clone(),
+            visitors: Arc::clone(visitors),
+        });
+        self.start(LeadStep(context.clone()));
+        self.start(SaleStep(context.clone()));
+        self.start(RefundStep(context.clone()));
+        self.start(PaymentStep(context.clone()));
+        self.start(TestEventStep {
+            context: context.clone(),
+            visitors: Arc::clone(visitors),
+        });
+        self.start(TestChainStep::new(context.clone()));
+        self.start(NotificationStep(context.clone()));
+    }
+
+    /// One consumer a step. A consumer that ends by itself shuts the worker down: a worker that consumes nothing must be restarted.
+    fn start<S: TransactionalStep>(&self, step: S) {
+        let (nats, topology, shutdown) = (self.nats.clone(), self.topology.clone(), self.lifecycle.clone());
+        self.lifecycle.tasks().spawn(async move {
+            let (step, bounds) = (Arc::new(InTransaction(step)), ConsumeBounds::default());
+            let consumed = consume(step, nats.jetstream, nats.client, &topology, &shutdown, bounds).await;
+            if let Err(error) = consumed {
+                tracing::error!(%error, "shutting down");
+                shutdown.shut_down();
+            }
+        });
+    }
+
+    /// Metrics and health.
+    async fn serve(
+        self,
+        listener: TcpListener,
+        config: &Config,
+        notifications: Publisher,
+    ) -> anyhow::Result<()> {
+        let sources = watch::sources(self.pool.clone(), self.nats.jetstream.clone(), self.topology);
+        metrics::serve::serve("worker", &config.service, &self.clock, sources, &self.lifecycle)?;
+        tracing::info!(listen = %listener.local_addr()?, "worker is ready");
+        let probe = Probe::start(self.lifecycle.tasks(), self.pool, notifications.acknowledges());
+        Ok(http::serve(
+            listener,
+            health::router(probe),
+            &config.service.http,
+            &self.lifecycle,
+        )
+        .await?)
+    }
 }

@@ -1,11 +1,10 @@
 //! Recorded sales are judged again when an earlier click, payment or start of a subscription becomes known after them.
 //!
-//! Phases, a customer at a time: **sales** since the earliest news, locked → **decisions**, anew in the order of their own times
-//! ([`domain::reassessment`](domain::reassessment)) → **differences**: a commission that is not due any more is
-//! superseded, taken back to the cent whether it was paid out or not, and what is due instead is added, with the share that
-//! refunds of its sale take.
+//! Phases, per customer: **sales** since the earliest news, locked → **decisions**, repeated in the order of the sales' own times
+//! ([`domain::reassessment`](domain::reassessment)) → **differences**: a commission that is no longer due is superseded and
+//! taken back in full, paid out or not; the one due instead is added, less the share that refunds of its sale take.
 //!
-//! Locks: the caller's customers → sales → commissions → balances. It is rare: most news is in order.
+//! Locks: the caller's customers → sales → commissions → balances. Rare: most records arrive in order.
 
 mod corrections;
 
@@ -13,7 +12,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use domain::ids::{CustomerId, PartnerId, SaleId};
-use domain::reassessment::{Earlier, Reassessment, reassess as decide_anew};
+use domain::reassessment::{Earlier, Reassessment, reassess as decide_again};
 use domain::sale::SaleCustomer;
 use domain::signal::Signal;
 use sqlx::PgConnection;
@@ -29,7 +28,7 @@ use storage::subscriptions::{self, NewSubscription, SubscriptionKey};
 use self::corrections::Corrections;
 use crate::steps::StepContext;
 
-/// Customers of whom news arrived late, each with the earliest of its times.
+/// Customers with late news, each with its earliest time.
 #[derive(Debug, Default)]
 pub struct OutOfOrder(BTreeMap<CustomerId, DateTime<Utc>>);
 
@@ -50,7 +49,7 @@ impl OutOfOrder {
     }
 }
 
-/// Judges the sales of these customers again, who are locked.
+/// Judges the sales of these locked customers again.
 pub async fn reassess(
     connection: &mut PgConnection,
     context: &StepContext,
@@ -87,7 +86,7 @@ async fn reassess_customer(
         customer.customer_key.as_deref(),
         customer.email_hash.as_deref(),
     );
-    let anew = decisions(
+    let reassessed = decisions(
         connection,
         customer,
         &program,
@@ -98,7 +97,7 @@ async fn reassess_customer(
     )
     .await?;
     let mut corrections = Corrections::new(context, customer, &program, &owners);
-    for (sale_id, recording) in &anew.recordings {
+    for (sale_id, recording) in &reassessed.recordings {
         if let Some(sale) = sales.iter().find(|sale| sale.recorded.sale_id == *sale_id) {
             let before: Vec<&LockedCommission> = in_force
                 .iter()
@@ -112,15 +111,15 @@ async fn reassess_customer(
     if superseded
         && reassessments::superseded_changed(connection, customer.program_id, customer.customer_id).await?
     {
-        // What takes the place of those that were changed by hand, among the sales that brought the news.
+        // The replacements of commissions that were changed by hand.
         let since = [(customer.customer_id, customer.program_id, since)];
         commissions::flag(connection, &since, Signal::ReplacesChanged).await?;
     }
-    save_first_payments(connection, customer, &anew).await?;
-    move_first_purchase(connection, customer, &anew, &sales).await
+    save_first_payments(connection, customer, &reassessed).await?;
+    move_first_purchase(connection, customer, &reassessed, &sales).await
 }
 
-/// Who may earn: partners who are approved, and those who earned by these sales before they were suspended.
+/// Partners who may earn: the approved ones, and those who earned by these sales before they were suspended.
 async fn owners(
     connection: &mut PgConnection,
     customer: &Customer,
@@ -187,15 +186,15 @@ async fn decisions(
         links: &owners.links,
         buying_partners,
     };
-    Ok(decide_anew(earlier, recorded))
+    Ok(decide_again(earlier, recorded))
 }
 
 async fn save_first_payments(
     connection: &mut PgConnection,
     customer: &Customer,
-    anew: &Reassessment,
+    reassessed: &Reassessment,
 ) -> StorageResult<()> {
-    let first_payments: Vec<NewSubscription> = anew
+    let first_payments: Vec<NewSubscription> = reassessed
         .first_payments
         .iter()
         .map(|(id, (first_sale_id, first))| NewSubscription {
@@ -208,11 +207,11 @@ async fn save_first_payments(
     subscriptions::save(connection, &first_payments).await
 }
 
-/// The conversion counts under the link that the customer's first sale credits now.
+/// Moves the conversion to the link that the customer's first sale credits now.
 async fn move_first_purchase(
     connection: &mut PgConnection,
     customer: &Customer,
-    anew: &Reassessment,
+    reassessed: &Reassessment,
     sales: &[StoredSale],
 ) -> StorageResult<()> {
     let Some(known) = customer.first_purchase else {
@@ -223,8 +222,12 @@ async fn move_first_purchase(
             .iter()
             .any(|sale| sale.recorded.sale_id == sale_id && sale.recorded.at == known.at)
     };
-    // They are in the order of their times.
-    let Some((_, recording)) = anew.recordings.iter().find(|(sale_id, _)| is_first(*sale_id)) else {
+    // Ordered by time.
+    let Some((_, recording)) = reassessed
+        .recordings
+        .iter()
+        .find(|(sale_id, _)| is_first(*sale_id))
+    else {
         return Ok(());
     };
     let link = recording.credited_links.last().copied();

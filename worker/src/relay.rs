@@ -1,9 +1,8 @@
-//! Finishes what a process that died left behind, and sends what commits have put into the outbox.
+//! Publishes open claims that a dead process left behind, and the notifications of the outbox.
 //!
-//! Two sources, one habit: take what is due (`FOR UPDATE SKIP LOCKED`, so several workers share the work) and publish
-//! it. A claim's next turn is pushed back as it is taken, so a failed publication is repeated by that turn. An outbox
-//! row goes with the commit that follows its publication. A crash in between only publishes again, and every effect
-//! is idempotent.
+//! Both take due rows (`FOR UPDATE SKIP LOCKED`, so several workers share the work) and publish them. Taking a claim
+//! postpones its next turn, which retries a failed publication. An outbox row is deleted by the commit that follows its
+//! publication. A crash in between only publishes again, and every effect is idempotent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +48,7 @@ impl Relay {
         }
     }
 
-    /// Publishes claims that are still open after a while, each to the inbox that may still wait for it.
+    /// Publishes due claims, each with the reply inbox that may still wait for its outcome.
     async fn relay_claims(&self) -> anyhow::Result<()> {
         loop {
             let due = claims::take_open(&self.pool, BATCH, CLAIM_PAUSE).await?;
@@ -95,7 +94,7 @@ impl Relay {
     }
 }
 
-/// A failed round is repeated by the next one.
+/// The next round retries.
 fn report(what: &str, round: anyhow::Result<()>) {
     if let Err(error) = round {
         tracing::warn!(error = format!("{error:#}"), what, "relay round failed");

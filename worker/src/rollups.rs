@@ -1,4 +1,4 @@
-//! Folds the rollups' deltas into their days, about once a second. Every worker tries; one at a time does it.
+//! Folds the rollups' deltas into their days, about once a second. Every worker tries; one at a time holds the lock.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::MissedTickBehavior;
 const EVERY: Duration = Duration::from_secs(1);
 /// Deltas a transaction: enough to keep up with any worker, few enough to be done within milliseconds.
 const BATCH: i64 = 5_000;
-/// Nothing is lost or late while folding fails: readers add the deltas that are left.
+/// While folding fails nothing is lost or late: readers add the remaining deltas.
 const AFTER_FAILURE: RetryPolicy =
     RetryPolicy::until_shutdown(Duration::from_secs(1), Duration::from_secs(30));
 
@@ -35,7 +35,7 @@ pub async fn run(pool: PgPool, lifecycle: Lifecycle) {
     }
 }
 
-/// Until nothing is left that was there at the start of a batch.
+/// Until no delta is left that was there at the start.
 async fn fold(pool: &PgPool, lifecycle: &Lifecycle) -> StorageResult<()> {
     while rollups::fold(pool, BATCH).await? >= BATCH.unsigned_abs() && !lifecycle.soft().is_cancelled() {}
     Ok(())

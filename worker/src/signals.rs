@@ -1,4 +1,4 @@
-//! The signals of a sale, from what storage holds of its customer.
+//! The fraud signals of a sale, from its stored customer.
 
 use chrono::{DateTime, Utc};
 use domain::ids::PartnerId;

@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 
 use crate::lead_rates::LeadRates;
 
-/// What every step works with.
+/// Shared by all steps.
 #[derive(Debug, Clone)]
 pub struct StepContext {
     pub pool: PgPool,

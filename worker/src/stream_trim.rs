@@ -1,4 +1,4 @@
-//! Keeps room in the streams, for as long as this worker runs. Every worker does it; two at once do no harm.
+//! Deletes settled messages from the streams while this worker runs. Every worker does; two at once do no harm.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use bus::topology::Topology;
 use messages::subject::Subject;
 use runtime::lifecycle::Lifecycle;
 
-/// Half a stream is far more than comes in within this time.
+/// Far less than half a stream arrives within this time.
 const EVERY: Duration = Duration::from_secs(2);
 
 pub async fn run(jetstream: Context, topology: Topology, lifecycle: Lifecycle) {
@@ -19,9 +19,9 @@ pub async fn run(jetstream: Context, topology: Topology, lifecycle: Lifecycle) {
             () = lifecycle.soft().cancelled() => return,
             _ = rounds.tick() => {}
         }
-        // What failed is tried again in the next round.
+        // The next round retries.
         if let Err(error) = round(&jetstream, &topology).await {
-            tracing::warn!(%error, "making room in the streams failed");
+            tracing::warn!(%error, "stream trim failed");
         }
     }
 }
@@ -30,7 +30,7 @@ async fn round(jetstream: &Context, topology: &Topology) -> Result<(), TrimError
     for subject in Subject::ALL {
         let messages = trim(jetstream, topology, subject).await?;
         if messages > 0 {
-            tracing::info!(%subject, messages, "settled messages made room");
+            tracing::info!(%subject, messages, "settled messages trimmed");
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Slow, regular work: approvals, partitions, forgetting. Every worker does it; the statements skip each other's rows.
+//! Periodic work: approvals, partitions, retention. Every worker does it; the statements skip each other's rows.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ const ROWS_A_ROUND: i64 = 10_000;
 /// This month and the two after it: a worker that is down for weeks leaves no gap.
 const MONTHS_AHEAD: i32 = 3;
 
-/// Somebody who looks again is told for so long what became of their login.
+/// How long the result of a login can be looked up.
 const LOGINS_KEPT: TimeDelta = TimeDelta::days(1);
-/// The audit log names sessions by their ids: for so long somebody can look what they were.
+/// How long ended sessions are kept: the audit log refers to them.
 const ENDED_SESSIONS_KEPT: TimeDelta = TimeDelta::days(90);
-/// Longer than any processor repeats an event, and long enough to look what became of one.
+/// Longer than any processor redelivers an event.
 const PROCESSOR_EVENTS_KEPT: TimeDelta = TimeDelta::days(30);
 
 #[derive(Debug)]
 pub struct Upkeep {
     pub clock: Clock,
-    /// For how many whole months events are kept; `None`: for ever.
+    /// Whole months for which events are kept; `None`: forever.
     pub event_retention: Option<Months>,
 }
 
@@ -52,7 +52,7 @@ fn horizon(now: DateTime<Utc>, kept: Months) -> Option<NaiveDate> {
     now.date_naive().with_day(1)?.checked_sub_months(kept)
 }
 
-/// Partition by partition, each in its own transaction: a drop holds up every click for an instant.
+/// One transaction per partition: each drop blocks all clicks for an instant.
 async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<u64> {
     while let Some(partition) = partitions::retire(pool, horizon).await? {
         tracing::info!(partition, "upkeep: old events dropped");
@@ -60,7 +60,7 @@ async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<u64> {
     partitions::retire_strays(pool, horizon, ROWS_A_ROUND).await
 }
 
-/// Each kind of work by itself: one that fails, now or for ever, must not keep the others from being done.
+/// Each kind of work separately: one that fails must not stop the others.
 async fn round(pool: &PgPool, now: DateTime<Utc>) {
     let partitions = partitions::ensure(pool, now.date_naive(), MONTHS_AHEAD).await;
     report("event partitions made", partitions.map(|()| 0));
@@ -90,7 +90,7 @@ async fn round(pool: &PgPool, now: DateTime<Utc>) {
     );
 }
 
-/// What failed is tried again in the next round.
+/// The next round retries.
 fn report(what: &'static str, done: StorageResult<u64>) {
     match done {
         Ok(0) => {}

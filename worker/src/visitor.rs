@@ -1,4 +1,4 @@
-//! What a click shows of its visitor, derived before the click's transaction begins.
+//! Visitor facts of a click, derived before its transaction begins.
 //!
 //! User agents go through a bounded cache; those it does not hold are read off the async threads, because the
 //! patterns take a moment to build and long texts to match. GeoIP lookups are served from memory.
@@ -25,7 +25,7 @@ pub struct Visitors {
 }
 
 impl Visitors {
-    /// Reads the whole database of places into memory, where one is given.
+    /// Reads the GeoIP database into memory, if one is configured.
     pub async fn load(geoip_db: Option<&Path>) -> anyhow::Result<Self> {
         Ok(Self {
             user_agents: UserAgents::new(),
@@ -33,7 +33,7 @@ impl Visitors {
         })
     }
 
-    /// One visitor a click, in their order.
+    /// In the order of the clicks.
     pub async fn of<'a>(
         &self,
         clicks: impl IntoIterator<Item = Traces<'a>>,
@@ -52,7 +52,7 @@ impl Visitors {
     }
 }
 
-/// What a visitor is recognised by.
+/// The inputs of a lookup.
 #[derive(Debug, Clone, Copy)]
 pub struct Traces<'a> {
     user_agent: Option<&'a LongText>,

@@ -1,5 +1,5 @@
-//! What a worker can tell of the whole pipeline: what waits in PostgreSQL and in the streams. Asked when somebody looks at its
-//! metrics, of every worker alike.
+//! Gauges of the whole pipeline: rows that wait in PostgreSQL and messages that wait in the streams. Every worker reads them when
+//! its metrics are scraped.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use storage::StorageResult;
 use storage::pipeline_status::{self, Backlog, Waiting};
 use tokio::time::timeout;
 
-/// Shorter than the page waits, so that what does not answer is said not to.
+/// Shorter than the timeout of the metrics page, so that a failed source is reported.
 const WITHIN: Duration = Duration::from_secs(2);
 
 /// Shown as zero when there are none.
@@ -39,7 +39,7 @@ async fn show_backlog(pool: PgPool, prefix: String) {
     DEAD_LETTERS.clear();
     let up = SOURCE_UP.with(["postgres"]);
     let Ok(Ok(backlog)) = answer else {
-        tracing::warn!("what waits in Postgres cannot be shown");
+        tracing::warn!("pipeline status query failed");
         up.set(0.0);
         for metric in [
             &CLAIMS_OPEN,
@@ -88,7 +88,7 @@ async fn show_streams(jetstream: Context, topology: Topology) {
     let all = shown.iter().all(|shown| matches!(shown, Ok(Ok(()))));
     SOURCE_UP.with(["jetstream"]).set(if all { 1.0 } else { 0.0 });
     if !all {
-        tracing::warn!("what waits in the streams cannot be shown");
+        tracing::warn!("stream status query failed");
         for metric in [
             &CONSUMER_PENDING,
             &CONSUMER_UNACKNOWLEDGED,

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 const FILES_OF_A_FOLDER: usize = 25;
 const LINES_OF_A_FILE: usize = 450;
-// Some are over 70 yet.
-const LINES_OF_A_FUNCTION: usize = 104;
+const LINES_OF_A_FUNCTION: usize = 70;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -1,4 +1,4 @@
-//! How far the records of a noun are settled.
+//! The oldest unsettled message of a stream.
 
 use anyhow::Context as _;
 use async_nats::jetstream::Context;
@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use super::topology::Topology;
 use messages::subject::Subject;
 
-/// What workers have not settled yet of one stream.
+/// The unsettled messages of one stream.
 #[derive(Debug, Clone)]
 pub struct Backlog {
     jetstream: Context,

@@ -77,7 +77,7 @@ pub async fn connect(config: &NatsConfig, name: &str) -> Result<Bus, ConnectErro
     let anonymous = over(config, &servers, ConnectOptions::new()).connection_timeout(REQUEST_TIMEOUT);
     if anonymous.connect(&servers).await.is_ok() {
         tracing::warn!(
-            "NATS lets in clients without a password: whoever reaches it may read and write everything"
+            "NATS accepts clients without a password: anyone who can connect may read and write everything"
         );
     }
     let jetstream = ContextBuilder::new()
@@ -86,7 +86,7 @@ pub async fn connect(config: &NatsConfig, name: &str) -> Result<Bus, ConnectErro
     Ok(Bus { client, jetstream })
 }
 
-/// With TLS where an address or an authority's file asks for it; also to servers that are heard of later, whose addresses say
+/// With TLS where an address or an authority's file asks for it; also to servers discovered later, whose addresses say
 /// nothing of it.
 fn over(config: &NatsConfig, servers: &[ServerAddr], options: ConnectOptions) -> ConnectOptions {
     let is_required = config.nats_ca_file.is_some() || servers.iter().any(ServerAddr::tls_required);
@@ -97,7 +97,7 @@ fn over(config: &NatsConfig, servers: &[ServerAddr], options: ConnectOptions) ->
     }
 }
 
-/// What cannot be read as TLS, and a certificate that does not fit, are invalid data: no waiting mends them.
+/// A failed TLS handshake and an invalid certificate are invalid data: retries do not help.
 fn is_not_up_yet(error: &async_nats::ConnectError) -> bool {
     let is_away = matches!(
         error.kind(),
@@ -107,7 +107,7 @@ fn is_not_up_yet(error: &async_nats::ConnectError) -> bool {
     is_away && cause.is_none_or(|cause| cause.kind() != io::ErrorKind::InvalidData)
 }
 
-/// The client reads no user out of an address by itself. The first one's is the cluster's: servers that are heard of later have none.
+/// The client reads no user out of an address by itself. The first one's is the cluster's: servers discovered later have none.
 fn identified_by(servers: &[ServerAddr]) -> ConnectOptions {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let user = servers
@@ -147,7 +147,7 @@ fn reconnect_delay(attempts: usize) -> Duration {
 async fn log_event(event: Event) {
     match event {
         Event::Connected => tracing::info!("NATS connection is up"),
-        // What dropping the last client does.
+        // Dropping the last client does the same.
         Event::Closed => tracing::debug!("NATS connection is closed"),
         Event::Disconnected => tracing::warn!("NATS connection is down"),
         Event::SlowConsumer(subscription) => {

@@ -3,28 +3,29 @@
 //! Phases of a batch:
 //!
 //! 1. *fetch*: a task pulls messages into a bounded buffer, without pause ([`fetch`], [`pull`]);
-//! 2. *merge*: everything that waits, up to `max_records`, becomes one batch, together with postponed records that
-//!    are due. This is what makes a worker fast: a transaction costs the same for one record as for hundreds. Where nobody
-//!    waits for outcomes, small batches also keep a pace ([`Step::PACE`]);
-//! 3. *open*: envelopes are cut into records ([`intake`]); what cannot be read is buried with its text;
-//! 4. *run*: the step settles the batch in one transaction ([`run_batch`]: retry, division, burial);
-//! 5. *reply*: outcomes go to those who wait, packed, as soon as they are committed;
+//! 2. *merge*: all waiting records, up to `max_records`, become one batch, together with postponed records that are
+//!    due. This is what makes a worker fast: a transaction costs the same for one record as for hundreds. Steps without
+//!    outcomes also pace small batches ([`Step::PACE`]);
+//! 3. *open*: envelopes are cut into records ([`intake`]); what cannot be read becomes a dead letter;
+//! 4. *run*: the step settles the batch in one transaction ([`run_batch`]: retry, division, dead letters);
+//! 5. *reply*: outcomes go to the reply inboxes, packed, as soon as they are committed;
 //! 6. *ack*: a message is acknowledged once all its records are done ([`in_flight`]).
 //!
-//! Phases 4 and 5 are a task of their own, beside which the loop goes on with 1 to 3: when the transaction ends, the next
-//! batch is there. It runs alone while few records wait, so that they gather; where many do, another one runs beside it
-//! ([`schedule`]). A record that is blocked while others are not is tried by itself, beside them, until it passes.
+//! Phases 4 and 5 are a task of their own, while the loop goes on with 1 to 3: when the transaction ends, the next batch is
+//! ready. While few records wait, one batch runs at a time, so that records gather; with many, two run concurrently
+//! ([`schedule`]). A blocked record is isolated: it is retried by itself, beside them, until it passes.
 //!
-//! Bounds: the fetch buffer's bytes and messages, `max_records` a batch, two batches at once and one blocked record beside them,
-//! `max_later` records that are postponed or blocked, and the consumer's `max_ack_pending` over all workers. Whatever is in hand
-//! is reported in progress ([`pending_ack`]), so that nothing that takes long is delivered to another worker meanwhile.
+//! Bounds: the fetch buffer's bytes and messages, `max_records` a batch, two concurrent batches and one isolated record beside them,
+//! `max_later` records that are postponed or isolated, and the consumer's `max_ack_pending` over all workers. All messages in
+//! flight are reported in progress ([`pending_ack`]), so that a slow one is not redelivered to another worker.
 //!
 //! Ordering: records enter batches in stream order, but two batches may end in either, and a record may be seen again, and
 //! out of order: after a crash, a lost ack, an outage. Acks are hints. Every effect must be idempotent by a key in the store.
 //!
-//! A message delivered many times is still tried; only a permanent error buries. An envelope of a newer release is
+//! A message delivered many times is still tried; only a permanent error makes it a dead letter. An envelope of a newer release is
 //! left for a newer worker.
 
+mod bounds;
 mod fetch;
 mod in_flight;
 mod intake;
@@ -48,6 +49,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+pub use self::bounds::ConsumeBounds;
 use self::fetch::{Arrived, Fetcher};
 use self::in_flight::{Admission, InFlightMessages};
 use self::intake::{Opened, Read};
@@ -68,35 +70,7 @@ use runtime::trace;
 /// A newer worker takes over during a deployment, which takes minutes.
 const TOO_NEW_DELAY: Duration = Duration::from_secs(30);
 
-/// See the module's bounds.
-#[derive(Debug, Clone)]
-pub struct ConsumeBounds {
-    pub max_records: usize,
-    /// Postponed and blocked records in hand; at this many, only they are worked on until some are settled.
-    pub max_later: usize,
-    /// How long a postponed record rests.
-    pub later_delay: Duration,
-    /// How a batch that failed transiently is tried again before it is given back.
-    pub retry: RetryPolicy,
-}
-
-impl Default for ConsumeBounds {
-    fn default() -> Self {
-        Self {
-            max_records: 512,
-            max_later: 4_096,
-            later_delay: Duration::from_millis(100),
-            retry: RetryPolicy {
-                first_delay: Duration::from_millis(50),
-                max_delay: Duration::from_secs(1),
-                max_attempts: 6,
-                max_elapsed: Some(Duration::from_secs(5)),
-            },
-        }
-    }
-}
-
-/// Why consuming ended without being asked to.
+/// Why consuming ended without a shutdown.
 #[derive(Debug, thiserror::Error)]
 #[error("the task that {task} {subject} has ended")]
 pub struct ConsumeError {
@@ -104,8 +78,8 @@ pub struct ConsumeError {
     subject: Subject,
 }
 
-/// Consumes `S::SUBJECT` until a soft cancel: the batch in work is finished, everything else in hand is given back
-/// for other workers. Several loops may share one noun, in one process or in many.
+/// Consumes `S::SUBJECT` until a soft cancel: running batches are finished, all other messages are given back for other
+/// workers. Several loops may share a subject, in one process or in many.
 pub async fn consume<S: Step>(
     step: Arc<S>,
     jetstream: Context,
@@ -154,7 +128,7 @@ pub async fn consume<S: Step>(
         .unwrap_or(Ok(()))
 }
 
-/// What batches share with the loop.
+/// Shared by the loop and its batches.
 struct Work<S> {
     step: Arc<S>,
     client: Client,
@@ -164,17 +138,17 @@ struct Work<S> {
     metrics: ConsumeMetrics,
 }
 
-/// A batch that has run, and what became of its records.
+/// A batch that has run, with the fates of its records.
 struct FinishedBatch<R> {
     batch: Batch<R>,
     fates: Vec<Fate>,
-    /// It was a blocked record by itself.
-    apart: bool,
+    /// It was an isolated record.
+    isolated: bool,
 }
 
 impl<S: Step> Work<S> {
-    async fn run_batch(self: Arc<Self>, batch: Batch<S::Record>, apart: bool) -> FinishedBatch<S::Record> {
-        let begun = Instant::now();
+    async fn run_batch(self: Arc<Self>, batch: Batch<S::Record>, isolated: bool) -> FinishedBatch<S::Record> {
+        let started = Instant::now();
         let records = batch.origins.iter().map(|origin| &*origin.raw);
         let mut traces = trace::Batch::begin(S::SUBJECT.noun(), records);
         let (answers, committed) = mpsc::channel(1);
@@ -182,15 +156,19 @@ impl<S: Step> Work<S> {
         let (fates, ()) = tokio::join!(attempts.run_batch(&batch, answers), self.answer(committed));
         traces.end_transactions();
         traces.redelivered(fates.iter().filter(|fate| **fate == Fate::Redeliver).count());
-        self.metrics.settled(begun, &fates);
+        self.metrics.settled(started, &fates);
         crash_point("worker.before_ack");
-        FinishedBatch { batch, fates, apart }
+        FinishedBatch {
+            batch,
+            fates,
+            isolated,
+        }
     }
 
     async fn answer(&self, mut committed: mpsc::Receiver<Vec<Reply>>) {
         while let Some(replies) = committed.recv().await {
             if let Err(error) = send_replies(&self.client, replies).await {
-                tracing::warn!(subject = self.subject, %error, "outcomes were not sent");
+                tracing::warn!(subject = self.subject, %error, "sending outcomes failed");
             }
         }
     }
@@ -212,7 +190,7 @@ struct Consumer<S: Step> {
     in_flight: InFlightMessages<PendingAck>,
     queue: Queue<S::Record>,
     running: JoinSet<FinishedBatch<S::Record>>,
-    /// One of those that run is a blocked record by itself.
+    /// An isolated record is among the running batches.
     isolated_running: bool,
     schedule: Schedule,
 }
@@ -227,7 +205,7 @@ impl<S: Step> Consumer<S> {
             let wakes_at = self.wakes_at();
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                Some(settled) = self.running.join_next() => self.apply(settled).await?,
+                Some(finished) = self.running.join_next() => self.apply(finished).await?,
                 arrived = self.incoming.recv(), if takes_fresh => match arrived {
                     Some(arrived) => self.admit(arrived).await,
                     None if shutdown.is_cancelled() => {}
@@ -239,7 +217,7 @@ impl<S: Step> Consumer<S> {
         self.finish().await
     }
 
-    /// Takes in everything that has arrived, as far as there is room.
+    /// Admits everything that has arrived, within the bounds.
     async fn take_in(&mut self) {
         while self.takes_fresh() {
             let Ok(arrived) = self.incoming.try_recv() else {
@@ -250,14 +228,14 @@ impl<S: Step> Consumer<S> {
     }
 
     fn takes_fresh(&self) -> bool {
-        self.queue.later() + self.queue.apart() < self.bounds.max_later
+        self.queue.later() + self.queue.isolated() < self.bounds.max_later
             && self.queue.fresh() < self.bounds.max_records
     }
 
     fn wakes_at(&self) -> Option<Instant> {
-        let apart = self.queue.isolated_due().filter(|_| !self.isolated_running);
+        let isolated = self.queue.isolated_due().filter(|_| !self.isolated_running);
         let others = self.schedule.wakes_at(self.waiting());
-        apart.into_iter().chain(others).min()
+        isolated.into_iter().chain(others).min()
     }
 
     fn begin_batches(&mut self) {
@@ -322,8 +300,8 @@ impl<S: Step> Consumer<S> {
                     reason,
                     deliveries,
                 };
-                let buried = self.work.attempts().bury(letter).await;
-                let kind = if buried { AckKind::Ack } else { redeliver() };
+                let stored = self.work.attempts().dead_letter(letter).await;
+                let kind = if stored { AckKind::Ack } else { redeliver() };
                 pending_ack.acknowledge(kind).await;
             }
         }
@@ -353,7 +331,7 @@ impl<S: Step> Consumer<S> {
                 }
                 Err(reason) => {
                     let letter = DeadLetter::record(&self.work.subject, &raw, reason, deliveries);
-                    if self.work.attempts().bury(letter).await {
+                    if self.work.attempts().dead_letter(letter).await {
                         self.done(admission).await;
                     } else {
                         return self.give_back(admission).await;
@@ -365,11 +343,15 @@ impl<S: Step> Consumer<S> {
 
     async fn apply(
         &mut self,
-        settled: Result<FinishedBatch<S::Record>, JoinError>,
+        finished: Result<FinishedBatch<S::Record>, JoinError>,
     ) -> Result<(), ConsumeError> {
-        let FinishedBatch { batch, fates, apart } = settled.map_err(|_| ended::<S>("settles"))?;
-        self.isolated_running &= !apart;
-        // First those to give back: no other record of such a message may count or wait any longer.
+        let FinishedBatch {
+            batch,
+            fates,
+            isolated,
+        } = finished.map_err(|_| ended::<S>("settles"))?;
+        self.isolated_running &= !isolated;
+        // Redeliveries first: the other records of such a message must neither count nor wait any longer.
         for (origin, fate) in batch.origins.iter().zip(&fates) {
             if *fate == Fate::Redeliver {
                 self.give_back(origin.admission).await;
@@ -407,16 +389,16 @@ impl<S: Step> Consumer<S> {
 
     /// At shutdown: batches end, and nothing new begins.
     async fn finish(mut self) -> Result<(), ConsumeError> {
-        while let Some(settled) = self.running.join_next().await {
-            self.apply(settled).await?;
+        while let Some(finished) = self.running.join_next().await {
+            self.apply(finished).await?;
         }
         self.hand_back().await;
         Ok(())
     }
 
-    /// Others need not wait until the acknowledgements run out of time.
+    /// Other workers need not wait for the ack timeout.
     async fn hand_back(mut self) {
-        // Not before the fetcher has ended: what is given back while it pulls comes straight back to us.
+        // After the fetcher has ended: messages given back while it pulls would come straight back.
         let mut pending_acks: Vec<PendingAck> = Vec::new();
         while let Some(arrived) = self.incoming.recv().await {
             pending_acks.push(arrived.pending_ack);
@@ -438,12 +420,12 @@ const fn ended<S: Step>(task: &'static str) -> ConsumeError {
     }
 }
 
-/// A pause of one to two seconds, drawn anew each time: what failed together must not return together.
+/// A random delay of one to two seconds: messages that failed together must not return together.
 fn redeliver() -> AckKind {
     AckKind::Nak(Some(Duration::from_millis(rand::random_range(1_000..2_000))))
 }
 
-/// Until when a blocked record is left alone: mostly it waits for its lock, so that it passes as soon as that is free.
+/// When an isolated record is tried again: most of that run is waiting for the lock, so it passes soon after the lock is free.
 fn rest() -> Instant {
     Instant::now() + Duration::from_millis(rand::random_range(200..400))
 }

@@ -1,9 +1,9 @@
-//! The road between the processes: JetStream for what must not be lost, plain NATS for answers.
+//! Messaging between the processes: JetStream for records that must not be lost, plain NATS for replies.
 //!
 //! - [`connect`]: one connection, one minimum server version.
 //! - [`backlog`]: how far a stream is settled.
 //! - [`topology`]: the streams and durable consumers, written out and verified at start.
-//! - [`publish`]: records in, packed messages out, acknowledged before the caller hears `Ok`.
+//! - [`publish`]: records in, packed messages out, acknowledged before the caller gets `Ok`.
 //! - [`consume`]: the one loop that turns messages into transactions, answers and acks.
 //! - [`stream_trim`]: what is settled leaves a stream that fills.
 //! - [`reply`]: how an outcome finds the request that waits for it.

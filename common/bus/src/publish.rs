@@ -5,7 +5,7 @@
 //! under the same `Nats-Msg-Id`, so that the stream stores it once.
 //!
 //! Bounds: [`MAX_RECORDS`] and [`MAX_MESSAGE_BYTES`] a message, [`IN_FLIGHT`] messages, [`QUEUE`] records waiting,
-//! and [`PATIENCE`] until the caller hears an error. An error other than a refusal means *unknown*: the record may
+//! and [`PATIENCE`] until the caller gets an error. An error other than a refusal means *unknown*: the record may
 //! still arrive.
 
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl PublishError {
         matches!(self, Self::Unacknowledged(_))
     }
 
-    /// As metrics have it.
+    /// The metric label.
     const fn reason(&self) -> &'static str {
         match self {
             Self::Full(_) => "full",
@@ -101,7 +101,7 @@ struct Route {
     jetstream: Context,
     subject: String,
     noun: &'static str,
-    /// Tells this publisher's message ids from those of all others.
+    /// Distinguishes this publisher's message ids from all others.
     origin: u64,
     messages: AtomicU64,
 }
@@ -155,7 +155,7 @@ impl Publisher {
         })?
     }
 
-    /// Publishes records that came together, packed with whatever else waits. After an error some of them may be stored.
+    /// Publishes records that came together, packed with other waiting records. After an error some of them may be stored.
     pub async fn publish_all(&self, records: Vec<Box<RawValue>>) -> Result<(), PublishError> {
         try_join_all(records.into_iter().map(|record| self.publish(record))).await?;
         Ok(())
@@ -189,7 +189,7 @@ impl Publisher {
         self.route.store(envelope::encode(None, &[])).await
     }
 
-    /// For readiness: whether a [`probe`](Self::probe) is acknowledged, each time it is called.
+    /// For readiness: a function that publishes a [`probe`](Self::probe) and returns whether it was acknowledged.
     pub fn acknowledges(self) -> impl Fn() -> BoxFuture<'static, bool> {
         move || {
             let publisher = self.clone();

@@ -1,10 +1,10 @@
-//! How an outcome finds the request that waits for it.
+//! Delivers outcomes to the requests that wait for them.
 //!
 //! An instance of the edge subscribes to one subject of its own and keeps a table of waiters by event id. A worker
 //! packs outcomes by destination and publishes them without acknowledgement: an outcome that is lost costs its caller
 //! an answer ("unknown"), never a record, so it is not worth a round trip.
 //!
-//! Ordering: a waiter registers before its record is published; otherwise a fast worker answers nobody.
+//! Ordering: a waiter registers before its record is published; otherwise a fast worker's reply finds no waiter.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -143,7 +143,7 @@ impl Waiters {
 
     fn wake(&self, EventOutcome { event_id, outcome }: EventOutcome) {
         let waiter = self.shard(event_id).remove(&event_id);
-        // Nobody waits any more after a deadline, or for a redelivered record.
+        // No waiter is left after its deadline, or for a redelivered record.
         if let Some(waiter) = waiter {
             let _ = waiter.send(outcome);
         }

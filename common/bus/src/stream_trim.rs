@@ -1,9 +1,9 @@
-//! Room in the streams: what is settled leaves a stream that fills.
+//! Trims settled messages from streams that fill up.
 //!
 //! Streams keep by limits and refuse when they are full, so without this a busy week would end in refusals, full of records
 //! that were settled long ago. Only what lies below the consumer's ack floor goes: everything there was acknowledged, and
-//! that happens after its commit. A floor that falls back (acks are hints) only makes less room. Until half of a stream is
-//! used, everything stays, for whoever wants to look.
+//! that happens after its commit. A floor that falls back (acks are hints) only trims less. Until half of a stream is
+//! used, everything stays, for inspection.
 
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::PullConsumer;
@@ -13,7 +13,7 @@ use async_nats::jetstream::stream::{ConsumerError, PurgeError};
 use super::topology::Topology;
 use messages::subject::Subject;
 
-/// Why it is not known whether a stream has room.
+/// Why a stream could not be trimmed.
 #[derive(Debug, thiserror::Error)]
 pub enum TrimError {
     #[error("cannot look at the stream: {0}")]

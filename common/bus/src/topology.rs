@@ -34,7 +34,7 @@ pub const MAX_ACK_PENDING: i64 = 2_000;
 /// A repeated `Nats-Msg-Id` within this time stores nothing: it makes a publisher's own retries cheap.
 const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
 
-/// Records are settled within seconds; a week leaves room for an outage over holidays and for replaying.
+/// Records are settled within seconds; a week allows for an outage over holidays and for replays.
 const MAX_AGE: Duration = Duration::from_hours(7 * 24);
 
 /// A server that has just started answers its API a little later than its port.

@@ -1,4 +1,4 @@
-//! The customer who asks what is stored about them, or that it be erased; and how to tell whether a stored record, such as
+//! A customer who requests access or erasure; and whether a stored record, such as
 //! one that could not be processed, is about them.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::account::EmailAddress;
 use super::ids::ProgramId;
 
-/// The end of the name under which records and processors' metadata carry a customer's key, whatever its prefix.
+/// The end of the name under which records and processors' metadata carry a customer's key, with any prefix.
 const KEY_FIELD: &str = "customer_key";
 
 /// Every text by which one customer of a program can be known.
@@ -19,7 +19,7 @@ pub struct CustomerNames {
     pub email_hashes: BTreeSet<String>,
     /// The payment processor's ids of them.
     pub processor_customers: BTreeSet<String>,
-    /// As it was stated with the request: processors' events hold addresses as they are.
+    /// As stated in the request: processors' events hold addresses unhashed.
     pub email: Option<EmailAddress>,
 }
 
@@ -37,7 +37,7 @@ impl std::fmt::Debug for CustomerNames {
     }
 }
 
-/// Whose a stored record is, by the row that keeps it.
+/// The customer a stored record belongs to, by its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordOwner {
     /// The customer's program.
@@ -60,7 +60,7 @@ impl CustomerNames {
         }
     }
 
-    /// Made by this installation or by the processor, and nobody else's: in any place.
+    /// Minted by this installation or by the processor, so unique: matched anywhere.
     fn name_stands_in(&self, value: &Value) -> bool {
         match value {
             Value::String(text) => [&self.click_ids, &self.email_hashes, &self.processor_customers]

@@ -1,4 +1,4 @@
-//! What a sale earns its partner, what a refund deducts, and what is paid out.
+//! Commissions of sales, deductions by refunds, and payouts.
 
 pub mod adjustment;
 pub mod commission;

@@ -6,9 +6,9 @@ use std::fmt::Write;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::lead::EmailHash;
+use crate::tracking::lead::EmailHash;
 
-/// Stands in front of every hash, so that the key can be replaced one day.
+/// Prefix of every hash, so that the key can be rotated.
 const KEY_VERSION: &str = "v1";
 
 #[derive(Clone)]

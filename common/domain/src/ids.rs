@@ -58,7 +58,7 @@ row_ids! {
     PolicyId,
     /// An advertiser: owns programs, has members and keys. The command line calls it `advertiser_id`.
     WorkspaceId,
-    /// Somebody who signs in.
+    /// An account that signs in.
     UserId,
     /// A user's place in a workspace.
     MemberId,

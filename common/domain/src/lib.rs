@@ -1,8 +1,8 @@
 //! The rules of referral tracking, without I/O: time, randomness and keys are arguments, results are values.
 //!
-//! - [`ids`]: what a record is called inside the service.
+//! - [`ids`]: internal ids of rows.
 //! - [`click_id`]: the public, unguessable name of a customer.
-//! - [`token`]: program tokens, management keys, sessions and invitations, and telling them apart.
+//! - [`token`]: program tokens, management keys, sessions and invitations, and distinguishing them.
 //! - [`account`], [`permission`], [`management_key`]: who signs in, and what people and keys may do.
 //! - [`tracking_token`]: what a tracking token may be limited to.
 //! - [`key_rotation`]: until when a marked token is accepted.
@@ -10,25 +10,25 @@
 //! - [`customer`]: the click → lead → conversion lifecycle.
 //! - [`attribution`]: which referral links a sale credits, and until when.
 //! - [`commission`]: what a sale owes, under which policy, and the commission's own lifecycle.
-//! - [`refund`]: how refunds from two channels reverse commissions exactly once.
+//! - [`refund`]: refunds from two channels reverse commissions exactly once.
 //! - [`reassessment`]: judging recorded sales again when something earlier becomes known.
 //! - [`ledger`]: how accruals, reversals and payouts move a partner's balance.
 //! - [`adjustment`]: commissions changed by hand.
 //! - [`payout`]: what of a commission can be paid, and how a debt is settled.
-//! - [`click`], [`lead`], [`sale`]: what a caller reports, and what it comes to.
-//! - [`visitor`]: what a click shows of the visitor behind it.
+//! - [`click`], [`lead`], [`sale`]: what a caller reports, and how it is decided.
+//! - [`visitor`]: device and location of a click.
 //! - [`test_chain`]: whether a synthetic click, lead and sale reached the right partner.
 //! - [`program`]: a program's settings and their ranges.
 //! - [`processor`], [`sealed`]: the payment processor of a program, and its secrets at rest.
 //! - [`payment`]: the names of a payment, and what its processor took back of it.
-//! - [`partner`]: a partner's place in a program, and referral links.
+//! - [`partner`]: memberships and referral links.
 //! - [`readiness`]: how far a program's set-up has come.
-//! - [`days`], [`performance`]: ranges of UTC days, and what they come to for the dashboard.
+//! - [`days`], [`performance`]: ranges of UTC days, and their figures on the dashboard.
 //! - [`text`]: strings a caller sends, bounded.
-//! - [`name`]: names people type, without what hides in them.
+//! - [`name`]: names people type, without invisible characters.
 //! - [`money`]: cents, basis points, currencies and the one rounding rule.
 //!
-//! A sale walks `attribution` → `commission` → `ledger`; a refund walks `refund` → `ledger`, a payout
+//! A sale goes through `attribution` → `commission` → `ledger`; a refund walks `refund` → `ledger`, a payout
 //! `payout` → `ledger`.
 
 pub mod data_subject;
@@ -43,6 +43,7 @@ mod programs;
 mod reports;
 pub mod sealed;
 pub mod text;
+mod text_enum;
 pub mod token;
 mod tracking;
 

@@ -17,7 +17,7 @@ pub struct OutOfRange {
     pub max: i64,
 }
 
-/// What a customer paid or was refunded, in cents: 1..=[`AmountCents::MAX`].
+/// A paid or refunded amount, in cents: 1..=[`AmountCents::MAX`].
 ///
 /// The ceiling keeps sums of many sales inside `i64` and single amounts exact in a JavaScript number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -126,7 +126,7 @@ impl Cents {
         self.0.checked_neg().map(Self)
     }
 
-    /// For sums whose terms are bounded well inside `i64`, where `None` would have no reader.
+    /// For sums whose terms are far below the bounds of `i64`.
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))

@@ -10,7 +10,7 @@ use super::text::{Text, TextError};
 
 const MAX: usize = 120;
 
-/// A name somebody typed: trimmed, with something to see in it, and nothing that hides or turns the text around it.
+/// A name as typed: trimmed, with visible characters, and without invisible or bidirectional controls.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Name(Text<MAX>);
 

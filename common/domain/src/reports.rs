@@ -1,4 +1,4 @@
-//! What the dashboard shows for a range of days.
+//! Figures of the dashboard for a range of days.
 
 pub mod days;
 pub mod performance;

@@ -25,7 +25,7 @@ struct SealingKey {
     cipher: XChaCha20Poly1305,
 }
 
-/// Something could not be sealed or opened. Which of the reasons is nobody's business who has no key.
+/// Sealing or opening failed. The reason stays hidden from callers without the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the secret cannot be sealed or opened with the keys of this installation")]
 pub struct SealError;
@@ -104,7 +104,7 @@ impl SealingKey {
     }
 }
 
-/// What the tag also covers: the head as it stands, and what the secret is of.
+/// Associated data of the tag: the head, and the context of the secret.
 fn associated(head: &[u8], purpose: &[u8]) -> Vec<u8> {
     [head, purpose].concat()
 }
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(before.open(&new, b"p"), Err(SealError));
     }
 
-    /// What lies in databases must stay readable.
+    /// Stored values must stay readable.
     #[test]
     fn the_form_is_fixed() {
         let sealed = SealingKeys::new(&OLD, &[]).seal(b"", b"", [0; 24]).unwrap();

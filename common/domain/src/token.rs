@@ -1,4 +1,4 @@
-//! Tokens: a prefix that tells their kind, 43 base62 digits of 256 random bits, 6 base62 digits of CRC-32.
+//! Tokens: a prefix for their kind, 43 base62 digits of 256 random bits, 6 base62 digits of CRC-32.
 //!
 //! The checksum is no secret and no proof. It lets the edge refuse typing errors and junk without asking the
 //! database, and lets secret scanners recognise a leaked token.
@@ -14,7 +14,7 @@ const SECRET_DIGITS: usize = 43;
 /// 62⁶ is the first power of 62 above 2³².
 const CHECKSUM_DIGITS: usize = 6;
 
-/// What a token is for, told by its prefix alone.
+/// The kind of a token, by its prefix alone.
 pub trait TokenKind {
     const PREFIX: &'static str;
     /// What `Debug` shows in place of the secret.
@@ -137,7 +137,7 @@ impl ProgramToken {
 }
 
 impl ManagementKey {
-    /// What a key is told apart by in lists: `affk_1a2b3c4d`.
+    /// Identifies a key in lists: `affk_1a2b3c4d`.
     pub fn prefix(&self) -> &str {
         self.head(8)
     }

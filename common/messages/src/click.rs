@@ -24,7 +24,7 @@ pub struct ClickRecord {
     pub previous_click_id: Option<Label>,
     #[serde(default)]
     pub visit: Visit,
-    /// Only where places are looked up, and for that only: it ends with the click step.
+    /// Only with a GeoIP database, and only for its lookup: never stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_ip: Option<ClientIp>,
     /// The visitor's country by the word of a trusted proxy.

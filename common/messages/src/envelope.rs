@@ -1,14 +1,14 @@
-//! How records share a message.
+//! Envelopes: several records in one message.
 //!
 //! A packed message holds many records of one noun from one publisher, because the cost of a durable publish is per
 //! message, not per byte. The records arrive already serialised, so packing is concatenation; the consumer cuts
 //! them apart without looking inside.
 //!
-//! - Work: `{"v":1,"reply_to":"<subject>","records":[…]}`; `reply_to` is absent when nobody waits.
+//! - Work: `{"v":1,"reply_to":"<subject>","records":[…]}`; `reply_to` is absent when no caller waits.
 //! - Answers: `{"v":1,"outcomes":[{"event_id":"<uuid>","outcome":…}]}`.
 //!
 //! A change that an older reader would misunderstand raises `v`. An older worker then leaves the message for a newer
-//! one ([`EnvelopeError::UnknownVersion`]); it must not bury it.
+//! one ([`EnvelopeError::UnknownVersion`]); it must not dead-letter it.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 const VERSION: u32 = 1;
 
-/// Room for the frame around the records; a record's own bound is the publisher's business.
+/// Bytes for the frame around the records; the publisher bounds the records.
 const FRAME: usize = 128;
 
 /// Why a message could not be cut into records.
@@ -138,7 +138,7 @@ fn expect_version(found: u32) -> Result<(), EnvelopeError> {
     }
 }
 
-/// A newer shape fails to parse as ours. Only its version tells a future message from garbage.
+/// A newer format fails to parse as ours. Only its version distinguishes it from garbage.
 fn blame_version(payload: &[u8], error: serde_json::Error) -> EnvelopeError {
     #[derive(Deserialize)]
     struct Version {

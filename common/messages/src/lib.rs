@@ -1,4 +1,4 @@
-//! What travels on the bus. Every record is versioned by its envelope, and carries the event_id and the time
+//! Messages on the bus. Every record is versioned by its envelope, and carries the event_id and the time
 //! minted at the edge: the keys by which a second delivery is recognised.
 //!
 //! New fields are optional with a default, so that the previous version's messages decode.

@@ -1,5 +1,5 @@
-//! `tracking.payments`: what the payment processor tells of a payment, a subscription or its account, beside the sale itself.
-//! Nobody waits for an outcome.
+//! `tracking.payments`: reports of the payment processor about a payment, a subscription or its account, other than sales.
+//! They have no outcome.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct PaymentRecord {
     pub references: Vec<ProcessorId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fact: Option<PaymentFact>,
-    /// Whom the processor's customer is, where the event says so.
+    /// The binding of the processor's customer, if the event has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub customer: Option<NamedCustomer>,
 }

@@ -13,7 +13,7 @@ pub enum Subject {
     /// Clicks, leads and sales in test mode: away from the real ones.
     TestEvents,
     TestChains,
-    /// What payment processors tell beside the sale itself.
+    /// Reports of payment processors other than sales.
     Payments,
 }
 

@@ -22,7 +22,7 @@ pub struct TestEventRecord {
     pub event: TestEvent,
 }
 
-/// What was tried out, valid in form. Nobody has looked whether the customers it names exist.
+/// A test event, validated in form only: its customers may not exist.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestEvent {
@@ -38,7 +38,7 @@ pub struct TestClick {
     pub referral_link_id: Option<ReferralLinkId>,
     #[serde(default)]
     pub visit: Visit,
-    /// As on a real click: for its place only.
+    /// As on a real click: for the GeoIP lookup only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_ip: Option<ClientIp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct TestClick {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TestLead {
-    /// As sent: a test needs no click before it, so this may be anybody's.
+    /// As sent: a test needs no click before it, so this may be any click_id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub click_id: Option<Label>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub struct TestLead {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TestSale {
-    /// Claimed by nobody: it collides neither with a real sale's nor with another test's.
+    /// Never claimed: it collides neither with a real sale's nor with another test's.
     pub transaction_id: TransactionId,
     /// `None` when the test named no amount; stored as 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]

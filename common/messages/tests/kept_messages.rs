@@ -36,7 +36,7 @@ fn of<T: DeserializeOwned + Serialize>(json: &str) -> Result<Value, String> {
     Ok(serde_json::from_str(&serde_json::to_string(&read).unwrap()).unwrap())
 }
 
-/// How a subject's records are read, and its outcomes where somebody waits for them.
+/// How a subject's records are read, and its outcomes, if it has any.
 fn reading(subject: Subject) -> (Reading, Option<Reading>) {
     match subject {
         Subject::Clicks => (of::<ClickRecord>, None),

@@ -1,17 +1,17 @@
-//! Natural batching: whoever comes while a batch runs is in the next one.
+//! Natural batching: requests that arrive while a batch runs form the next one.
 //!
 //! Phases of a request: it queues; a batch forms from everything queued as soon as fewer than `in_flight` batches
 //! run; the batch runs in a task of its own; each submitter gets its answer. While batches run the next one collects,
 //! so at low load a batch is one request and costs no extra delay, and at high load batches grow until the cost per
 //! request is small.
 //!
-//! A batch that is smaller than the one that left before it goes on collecting until it is as large, or one that runs
-//! ends. Otherwise every large batch would be followed by one of the single request that came next, at the same cost.
+//! A batch smaller than the one started before it keeps collecting until it is as large, or a running batch ends. Otherwise
+//! every large batch would be followed by a batch of one request, at the same cost.
 //!
-//! A batcher may have a `pace`, the least time between the beginnings of two batches of which the second is of few. At a few
-//! hundred requests a second the ones before end so soon that nearly every request would be a batch of its own, in each
-//! stage behind this one too; all of them together then keep the processors busy at a tenth of what they can do
-//! ([why](../../../docs/adr/0031-small-batches-of-requests-are-paced.md)). The first request after a pause never waits, and many never do.
+//! A batcher may have a `pace`: the minimum interval between the starts of two batches, if the second is small. At a few hundred
+//! requests a second, batches end so soon that nearly every request would form its own batch, here and in every later stage,
+//! and the processors would be busy at a tenth of the possible load
+//! ([why](../../../docs/adr/0031-small-batches-of-requests-are-paced.md)). The first request after a pause never waits, nor does a large batch.
 //!
 //! Bounds: `queue` requests wait, `max_records` and `max_weight` limit a batch, `in_flight` batches run. A request
 //! heavier than `max_weight` travels alone.
@@ -48,7 +48,7 @@ pub struct Bounds {
     pub pace: Duration,
 }
 
-/// Less than this part of `max_records` is few.
+/// A batch below this part of `max_records` is small.
 const FEW: usize = 4;
 
 /// Why a request got no answer.
@@ -67,7 +67,7 @@ pub enum SubmitError {
 pub enum BatchError<E> {
     #[error(transparent)]
     Submit(#[from] SubmitError),
-    /// The batch ran and failed. What of it took effect is the error's to say.
+    /// The batch ran and failed; the error says what took effect.
     #[error("batch failed: {0}")]
     Failed(Arc<E>),
 }
@@ -77,13 +77,13 @@ impl<E> BatchError<E> {
         Self::Failed(Arc::new(error))
     }
 
-    /// Nothing was done, for want of room.
+    /// Nothing was done: the queue is full.
     pub const fn is_overload(&self) -> bool {
         matches!(self, Self::Submit(SubmitError::Overloaded))
     }
 }
 
-/// Whatever the error is: it is shared.
+/// Any error: it is shared.
 impl<E> Clone for BatchError<E> {
     fn clone(&self) -> Self {
         match self {
@@ -116,7 +116,7 @@ impl<Req, Res> Clone for Batcher<Req, Res> {
 impl<Req, Res> fmt::Debug for Batcher<Req, Res> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Batcher")
-            .field("room", &self.queue.capacity())
+            .field("capacity", &self.queue.capacity())
             .finish_non_exhaustive()
     }
 }
@@ -197,12 +197,12 @@ async fn dispatch<Req, Res, F>(
         tracing::trace!(batcher = name, records = requests.len(), "batch");
         let expected = answers.len();
         sizes.observe(to_f64(expected));
-        let (seconds, begun) = (seconds.clone(), Instant::now());
+        let (seconds, started) = (seconds.clone(), Instant::now());
         let batch = run(requests);
         tasks.spawn(async move {
             let results = batch.await;
-            seconds.observe(begun.elapsed().as_secs_f64());
-            // The next batch may leave while these submitters are woken.
+            seconds.observe(started.elapsed().as_secs_f64());
+            // The next batch may start while these submitters are woken.
             drop(running);
             if results.len() != expected {
                 tracing::error!(
@@ -214,14 +214,14 @@ async fn dispatch<Req, Res, F>(
                 return;
             }
             for (answer, result) in answers.into_iter().zip(results) {
-                // A submitter that hung up is no error.
+                // A submitter that is gone is no error.
                 let _ = answer.send(result);
             }
         });
     }
 }
 
-/// Batches that run, and how many have ended.
+/// Numbers of running and ended batches.
 #[derive(Default)]
 struct Others {
     running: AtomicUsize,
@@ -229,7 +229,7 @@ struct Others {
     end: Notify,
 }
 
-/// Ends with the batch, however it ends.
+/// Counts the batch as ended when dropped.
 struct Running {
     others: Arc<Others>,
     _slot: OwnedSemaphorePermit,
@@ -249,12 +249,12 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.others.running.fetch_sub(1, Ordering::Relaxed);
         self.others.ended.fetch_add(1, Ordering::Relaxed);
-        // Wakes after both have changed, and is kept when nobody waits yet.
+        // Wakes after both have changed, and is kept until someone waits.
         self.others.end.notify_one();
     }
 }
 
-/// A batch that has not left yet.
+/// A batch that has not started yet.
 struct Forming<Req, Res> {
     requests: Vec<Req>,
     answers: Vec<oneshot::Sender<Res>>,
@@ -287,7 +287,7 @@ impl<Req, Res> Collector<Req, Res> {
         }
     }
 
-    /// Takes in what is queued.
+    /// Collects queued requests.
     fn collect(&mut self, batch: &mut Forming<Req, Res>) {
         let expected = self.waiting.len().min(self.bounds.max_records);
         batch.requests.reserve(expected);
@@ -298,7 +298,7 @@ impl<Req, Res> Collector<Req, Res> {
         }
     }
 
-    /// Goes on collecting while the batch is smaller than `size` and all batches go on running that ran when this began.
+    /// Keeps collecting while the batch is smaller than `size` and no running batch ends.
     async fn collect_until(&mut self, size: usize, batch: &mut Forming<Req, Res>, others: &Others) {
         let ended = others.ended.load(Ordering::Relaxed);
         while batch.requests.len() < size
@@ -316,7 +316,7 @@ impl<Req, Res> Collector<Req, Res> {
         }
     }
 
-    /// Goes on collecting until then, while the batch is of few.
+    /// Keeps collecting until then, while the batch is small.
     async fn keep_pace(&mut self, until: Instant, batch: &mut Forming<Req, Res>) {
         let few = self.bounds.max_records / FEW;
         while batch.requests.len() < few && self.has_room(batch) && Instant::now() < until {

@@ -1,13 +1,12 @@
 //! Serving HTTP/1.1 with the limits that `axum::serve` leaves open.
 //!
-//! A client that sends its head slowly is cut off (the same limit closes idle keep-alive connections, since waiting
-//! for the next head is reading one), and so is one that takes nothing of its answer. Heads have a size, connections are
-//! counted and those beyond the count are told to come again. How long a body may take is the router's business
-//! ([`super::body`]), and so is how long a handler may.
+//! A client that sends its head slowly is disconnected (the same limit closes idle keep-alive connections), and so is one that
+//! does not read its answer. The size of heads and the number of connections are limited; connections beyond the limit get
+//! 503. The router limits the time of bodies ([`super::body`]) and handlers.
 //!
-//! Shutdown answers what was sent before it: connections that only the kernel has let in are taken, and each connection has
-//! [`LAST_REQUEST`] for a request that is on its way already. Every answer from then on says that it is the last. Then idle
-//! connections are closed, and what is being answered is finished.
+//! Shutdown answers requests sent before it: connections in the kernel's backlog are accepted, and each connection has
+//! [`LAST_REQUEST`] for a request in flight. Every answer from then on closes its connection. Then idle connections are closed,
+//! and running requests are finished.
 
 mod over_capacity;
 mod write_timeout;
@@ -43,32 +42,29 @@ use super::lifecycle::Lifecycle;
 /// Pause after a failed `accept`: running out of file descriptors fails in a tight loop otherwise.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Largest request head, and the most that is read ahead: what a connection without a complete head can make us keep.
+/// Largest request head, and the most that is read ahead: the memory a connection without a complete head can use.
 const HEAD_LIMIT_BYTES: usize = 96 * 1024;
 
-/// How long a shutdown leaves an idle connection open: its next request may have been sent, and its sender could not tell that
-/// nobody has read it.
+/// How long a shutdown leaves an idle connection open: its next request may be in flight.
 const LAST_REQUEST: Duration = Duration::from_millis(250);
 
-/// Connections that the kernel keeps for us until they are accepted; fewer if its own limit (`net.core.somaxconn`) is lower.
-/// One beyond them looks connected to its client and is not: what it sends is answered seconds later, or never.
+/// Backlog of the listening socket; the kernel's own limit (`net.core.somaxconn`) may be lower. A connection beyond it looks
+/// open to its client, and is answered seconds later, or never.
 const BACKLOG: u32 = 4_096;
 
-/// Takes an address, for [`serve`].
-///
-/// An error when it cannot be had.
+/// Binds an address for [`serve`].
 pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
-    // What is left of the connections of a process before must not keep the next one from its address.
+    // Connections of the previous process must not block the address.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Serves `router` until a soft cancel, then finishes what is in flight; a hard cancel drops it.
+/// Serves `router` until a soft cancel, then finishes requests in flight; a hard cancel drops them.
 ///
 /// Handlers find the peer as `ConnectInfo<SocketAddr>`. Bodies over the configured limit are refused by the
 /// extractors; a route may set its own limit.
@@ -103,8 +99,8 @@ pub async fn serve(
         }
     }
 
-    // Those whom the kernel has let in already may have asked. New ones are refused from here on, so that a load balancer goes
-    // elsewhere at once.
+    // Connections in the backlog may have sent a request. New ones are refused from here on, so that a load balancer tries another
+    // server at once.
     let listener = listener.into_std()?;
     for (stream, peer) in std::iter::from_fn(|| listener.accept().ok()).take(BACKLOG as usize) {
         stream.set_nonblocking(true)?;
@@ -119,7 +115,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// What every connection is served by.
+/// Shared by all connections.
 struct Server<'a> {
     http: http1::Builder,
     router: Router,
@@ -205,13 +201,13 @@ fn connection(
             ended = Some(served.await);
         }
         if let Some(Err(error)) = ended {
-            // Clients that vanish or stall are everyday events. Whose address it was is not the log's business.
+            // Clients disconnect or stall all the time. Their addresses are not logged.
             tracing::debug!(%error, "connection ended early");
         }
     }
 }
 
-/// The connection ends with this answer, and the client is told.
+/// Closes the connection after this answer, with `Connection: close`.
 fn last(mut answer: Response) -> Response {
     answer
         .headers_mut()
@@ -219,7 +215,7 @@ fn last(mut answer: Response) -> Response {
     answer
 }
 
-/// What an answer says it is, it is: a text that a stranger chose must not become a page because it looks like one.
+/// Disables content sniffing: text chosen by a caller must not be rendered as a page.
 fn unsniffed(mut answer: Response) -> Response {
     answer.headers_mut().insert(
         header::X_CONTENT_TYPE_OPTIONS,
@@ -228,7 +224,7 @@ fn unsniffed(mut answer: Response) -> Response {
     answer
 }
 
-/// A browser that has been here over HTTPS comes over nothing else for a year. Subdomains are the operator's own business.
+/// HTTPS only, for a year; without subdomains.
 fn secure(mut answer: Response) -> Response {
     answer.headers_mut().insert(
         header::STRICT_TRANSPORT_SECURITY,

@@ -7,7 +7,7 @@ use tracing_subscriber::filter::ParseError;
 
 use super::config::{LogFormat, TelemetryConfig};
 
-/// Never logged, whatever `LOG` says: raw NATS messages contain customer data.
+/// Never logged, for any `LOG`: raw NATS messages contain customer data.
 const NEVER_LOGGED: &str = "async_nats::connection=off";
 
 /// Why logging could not start.

@@ -15,6 +15,18 @@ macro_rules! columns {
 
 pub(crate) use columns;
 
+/// A query whose first parameters are the columns of a batch, in their order; others follow after a semicolon:
+/// `unnest!(query, "… UNNEST($1::bigint[]) …", sale in sales => ids: i64 = sale.sale_id.get(); now)`.
+macro_rules! unnest {
+    ($query:ident, $($type:ident,)? $sql:literal, $row:pat in $rows:expr =>
+        $($column:ident: $kind:ty = $value:expr),+ $(,)? $(; $($other:expr),+)?) => {{
+        $crate::batch::columns!($row in $rows => $($column: $kind = $value),+);
+        sqlx::$query!($($type,)? $sql, $(&$column as &[$kind],)+ $($($other),+)?)
+    }};
+}
+
+pub(crate) use unnest;
+
 /// An array inside a batch: `UNNEST` flattens nested arrays, so the inner ones travel as text. For values that need no
 /// quoting beyond double quotes (numbers, timestamps).
 pub fn array_literal<T: Display>(values: impl IntoIterator<Item = T>) -> String {

@@ -51,7 +51,7 @@ impl StorageError {
 pub enum Prospect {
     /// Once the database is back: until then no call succeeds.
     WhenBack,
-    /// Once somebody else has finished with what this call needs. Others may succeed meanwhile.
+    /// Once another transaction releases what this call needs. Other calls may succeed meanwhile.
     WhenFree,
     Never,
 }

@@ -1,4 +1,4 @@
-//! What keeps the service running: partitions, outbox, dead letters, the audit log, invariants.
+//! Operations: partitions, outbox, dead letters, the audit log, invariants.
 
 pub(crate) mod alone;
 pub mod audit_log;

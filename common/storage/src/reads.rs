@@ -1,4 +1,4 @@
-//! What the dashboard and reports read.
+//! Queries of the dashboard and reports.
 
 pub mod commission_lists;
 pub mod dashboard;

@@ -57,7 +57,7 @@ pub fn block_on<T: Send>(future: impl Future<Output = T> + Send) -> T {
     })
 }
 
-/// Below those that a system hands out by itself, to connections and to whoever does not name one.
+/// Below the ephemeral ports of the system.
 const PORTS: Range<u16> = 12_000..32_000;
 
 /// A loopback address nobody listens on, and that no other test is given while this one runs: whoever is started

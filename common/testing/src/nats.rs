@@ -19,7 +19,7 @@ impl OwnNats {
         Self::start_set("")
     }
 
-    /// The same, and it takes nobody in without TLS.
+    /// The same, accepting TLS connections only.
     pub fn start_with(certificate: &Certificate) -> Self {
         let Certificate { certificate, key } = certificate;
         Self::start_set(&format!(
@@ -66,7 +66,7 @@ impl OwnNats {
         std::fs::remove_dir_all(self.dir.join("jetstream")).unwrap();
     }
 
-    /// It keeps its connections and does nothing any more, until it is told to go on.
+    /// Pauses it: connections stay open, and nothing is processed until it is resumed.
     pub fn pause(&self) {
         self.signal("STOP");
     }

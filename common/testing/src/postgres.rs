@@ -31,7 +31,7 @@ impl OwnPostgres {
         server
     }
 
-    /// The same, and it takes nobody in without TLS.
+    /// The same, accepting TLS connections only.
     pub fn start_with(certificate: &Certificate) -> Self {
         let mut server = Self::prepare();
         let Certificate { certificate, key } = certificate.copy_to(&server.dir, server.account);
@@ -155,7 +155,7 @@ impl Drop for OwnPostgres {
     }
 }
 
-/// `None` when the server runs as whoever runs the tests.
+/// `None` when the server runs as the user who runs the tests.
 fn account_for_server() -> Option<(u32, u32)> {
     let id = |flag: &str| -> u32 {
         let output = Command::new("id").args([flag, ACCOUNT]).output().unwrap();

@@ -14,7 +14,7 @@ pub struct OwnRedis {
 }
 
 impl OwnRedis {
-    /// Returns before it answers; whoever needs it connects until it does.
+    /// Returns before it is ready; clients retry until it is.
     pub fn start() -> Self {
         Self::start_on(free_address(), None)
     }

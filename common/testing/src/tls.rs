@@ -26,7 +26,7 @@ impl Authority {
         let dir = std::env::temp_dir().join(unique_name());
         std::fs::create_dir(&dir).unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
-        // Two of one name would be told apart by their signatures only.
+        // Two of one name would differ in their signatures only.
         params.distinguished_name.push(DnType::CommonName, unique_name());
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Whose a customer_key is, record by record of a batch.
+//! The holder of each customer_key, as the records of a batch change it.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use storage::customers::{self, Customer};
 use storage::processor_events::{self, waits_for_key};
 use storage::{StorageResult, commissions};
 
-/// Whom a reference names, as the tables have it.
+/// The customers a reference names, as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Match {
     pub customer_id: CustomerId,
@@ -23,35 +23,33 @@ pub(super) fn yields(caller: Option<ProgramId>, holder: Option<&Customer>) -> bo
     caller.is_some() && holder.is_some_and(|holder| holder.customer_key.is_some() && holder.key_from_browser)
 }
 
-/// Keys bound and unbound while a batch is decided on: the next record of the batch finds its customer by them, as the next
-/// batch will find it in the table.
+/// Keys bound and unbound while a batch is decided: the next record of the batch sees them, as the next batch will see the table.
 #[derive(Debug, Default)]
 pub struct KeyBindings {
-    /// `None`: nobody's any more.
+    /// `None`: unbound.
     holders: HashMap<(ProgramId, String), Option<CustomerId>>,
     losers: Vec<CustomerId>,
 }
 
-/// The customer a record speaks of.
+/// The customer of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whom {
     pub customer_id: CustomerId,
-    /// An authenticated call named its click.
+    /// An authenticated call named the customer's click.
     vouched: bool,
-    /// To whom a browser had bound the key that the record names.
+    /// The customer to whom a browser had bound the key that the record names.
     loser: Option<CustomerId>,
 }
 
 impl Whom {
-    /// The record takes its key from a customer to whom only a browser had bound it. That counts even if the record is refused:
-    /// the caller has said whose the key is.
+    /// The record takes its key from a customer to whom only a browser had bound it, even if the record is refused.
     pub const fn takes_key(&self) -> bool {
         self.loser.is_some()
     }
 }
 
 impl KeyBindings {
-    /// What was bound in this batch goes before what the tables said. `None`: nobody, since the key was unbound.
+    /// Bindings of this batch override the stored ones. `None`: the key was unbound.
     pub fn whom(
         &self,
         customers: &HashMap<CustomerId, Customer>,
@@ -86,8 +84,8 @@ impl KeyBindings {
         })
     }
 
-    /// Takes the key from the customer to whom only a browser had bound it, and binds it unless the customer has one: a bound key
-    /// stays. A call that names the click with the key settles whose it is. Returns those who changed.
+    /// Takes the key from a customer to whom only a browser had bound it, and binds it unless this customer has a key. A call that
+    /// names the click together with the key confirms the binding. Returns the customers that changed.
     pub fn bind(
         &mut self,
         customers: &mut HashMap<CustomerId, Customer>,
@@ -128,7 +126,7 @@ impl KeyBindings {
         changed
     }
 
-    /// Writes these customers, and wakes the payments that wait for their keys; what was earned by those who lost a key is flagged.
+    /// Writes these customers, wakes the payments that wait for their keys, and flags the commissions of customers that lost a key.
     pub async fn save(
         &self,
         connection: &mut PgConnection,

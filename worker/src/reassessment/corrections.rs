@@ -1,4 +1,4 @@
-//! What the books say otherwise than they should, and the rows that correct it.
+//! Differences between stored and due commissions, and the rows that correct them.
 
 use domain::commission::{CommissionStatus, Policy};
 use domain::ids::{CommissionId, EventId, ReferralLinkId};
@@ -38,7 +38,7 @@ pub struct Corrections<'a> {
     deltas: Deltas,
 }
 
-/// A commission that is due on a recorded sale and is not there.
+/// A commission that is due on a recorded sale and missing.
 struct Added<'a> {
     sale: &'a StoredSale,
     credit: Credit,
@@ -74,8 +74,8 @@ impl<'a> Corrections<'a> {
         }
     }
 
-    pub fn compare(&mut self, sale: &'a StoredSale, anew: &'a Recording, in_force: &[&LockedCommission]) {
-        let due: Vec<Added<'_>> = match &anew.earning {
+    pub fn compare(&mut self, sale: &'a StoredSale, due_now: &'a Recording, in_force: &[&LockedCommission]) {
+        let due: Vec<Added<'_>> = match &due_now.earning {
             Earning::Commissions {
                 credits,
                 currency,
@@ -110,8 +110,8 @@ impl<'a> Corrections<'a> {
         self.added.extend(missing);
         let credited = Credited {
             sale_id: sale.recorded.sale_id,
-            referral_link_id: anew.credited_links.last().copied(),
-            no_commission_reason: NoCommission::of(&anew.earning).map(NoCommission::as_str),
+            referral_link_id: due_now.credited_links.last().copied(),
+            no_commission_reason: NoCommission::of(&due_now.earning).map(NoCommission::as_str),
         };
         if credited.referral_link_id != sale.referral_link_id
             || credited.no_commission_reason != sale.no_commission_reason.as_deref()
@@ -120,7 +120,7 @@ impl<'a> Corrections<'a> {
         }
     }
 
-    /// Whether commissions are not due any more.
+    /// Whether any commission is no longer due.
     pub fn supersede_any(&self) -> bool {
         !self.superseded.is_empty()
     }
@@ -241,12 +241,12 @@ fn remaining(commission: &LockedCommission) -> Cents {
     commission.amount.saturating_sub(commission.deducted)
 }
 
-/// All of it, unlike a refund's share, which a balance of zero ends: where the order of time leads, the partner was never due it.
+/// All of it, even below a balance of zero, unlike a refund's share: the partner was never due it.
 fn taken_back(amount: Cents) -> [ledger::Entry; 2] {
     ledger::reversal(&deduct(Cents::ZERO, amount, true))
 }
 
-/// What refunds of the sale so far take from a commission that is added now.
+/// The share that earlier refunds of the sale take from an added commission.
 fn refunded_share(added: &Added<'_>) -> Option<(Cents, CommissionStatus)> {
     let (sale_amount, refunded) = (added.sale.recorded.sale.amount.get(), added.sale.refunded.get());
     let status = if refunded == sale_amount {
@@ -257,7 +257,7 @@ fn refunded_share(added: &Added<'_>) -> Option<(Cents, CommissionStatus)> {
     (refunded > 0).then(|| (proportion(added.credit.amount, refunded, sale_amount), status))
 }
 
-/// The sale as the rollups count it now.
+/// The sale as the rollups count it.
 fn recorded(customer: &Customer, sale: &StoredSale) -> Recorded {
     Recorded {
         sale_id: sale.recorded.sale_id,

@@ -1,10 +1,9 @@
 //! Clicks become customers, click events and counters.
 //!
-//! Phases: **visitors** behind the clicks, before the transaction → clicks of customers who were erased meanwhile, left out →
-//! **customers** that the clicks create → **click
-//! events**, of which only those not seen before go on, without the bots that their program excludes → **journeys** of
-//! customers who came back (attribution follows the last click, whatever order the batches arrive in); sales that were made after
-//! such a click, and decided before it came, are judged again → **deltas** of the rollups → **counters**, pre-summed, last because every other batch wants the same rows.
+//! Phases: **visitors**, before the transaction → clicks of erased customers are dropped → **customers** that the clicks
+//! create → **click events**; only new ones go on, without the bots that their program excludes → **journeys** of returning
+//! customers (attribution follows the last click, in any order of arrival); sales made after such a click and decided before it
+//! arrived are judged again → **deltas** of the rollups → **counters**, pre-summed and last: every batch locks the same rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -40,7 +39,7 @@ impl TransactionalStep for ClickStep {
     type Prepared = Vec<Visitor>;
     type Outcome = ();
     const SUBJECT: Subject = Subject::Clicks;
-    /// Far below what a lead or sale that quotes a click waits for its row.
+    /// Far below the time for which a lead or sale waits for the row of its click.
     const PACE: Duration = Duration::from_millis(20);
 
     fn context(&self) -> &StepContext {
@@ -53,7 +52,7 @@ impl TransactionalStep for ClickStep {
 
     async fn prepare(&self, batch: &[Delivered<ClickRecord>]) -> Result<Vec<Visitor>, StepError> {
         let traces = batch.iter().map(|delivered| Traces::from(&delivered.record));
-        // Fails only in a runtime that shuts down; the next delivery reaches another worker.
+        // Fails only during shutdown; the next delivery reaches another worker.
         let visitors = self.visitors.of(traces).await;
         visitors.map_err(|error| StepError::Transient(error.into()))
     }
@@ -73,7 +72,7 @@ impl TransactionalStep for ClickStep {
     }
 }
 
-/// The visitor's address is not stored, not even with a record nobody could read.
+/// The visitor's address is never stored, not even in a dead letter.
 pub(super) fn without_address(letter: DeadLetter) -> DeadLetter {
     let Ok(mut record) = serde_json::from_slice(&letter.payload) else {
         return letter;
@@ -87,7 +86,7 @@ pub(super) fn without_address(letter: DeadLetter) -> DeadLetter {
     }
 }
 
-/// Wherever it stands: a test click lies deeper in its record than a real one.
+/// At any depth: a test click is nested deeper than a real one.
 fn remove_address(value: &mut Value) -> bool {
     let Value::Object(fields) = value else {
         return false;
@@ -98,7 +97,7 @@ fn remove_address(value: &mut Value) -> bool {
         .fold(removed, |removed, field| remove_address(field) | removed)
 }
 
-/// Without the clicks of customers who were erased while these were on their way: nothing is stored about them any more.
+/// Drops the clicks of customers erased in the meantime: nothing is stored about them any more.
 async fn of_somebody<'a, 'v>(
     connection: &mut PgConnection,
     clicks: &[&'a ClickRecord],
@@ -143,7 +142,7 @@ pub(super) async fn store(
         .filter(|click| click.counted && unseen.contains(&click.record.event_id))
         .map(|click| click.record)
         .collect();
-    // A record can stand twice in one batch; it was inserted once.
+    // A batch can hold a record twice; it was inserted once.
     counted.sort_by_key(|click| click.event_id);
     counted.dedup_by_key(|click| click.event_id);
     extend_journeys(connection, context, &counted).await?;
@@ -151,7 +150,7 @@ pub(super) async fn store(
     clicks::count(connection, &sums(&counted)).await
 }
 
-/// Asked only when there are bots, and only about their programs.
+/// Queried only when there are bots, for their programs.
 async fn programs_excluding_bots(
     connection: &mut PgConnection,
     clicks: &[&ClickRecord],
@@ -214,7 +213,7 @@ async fn extend_journeys(
     reassess(connection, context, &customers, &out_of_order).await
 }
 
-/// Whether a click came to us after a sale that was made after it. Of a customer whose latest sale is not known, any sale counts.
+/// Whether a click arrived after a later sale. Of a customer whose latest sale is not known, any sale counts.
 fn bought_since(customer: &Customer, clicked_at: DateTime<Utc>) -> bool {
     match customer.last_purchase_at {
         Some(last) => last >= clicked_at,
@@ -259,20 +258,20 @@ mod tests {
 
     #[test]
     fn a_dead_click_is_kept_without_its_address() {
-        let buried = without_address(letter(
+        let letter = without_address(letter(
             r#"{"click_id":"cust_1_2","client_ip":"203.0.113.9","visit":{"page_url":"https://a.example"}}"#,
         ));
         let kept = r#"{"click_id":"cust_1_2","visit":{"page_url":"https://a.example"}}"#;
-        assert_eq!(buried.payload, kept);
+        assert_eq!(letter.payload, kept);
     }
 
     #[test]
     fn a_dead_test_click_is_kept_without_its_address() {
-        let buried = without_address(letter(
+        let letter = without_address(letter(
             r#"{"event":{"click":{"client_ip":"203.0.113.9","visit":{}}},"program_id":1}"#,
         ));
         assert_eq!(
-            buried.payload,
+            letter.payload,
             r#"{"event":{"click":{"visit":{}}},"program_id":1}"#
         );
     }

@@ -86,7 +86,7 @@ impl LeadStep {
         let Resolved { found, customers } = resolve(connection, &self.0.codec, &references).await?;
         let mut batch = LeadBatch::open(connection, customers, &self.0.lead_rates).await?;
         for (record, found) in fresh.into_iter().zip(found) {
-            // A record can stand twice in one batch.
+            // A batch can hold a record twice.
             if outcomes.contains_key(&record.event_id) {
                 continue;
             }
@@ -136,7 +136,7 @@ async fn earlier_outcomes(
     Ok(outcomes)
 }
 
-/// The batch's customers while they are decided on, and what has to be written afterwards.
+/// The customers of a batch while it is decided, and the rows to write afterwards.
 struct LeadBatch<'a> {
     customers: HashMap<CustomerId, Customer>,
     programs: HashMap<ProgramId, Program>,
@@ -173,7 +173,7 @@ impl<'a> LeadBatch<'a> {
         })
     }
 
-    /// `None`: not yet to be decided.
+    /// `None`: waits for its click.
     fn take(&mut self, record: &'a LeadRecord, found: Found) -> Option<LeadOutcome> {
         let key = record.lead.customer_key.as_ref();
         let whom = match found {
@@ -194,7 +194,7 @@ impl<'a> LeadBatch<'a> {
             .map_or(LeadAuth::AnyCaller, |program| program.lead_auth);
         let provisional = match decide(record.lead.mode, customer.program_id, customer.status, lead_auth) {
             LeadDecision::Refuse(reason) => {
-                let reason = if record.lead.may_hear_of(&customer.click_id) {
+                let reason = if record.lead.may_see_refusal(&customer.click_id) {
                     reason
                 } else {
                     LeadRefusal::CustomerNotFound
@@ -282,7 +282,7 @@ fn link_at(journey: &Journey, led_at: DateTime<Utc>) -> ReferralLinkId {
         .referral_link_id
 }
 
-/// Only a proposal: nothing that attribution or money rests on changes.
+/// Only a proposal: it changes neither attribution nor money.
 fn propose(customer: &mut Customer, record: &LeadRecord) {
     if customer.customer_key.is_none()
         && let Some(key) = &record.lead.customer_key

@@ -1,4 +1,4 @@
-//! Messages to people. A consumer of its own: whatever happens here never reaches an HTTP answer.
+//! E-mail notifications. A separate consumer: a failure here never reaches an HTTP answer.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! Refunds take back commissions.
 //!
 //! Phases: **repeats** (recorded or refused by an earlier delivery) → **claims**, locked, under every name of their payments:
-//! no sale can be recorded while we look → a refund of an unknown sale, or of another program's, is refused; one whose
+//! no sale can be recorded meanwhile → a refund of an unknown sale, or of another program's, is refused; one whose
 //! sale is claimed but not recorded is **parked**, and the sale's own transaction settles it; the others are **settled**.
 //!
 //! [`settle`] is shared with the sale step.
@@ -124,7 +124,7 @@ impl Claims {
         })
     }
 
-    /// The claim of the refund's sale. Another program's sale is as unknown as none at all.
+    /// The claim of the refund's sale; `None` also for another program's sale.
     fn of(&self, record: &RefundRecord) -> Option<&Claim> {
         let claim = |name: &str| {
             self.claims
@@ -157,7 +157,7 @@ fn park(delivered: &Delivered<RefundRecord>, claim: &Claim) -> StorageResult<Par
     })
 }
 
-/// Remembers that these events were told that there is no such sale.
+/// Remembers that these events were answered with an unknown sale.
 pub async fn remember_refusals(connection: &mut PgConnection, events: &[EventId]) -> StorageResult<()> {
     let outcome = json(&RefundOutcome::SaleNotFound)?;
     let refusals: Vec<(EventId, String)> = events

@@ -4,7 +4,7 @@
 //! Phases of one chain: a **link** of the program → a savepoint, in which the real steps run one after the other and
 //! each is looked at → back to the **savepoint**, which takes everything with it (customer, counters, claim, commission,
 //! ledger, balances) and releases the rows it had locked → **test rows**, and the first proof that the chain works.
-//! What runs inside gets identities of its own: a second delivery meets the test rows of the first, and no conflict.
+//! The synthetic records get event ids of their own, so that a second delivery conflicts only with the test rows of the first.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,7 +33,7 @@ use super::sale::SaleStep;
 use super::transaction::{BatchResult, TransactionalStep, records};
 use super::{StepContext, click};
 
-/// What the synthetic customer pays: ten dollars.
+/// The synthetic payment: ten dollars.
 const AMOUNT: AmountCents = match AmountCents::new(1000) {
     Some(amount) => amount,
     None => unreachable!(),
@@ -123,7 +123,7 @@ impl TestChainStep {
         })
     }
 
-    /// The real steps, one after the other; whatever they write is taken back by the caller.
+    /// Runs the real steps in order; the caller rolls back what they write.
     async fn run_steps(
         &self,
         connection: &mut PgConnection,
@@ -136,7 +136,7 @@ impl TestChainStep {
             link.partner_id,
             &last_click_partners(connection, record.customer_id).await?,
         );
-        // Its click is there, so nothing waits.
+        // The click is stored, so nothing waits.
         let waited = HashSet::new();
         let led = self.leads.track(connection, &[&lead], &waited).await?;
         claims::claim(&mut *connection, &[claim(&sale)]).await?;
@@ -167,7 +167,7 @@ impl TestChainStep {
     }
 }
 
-/// Whose membership the customer's last click leads to. The synthetic customer has one click, so that every
+/// The partners of the customer's last click. The synthetic customer has one click, so that every
 /// attribution model credits the same link.
 async fn last_click_partners(
     connection: &mut PgConnection,
@@ -205,7 +205,7 @@ async fn single_event(
     Ok(true)
 }
 
-/// The records real callers would have caused.
+/// The records that real calls would have published.
 struct SyntheticChain {
     click: ClickRecord,
     lead: LeadRecord,
@@ -266,7 +266,7 @@ impl SyntheticChain {
     }
 }
 
-/// The claim an edge would have made. Nobody waits for it, and no relay will ever see it.
+/// The claim an edge would have made. It is rolled back before a relay can see it.
 fn claim(sale: &SaleRecord) -> NewClaim {
     NewClaim {
         transaction_id: sale.sale.transaction_id.as_str().to_owned(),

@@ -25,7 +25,7 @@ pub struct TestEventStep {
 
 impl TransactionalStep for TestEventStep {
     type Record = TestEventRecord;
-    /// Of the clicks, in their order.
+    /// In the order of the clicks.
     type Prepared = Vec<Visitor>;
     type Outcome = TestEventOutcome;
     const SUBJECT: Subject = Subject::TestEvents;

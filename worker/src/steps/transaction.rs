@@ -1,4 +1,4 @@
-//! What every step shares: one transaction a batch, replies after its commit, dead letters.
+//! Shared by all steps: one transaction a batch, replies after its commit, dead letters.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
@@ -25,7 +25,7 @@ pub trait TransactionalStep: Send + Sync + 'static {
     type Outcome: Serialize + Send;
     const SUBJECT: Subject;
     const PACE: Duration = Duration::ZERO;
-    /// The claim of a record's event is the record's own: a dead record's claim leaves the relay's sight.
+    /// Records hold claims: the claim of a dead letter is hidden from the relay.
     const HOLDS_CLAIMS: bool = true;
 
     fn context(&self) -> &StepContext;
@@ -47,19 +47,19 @@ pub trait TransactionalStep: Send + Sync + 'static {
         prepared: Self::Prepared,
     ) -> impl Future<Output = StorageResult<BatchResult<Self::Outcome>>> + Send;
 
-    /// Removes what must not be stored with a dead letter.
+    /// Removes data that must not be stored in a dead letter.
     fn redact(letter: DeadLetter) -> DeadLetter {
         letter
     }
 }
 
-/// What a batch leaves to do once it is committed.
+/// To be done after the commit of a batch.
 pub struct BatchResult<O> {
-    /// For the publishers who wait.
+    /// For the reply inboxes.
     pub outcomes: HashMap<EventId, O>,
-    /// Events to be offered again.
+    /// Events to offer again.
     pub later: HashSet<EventId>,
-    /// To publishers of records of other batches.
+    /// For records of other batches.
     pub replies: Vec<Reply>,
     pub outbox_filled: bool,
 }
@@ -137,9 +137,9 @@ async fn store(connection: &mut PgConnection, letter: &DeadLetter, holds_claim: 
         reason: &letter.reason,
         deliveries: letter.deliveries,
     };
-    dead_letters::bury(connection, &new).await?;
+    dead_letters::insert(connection, &new).await?;
     if let Some(event_id) = event_id {
-        processor_events::bury(connection, event_id).await?;
+        processor_events::dead_letter(connection, event_id).await?;
     }
     Ok(())
 }
@@ -164,7 +164,7 @@ pub fn storage_failed(error: impl Into<StorageError>) -> StepError {
     }
 }
 
-/// Replies for those of these events that have an outcome and a publisher who waits for it.
+/// Replies for the events with an outcome and a reply inbox.
 pub fn replies<'a, O: Serialize>(
     waiting: impl Iterator<Item = (EventId, Option<&'a Arc<str>>)>,
     outcomes: &HashMap<EventId, O>,

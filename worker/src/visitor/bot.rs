@@ -1,4 +1,4 @@
-//! Who only looks at a link: crawlers, and services that show a preview of it.
+//! Bots: crawlers, and services that preview links.
 //!
 //! HTTP libraries are no bots here: an advertiser's server may report clicks with the user agent of its own
 //! client.

@@ -1,4 +1,4 @@
-//! Where a visitor is: by a database of networks, else by the word of a trusted proxy, else unknown.
+//! A visitor's location: by the GeoIP database, else from a trusted proxy's header, else unknown.
 
 use std::path::Path;
 use std::sync::Once;
@@ -9,12 +9,12 @@ use domain::visitor::{ClientIp, CountryCode, Place};
 use maxminddb::geoip2::City;
 use maxminddb::{MaxMindDbError, Reader};
 
-/// Databases of cities and of countries both fit; the latter know less.
+/// A city database, or a country database with fewer fields.
 #[derive(Debug)]
 pub struct GeoIpDatabase(Option<Reader<Vec<u8>>>);
 
 impl GeoIpDatabase {
-    /// A file that cannot be read ends the start: who names one wants places. A newer file is read by the next start.
+    /// Fails when the file cannot be read. A newer file is read at the next start.
     pub async fn load(geoip_db: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = geoip_db.map(Path::to_owned) else {
             return Ok(Self(None));
@@ -61,16 +61,15 @@ fn look_up(reader: &Reader<Vec<u8>>, client_ip: ClientIp) -> Result<Option<Place
     }))
 }
 
-/// A name that could not be stored is left out: a strange file must not stop clicks.
+/// Leaves out a name that could not be stored: a bad file must not stop clicks.
 fn label(name: Option<&str>) -> Option<Label> {
     Label::parse(name?).ok()
 }
 
-/// A damaged database fails for click after click; once says it all. The error names no address.
+/// Logged once: a damaged database fails for every click. The error names no address.
 fn warn_once(error: &MaxMindDbError) {
     static WARNED: Once = Once::new();
-    WARNED
-        .call_once(|| tracing::warn!(%error, "the database of places is damaged; some places stay unknown"));
+    WARNED.call_once(|| tracing::warn!(%error, "GeoIP database is damaged; some locations stay unknown"));
 }
 
 #[cfg(test)]

@@ -14,9 +14,9 @@ use ua_parser::{Extractor, Regexes};
 
 use super::bot::is_bot;
 
-/// Bytes of a text that are read. Real ones are shorter; what a stranger makes longer must not cost more.
+/// Bytes of a text that are read. Real ones are shorter; a longer one must not cost more.
 const LENGTH: usize = 1024;
-/// Texts whose answers are kept: with the bound above, a few megabytes at most.
+/// Cached texts: with the bound above, a few megabytes at most.
 const KEPT: usize = 4096;
 
 static PATTERNS: LazyLock<Extractor<'static>> = LazyLock::new(build);
@@ -36,7 +36,7 @@ impl UserAgents {
         }
     }
 
-    /// One answer a text, in their order.
+    /// In the order of the texts.
     pub async fn read(
         &self,
         texts: impl Iterator<Item = Option<&str>>,
@@ -64,7 +64,7 @@ impl UserAgents {
     }
 }
 
-/// One answer a text, in their order.
+/// In the order of the texts.
 async fn read_all(texts: Vec<Box<str>>) -> Result<Vec<Arc<Software>>, JoinError> {
     if texts.is_empty() {
         return Ok(Vec::new());
@@ -134,8 +134,8 @@ const DESKTOPS: [&str; 12] = [
     "OpenBSD",
 ];
 
-/// The patterns name devices but do not sort them. From the telling to the general: a television or a tablet may call
-/// itself mobile too, and an Android that does not is a tablet.
+/// The patterns name devices but do not classify them. From specific to general: a television or a tablet may call itself
+/// mobile too, and an Android that does not is a tablet.
 fn device_type(text: &str, system: Option<&str>, device: Option<&str>) -> Option<DeviceType> {
     let says = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
     let is = |parts: &[&str]| device.is_some_and(|device| parts.iter().any(|part| device.contains(part)));

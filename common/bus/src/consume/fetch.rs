@@ -1,12 +1,11 @@
 //! The task that pulls messages without pause while a batch runs.
 //!
-//! Bounds: [`BUFFER_BYTES`] of payload and [`BUFFER_MESSAGES`] messages wait here. More is only asked for while all of it would
-//! find room, so that every message is taken out of the connection, and reported in progress, as soon as it is there. Both bounds
-//! are needed: under load one message holds hundreds of records, at low load just one, and batches must form in either case.
+//! Bounds: [`BUFFER_BYTES`] of payload and [`BUFFER_MESSAGES`] messages are buffered. More is requested only while all of it would
+//! fit, so that every message is read from the connection and reported in progress as soon as it arrives. Both bounds are
+//! needed: under load one message holds hundreds of records, at low load just one, and batches must form in either case.
 //!
-//! A pull subscription can end, fail, or fall silent (a consumer recreated behind its back, a server that came back with an
-//! empty store). Each of these makes a new one, without limit while the process runs, since a worker that stops pulling
-//! looks alive and does nothing.
+//! A pull subscription can end, fail, or miss heartbeats (its consumer was recreated, a server returned with an empty
+//! store). Each time a new one is made, without limit, since a worker that stops pulling looks alive and does nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,13 +35,13 @@ const WATCHDOG: Duration = Duration::from_secs(10);
 const PULL_AGAIN: RetryPolicy =
     RetryPolicy::until_shutdown(Duration::from_millis(100), Duration::from_secs(1));
 
-/// A message that came in. Dropping it makes room for the next.
+/// A fetched message. Dropping it frees its permits.
 pub(super) struct Arrived {
     pub(super) message: MessageId,
     pub(super) deliveries: u32,
     pub(super) payload: Bytes,
     pub(super) pending_ack: PendingAck,
-    pub(super) _room: OwnedSemaphorePermit,
+    pub(super) _permits: OwnedSemaphorePermit,
 }
 
 pub(super) struct Fetcher {
@@ -50,13 +49,13 @@ pub(super) struct Fetcher {
     topology: Topology,
     subject: Subject,
     arrivals: mpsc::Sender<Arrived>,
-    room: Arc<Semaphore>,
+    capacity: Arc<Semaphore>,
     pending_acks: Arc<PendingAcks>,
 }
 
 /// Why a pull subscription was left.
 enum Left {
-    /// Nobody takes messages any more.
+    /// The receiver was dropped.
     Finished,
     Failed(anyhow::Error),
 }
@@ -69,14 +68,14 @@ impl Fetcher {
         pending_acks: Arc<PendingAcks>,
     ) -> (Self, mpsc::Receiver<Arrived>) {
         let (arrivals, incoming) = mpsc::channel(BUFFER_MESSAGES);
-        let room = Arc::new(Semaphore::new(BUFFER_BYTES as usize));
+        let capacity = Arc::new(Semaphore::new(BUFFER_BYTES as usize));
         (
             Self {
                 jetstream,
                 topology,
                 subject,
                 arrivals,
-                room,
+                capacity,
                 pending_acks,
             },
             incoming,
@@ -122,8 +121,8 @@ impl Fetcher {
     ) -> Left {
         let mut quiet_since = Instant::now();
         loop {
-            let has_room = self.has_room();
-            let message = match stop.run_until_cancelled(pull.next(has_room)).await {
+            let has_capacity = self.has_capacity();
+            let message = match stop.run_until_cancelled(pull.next(has_capacity)).await {
                 None => return Left::Finished,
                 Some(Err(error)) => return Left::Failed(error),
                 Some(Ok(message)) => message,
@@ -134,7 +133,7 @@ impl Fetcher {
                     return Left::Finished;
                 }
                 quiet_since = Instant::now();
-            } else if !has_room {
+            } else if !has_capacity {
                 quiet_since = Instant::now();
             } else if quiet_since.elapsed() >= WATCHDOG {
                 match is_stalled(consumer).await {
@@ -147,9 +146,9 @@ impl Fetcher {
         }
     }
 
-    /// For everything that two pull requests bring.
-    fn has_room(&self) -> bool {
-        self.room.available_permits() >= 2 * pull::BYTES as usize
+    /// Capacity for two pull requests.
+    fn has_capacity(&self) -> bool {
+        self.capacity.available_permits() >= 2 * pull::BYTES as usize
             && self.arrivals.capacity() >= 2 * pull::MESSAGES
     }
 
@@ -187,7 +186,7 @@ impl Fetcher {
         let bytes = u32::try_from(message.payload.len())
             .unwrap_or(u32::MAX)
             .clamp(1, BUFFER_BYTES);
-        let Ok(room) = Arc::clone(&self.room).acquire_many_owned(bytes).await else {
+        let Ok(permits) = Arc::clone(&self.capacity).acquire_many_owned(bytes).await else {
             return false;
         };
         let arrived = Arrived {
@@ -195,7 +194,7 @@ impl Fetcher {
             deliveries,
             payload: message.payload,
             pending_ack,
-            _room: room,
+            _permits: permits,
         };
         let Err(refused) = self.arrivals.send(arrived).await else {
             return true;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 
-/// Which message of the stream: the same over redeliveries. The time tells it from the message that takes its place
-/// when a stream is lost and made anew, and counts from one again.
+/// Identifies a message over redeliveries. The time distinguishes it from the message with its sequence number after a
+/// stream was lost and recreated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct MessageId {
     pub(super) sequence: u64,
@@ -28,7 +28,7 @@ impl Admission {
 
 #[cfg(test)]
 impl Admission {
-    /// Of the message with this number in its stream.
+    /// For the message with this sequence number.
     pub(super) const fn of(sequence: u64) -> Self {
         Self {
             message: MessageId {
@@ -69,7 +69,7 @@ impl<H> InFlightMessages<H> {
             .is_some_and(|held| held.admission == admission.admission)
     }
 
-    /// Of a message that is held already, only the acknowledgement moves to the latest delivery: its records are under way.
+    /// A redelivery of a message in flight only replaces its acknowledgement: its records are already being processed.
     /// Gives the handle back when the message is not held.
     pub(super) fn renew(&mut self, id: MessageId, handle: H) -> Option<H> {
         match self.messages.get_mut(&id) {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use messages::envelope::{self, EnvelopeError};
 
-/// What a payload turned out to be.
+/// A decoded payload.
 #[derive(Debug)]
 pub(super) enum Opened<R> {
     Records {
@@ -16,7 +16,7 @@ pub(super) enum Opened<R> {
     },
     /// Written by a newer release, whose workers will understand it.
     TooNew { version: u32 },
-    /// Nobody will ever understand it.
+    /// Can never be decoded.
     Garbage { reason: String },
 }
 

@@ -1,4 +1,4 @@
-//! What a consumer shows of its batches.
+//! Metrics of a consumer's batches.
 
 use tokio::time::Instant;
 
@@ -14,7 +14,7 @@ pub(super) struct ConsumeMetrics {
     seconds: Histogram,
     done: Counter,
     later: Counter,
-    apart: Counter,
+    isolated: Counter,
     redeliver: Counter,
     redelivered: Counter,
 }
@@ -27,7 +27,7 @@ impl ConsumeMetrics {
             seconds: STEP_SECONDS.with([noun]),
             done: RECORDS_SETTLED.with([noun, "done"]),
             later: RECORDS_SETTLED.with([noun, "later"]),
-            apart: RECORDS_SETTLED.with([noun, "apart"]),
+            isolated: RECORDS_SETTLED.with([noun, "apart"]),
             redeliver: RECORDS_SETTLED.with([noun, "redeliver"]),
             redelivered: REDELIVERED.with([noun]),
         }
@@ -40,14 +40,14 @@ impl ConsumeMetrics {
     }
 
     /// A batch that is over, as soon as it is.
-    pub(super) fn settled(&self, begun: Instant, fates: &[Fate]) {
-        self.seconds.observe(begun.elapsed().as_secs_f64());
+    pub(super) fn settled(&self, started: Instant, fates: &[Fate]) {
+        self.seconds.observe(started.elapsed().as_secs_f64());
         self.records.observe(to_f64(fates.len()));
         for fate in fates {
             match fate {
                 Fate::Done => self.done.inc(),
                 Fate::Later => self.later.inc(),
-                Fate::Isolated => self.apart.inc(),
+                Fate::Isolated => self.isolated.inc(),
                 Fate::Redeliver => self.redeliver.inc(),
             };
         }

@@ -15,7 +15,7 @@ use messages::envelope;
 const MAX_RECORDS: usize = 40;
 const SMALL: usize = MAX_RECORDS / 4 - 1;
 
-/// Tells how many records each batch has.
+/// Reports the size of each batch.
 struct Unhurried(mpsc::UnboundedSender<usize>);
 
 impl Step for Unhurried {
@@ -94,7 +94,7 @@ impl Loop {
             deliveries: 1,
             payload: envelope::encode(None, &vec![record; records]),
             pending_ack: Arc::new(PendingAcks::default()).take(acker),
-            _room: Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap(),
+            _permits: Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap(),
         };
         assert!(self.arrivals.send(arrived).await.is_ok());
     }
@@ -106,7 +106,7 @@ async fn after_a_small_batch_the_next_one_takes_its_time() {
     consuming.send(SMALL).await;
     assert_eq!(consuming.batches.recv().await, Some(SMALL));
     consuming.send(1).await;
-    // On the current-thread test runtime whatever is ready has run after this.
+    // On the current-thread test runtime all ready tasks have run after this.
     for _ in 0..64 {
         tokio::task::yield_now().await;
     }

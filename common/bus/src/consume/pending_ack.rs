@@ -60,7 +60,7 @@ impl PendingAcks {
     }
 }
 
-/// Of one message in hand.
+/// The acknowledgement of one message in flight.
 pub(super) struct PendingAck {
     number: u64,
     acker: Arc<Acker>,

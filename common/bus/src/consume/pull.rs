@@ -1,10 +1,10 @@
 //! One pull subscription: requests that wait at the server, and what it sends for them.
 //!
-//! The client library has a stream for this, and dropping it drops whatever the server has sent and nobody has read: every
+//! The client library has a stream for this, and dropping it drops messages that were sent and not read: every
 //! such message is missing until its acknowledgement times out, which is longer than callers wait. Here the end of a
 //! subscription gives back what came until then ([`Pull::finish`]).
 //!
-//! Bounds: [`MESSAGES`] and [`BYTES`] a request. The next one is made when half of them are left and there is room, so that the
+//! Bounds: [`MESSAGES`] and [`BYTES`] a request. The next one is made when half of them are left and the buffer has capacity, so that the
 //! server never waits for us, and no more than two of them are outstanding.
 
 use std::str::FromStr;
@@ -31,10 +31,10 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// The longest that [`Pull::next`] waits.
 const GLANCE: Duration = Duration::from_millis(250);
 
-/// How soon to look for room again.
-const NO_ROOM: Duration = Duration::from_millis(10);
+/// Interval between checks of the capacity.
+const NO_CAPACITY: Duration = Duration::from_millis(10);
 
-/// For what was sent before the end to arrive.
+/// Grace period for messages sent before the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 pub(super) struct Pull {
@@ -46,7 +46,7 @@ pub(super) struct Pull {
     /// Asked for, and neither sent nor given up.
     messages: usize,
     bytes: u32,
-    heard: Instant,
+    last_activity: Instant,
     connects: u64,
 }
 
@@ -64,27 +64,27 @@ impl Pull {
             inbox,
             messages: 0,
             bytes: 0,
-            heard: Instant::now(),
+            last_activity: Instant::now(),
             connects: connects(jetstream),
             jetstream: jetstream.clone(),
         })
     }
 
-    /// `None` when nothing came for a moment. An error ends the subscription. Without room, only what was asked for comes.
+    /// `None` when nothing came for a moment. An error ends the subscription. Without capacity nothing more is requested.
     ///
     /// Dropping the future loses nothing.
-    pub(super) async fn next(&mut self, has_room: bool) -> anyhow::Result<Option<Message>> {
-        let wait = if has_room { GLANCE } else { NO_ROOM };
+    pub(super) async fn next(&mut self, has_capacity: bool) -> anyhow::Result<Option<Message>> {
+        let wait = if has_capacity { GLANCE } else { NO_CAPACITY };
         loop {
-            if has_room {
+            if has_capacity {
                 self.ask().await?;
             } else {
-                // Who asks for nothing is told nothing.
-                self.heard = Instant::now();
+                // Without a request the server sends no heartbeats.
+                self.last_activity = Instant::now();
             }
             match timeout(wait, self.subscriber.next()).await {
                 Ok(Some(message)) => {
-                    self.heard = Instant::now();
+                    self.last_activity = Instant::now();
                     if let Some(message) = self.take(message)? {
                         return Ok(Some(message));
                     }
@@ -92,7 +92,9 @@ impl Pull {
                 Ok(None) => bail!("pull subscription ended"),
                 // Another server, or the same with an empty store: it knows of no request of ours.
                 Err(_) if connects(&self.jetstream) != self.connects => bail!("the connection was renewed"),
-                Err(_) if self.heard.elapsed() > 2 * HEARTBEAT => bail!("the server fell silent"),
+                Err(_) if self.last_activity.elapsed() > 2 * HEARTBEAT => {
+                    bail!("missed heartbeats of the server")
+                }
                 Err(_) => return Ok(None),
             }
         }
@@ -144,7 +146,7 @@ impl Pull {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// Gives back what was sent until the server heard of the end.
+    /// Gives back messages sent before the server saw the end.
     pub(super) async fn finish(mut self) {
         if let Err(error) = self.subscriber.drain().await {
             tracing::debug!(%error, "cannot drain a pull subscription");
@@ -160,14 +162,14 @@ impl Pull {
     }
 }
 
-/// For others, at once.
+/// For immediate redelivery to others.
 async fn give_back(message: &Message) {
     if let Err(error) = message.ack_with(AckKind::Nak(None)).await {
         tracing::warn!(error, "cannot give a message back");
     }
 }
 
-/// How often the connection was made so far.
+/// Number of connects so far.
 fn connects(jetstream: &Context) -> u64 {
     let statistics = jetstream.client().statistics();
     statistics.connects.load(std::sync::atomic::Ordering::Relaxed)

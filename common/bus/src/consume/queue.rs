@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::Delivered;
 use super::in_flight::Admission;
+use super::step::Delivered;
 
 /// One record, where it came from, and its text as it came.
 #[derive(Debug)]
@@ -34,8 +34,8 @@ pub(super) struct Queue<R> {
     fresh: VecDeque<Item<R>>,
     /// Every delay is the same, so the order of arrival is the order of being due.
     later: VecDeque<(Instant, Item<R>)>,
-    /// In turn, whatever their delays.
-    apart: VecDeque<(Instant, Item<R>)>,
+    /// First come, first served, regardless of their delays.
+    isolated: VecDeque<(Instant, Item<R>)>,
 }
 
 impl<R> Queue<R> {
@@ -43,7 +43,7 @@ impl<R> Queue<R> {
         Self {
             fresh: VecDeque::new(),
             later: VecDeque::new(),
-            apart: VecDeque::new(),
+            isolated: VecDeque::new(),
         }
     }
 
@@ -56,7 +56,7 @@ impl<R> Queue<R> {
     }
 
     pub(super) fn push_isolated(&mut self, due: Instant, item: Item<R>) {
-        self.apart.push_back((due, item));
+        self.isolated.push_back((due, item));
     }
 
     pub(super) fn fresh(&self) -> usize {
@@ -67,18 +67,18 @@ impl<R> Queue<R> {
         self.later.len()
     }
 
-    pub(super) fn apart(&self) -> usize {
-        self.apart.len()
+    pub(super) fn isolated(&self) -> usize {
+        self.isolated.len()
     }
 
     /// When the next blocked record may be tried again.
     pub(super) fn isolated_due(&self) -> Option<Instant> {
-        self.apart.front().map(|(due, _)| *due)
+        self.isolated.front().map(|(due, _)| *due)
     }
 
     /// The next blocked record, if it is due, by itself.
     pub(super) fn take_isolated(&mut self, now: Instant) -> Option<Batch<R>> {
-        let (_, item) = self.apart.pop_front_if(|(due, _)| *due <= now)?;
+        let (_, item) = self.isolated.pop_front_if(|(due, _)| *due <= now)?;
         Some(Batch {
             records: vec![item.delivered],
             origins: vec![item.origin],
@@ -109,7 +109,8 @@ impl<R> Queue<R> {
     pub(super) fn forget(&mut self, admission: Admission) {
         self.fresh.retain(|item| item.origin.admission != admission);
         self.later.retain(|(_, item)| item.origin.admission != admission);
-        self.apart.retain(|(_, item)| item.origin.admission != admission);
+        self.isolated
+            .retain(|(_, item)| item.origin.admission != admission);
     }
 }
 

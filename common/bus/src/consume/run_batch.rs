@@ -1,10 +1,10 @@
-//! From a batch to the fate of each record: run, retry, divide, bury. No transport in it.
+//! From a batch to the fate of each record: run, retry, divide, dead-letter. No transport in it.
 //!
 //! - A transient error repeats the same records, a bounded number of times. If it persists, the cause lies outside
 //!   the records (the store is down), so the rest of the batch is left for redelivery without being tried.
-//! - A permanent error divides the records and tries each part, until the one that fails stands alone and is buried.
-//! - A blocked run ([`StepError::Blocked`]) is tried once more and then divided too, but nothing is buried: the record that is
-//!   blocked stands alone in the end, and is tried apart from all others from then on. Each such run may last as long as a
+//! - A permanent error divides the records and tries each part, until a record fails by itself and becomes a dead letter.
+//! - A blocked run ([`StepError::Blocked`]) is tried once more and then divided too, without dead letters: the record that is
+//!   blocked is isolated in the end and runs by itself from then on. Each such run may last as long as a
 //!   lock is waited for, so parts are small and their number is limited, and records that pass are answered at once.
 //! - A panic counts as a permanent error: it must cost its own record, not the worker.
 //!
@@ -21,32 +21,31 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::queue::Batch;
-use super::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
+use super::step::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use crate::reply::Reply;
 use runtime::crash_point::crash_point;
 use runtime::metrics::{DEAD_LETTERS_STORED, STEP_FAILURES};
 use runtime::retry::{RetryPolicy, retry};
 
-/// What becomes of one record.
+/// The fate of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Done,
     /// Offer it again in a following batch.
     Later,
-    /// It was blocked, and is tried again by itself: it would hold up every batch it is in.
+    /// It was blocked; retried by itself, because it would hold up its batch.
     Isolated,
     /// Give its whole message back for redelivery.
     Redeliver,
 }
 
-/// Into so many parts a batch is divided. Parts that pass take no time, and one that is blocked takes long: three levels find one
-/// record of 512.
+/// A batch is divided into this many parts. Parts that pass are fast, a blocked one is slow: three levels find one record of 512.
 const PARTS: usize = 8;
 
-/// Runs of one batch that are blocked, at most: each of them waits for a while. What is left is given back.
+/// Limit of blocked runs of one batch: each waits for a lock. The rest is redelivered.
 const BLOCKED_RUNS: usize = 24;
 
-/// What every attempt shares.
+/// Shared by all attempts.
 #[derive(Debug)]
 pub(super) struct Attempts<'a, S> {
     pub(super) step: &'a S,
@@ -74,7 +73,7 @@ impl<S: Step> Attempts<'_, S> {
                     blocked.passed = true;
                     let replies = fates.accept(range, processed);
                     if answers.send(replies).await.is_err() {
-                        tracing::warn!(subject = self.subject, "outcomes are not sent any more");
+                        tracing::warn!(subject = self.subject, "outcomes dropped: reply task ended");
                     }
                 }
                 Err(StepError::Transient(error)) => {
@@ -87,7 +86,7 @@ impl<S: Step> Attempts<'_, S> {
                         self.dead_letter_record(batch, range.start, &error).await,
                     );
                 }
-                // In front: records keep their order.
+                // At the front: records keep their order.
                 Err(StepError::Permanent(_)) => parts(&range).rev().for_each(|part| open.push_front(part)),
                 Err(StepError::Blocked(error)) => {
                     blocked.runs += 1;
@@ -99,7 +98,7 @@ impl<S: Step> Attempts<'_, S> {
                         self.give_up(records, &error);
                         fates.set(range.start, Fate::Isolated);
                     } else {
-                        // Behind: records that can pass do so before the next wait.
+                        // At the back: records that can pass do so before the next wait.
                         open.extend(parts(&range));
                     }
                 }
@@ -113,12 +112,12 @@ impl<S: Step> Attempts<'_, S> {
             subject = self.subject,
             records = records.len(),
             error = format!("{error:#}"),
-            "giving up for now"
+            "batch left for redelivery"
         );
     }
 
     async fn run(&self, records: &[Delivered<S::Record>]) -> Result<Processed, StepError> {
-        // Two batches that were in each other's way are not so again.
+        // Two batches that deadlocked will not do so again.
         let once_more = AtomicBool::new(records.len() > 1);
         let processed = retry(
             self.policy,
@@ -161,7 +160,7 @@ impl<S: Step> Attempts<'_, S> {
             format!("{error:#}"),
             delivered.deliveries,
         );
-        if self.bury(letter).await {
+        if self.dead_letter(letter).await {
             Fate::Done
         } else {
             Fate::Redeliver
@@ -169,7 +168,7 @@ impl<S: Step> Attempts<'_, S> {
     }
 
     /// `true` once the letter is stored; until then its message must not be acknowledged.
-    pub(super) async fn bury(&self, letter: DeadLetter) -> bool {
+    pub(super) async fn dead_letter(&self, letter: DeadLetter) -> bool {
         let DeadLetter {
             event_id,
             reason,
@@ -181,27 +180,27 @@ impl<S: Step> Attempts<'_, S> {
             ?event_id,
             reason,
             deliveries,
-            "burying a record"
+            "record dead-lettered"
         );
-        let buried = retry(
+        let stored = retry(
             self.policy,
             || self.step.dead_letter(letter.clone()),
             |error| self.may_retry(error),
         )
         .await;
-        if buried.is_ok() {
+        if stored.is_ok() {
             DEAD_LETTERS_STORED.with([S::SUBJECT.noun()]).inc();
         }
         if let Err(StepError::Transient(error) | StepError::Blocked(error) | StepError::Permanent(error)) =
-            &buried
+            &stored
         {
             tracing::error!(
                 subject = self.subject,
                 error = format!("{error:#}"),
-                "cannot bury"
+                "dead letter not stored"
             );
         }
-        buried.is_ok()
+        stored.is_ok()
     }
 
     fn may_retry(&self, error: &StepError) -> bool {
@@ -209,7 +208,7 @@ impl<S: Step> Attempts<'_, S> {
     }
 }
 
-/// Of about the same size, in their order; single records in the end.
+/// Parts of about the same size, in order; single records in the end.
 fn parts(range: &Range<usize>) -> impl DoubleEndedIterator<Item = Range<usize>> + use<> {
     let Range { start, end } = *range;
     let size = range.len().div_ceil(PARTS);
@@ -219,7 +218,7 @@ fn parts(range: &Range<usize>) -> impl DoubleEndedIterator<Item = Range<usize>> 
     })
 }
 
-/// How far a batch is blocked.
+/// Blocked runs of a batch.
 #[derive(Debug, Default)]
 struct Blocked {
     runs: usize,
@@ -234,7 +233,7 @@ impl Blocked {
     }
 }
 
-/// Of the records of a batch; whatever is not settled is delivered again.
+/// One per record of a batch; a record without a verdict is redelivered.
 #[derive(Debug)]
 struct Fates(Vec<Fate>);
 
@@ -243,7 +242,7 @@ impl Fates {
         Self(vec![Fate::Redeliver; records])
     }
 
-    /// Gives the replies back.
+    /// Returns the replies.
     fn accept(&mut self, range: Range<usize>, Processed { verdicts, replies }: Processed) -> Vec<Reply> {
         let Some(fates) = self
             .0

@@ -7,14 +7,14 @@ use tokio::time::Instant;
 /// Batches that run at once, at most: while one waits for the database, the next one is computed.
 const AT_ONCE: usize = 2;
 
-/// Less than this part of the largest batch is few: where nobody waits, they take their time ([`super::Step::PACE`]).
+/// A batch smaller than this part of the largest is paced, where no caller waits ([`super::Step::PACE`]).
 const FEW: usize = 4;
 
-/// As many are worth a batch beside another one, where somebody waits: a transaction is mostly round trips, which leave the
+/// This many records justify a second concurrent batch, where callers wait: a transaction is mostly round trips, which leave the
 /// processors idle. Fewer gather until the other one ends.
 const WORTH_A_BATCH: usize = 16;
 
-/// What there is to begin with.
+/// The waiting records.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     pub(super) fresh: usize,
@@ -97,25 +97,25 @@ mod tests {
 
     #[test]
     fn few_records_keep_the_pace_and_many_do_not() {
-        let begun = Instant::now();
-        let mut schedule = Schedule::new(begun, PACE, 512);
+        let started = Instant::now();
+        let mut schedule = Schedule::new(started, PACE, 512);
         assert!(
-            schedule.may_start(begun, waiting(1, 0)),
+            schedule.may_start(started, waiting(1, 0)),
             "the first does not wait"
         );
-        schedule.began(begun, 1);
-        assert!(!schedule.may_start(begun, waiting(127, 0)));
-        assert_eq!(schedule.wakes_at(waiting(127, 0)), Some(begun + PACE));
-        assert!(schedule.may_start(begun + PACE, waiting(127, 0)));
-        assert!(schedule.may_start(begun, waiting(128, 0)));
+        schedule.began(started, 1);
+        assert!(!schedule.may_start(started, waiting(127, 0)));
+        assert_eq!(schedule.wakes_at(waiting(127, 0)), Some(started + PACE));
+        assert!(schedule.may_start(started + PACE, waiting(127, 0)));
+        assert!(schedule.may_start(started, waiting(128, 0)));
     }
 
     #[test]
     fn after_a_large_batch_nothing_waits() {
-        let begun = Instant::now();
-        let mut schedule = Schedule::new(begun, PACE, 512);
-        schedule.began(begun, 128);
-        assert!(schedule.may_start(begun, waiting(1, 0)));
+        let started = Instant::now();
+        let mut schedule = Schedule::new(started, PACE, 512);
+        schedule.began(started, 128);
+        assert!(schedule.may_start(started, waiting(1, 0)));
     }
 
     #[test]

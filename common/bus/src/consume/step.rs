@@ -1,4 +1,4 @@
-//! What a worker step is to the loop, and what it hands back.
+//! The interface between the loop and a worker step.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,22 +18,22 @@ use messages::subject::Subject;
 #[derive(Debug, Clone)]
 pub struct Delivered<R> {
     pub record: R,
-    /// Where its publisher waits for the outcome, if it does.
+    /// The reply inbox that waits for the outcome, if any.
     pub reply_to: Option<Arc<str>>,
-    /// How often JetStream has delivered its message, this time included.
+    /// Number of deliveries of its message, including this one.
     pub deliveries: u32,
     /// When its message was stored in the stream, by the bus's clock.
     pub stored_at: DateTime<Utc>,
-    /// A step has seen it since its delivery, and asked to see it later.
+    /// A step has postponed it since its delivery.
     pub postponed: bool,
 }
 
-/// What a step decided about one record.
+/// A step's result for one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// FinishedBatch for good, whatever the outcome was.
+    /// Finished, with any outcome.
     Done,
-    /// Not yet possible: offer it again in a following batch. The step decides when it has waited long enough.
+    /// Not yet possible: offered again in a later batch. The step decides when it has waited long enough.
     Later,
 }
 
@@ -52,8 +52,8 @@ pub enum StepError {
     /// The store is down: no record can be settled for now.
     #[error("transient: {0:#}")]
     Transient(anyhow::Error),
-    /// The store answers, but something else holds what one of the records needs: a lock, a key, too much of its time. The
-    /// others may be settled without it.
+    /// The store works, but something else blocks one of the records: a lock, a key, a timeout. The others may be settled
+    /// without it.
     #[error("blocked: {0:#}")]
     Blocked(anyhow::Error),
     /// At least one of the records can never succeed.
@@ -62,7 +62,7 @@ pub enum StepError {
 }
 
 impl StepError {
-    /// As metrics have it.
+    /// The metric label.
     pub(super) const fn kind(&self) -> &'static str {
         match self {
             Self::Transient(_) => "transient",
@@ -109,8 +109,8 @@ pub trait Step: Send + Sync + 'static {
     type Record: DeserializeOwned + Clone + Send + Sync + 'static;
     const SUBJECT: Subject;
 
-    /// At least so long lies between the beginnings of two batches, while few records come. For nouns whose outcome nobody
-    /// waits for: a batch costs the same for one record as for many.
+    /// Minimum interval between the starts of two batches, while few records come. For steps without waiting callers: a
+    /// batch costs the same for one record as for many.
     const PACE: Duration = Duration::ZERO;
 
     /// Settles the whole batch in one transaction, committed when this returns `Ok` and rolled back otherwise. Must

@@ -1,7 +1,7 @@
 //! Commissions changed by hand: rejected, or adjusted by an amount.
 //!
-//! What is taken from a commission that is not paid comes off the balance like a refund of it, to zero at most. What is taken
-//! from a paid one is owed back like a refund of a paid commission. Nothing is added to a paid one: nobody would pay it.
+//! A reduction of an unpaid commission is deducted from the balance like a refund, to zero at most. A reduction
+//! from a paid one is owed back like a refund of a paid commission. Nothing is added to a paid one: it would never be paid.
 //! Later refunds take their share of what the commission is by then.
 
 use crate::earnings::commission::CommissionStatus;
@@ -40,7 +40,7 @@ pub struct Adjusted {
 }
 
 impl Adjusted {
-    /// What the balance gains.
+    /// Change of the balance.
     pub const fn moved(&self) -> Cents {
         self.entries[0].amount
     }

@@ -1,4 +1,4 @@
-//! What a sale owes, under which policy, and the life of a commission.
+//! Commissions of a sale under a policy, and their lifecycle.
 
 use chrono::{DateTime, Months, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
@@ -49,10 +49,10 @@ impl CommissionType {
     }
 }
 
-/// How much of a sale.
+/// The rate of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
-    /// Of what earns of the sale's amount, in the sale's currency.
+    /// Of the commissionable amount, in the sale's currency.
     Percentage(BasisPoints),
     /// The same for every sale, in a currency of its own.
     Fixed { amount: Cents, currency: Currency },
@@ -130,50 +130,30 @@ pub struct PaymentHistory {
     pub names_subscription: bool,
 }
 
-/// What is due on one payment.
+/// The commission due on one payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     Amount { amount: Cents, currency: Currency },
     Nothing(NothingDue),
 }
 
-/// Why an attributed payment earns nothing. The sale is recorded all the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NothingDue {
-    NoPolicy,
-    RecurringPeriodOver,
-    OneTimeAlreadyPaid,
-    /// A renewal of a subscription that had ended by then.
-    SubscriptionEnded,
-    /// The partner bought for themselves, which the program does not pay for.
-    SelfReferral,
+crate::text_enum! {
+    /// Why an attributed payment earns nothing. The sale is recorded all the same.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum NothingDue {
+        NoPolicy = "no_commission_policy",
+        RecurringPeriodOver = "recurring_period_over",
+        OneTimeAlreadyPaid = "one_time_already_paid",
+        /// A renewal of a subscription that had ended by then.
+        SubscriptionEnded = "subscription_ended",
+        /// The partner bought for themselves, which the program does not pay for.
+        SelfReferral = "self_referral",
+    }
 }
 
 impl NothingDue {
-    const ALL: [Self; 5] = [
-        Self::NoPolicy,
-        Self::RecurringPeriodOver,
-        Self::OneTimeAlreadyPaid,
-        Self::SubscriptionEnded,
-        Self::SelfReferral,
-    ];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoPolicy => "no_commission_policy",
-            Self::RecurringPeriodOver => "recurring_period_over",
-            Self::OneTimeAlreadyPaid => "one_time_already_paid",
-            Self::SubscriptionEnded => "subscription_ended",
-            Self::SelfReferral => "self_referral",
-        }
-    }
-
-    pub fn parse(code: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == code)
-    }
-
-    /// For the caller, as the end of a sentence.
+    /// For the caller: completes a sentence.
     pub const fn message(self) -> &'static str {
         match self {
             Self::NoPolicy => "the program has no commission policy in force",
@@ -185,7 +165,7 @@ impl NothingDue {
     }
 }
 
-/// What a payment made at `at` earns under a policy; percentages are of `commissionable`.
+/// The commission of a payment made at `at` under a policy; percentages apply to `commissionable`.
 pub fn due(
     policy: Option<&Policy>,
     commissionable: Cents,
@@ -225,7 +205,7 @@ pub fn due(
     }
 }
 
-/// Calendar months; the end of a shorter month stands in for a day it does not have.
+/// Calendar months; a day that a shorter month lacks becomes its last day.
 fn months_after(first: DateTime<Utc>, months: u32) -> DateTime<Utc> {
     first
         .checked_add_months(Months::new(months))
@@ -256,32 +236,20 @@ impl HoldPeriod {
     }
 }
 
-/// Which commissions of a program are approved by hand only, however long they were held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NeedsApproval {
-    #[default]
-    None,
-    /// Those with a signal.
-    Flagged,
-    All,
+crate::text_enum! {
+    /// Which commissions of a program are approved by hand only, however long they were held.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum NeedsApproval {
+        #[default]
+        None = "none",
+        /// Commissions with a signal.
+        Flagged = "flagged",
+        All = "all",
+    }
 }
 
 impl NeedsApproval {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Flagged => "flagged",
-            Self::All => "all",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::None, Self::Flagged, Self::All]
-            .into_iter()
-            .find(|which| which.as_str() == text)
-    }
-
-    /// Of a commission that has a signal or has none.
+    /// For a commission with or without a signal.
     pub const fn applies(self, flagged: bool) -> bool {
         match self {
             Self::None => false,
@@ -291,28 +259,15 @@ impl NeedsApproval {
     }
 }
 
-/// What becomes of a partner's own purchase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SelfReferrals {
-    /// It earns like any other, and is shown with a signal.
-    #[default]
-    Flag,
-    /// It is recorded, and the partner earns nothing by it.
-    Refuse,
-}
-
-impl SelfReferrals {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Flag => "flag",
-            Self::Refuse => "refuse",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Flag, Self::Refuse]
-            .into_iter()
-            .find(|which| which.as_str() == text)
+crate::text_enum! {
+    /// How a partner's own purchase is treated.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum SelfReferrals {
+        /// It earns like any other, and is shown with a signal.
+        #[default]
+        Flag = "flag",
+        /// It is recorded, and the partner earns nothing by it.
+        Refuse = "refuse",
     }
 }
 
@@ -322,19 +277,21 @@ impl Default for HoldPeriod {
     }
 }
 
-/// The life of a commission: pending → approved → paid, and refunded or reversed by refunds from any of these.
-///
-/// That it was paid out is a fact of its own (`paid_at`), which a later refund does not erase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CommissionStatus {
-    Pending,
-    Approved,
-    Paid,
-    /// In part; what is left is still owed or paid.
-    Refunded,
-    /// Entirely. Terminal.
-    Reversed,
+crate::text_enum! {
+    /// The life of a commission: pending → approved → paid, and refunded or reversed by refunds from any of these.
+    ///
+    /// That it was paid out is a fact of its own (`paid_at`), which a later refund does not erase.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CommissionStatus {
+        Pending = "pending",
+        Approved = "approved",
+        Paid = "paid",
+        /// In part; the rest is still owed or paid.
+        Refunded = "refunded",
+        /// Entirely. Terminal.
+        Reversed = "reversed",
+    }
 }
 
 /// A transition the lifecycle does not have.
@@ -350,28 +307,6 @@ pub enum TransitionError {
 }
 
 impl CommissionStatus {
-    const ALL: [Self; 5] = [
-        Self::Pending,
-        Self::Approved,
-        Self::Paid,
-        Self::Refunded,
-        Self::Reversed,
-    ];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Paid => "paid",
-            Self::Refunded => "refunded",
-            Self::Reversed => "reversed",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
     /// Once the hold period is over.
     pub fn approve(self, held_until: DateTime<Utc>, now: DateTime<Utc>) -> Result<Self, TransitionError> {
         match self {
@@ -389,7 +324,7 @@ impl CommissionStatus {
         self.approve(DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MIN_UTC)
     }
 
-    /// What is left of a refunded commission can be paid out; it stays refunded.
+    /// The rest of a refunded commission can be paid out; its status stays refunded.
     pub fn pay(self) -> Result<Self, TransitionError> {
         match self {
             Self::Approved => Ok(Self::Paid),

@@ -5,43 +5,26 @@
 
 use crate::money::Cents;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Account {
-    /// What is owed to the partner; its sum is the balance.
-    Partner,
-    /// What the program has spent on commissions.
-    Program,
-}
-
-impl Account {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Partner => "partner",
-            Self::Program => "program",
-        }
+crate::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Account {
+        /// Owed to the partner; its sum is the balance.
+        Partner = "partner",
+        /// Spent by the program on commissions.
+        Program = "program",
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryKind {
-    Accrual,
-    Reversal,
-    Payout,
-    /// What clamping had kept on a balance, taken once a payout has settled the debt.
-    Settlement,
-    /// By hand, up or down.
-    Adjustment,
-}
-
-impl EntryKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accrual => "accrual",
-            Self::Reversal => "reversal",
-            Self::Payout => "payout",
-            Self::Settlement => "settlement",
-            Self::Adjustment => "adjustment",
-        }
+crate::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum EntryKind {
+        Accrual = "accrual",
+        Reversal = "reversal",
+        Payout = "payout",
+        /// The shortfall of a clamped deduction, taken once a payout has settled the debt.
+        Settlement = "settlement",
+        /// By hand, up or down.
+        Adjustment = "adjustment",
     }
 }
 
@@ -52,13 +35,13 @@ pub struct Entry {
     pub kind: EntryKind,
     /// Signed; what moves the account.
     pub amount: Cents,
-    /// What should have moved, without sign: |amount| + shortfall.
+    /// The requested amount, without sign: |amount| + shortfall.
     pub requested: Cents,
-    /// What did not move: of a reversal what clamping at zero kept, of a payout the debt it settled.
+    /// The part not moved: of a reversal the part below zero, of a payout the debt it settled.
     pub shortfall: Cents,
 }
 
-/// What became of a deduction from a balance, by a refund or by a payout.
+/// The result of a deduction from a balance, by a refund or a payout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deducted {
     pub requested: Cents,

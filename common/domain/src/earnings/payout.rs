@@ -1,4 +1,4 @@
-//! What of a commission can be paid out, and how much of it a payout moves.
+//! The payable part of a commission, and the amount a payout moves.
 //!
 //! A partner may owe: a refund after a payout takes back what they were paid. Debts are settled first, so a payout moves
 //! what it pays less what is owed. What is owed is what was taken from commissions after they had been paid, less what
@@ -29,7 +29,7 @@ use crate::money::Cents;
 #[derive(Debug, Clone, Copy)]
 pub struct CommissionState {
     pub amount: Cents,
-    /// What refunds have taken so far.
+    /// Deducted by refunds so far.
     pub deducted: Cents,
     pub status: CommissionStatus,
     pub hold_until: DateTime<Utc>,
@@ -60,7 +60,7 @@ pub enum NotPayable {
 }
 
 impl CommissionState {
-    /// What refunds have left of it.
+    /// The rest after refunds.
     pub const fn left(&self) -> Cents {
         self.amount.saturating_sub(self.deducted)
     }
@@ -75,7 +75,7 @@ impl CommissionState {
         }
     }
 
-    /// What can be paid of it now. An approved commission of nothing is paid like any other, so that its life ends.
+    /// The part payable now. An approved commission of zero is paid like any other, to end its lifecycle.
     pub fn payable(&self, now: DateTime<Utc>) -> Result<Cents, NotPayable> {
         if self.paid_out {
             return Err(NotPayable::AlreadyPaid);
@@ -94,7 +94,7 @@ impl CommissionState {
     }
 }
 
-/// Pays to somebody who owes.
+/// Pays a partner who owes.
 pub fn pay(payable: Cents, debt: Cents) -> Deducted {
     let shortfall = payable.min(debt);
     Deducted {
@@ -108,16 +108,16 @@ pub fn pay(payable: Cents, debt: Cents) -> Deducted {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Account {
     pub balance: Cents,
-    /// What is left of its commissions that are not paid.
+    /// The rest of its unpaid commissions.
     pub unpaid: Cents,
     pub debt: Cents,
 }
 
-/// What paying a commission does.
+/// The effect of paying a commission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paid {
     pub deducted: Deducted,
-    /// What the balance loses besides: an earlier refund asked for it, and clamping kept it.
+    /// Also deducted from the balance: the shortfall of an earlier refund.
     pub settled: Cents,
 }
 

@@ -1,4 +1,4 @@
-//! How refunds undo a sale's commissions: each cent once, whatever the order, the repeats and the channels.
+//! How refunds reverse a sale's commissions: each cent once, in any order, over repeats and both channels.
 //!
 //! Refunds of one sale arrive on two channels that know nothing of each other. The refund endpoint reports
 //! **deltas**: this refund's amount. The payment processor reports **cumulative** totals: all that was
@@ -33,7 +33,7 @@ pub use key::{MalformedRefundKey, RefundKey};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefundRequest {
-    /// From the refund endpoint: this refund alone. `None` is whatever is left of the sale.
+    /// From the refund endpoint: this refund alone. `None` is the rest of the sale.
     Delta {
         key: RefundKey,
         amount: Option<AmountCents>,
@@ -54,7 +54,7 @@ impl RefundRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RefundableCommission {
     pub id: CommissionId,
-    /// What was earned, before any deduction.
+    /// The amount before any deduction.
     pub amount: Cents,
     /// Σ of deductions requested so far, before the clamp of the balance.
     pub deducted: Cents,
@@ -83,7 +83,7 @@ pub struct RefundDecision {
     pub deductions: Vec<Deduction>,
 }
 
-/// What a refund did to the sale's commissions. The `commission_id` is the last one's.
+/// The effect of a refund on the sale's commissions. The `commission_id` is the last one's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefundEffect {
     Applied {
@@ -101,7 +101,7 @@ pub enum RefundEffect {
     NoCommission,
 }
 
-/// What one commission loses.
+/// The deduction from one commission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Deduction {
     pub commission_id: CommissionId,
@@ -109,23 +109,15 @@ pub struct Deduction {
     pub status_after: CommissionStatus,
 }
 
-/// Why a refund changed nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SkipReason {
-    /// Nothing of the sale is left to refund.
-    AlreadyReversed,
-    /// A repeat, or what the other channel had reported before.
-    AlreadyProcessed,
-}
-
-impl SkipReason {
-    /// The `reason` of the answer.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AlreadyReversed => "already reversed",
-            Self::AlreadyProcessed => "already processed",
-        }
+crate::text_enum! {
+    /// Why a refund changed nothing.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SkipReason {
+        /// Nothing of the sale is left to refund.
+        AlreadyReversed = "already reversed",
+        /// A repeat, or what the other channel had reported before.
+        AlreadyProcessed = "already processed",
     }
 }
 
@@ -171,7 +163,7 @@ impl SaleRefunds {
         &self.commissions
     }
 
-    /// What of the sale counts as refunded, in 0..=sale amount.
+    /// The refunded part of the sale, in 0..=sale amount.
     pub fn effective(&self) -> Cents {
         self.api_refunded
             .max(self.processor_refunded)

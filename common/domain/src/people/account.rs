@@ -1,4 +1,4 @@
-//! What somebody signs in with: an address and a password.
+//! Credentials of an account: an address and a password.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use unicode_normalization::UnicodeNormalization;
 use crate::name::{Name, is_hidden};
 use crate::text::{Text, TextError};
 
-/// What somebody is called.
+/// A person's name.
 pub type PersonName = Name;
 
 /// An e-mail address, trimmed and in lower case, so that one address has one spelling: PostgreSQL's `lower` depends on the
-/// database's collation. Whether it exists, only a message to it can tell.
+/// database's collation. Only a message to it can show whether it exists.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EmailAddress(Text<254>);
 
@@ -53,7 +53,7 @@ impl fmt::Debug for EmailAddress {
     }
 }
 
-/// A password somebody has chosen, or claims to have.
+/// A password as entered.
 #[derive(Clone)]
 pub struct Password(String);
 
@@ -86,13 +86,13 @@ impl Password {
         Ok(Self(text))
     }
 
-    /// For comparing with the one that was chosen, whatever the rules are now. `None` beyond what can ever have been one:
+    /// For verification, without today's rules. `None` beyond what can ever have been one:
     /// hashing costs by length.
     pub fn claim(text: String) -> Option<Self> {
         (text.chars().count() <= *Self::LENGTH.end()).then_some(Self(text))
     }
 
-    /// One nobody has to think up: 120 random bits, in letters and digits that are not mistaken for each other.
+    /// A generated one: 120 random bits, in letters and digits that are not mistaken for each other.
     pub fn generate(random: [u8; 24]) -> Self {
         Self(random.map(plain_digit).iter().collect())
     }
@@ -158,27 +158,14 @@ impl fmt::Debug for PasswordHash {
     }
 }
 
-/// What kind of person an account is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UserKind {
-    /// Works in advertisers' workspaces.
-    Advertiser,
-    /// Sees their own links, clicks, commissions and balances.
-    Partner,
-}
-
-impl UserKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Advertiser => "advertiser",
-            Self::Partner => "partner",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Advertiser, Self::Partner]
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
+crate::text_enum! {
+    /// The kind of an account.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum UserKind {
+        /// Works in advertisers' workspaces.
+        Advertiser = "advertiser",
+        /// Sees their own links, clicks, commissions and balances.
+        Partner = "partner",
     }
 }
 

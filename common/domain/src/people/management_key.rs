@@ -16,24 +16,11 @@ pub struct KeySettings {
     pub expires_at: Option<DateTime<Utc>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyStatus {
-    Active,
-    /// For good.
-    Revoked,
-}
-
-impl KeyStatus {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Revoked => "revoked",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Active, Self::Revoked]
-            .into_iter()
-            .find(|status| status.as_str() == text)
+crate::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum KeyStatus {
+        Active = "active",
+        /// For good.
+        Revoked = "revoked",
     }
 }

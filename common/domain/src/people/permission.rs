@@ -1,56 +1,33 @@
-//! Who may do what: permissions, the roles of a workspace's members, the scopes of its management keys.
+//! Authorization: permissions, the roles of a workspace's members, the scopes of its management keys.
 
 use std::collections::BTreeSet;
 
 use crate::ids::ProgramId;
 
-macro_rules! permissions {
-    ($($(#[$doc:meta])* $name:ident = $text:literal),+ $(,)?) => {
-        /// One thing that may be allowed.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Permission {
-            $($(#[$doc])* $name),+
-        }
-
-        impl Permission {
-            pub const ALL: &[Self] = &[$(Self::$name),+];
-
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$name => $text),+
-                }
-            }
-        }
-    };
-}
-
-permissions! {
-    /// How a program's tracking is set up.
-    TrackingRead = "tracking:read",
-    /// A program's events.
-    TrackingList = "tracking:list",
-    ProgramList = "program:list",
-    /// A program with its partners, links, policies, commissions and payouts.
-    ProgramRead = "program:read",
-    ProgramCreate = "program:create",
-    /// Settings, slug, policies, partners, links.
-    ProgramUpdate = "program:update",
-    ProgramDelete = "program:delete",
-    ProgramGoLive = "program:go_live",
-    ProgramRegenerateToken = "program:regenerate-token",
-    /// Approving commissions and paying them.
-    ProgramPayOut = "program:pay_out",
-    DashboardView = "dashboard:view",
+crate::text_enum! {
+    /// One thing that may be allowed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Permission {
+        /// How a program's tracking is set up.
+        TrackingRead = "tracking:read",
+        /// A program's events.
+        TrackingList = "tracking:list",
+        ProgramList = "program:list",
+        /// A program with its partners, links, policies, commissions and payouts.
+        ProgramRead = "program:read",
+        ProgramCreate = "program:create",
+        /// Settings, slug, policies, partners, links.
+        ProgramUpdate = "program:update",
+        ProgramDelete = "program:delete",
+        ProgramGoLive = "program:go_live",
+        ProgramRegenerateToken = "program:regenerate-token",
+        /// Approving commissions and paying them.
+        ProgramPayOut = "program:pay_out",
+        DashboardView = "dashboard:view",
+    }
 }
 
 impl Permission {
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|permission| permission.as_str() == text)
-    }
-
     /// May be a scope of a management key by its name. What is not comes with `*` alone, or with a session only.
     const fn is_scope(self) -> bool {
         !matches!(
@@ -75,7 +52,7 @@ impl Permission {
 pub struct ProgramPermissions(BTreeSet<Permission>);
 
 impl ProgramPermissions {
-    /// From names; `program:*` stands for everything about the program. The error is the first name that is none.
+    /// From names; `program:*` means everything about the program. The error is the first unknown name.
     pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
         let mut permissions = BTreeSet::new();
         for name in names {
@@ -102,37 +79,25 @@ impl ProgramPermissions {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// Everything, the audit log and other owners among it.
-    Owner,
-    /// Everything with programs, members and keys.
-    Admin,
-    /// What was given, program by program.
-    Member,
+crate::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Role {
+        /// Everything, the audit log and other owners among it.
+        Owner = "owner",
+        /// Everything with programs, members and keys.
+        Admin = "admin",
+        /// What was given, program by program.
+        Member = "member",
+    }
 }
 
 impl Role {
-    const ALL: [Self; 3] = [Self::Owner, Self::Admin, Self::Member];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::Admin => "admin",
-            Self::Member => "member",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == text)
-    }
-
     /// Members, keys and programs to come are the workspace's, not one program's.
     pub const fn runs_the_workspace(self) -> bool {
         matches!(self, Self::Owner | Self::Admin)
     }
 
-    /// What somebody of this role may do with one program, given what they were given for it.
+    /// What a member of this role may do with one program, given their permissions for it.
     pub fn may(self, given: &ProgramPermissions, permission: Permission) -> bool {
         self.runs_the_workspace() || given.contains(permission)
     }
@@ -229,7 +194,7 @@ mod tests {
     #[test]
     fn names_are_read_back() {
         for permission in Permission::ALL {
-            assert_eq!(Permission::parse(permission.as_str()), Some(*permission));
+            assert_eq!(Permission::parse(permission.as_str()), Some(permission));
         }
         for role in Role::ALL {
             assert_eq!(Role::parse(role.as_str()), Some(role));
@@ -250,7 +215,7 @@ mod tests {
     fn a_scope_opens_itself_only() {
         let scopes = Scopes::parse(["program:read"]).unwrap();
         for permission in Permission::ALL {
-            assert_eq!(scopes.allow(*permission), *permission == Permission::ProgramRead);
+            assert_eq!(scopes.allow(permission), permission == Permission::ProgramRead);
         }
         assert!(
             Permission::ALL

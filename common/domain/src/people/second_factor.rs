@@ -1,4 +1,4 @@
-//! What somebody shows beside the password: a code of an authenticator app (RFC 6238), or of a list for who has lost it.
+//! Second factors: a code of an authenticator app (RFC 6238), or a recovery code for users who lost it.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ impl AuthenticatorSecret {
         builder.with_account_name(account).build()?.to_url()
     }
 
-    /// What somebody types into an app that cannot read the code.
+    /// Typed into an app that cannot scan the QR code.
     pub fn text(&self) -> String {
         Secret::from(self.0).to_base32()
     }
@@ -80,7 +80,7 @@ impl fmt::Debug for AuthenticatorSecret {
     }
 }
 
-/// A code that stands in for the app, once: 80 random bits, so its hash needs no stretching.
+/// A recovery code replaces the app once: 80 random bits, so its hash needs no stretching.
 pub struct RecoveryCode(String);
 
 impl RecoveryCode {

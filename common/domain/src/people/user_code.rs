@@ -1,4 +1,4 @@
-//! What a command line shows while it waits to be signed in, and somebody compares or types in a browser (RFC 8628): it
+//! The code that a command line shows during sign-in, compared or typed in a browser (RFC 8628): it
 //! confirms a login and collects nothing.
 
 use std::fmt;

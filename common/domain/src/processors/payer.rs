@@ -1,7 +1,7 @@
-//! Whose payment a processor's event reports.
+//! Which customer made a payment that a processor reports.
 //!
 //! Read order: what the merchant's code wrote beside the payment, then the processor's own customer, as it was bound before. What
-//! a processor's customer was bound to first stays until somebody binds it by hand.
+//! a processor's customer was bound to first stays until it is bound by hand.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,14 +18,14 @@ pub struct Payer {
     pub customer_key: Option<CustomerKey>,
 }
 
-/// A processor's customer, and whom an event says it is.
+/// A processor's customer, and the customer an event binds it to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedCustomer {
     pub processor_customer: ProcessorId,
     pub payer: Payer,
 }
 
-/// What an event adds to whom a processor's customer is bound to.
+/// What an event adds to the binding of a processor's customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Addition {
     Nothing,
@@ -43,7 +43,7 @@ impl Payer {
         })
     }
 
-    /// What a merchant's code handed to the processor as its own reference: a click_id, or else a customer_key.
+    /// The reference a merchant passed to the processor: a click_id, or else a customer_key.
     pub fn from_reference(reference: &str) -> Option<Self> {
         let click_id = ClickId::parse(reference);
         let customer_key = match click_id {
@@ -55,7 +55,7 @@ impl Payer {
 
     /// Takes a name that is missing from another event of the same processor's customer.
     pub fn add(&mut self, other: &Self) -> Addition {
-        // A customer may come by several clicks: the key says who it is.
+        // A customer may have several clicks: the key identifies them.
         let differs = match (&self.customer_key, &other.customer_key) {
             (Some(mine), Some(other)) => mine != other,
             _ => matches!((&self.click_id, &other.click_id), (Some(mine), Some(other)) if mine != other),

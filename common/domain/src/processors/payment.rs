@@ -1,13 +1,13 @@
-//! A payment, as its processor tells it: under many names, and taken back in parts.
+//! A payment as its processor reports it: under several names, and reversed in parts.
 //!
-//! Events come in any order, and again. So whatever is made of them depends on what was told, never on when: a payment is
-//! called after the least of its names, and what was taken back is the sum of the greatest amounts told by source.
+//! Events arrive in any order, and repeatedly. So the result depends on what was reported, never on when: the least of its names
+//! identifies a payment, and the amount reversed is the sum of the greatest amounts reported per source.
 
 use std::collections::BTreeMap;
 
 use crate::money::{AmountCents, Cents};
 
-/// Names that were told to be one payment's, directly or by way of others.
+/// Names reported for the same payment, directly or through other names: a union-find.
 #[derive(Debug, Clone)]
 pub struct Names<T>(BTreeMap<T, T>);
 
@@ -62,40 +62,27 @@ impl<T: Ord + Clone> Default for Names<T> {
     }
 }
 
-/// How money went back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ReversalKind {
-    /// Of a charge; told as all that was refunded of it so far.
-    Refund,
-    /// Withdrawn for a dispute, beside what was refunded.
-    Dispute,
-}
-
-impl ReversalKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Refund => "refund",
-            Self::Dispute => "dispute",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Refund, Self::Dispute]
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
+crate::text_enum! {
+    /// Kind of a reversal.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ReversalKind {
+        /// Of a charge; reported as the total refunded so far.
+        Refund = "refund",
+        /// Withdrawn for a dispute, in addition to refunds.
+        Dispute = "dispute",
     }
 }
 
-/// All that was taken back of one payment, as far as it was told.
+/// The reported reversals of one payment.
 #[derive(Debug, Clone, Default)]
 pub struct RunningTotal(BTreeMap<(ReversalKind, String), Cents>);
 
 impl RunningTotal {
-    /// Counts what was told of a charge or dispute (`source`), and returns the total of all of them, at most
-    /// [`AmountCents::MAX`]. What is less than was told of that source before changes nothing.
-    pub fn tell(&mut self, kind: ReversalKind, source: &str, amount: AmountCents) -> AmountCents {
-        let told = self.0.entry((kind, source.to_owned())).or_insert(Cents::ZERO);
-        *told = (*told).max(amount.into());
+    /// Records the total reported for a charge or dispute (`source`), and returns the total over all of them, at most
+    /// [`AmountCents::MAX`]. A total lower than the source reported before changes nothing.
+    pub fn record(&mut self, kind: ReversalKind, source: &str, amount: AmountCents) -> AmountCents {
+        let reported = self.0.entry((kind, source.to_owned())).or_insert(Cents::ZERO);
+        *reported = (*reported).max(amount.into());
         let total = self
             .0
             .values()
@@ -112,10 +99,10 @@ mod tests {
 
     use super::*;
 
-    /// By definition: names are one when a chain of tellings leads from one to the other.
-    fn slowly(told: &[Vec<u8>]) -> BTreeMap<u8, u8> {
+    /// By definition: names are one when a chain of reports leads from one to the other.
+    fn slowly(reported: &[Vec<u8>]) -> BTreeMap<u8, u8> {
         let mut groups: Vec<BTreeSet<u8>> = Vec::new();
-        for names in told {
+        for names in reported {
             let mut group: BTreeSet<u8> = names.iter().copied().collect();
             let (touched, apart) = groups.into_iter().partition(|other| !other.is_disjoint(&group));
             groups = apart;
@@ -129,82 +116,85 @@ mod tests {
             .collect()
     }
 
-    fn quickly(told: &[Vec<u8>]) -> BTreeMap<u8, u8> {
+    fn quickly(reported: &[Vec<u8>]) -> BTreeMap<u8, u8> {
         let mut names = Names::new();
-        for telling in told {
-            names.join(telling.iter().copied());
+        for report in reported {
+            names.join(report.iter().copied());
         }
         names.payments()
     }
 
-    fn tellings() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    fn reports() -> impl Strategy<Value = Vec<Vec<u8>>> {
         prop::collection::vec(prop::collection::vec(0u8..20, 0..4), 0..12)
     }
 
     proptest! {
         #[test]
-        fn names_are_one_when_a_chain_of_tellings_joins_them(told in tellings()) {
-            prop_assert_eq!(quickly(&told), slowly(&told));
+        fn names_are_one_when_a_chain_of_reports_joins_them(reported in reports()) {
+            prop_assert_eq!(quickly(&reported), slowly(&reported));
         }
 
         #[test]
-        fn the_order_of_tellings_and_their_repeats_do_not_matter(
-            (told, shuffled) in tellings().prop_flat_map(|told| {
-                let again: Vec<_> = told.iter().chain(&told).cloned().collect();
-                (Just(told), Just(again).prop_shuffle())
+        fn the_order_of_reports_and_their_repeats_do_not_matter(
+            (reported, shuffled) in reports().prop_flat_map(|reported| {
+                let again: Vec<_> = reported.iter().chain(&reported).cloned().collect();
+                (Just(reported), Just(again).prop_shuffle())
             }),
         ) {
-            prop_assert_eq!(quickly(&told), quickly(&shuffled));
+            prop_assert_eq!(quickly(&reported), quickly(&shuffled));
         }
 
         #[test]
-        fn what_is_known_already_can_be_told_as_pairs(told in tellings(), more in tellings()) {
+        fn what_is_known_already_can_be_reported_as_pairs(reported in reports(), more in reports()) {
             let mut names = Names::new();
-            for (name, payment) in quickly(&told) {
+            for (name, payment) in quickly(&reported) {
                 names.join([payment, name]);
             }
-            for telling in &more {
-                names.join(telling.iter().copied());
+            for report in &more {
+                names.join(report.iter().copied());
             }
-            prop_assert_eq!(names.payments(), quickly(&[told, more].concat()));
+            prop_assert_eq!(names.payments(), quickly(&[reported, more].concat()));
         }
 
         #[test]
         fn a_total_never_falls_and_ends_the_same_in_any_order(
-            (told, shuffled) in prop::collection::vec((any::<bool>(), 0u8..3, 1i64..1_000), 1..12)
-                .prop_flat_map(|told| {
-                    let again: Vec<_> = told.iter().chain(&told).copied().collect();
-                    (Just(told), Just(again).prop_shuffle())
+            (reported, shuffled) in prop::collection::vec((any::<bool>(), 0u8..3, 1i64..1_000), 1..12)
+                .prop_flat_map(|reported| {
+                    let again: Vec<_> = reported.iter().chain(&reported).copied().collect();
+                    (Just(reported), Just(again).prop_shuffle())
                 }),
         ) {
-            let run = |told: &[(bool, u8, i64)]| {
+            let run = |reported: &[(bool, u8, i64)]| {
                 let mut running = RunningTotal::default();
-                let totals: Vec<AmountCents> = told
+                let totals: Vec<AmountCents> = reported
                     .iter()
                     .map(|(refund, source, cents)| {
                         let kind = if *refund { ReversalKind::Refund } else { ReversalKind::Dispute };
-                        running.tell(kind, &source.to_string(), AmountCents::new(*cents).unwrap())
+                        running.record(kind, &source.to_string(), AmountCents::new(*cents).unwrap())
                     })
                     .collect();
                 assert!(totals.is_sorted());
                 *totals.last().unwrap()
             };
-            prop_assert_eq!(run(&told), run(&shuffled));
+            prop_assert_eq!(run(&reported), run(&shuffled));
         }
     }
 
     #[test]
     fn refunds_of_a_charge_are_not_added_but_charges_and_disputes_are() {
         let mut running = RunningTotal::default();
-        let mut tell =
-            |kind, source, cents| running.tell(kind, source, AmountCents::new(cents).unwrap()).get();
-        assert_eq!(tell(ReversalKind::Refund, "ch_1", 200), 200);
-        assert_eq!(tell(ReversalKind::Refund, "ch_1", 500), 500);
-        assert_eq!(tell(ReversalKind::Refund, "ch_1", 300), 500);
-        assert_eq!(tell(ReversalKind::Dispute, "dp_1", 100), 600);
-        assert_eq!(tell(ReversalKind::Refund, "ch_2", 1), 601);
+        let mut record = |kind, source, cents| {
+            running
+                .record(kind, source, AmountCents::new(cents).unwrap())
+                .get()
+        };
+        assert_eq!(record(ReversalKind::Refund, "ch_1", 200), 200);
+        assert_eq!(record(ReversalKind::Refund, "ch_1", 500), 500);
+        assert_eq!(record(ReversalKind::Refund, "ch_1", 300), 500);
+        assert_eq!(record(ReversalKind::Dispute, "dp_1", 100), 600);
+        assert_eq!(record(ReversalKind::Refund, "ch_2", 1), 601);
         assert_eq!(
-            running.tell(ReversalKind::Refund, "ch_2", AmountCents::MAX),
+            running.record(ReversalKind::Refund, "ch_2", AmountCents::MAX),
             AmountCents::MAX
         );
     }

@@ -11,33 +11,19 @@ use crate::text::Text;
 /// The processor's id of an account or of a webhook endpoint.
 pub type ProcessorId = Text<255>;
 
-/// How far the connection of an account has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConnectionStatus {
-    /// Begun, not finished.
-    Pending,
-    Connected,
-    /// Given up by the advertiser or by the processor.
-    Disconnected,
-}
-
-impl ConnectionStatus {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Connected => "connected",
-            Self::Disconnected => "disconnected",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Pending, Self::Connected, Self::Disconnected]
-            .into_iter()
-            .find(|status| status.as_str() == text)
+crate::text_enum! {
+    /// Status of an account's connection.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ConnectionStatus {
+        /// Started, not finished.
+        Pending = "pending",
+        Connected = "connected",
+        /// Given up by the advertiser or by the processor.
+        Disconnected = "disconnected",
     }
 }
 
-/// What the processor signs its webhooks with.
+/// The signing secret of the processor's webhooks.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookSecret(String);
 
@@ -61,12 +47,12 @@ impl WebhookSecret {
         &self.0
     }
 
-    /// What lists show, so that two secrets can be told apart.
+    /// Shown in lists to distinguish two secrets.
     pub fn last_four(&self) -> &str {
         self.0.get(self.0.len().saturating_sub(4)..).unwrap_or_default()
     }
 
-    /// What a program's secret is [sealed](crate::sealed) for.
+    /// Context under which a program's secret is [sealed](crate::sealed).
     pub fn purpose(program_id: ProgramId) -> Vec<u8> {
         format!("webhook secret of program {program_id}").into_bytes()
     }
@@ -86,7 +72,7 @@ impl fmt::Debug for WebhookSecret {
     }
 }
 
-/// How long the secret before is accepted after a rotation: webhooks on their way are signed with it. 0..=168 hours, a
+/// How long the previous secret is accepted after a rotation: webhooks in flight are signed with it. 0..=168 hours, a
 /// day unless said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overlap {

@@ -10,7 +10,7 @@ pub struct KeyRotation {
 }
 
 impl KeyRotation {
-    /// As it is stored: both times, or none.
+    /// As stored: both times, or none.
     pub fn of(marked_at: Option<DateTime<Utc>>, rotate_by: Option<DateTime<Utc>>) -> Option<Self> {
         let (marked_at, rotate_by) = marked_at.zip(rotate_by)?;
         Some(Self { marked_at, rotate_by })

@@ -4,52 +4,25 @@ use std::fmt;
 
 use crate::people::account::PersonName;
 
-/// As their advertiser calls them.
+/// The name their advertiser uses.
 pub type PartnerName = PersonName;
 
-/// Where a membership is. What is not approved earns nothing, and its links take no clicks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MembershipStatus {
-    Pending,
-    Approved,
-    Suspended,
-}
-
-impl MembershipStatus {
-    const ALL: [Self; 3] = [Self::Pending, Self::Approved, Self::Suspended];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Suspended => "suspended",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
+crate::text_enum! {
+    /// Status of a membership. Only an approved one earns, and only its links take clicks.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum MembershipStatus {
+        Pending = "pending",
+        Approved = "approved",
+        Suspended = "suspended",
     }
 }
 
-/// Whether a link is turned on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkStatus {
-    Active,
-    Inactive,
-}
-
-impl LinkStatus {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Inactive => "inactive",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Active, Self::Inactive]
-            .into_iter()
-            .find(|status| status.as_str() == text)
+crate::text_enum! {
+    /// Whether a link is turned on.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum LinkStatus {
+        Active = "active",
+        Inactive = "inactive",
     }
 }
 
@@ -74,7 +47,7 @@ impl ShortCode {
         }
     }
 
-    /// A code nobody chose; five random bits a digit.
+    /// A random code, five bits a digit.
     pub fn generate(random: [u8; 10]) -> Self {
         let digit = |byte: u8| Self::DIGITS.get(usize::from(byte % 32)).copied().map(char::from);
         Self(random.into_iter().filter_map(digit).collect())

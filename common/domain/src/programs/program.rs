@@ -20,7 +20,7 @@ pub struct ProgramSettings {
     pub description: Option<Description>,
     /// The advertiser's own site.
     pub domain: Option<Domain>,
-    /// Of fixed commissions; a share of a sale is paid in the sale's currency.
+    /// Currency of fixed commissions; a percentage is paid in the sale's currency.
     pub currency: Currency,
     pub attribution_model: AttributionModel,
     pub attribution_window: AttributionWindow,
@@ -55,29 +55,15 @@ impl ProgramSettings {
     }
 }
 
-/// Where a program is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProgramStatus {
-    /// Being set up. It takes events like a live one, so that an integration can be tried.
-    Draft,
-    Live,
-    /// Its key and its links no longer work; what it owes is still owed.
-    Archived,
-}
-
-impl ProgramStatus {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Live => "live",
-            Self::Archived => "archived",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Draft, Self::Live, Self::Archived]
-            .into_iter()
-            .find(|status| status.as_str() == text)
+crate::text_enum! {
+    /// Lifecycle of a program.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ProgramStatus {
+        /// Being set up. It takes events like a live one, so that an integration can be tried.
+        Draft = "draft",
+        Live = "live",
+        /// Its key and its links no longer work; what it owes is still owed.
+        Archived = "archived",
     }
 }
 
@@ -129,7 +115,7 @@ impl fmt::Display for Slug {
     }
 }
 
-/// A host name, lower-case: what stands between `https://` and the path of the advertiser's site.
+/// A host name, lower-case: the part between `https://` and the path of the advertiser's site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Domain(String);
 

@@ -1,9 +1,9 @@
-//! How far a program's set-up has come: five gates, the first one that is shut, and the state they add up to.
+//! Readiness of a program: five gates, the first closed one, and the resulting state.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-/// What is known of a program.
+/// Facts about a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     pub name: String,
@@ -31,7 +31,7 @@ pub struct LastEvents {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadinessState {
-    /// Nobody can tell yet whose program it is.
+    /// Its advertiser is not known yet.
     Draft,
     /// Something is left to set up.
     Configuring,
@@ -43,7 +43,7 @@ pub enum ReadinessState {
     LiveVerified,
 }
 
-/// In the order in which they are best opened.
+/// In the recommended order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
@@ -73,11 +73,11 @@ pub enum NextAction {
     RunSyntheticSaleChain,
 }
 
-/// Where one gate stands.
+/// The state of one gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct GateReport {
     pub status: GateStatus,
-    /// What opens it, when it is shut.
+    /// How to open it when it is closed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_action: Option<NextAction>,
 }

@@ -1,32 +1,23 @@
-//! What a tracking token opens: a program's own one everything, one made for a single server what that server does.
+//! Scopes of tracking tokens: the program's own token has all, a token for a single server those it needs.
 
 use crate::name::Name;
 
 pub type TokenName = Name;
 
-/// One kind of call that a token may be limited to. Test events, readiness and status are open to each token of the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenScope {
-    Sale,
-    Refund,
-    /// Leads in server mode.
-    Lead,
-    /// The payment processor's account and webhook secret, while there are none.
-    Connect,
+crate::text_enum! {
+    /// One kind of call that a token may be limited to. Test events, readiness and status are open to each token of the program.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum TokenScope {
+        Sale = "sale",
+        Refund = "refund",
+        /// Leads in server mode.
+        Lead = "lead",
+        /// The payment processor's account and webhook secret, while there are none.
+        Connect = "connect",
+    }
 }
 
 impl TokenScope {
-    const ALL: [Self; 4] = [Self::Sale, Self::Refund, Self::Lead, Self::Connect];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sale => "sale",
-            Self::Refund => "refund",
-            Self::Lead => "lead",
-            Self::Connect => "connect",
-        }
-    }
-
     const fn bit(self) -> u8 {
         1 << self as u8
     }
@@ -36,7 +27,7 @@ impl TokenScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenScopes(u8);
 
-/// What is wrong with a list of scopes.
+/// Why a list of scopes is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenScopesError {
     #[error("must not be empty")]

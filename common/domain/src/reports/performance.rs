@@ -1,4 +1,4 @@
-//! What a program's days come to: totals, rates, and how they compare with the days before.
+//! Figures of a program's days: totals, rates, and trends against the days before.
 //!
 //! Money is summed in cents and divided last; every rounding is [`proportion`]'s, halves away from zero.
 
@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 use crate::money::{Cents, proportion};
 use crate::reports::days::DayRange;
 
-/// Of one day or of many. Amounts are of one currency.
+/// Sums of one or more days. Amounts are in one currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     pub clicks: i64,
@@ -51,21 +51,13 @@ fn hundredths(of: i64, times: i64, by: i64) -> f64 {
     }
 }
 
-/// Which way a number went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    Up,
-    Down,
-    Stable,
-}
-
-impl Direction {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-            Self::Stable => "stable",
-        }
+crate::text_enum! {
+    /// Which way a number went.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Direction {
+        Up = "up",
+        Down = "down",
+        Stable = "stable",
     }
 }
 
@@ -79,7 +71,7 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// From nothing to something is 100 %, whatever it is.
+    /// From zero to any number is 100 %.
     pub fn between(previous: i64, current: i64) -> Self {
         let direction = match current.cmp(&previous) {
             std::cmp::Ordering::Greater => Direction::Up,
@@ -96,10 +88,7 @@ impl Trend {
     }
 
     /// To one decimal.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "exact up to 10^15; beyond, nobody counts tenths of a percent"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "exact up to 10^15")]
     pub fn percent(&self) -> f64 {
         self.tenths as f64 / 10.0
     }

@@ -13,14 +13,14 @@ use crate::ids::ReferralLinkId;
 use crate::money::OutOfRange;
 
 /// One real (non-test) click of a customer on a referral link.
-// Time stands first because the derived order is the attribution order: by time, then by link.
+// Time comes first because the derived order is the attribution order: by time, then by link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Touch {
     pub clicked_at: DateTime<Utc>,
     pub referral_link_id: ReferralLinkId,
 }
 
-/// How far the clock of a payment may be behind the clock of its click.
+/// Tolerated clock skew between a payment and its click.
 const CLOCK_SKEW: TimeDelta = TimeDelta::minutes(1);
 
 /// The clicks of one customer, as far as attribution needs them.
@@ -81,7 +81,7 @@ impl Journey {
         (starts_at_first && is_distinct).then_some(Self { first, touches })
     }
 
-    /// The journey as it was at a moment, whatever was clicked since. `None` before the first click.
+    /// The journey as it was at a moment, without later clicks. `None` before the first click.
     pub fn as_of(&self, at: DateTime<Utc>) -> Option<Self> {
         if self.first.clicked_at > at {
             return None;
@@ -100,7 +100,7 @@ impl Journey {
     /// The journey as a payment of this time is judged by it. `None`: it was paid before the first click.
     ///
     /// Clocks differ: a first click that seems to come up to a minute after the payment brought it nevertheless. No other click
-    /// does: whoever is clicked right after a payment did not bring it.
+    /// does: a click right after a payment did not cause it.
     pub fn at_payment(&self, paid_at: DateTime<Utc>) -> Option<Self> {
         let first_clicked_at = self.first.clicked_at;
         if first_clicked_at - paid_at > CLOCK_SKEW {
@@ -131,32 +131,20 @@ impl Journey {
     }
 }
 
-/// The program's choice of whom a sale credits.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AttributionModel {
-    #[default]
-    LastClick,
-    FirstClick,
-    /// Every link of the journey, in equal shares.
-    Linear,
+crate::text_enum! {
+    /// Which links of a journey a sale credits.
+    #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum AttributionModel {
+        #[default]
+        LastClick = "last_click",
+        FirstClick = "first_click",
+        /// Every link of the journey, in equal shares.
+        Linear = "linear",
+    }
 }
 
 impl AttributionModel {
-    pub const ALL: [Self; 3] = [Self::LastClick, Self::FirstClick, Self::Linear];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::LastClick => "last_click",
-            Self::FirstClick => "first_click",
-            Self::Linear => "linear",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|model| model.as_str() == text)
-    }
-
     /// The links to credit; never empty. The last one's commission is the one a sale's answer names.
     pub fn credited(self, journey: &Journey) -> Vec<ReferralLinkId> {
         match self {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::{Label, LongText};
 
-/// What the browser told us about the visit. Everything is optional and none of it decides anything.
+/// What the browser reports about the visit. All of it is optional, and no decision depends on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Visit {

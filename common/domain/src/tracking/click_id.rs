@@ -137,7 +137,7 @@ impl ClickIdCodec {
         )
     }
 
-    /// Whom the id would name under each key, the current one first.
+    /// The customer the id decodes to under each key, the current one first.
     ///
     /// Every well-formed id yields candidates, forged ones too: compare the whole id with the candidate's
     /// stored one.

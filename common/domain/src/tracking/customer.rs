@@ -4,13 +4,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How far a customer has come. The order of the variants is the order of the funnel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CustomerStatus {
-    Click,
-    Lead,
-    Conversion,
+crate::text_enum! {
+    /// Status of a customer. The order of the variants is the order of the funnel.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CustomerStatus {
+        Click = "click",
+        Lead = "lead",
+        Conversion = "conversion",
+    }
 }
 
 /// A lead arrived for a customer who is one already, or has bought.
@@ -21,20 +23,6 @@ pub struct CannotBecomeLead {
 }
 
 impl CustomerStatus {
-    pub const ALL: [Self; 3] = [Self::Click, Self::Lead, Self::Conversion];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Click => "click",
-            Self::Lead => "lead",
-            Self::Conversion => "conversion",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
-    }
-
     /// A settled signup. Only a customer who has merely clicked becomes a lead.
     pub const fn on_lead(self) -> Result<Self, CannotBecomeLead> {
         match self {

@@ -10,7 +10,7 @@ use crate::tracking::customer::CustomerStatus;
 /// Keyed hash of an e-mail address, `v<key version>:<hex>`. The address itself never leaves the edge.
 pub type EmailHash = crate::text::Text<80>;
 
-/// Who reports the signup, and so how far it is believed.
+/// Who reports the signup, and so how far it is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeadMode {
@@ -44,9 +44,9 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// Whether the caller may hear why a lead of this customer is refused: a backend, or who names the customer's click_id. A key
-    /// alone can be guessed, so a refusal must not say that somebody has it.
-    pub fn may_hear_of(&self, click_id: &str) -> bool {
+    /// Whether the caller may learn why a lead of this customer is refused: a backend, or a browser that sends the customer's
+    /// click_id. A key alone can be guessed, so a refusal must not reveal that it exists.
+    pub fn may_see_refusal(&self, click_id: &str) -> bool {
         match self.mode {
             LeadMode::Server { .. } => true,
             LeadMode::Browser => self.click_id.as_ref().is_some_and(|own| own.as_str() == click_id),
@@ -54,7 +54,7 @@ impl Lead {
     }
 }
 
-/// Whether a program lets the browser's word stand (`lead_auth`).
+/// Whether a program accepts unauthenticated leads (`lead_auth`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeadAuth {
     /// `lead_auth` not set: a browser lead counts at once.
@@ -64,7 +64,7 @@ pub enum LeadAuth {
 }
 
 impl LeadAuth {
-    /// As a program's setting `lead_auth` shows and stores it.
+    /// The stored value of a program's setting `lead_auth`.
     pub const fn as_str(self) -> Option<&'static str> {
         match self {
             Self::AnyCaller => None,
@@ -72,7 +72,7 @@ impl LeadAuth {
         }
     }
 
-    /// `None` for a setting nobody knows.
+    /// `None` for an unknown setting.
     pub fn parse(text: Option<&str>) -> Option<Self> {
         [Self::AnyCaller, Self::ServerRequired]
             .into_iter()
@@ -89,7 +89,7 @@ pub enum LeadRefusal {
     CannotBecomeLead { current: CustomerStatus },
 }
 
-/// What a lead does to its customer.
+/// The effect of a lead on its customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeadDecision {
     /// The status moves to `lead` and the key is bound if the customer has none.

@@ -1,7 +1,7 @@
 //! Judging a customer's recorded sales again, after an earlier click, payment or start of a subscription became known.
 //!
-//! Events arrive in any order, and each sale is decided at once by what is known then. What was decided on too little is found
-//! here: the sales are decided anew in the order of their own times, each by what came before it.
+//! Events arrive in any order, and each sale is decided at once by what is known then. This repeats the decisions in the order of
+//! the sales' own times, each by what came before it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,16 +28,16 @@ pub struct RecordedSale {
     pub self_referrals: SelfReferrals,
 }
 
-/// What the books should say.
+/// The decisions as they should have been.
 #[derive(Debug, Default)]
 pub struct Reassessment {
-    /// What each sale is worth. One that could not be recorded now is left out, and stays as it is: its caller was answered.
+    /// The new decision on each sale. A sale that would be refused now is left out and stays unchanged: its caller was answered.
     pub recordings: Vec<(SaleId, Recording)>,
     /// The first payments of the subscriptions that these sales name, each with its sale.
     pub first_payments: HashMap<SubscriptionId, (SaleId, FirstPayment)>,
 }
 
-/// What was known of a customer before the sales that are judged again.
+/// The state of a customer before the sales that are judged again.
 #[derive(Debug)]
 pub struct Earlier<'a> {
     pub customer: SaleCustomer,
@@ -48,7 +48,7 @@ pub struct Earlier<'a> {
     pub buying_partners: &'a HashSet<PartnerId>,
 }
 
-/// Decides a customer's sales anew, which are all since some moment.
+/// Repeats the decisions on all of a customer's sales since some moment.
 pub fn reassess(earlier: Earlier<'_>, mut sales: Vec<RecordedSale>) -> Reassessment {
     let Earlier {
         mut customer,

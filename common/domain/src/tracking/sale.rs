@@ -1,4 +1,4 @@
-//! A sale: a payment was reported. Here it is decided what it is worth, and to whom.
+//! A sale: a reported payment, and the decision what it earns for which partners.
 //!
 //! Order of the checks (each refusal hides the ones after it): archived program, customer, attribution, relationship, window,
 //! partner, commission. Everything up to the window stores nothing; from there on the sale exists.
@@ -28,7 +28,7 @@ use crate::tracking::click_id::ClickId;
 pub struct Sale {
     pub transaction_id: TransactionId,
     pub amount: AmountCents,
-    /// What earns, where that is not the whole amount.
+    /// The commissionable part, where that is not the whole amount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commissionable: Option<CommissionableCents>,
     pub currency: Currency,
@@ -36,7 +36,7 @@ pub struct Sale {
     pub customer_key: Option<CustomerKey>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub click_id: Option<ClickId>,
-    /// The processor's customer, who says who paid where neither `customer_key` nor `click_id` does.
+    /// The processor's customer; identifies the payer where neither `customer_key` nor `click_id` does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_customer: Option<ProcessorId>,
     pub sale_type: SaleType,
@@ -53,7 +53,7 @@ pub struct Sale {
 }
 
 impl Sale {
-    /// What percentages are taken of. The amount itself is the revenue, and what refunds are a part of.
+    /// The base of percentages. The amount itself is the revenue, and the base of refunds.
     pub fn commissionable_amount(&self) -> Cents {
         let whole = self.amount.get();
         let part = self.commissionable.map_or(whole, CommissionableCents::get);
@@ -61,54 +61,27 @@ impl Sale {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SaleType {
-    #[default]
-    Payment,
-    Subscription,
-}
-
-impl SaleType {
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Payment, Self::Subscription]
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Payment => "payment",
-            Self::Subscription => "subscription",
-        }
+crate::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SaleType {
+        #[default]
+        Payment = "payment",
+        Subscription = "subscription",
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SubscriptionInterval {
-    Monthly,
-    Quarterly,
-    Annual,
-}
-
-impl SubscriptionInterval {
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Monthly, Self::Quarterly, Self::Annual]
-            .into_iter()
-            .find(|interval| interval.as_str() == text)
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Monthly => "monthly",
-            Self::Quarterly => "quarterly",
-            Self::Annual => "annual",
-        }
+crate::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SubscriptionInterval {
+        Monthly = "monthly",
+        Quarterly = "quarterly",
+        Annual = "annual",
     }
 }
 
-/// What a program has agreed to pay for.
+/// The terms of a program.
 #[derive(Debug, Clone)]
 pub struct ProgramTerms {
     pub attribution_model: AttributionModel,
@@ -117,18 +90,18 @@ pub struct ProgramTerms {
     pub self_referrals: SelfReferrals,
 }
 
-/// What is known of the customer.
+/// The customer of a sale.
 #[derive(Debug, Clone)]
 pub struct SaleCustomer {
     pub customer_id: CustomerId,
     pub program_id: ProgramId,
     /// All of it: what was clicked after the sale does not count for it.
     pub journey: Journey,
-    /// The first payment that was made before this one, whatever arrived first.
+    /// The first payment made before this one, in any order of arrival.
     pub first_payment_at: Option<DateTime<Utc>>,
 }
 
-/// What is known of a subscription.
+/// A subscription, as far as known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subscription {
     /// The earliest payment, of those that are known.
@@ -139,7 +112,7 @@ pub struct Subscription {
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// What a subscription's first payment fixed for its renewals.
+/// The first payment of a subscription, on which its renewals depend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstPayment {
     pub at: DateTime<Utc>,
@@ -149,7 +122,7 @@ pub struct FirstPayment {
 }
 
 impl Subscription {
-    /// What was known of it before a moment.
+    /// The subscription as known before a moment.
     #[must_use]
     pub fn before(&self, at: DateTime<Utc>) -> Self {
         Self {
@@ -185,7 +158,7 @@ pub struct SaleFacts<'a> {
     /// The subscription the sale names, as it was before the sale.
     pub subscription: Option<&'a Subscription>,
     pub links: &'a HashMap<ReferralLinkId, LinkOwner>,
-    /// Partners who are the customer themselves, as far as addresses tell.
+    /// Partners who are the customer themselves, by their addresses.
     pub buying_partners: &'a HashSet<PartnerId>,
 }
 
@@ -197,7 +170,7 @@ pub enum SaleRefusal {
     CustomerNotFound,
     NoAttribution,
     NoRelationship,
-    /// Paid before the customer's first click. The API's callers hear [`SaleRefusal::NoAttribution`].
+    /// Paid before the customer's first click. Callers of the API get [`SaleRefusal::NoAttribution`].
     BeforeFirstClick,
 }
 
@@ -229,7 +202,7 @@ pub enum Earning {
         policy: Policy,
     },
     Nothing(NothingDue),
-    /// The membership has no partner left to pay: the sale stands, the caller gets an error.
+    /// The membership has no partner left to pay: the sale is kept, the caller gets an error.
     PartnerMissing,
 }
 
@@ -291,7 +264,7 @@ pub fn decide(sale: &Sale, at: DateTime<Utc>, facts: &SaleFacts<'_>) -> SaleDeci
     })
 }
 
-/// Whom a subscription credited when it began before a payment, and the click that anchors its window.
+/// The links a subscription credits, from its first payment, and the click that anchors its window.
 fn beginning(
     subscription: &Subscription,
     model: AttributionModel,

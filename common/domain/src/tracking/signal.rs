@@ -1,5 +1,5 @@
-//! What is odd about a sale: a hint for a person, decided with the sale and kept with the commission; a contested key may turn
-//! out later. It changes no amount, no state and no answer.
+//! Fraud signals of a sale: hints for the advertiser, decided with the sale and stored with the commission; a contested key may be
+//! found later. They change no amount, no state and no answer.
 
 use std::collections::HashSet;
 
@@ -8,59 +8,34 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::email::EmailHasher;
 use crate::ids::PartnerId;
 
-/// In the order in which they are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Signal {
-    /// The customer has the address of the partner who earns, or of that partner's account.
-    SelfReferral,
-    /// The sale followed the customer's first click sooner than somebody buys.
-    FastSale,
-    /// A browser had bound the customer's key to another click, or to this one, when an authenticated call named another.
-    ContestedKey,
-    /// The customer's lead was one of many within an hour that browsers sent for one link, or from one address.
-    ManyLeads,
-    /// It takes the place of a commission of the customer that was rejected or adjusted by hand, since an earlier click or payment
-    /// became known.
-    ReplacesChanged,
-    /// There was a signal, and the customer's data was erased since. Which one it was could tell who the customer was.
-    Erased,
-}
-
-impl Signal {
-    pub const ALL: [Self; 6] = [
-        Self::SelfReferral,
-        Self::FastSale,
-        Self::ContestedKey,
-        Self::ManyLeads,
-        Self::ReplacesChanged,
-        Self::Erased,
-    ];
-
-    /// As it is stored and shown.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::SelfReferral => "self_referral",
-            Self::FastSale => "fast_sale",
-            Self::ContestedKey => "contested_key",
-            Self::ManyLeads => "many_leads",
-            Self::ReplacesChanged => "replaces_changed",
-            Self::Erased => "erased",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|signal| signal.as_str() == text)
+crate::text_enum! {
+    /// In the order in which they are shown.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Signal {
+        /// The customer has the address of the partner who earns, or of that partner's account.
+        SelfReferral = "self_referral",
+        /// The sale followed the customer's first click sooner than people buy.
+        FastSale = "fast_sale",
+        /// A browser had bound the customer's key to another click, or to this one, when an authenticated call named another.
+        ContestedKey = "contested_key",
+        /// The customer's lead was one of many within an hour that browsers sent for one link, or from one address.
+        ManyLeads = "many_leads",
+        /// It takes the place of a commission of the customer that was rejected or adjusted by hand, since an earlier click or payment
+        /// became known.
+        ReplacesChanged = "replaces_changed",
+        /// There was a signal, and the customer's data was erased since. The signal itself could identify the customer.
+        Erased = "erased",
     }
 }
 
 /// Addresses of a partner: the record's and the account's, as they were written.
 pub type PartnerAddresses = std::collections::HashMap<PartnerId, Vec<String>>;
 
-/// What is known of one sale and one partner it pays.
+/// Facts about a sale and one partner it pays.
 #[derive(Debug, Clone, Copy)]
 pub struct SignalFacts<'a> {
     pub customer_key: Option<&'a str>,
-    /// Of the customer, by the same hasher.
+    /// The customer's, by the same hasher.
     pub email_hash: Option<&'a str>,
     pub key_contested: bool,
     pub many_leads: bool,
@@ -69,7 +44,7 @@ pub struct SignalFacts<'a> {
     pub sold_at: DateTime<Utc>,
 }
 
-/// What signals are decided by beside the facts.
+/// Configuration of the signals.
 #[derive(Debug, Clone)]
 pub struct SignalRules {
     pub hasher: EmailHasher,
@@ -95,8 +70,8 @@ impl SignalRules {
         self.is_customer(facts.partner_addresses, facts.customer_key, facts.email_hash)
     }
 
-    /// Whether one of a partner's addresses is the customer's. Advertisers who use addresses as keys are many; the others may
-    /// have told the address with the lead.
+    /// Whether one of a partner's addresses is the customer's. Many advertisers use addresses as keys; others may
+    /// send the address with the lead.
     fn is_customer(
         &self,
         addresses: &[String],
@@ -129,7 +104,7 @@ impl SignalRules {
     }
 }
 
-/// As addresses are compared and hashed.
+/// The form in which addresses are compared and hashed.
 fn normalised(address: &str) -> String {
     address.trim().to_lowercase()
 }

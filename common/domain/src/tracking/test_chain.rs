@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::PartnerId;
 
-/// Whom an event of the chain was credited to.
+/// The partner an event of the chain was credited to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The partner whose link was used.
     Attributed,
-    /// Nobody, or the event was refused.
+    /// No partner, or the event was refused.
     Unattributed,
     WrongPartner,
     /// Not decided: the event waits for something that has not happened.
@@ -24,7 +24,7 @@ pub struct ChainVerdict {
     pub sale: Verdict,
 }
 
-/// What one call asks to be tried.
+/// What one call tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestRun {
@@ -34,32 +34,18 @@ pub enum TestRun {
     Event(TestEventType),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TestEventType {
-    Click,
-    Lead,
-    Sale,
-}
-
-impl TestEventType {
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Click, Self::Lead, Self::Sale]
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
-    }
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Click => "click",
-            Self::Lead => "lead",
-            Self::Sale => "sale",
-        }
+crate::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TestEventType {
+        Click = "click",
+        Lead = "lead",
+        Sale = "sale",
     }
 }
 
 impl Verdict {
-    /// One stranger among the credited is enough to be wrong: the chain has a single click, so nobody shares.
+    /// One other partner among the credited makes it wrong: the chain has a single click, so credit is not shared.
     pub fn of(expected: PartnerId, credited: &[PartnerId]) -> Self {
         match credited {
             [] => Self::Unattributed,

@@ -1,4 +1,4 @@
-//! Who clicked, as far as a click shows it: the software from its user agent, the place from its address.
+//! The visitor of a click: the software from its user agent, the location from its address.
 //!
 //! Derived once, by the click step, and stored with the click event. Nothing here decides about money, except that
 //! a program may keep bots out of its counters and its attribution.
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::Label;
 
-/// What a click shows of its visitor.
+/// Device and location of a visitor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Visitor {
     /// Shared, because the same user agents come again and again.
@@ -25,7 +25,7 @@ impl Visitor {
     }
 }
 
-/// What a user agent says about itself; `None` where it does not say.
+/// Parsed from a user agent; `None` where unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Software {
     pub device_type: Option<DeviceType>,
@@ -35,25 +35,15 @@ pub struct Software {
     pub browser_name: Option<Label>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeviceType {
-    Desktop,
-    Mobile,
-    Tablet,
-    Tv,
-    /// Crawlers, and services that fetch a page to show a preview of its link.
-    Bot,
-}
-
-impl DeviceType {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Desktop => "desktop",
-            Self::Mobile => "mobile",
-            Self::Tablet => "tablet",
-            Self::Tv => "tv",
-            Self::Bot => "bot",
-        }
+crate::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum DeviceType {
+        Desktop = "desktop",
+        Mobile = "mobile",
+        Tablet = "tablet",
+        Tv = "tv",
+        /// Crawlers, and services that fetch a page to show a preview of its link.
+        Bot = "bot",
     }
 }
 
@@ -72,7 +62,7 @@ pub struct Place {
 #[serde(try_from = "String", into = "String")]
 pub struct CountryCode([u8; 2]);
 
-/// The text is not two letters, or stands for an unknown country.
+/// The text is not two letters, or the code for an unknown country.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a country must be two letters of ISO 3166-1")]
 pub struct CountryCodeError;

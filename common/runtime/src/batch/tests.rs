@@ -100,7 +100,7 @@ async fn records_and_weight_bound_a_batch() {
     assert_eq!(batches, [4, 5, 6, 50, 1, 1, 1, 1]);
 }
 
-/// Batches of one request and of three, both running, and whoever waits for their answers.
+/// Batches of one request and of three, both running, and the callers that wait for their answers.
 async fn one_and_then_three(in_flight: usize) -> (Stage, Vec<Submitted>) {
     let mut stage = stage(Bounds { in_flight, ..BOUNDS });
     let mut all = vec![submit(&stage, 0)];
@@ -166,11 +166,11 @@ async fn few_requests_leave_when_the_pace_allows() {
     let pace = Duration::from_millis(1);
     let stage = stage(Bounds { pace, ..BOUNDS });
     stage.gate.add_permits(100);
-    let begun = Instant::now();
+    let started = Instant::now();
     for request in 0..3 {
         submit(&stage, request).await.unwrap().unwrap();
     }
-    assert!(begun.elapsed() >= 2 * pace);
+    assert!(started.elapsed() >= 2 * pace);
 }
 
 #[tokio::test]

@@ -153,10 +153,10 @@ async fn whoever_comes_before_anybody_is_accepted_is_kept() {
 
 #[tokio::test]
 async fn shutdown_finishes_what_is_in_flight_and_drops_idle_connections() {
-    let (begun, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (inner_begun, inner_go) = (Arc::clone(&begun), Arc::clone(&go));
+    let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (inner_started, inner_go) = (Arc::clone(&started), Arc::clone(&go));
     let slow = get(move || async move {
-        inner_begun.notify_one();
+        inner_started.notify_one();
         inner_go.notified().await;
         "finished"
     });
@@ -164,7 +164,7 @@ async fn shutdown_finishes_what_is_in_flight_and_drops_idle_connections() {
     let mut idle = TcpStream::connect(address).await.unwrap();
     let mut busy = TcpStream::connect(address).await.unwrap();
     let answer = tokio::spawn(async move { exchange(&mut busy, "GET / HTTP/1.1\r\nhost: h\r\n\r\n").await });
-    begun.notified().await;
+    started.notified().await;
     lifecycle.shut_down();
     idle.read_to_end(&mut Vec::new()).await.unwrap();
     go.notify_one();
@@ -176,7 +176,7 @@ async fn shutdown_finishes_what_is_in_flight_and_drops_idle_connections() {
 async fn a_request_that_was_sent_before_the_shutdown_is_answered() {
     let router = Router::new().route("/", get(|| async { "answered" }));
     let (address, lifecycle, server) = start(router, config());
-    // The server does not run meanwhile: the kernel has let them in, and nobody has taken them.
+    // The server does not run meanwhile: the kernel has accepted them, the server has not.
     let waiting: Vec<_> = (0..8)
         .map(|_| {
             let mut stream = std::net::TcpStream::connect(address).unwrap();
@@ -220,8 +220,8 @@ async fn a_kept_connections_request_that_was_sent_before_the_shutdown_is_its_las
 
 #[tokio::test]
 async fn a_hard_cancel_drops_what_is_in_flight() {
-    let begun = Arc::new(Notify::new());
-    let inner = Arc::clone(&begun);
+    let started = Arc::new(Notify::new());
+    let inner = Arc::clone(&started);
     let stuck = get(move || async move {
         inner.notify_one();
         std::future::pending::<()>().await;
@@ -232,7 +232,7 @@ async fn a_hard_cancel_drops_what_is_in_flight() {
         .write_all(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n")
         .await
         .unwrap();
-    begun.notified().await;
+    started.notified().await;
     lifecycle.abort();
     server.await.unwrap();
     let mut answer = Vec::new();

@@ -1,7 +1,7 @@
-//! A connection that fails once its client has taken nothing of what waits for it for a while.
+//! A connection that fails when its client reads nothing of a pending answer for a while.
 //!
-//! Without it a client that asks and never reads keeps its connection, and the answer, for ever: no head is being read, so
-//! no other limit counts.
+//! Without it a client that never reads would keep its connection and the answer forever: no other limit applies while no head is
+//! being read.
 
 use std::io;
 use std::pin::Pin;

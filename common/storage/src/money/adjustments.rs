@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::{StorageResult, expect_rows};
 use crate::money::ledger::{NewEntry, post};
 use crate::money::payouts::LockedCommission;
@@ -29,26 +29,21 @@ pub async fn save(
     adjusted: &[(LockedCommission, Adjusted)],
 ) -> StorageResult<()> {
     let rejected = (new.change == Change::Reject).then_some(new.reason);
-    columns!((commission, adjusted) in adjusted =>
-        ids: i64 = commission.commission_id.get(),
-        amounts: i64 = adjusted.by.get(),
-        statuses: &str = adjusted.status.as_str(),
-    );
-    let updated = sqlx::query!(
+    let updated = unnest!(
+        query,
         "UPDATE commissions c
          SET amount_cents = c.amount_cents + n.cents, adjusted_cents = c.adjusted_cents + n.cents, status = n.status,
              adjusted_at = $6, rejected_at = coalesce($4, c.rejected_at), rejection_reason = coalesce($5, c.rejection_reason)
          FROM UNNEST($1::bigint[], $2::bigint[], $3::text[]) AS n (id, cents, status) WHERE c.id = n.id",
-        &ids,
-        &amounts,
-        &statuses as &[&str],
-        rejected.map(|_| new.now),
-        rejected,
-        new.now,
+        (commission, adjusted) in adjusted =>
+            ids: i64 = commission.commission_id.get(),
+            amounts: i64 = adjusted.by.get(),
+            statuses: &str = adjusted.status.as_str();
+            rejected.map(|_| new.now), rejected, new.now
     )
     .execute(&mut *connection)
     .await?;
-    expect_rows("commissions", ids.len(), updated.rows_affected())?;
+    expect_rows("commissions", adjusted.len(), updated.rows_affected())?;
     post(connection, &entries(new, adjusted)).await
 }
 
@@ -70,7 +65,7 @@ fn entries(new: &NewAdjustment<'_>, adjusted: &[(LockedCommission, Adjusted)]) -
         .collect()
 }
 
-/// A commission of no sale. It is approved: nobody else is to be asked.
+/// A commission without a sale. It is approved at once.
 #[derive(Debug)]
 pub struct AddedCommission<'a> {
     pub event_id: EventId,
@@ -83,7 +78,7 @@ pub struct AddedCommission<'a> {
     /// The sale it makes up for.
     pub for_sale: Option<SaleId>,
     pub idempotency_key: Option<&'a str>,
-    /// Of the request, with a key.
+    /// Idempotency key and hash of the request.
     pub request_hash: Option<&'a [u8]>,
     pub now: DateTime<Utc>,
 }
@@ -125,7 +120,7 @@ pub async fn add(connection: &mut PgConnection, new: &AddedCommission<'_>) -> St
 #[derive(Debug)]
 pub struct KeyedCommission {
     pub commission_id: CommissionId,
-    /// Of the request.
+    /// Hash of the request.
     pub request_hash: Option<Vec<u8>>,
 }
 
@@ -134,17 +129,14 @@ pub async fn find_by_key(
     program_id: ProgramId,
     key: &str,
 ) -> StorageResult<Option<KeyedCommission>> {
-    let row = sqlx::query!(
-        "SELECT id, request_hash FROM commissions WHERE program_id = $1 AND idempotency_key = $2",
+    Ok(sqlx::query_as!(
+        KeyedCommission,
+        "SELECT id AS commission_id, request_hash FROM commissions WHERE program_id = $1 AND idempotency_key = $2",
         program_id.get(),
         key,
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(row.map(|row| KeyedCommission {
-        commission_id: CommissionId::new(row.id),
-        request_hash: row.request_hash,
-    }))
+    .await?)
 }
 
 /// Takes the key for an adjustment that is made in this transaction; another that has it is waited for. If one was made under it

@@ -1,4 +1,4 @@
-//! What an advertiser or an operator does to commissions by hand, in the caller's transaction: a list is changed as a whole or not
+//! Changes of commissions by an advertiser or an operator, in the caller's transaction: a list is changed as a whole or not
 //! at all, and partners are notified.
 //!
 //! Phases of a change: **lock** the commissions and their balances, both ascending → **judge** each, on the balance that those

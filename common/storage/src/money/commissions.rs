@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::batch::{array_literal, columns};
+use crate::batch::{array_literal, unnest};
 use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::commission::{CommissionStatus, Policy, Rate};
 use domain::ids::{CommissionId, CustomerId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId, SaleId};
@@ -35,25 +35,8 @@ pub async fn insert(
     if commissions.is_empty() {
         return Ok(Vec::new());
     }
-    columns!(new in commissions =>
-        sales: i64 = new.sale_id.get(),
-        programs: i64 = new.program_id.get(),
-        customers: i64 = new.customer_id.get(),
-        memberships: i64 = new.credit.partner_program_id.get(),
-        partners: i64 = new.credit.partner_id.get(),
-        links: i64 = new.credit.referral_link_id.get(),
-        amounts: i64 = new.credit.amount.get(),
-        currencies: &str = new.currency.as_str(),
-        policies: i64 = new.policy.id.get(),
-        types: &str = new.policy.commission_type.as_str(),
-        months: Option<i32> = new.policy.commission_type.default_duration_months(),
-        rates: Option<i32> = rate_columns(&new.policy.rate).0,
-        fixed: Option<i64> = rate_columns(&new.policy.rate).1,
-        signals: String = array_literal(new.signals.iter().map(|signal| signal.as_str())),
-        holds: DateTime<Utc> = new.hold_until,
-        created_at: DateTime<Utc> = new.created_at,
-    );
-    let rows = sqlx::query!(
+    let rows = unnest!(
+        query,
         r#"INSERT INTO commissions (sale_id, program_id, customer_id, partner_program_id, partner_id,
              referral_link_id, amount_cents, currency, policy_id, commission_type, default_duration_months,
              rate_bps, fixed_cents, hold_until, created_at, signals)
@@ -66,22 +49,23 @@ pub async fn insert(
                     policy_id, commission_type, months, rate, fixed, hold_until, created_at, signals, position)
          ORDER BY position
          RETURNING id, sale_id AS "sale_id!", partner_program_id"#,
-        &sales,
-        &programs,
-        &customers,
-        &memberships,
-        &partners,
-        &links,
-        &amounts,
-        &currencies as &[&str],
-        &policies,
-        &types as &[&str],
-        &months as &[Option<i32>],
-        &rates as &[Option<i32>],
-        &fixed as &[Option<i64>],
-        &holds,
-        &created_at,
-        &signals,
+        new in commissions =>
+            sales: i64 = new.sale_id.get(),
+            programs: i64 = new.program_id.get(),
+            customers: i64 = new.customer_id.get(),
+            memberships: i64 = new.credit.partner_program_id.get(),
+            partners: i64 = new.credit.partner_id.get(),
+            links: i64 = new.credit.referral_link_id.get(),
+            amounts: i64 = new.credit.amount.get(),
+            currencies: &str = new.currency.as_str(),
+            policies: i64 = new.policy.id.get(),
+            types: &str = new.policy.commission_type.as_str(),
+            months: Option<i32> = new.policy.commission_type.default_duration_months(),
+            rates: Option<i32> = rate_columns(&new.policy.rate).0,
+            fixed: Option<i64> = rate_columns(&new.policy.rate).1,
+            holds: DateTime<Utc> = new.hold_until,
+            created_at: DateTime<Utc> = new.created_at,
+            signals: String = array_literal(new.signals.iter().map(|signal| signal.as_str()))
     )
     .fetch_all(connection)
     .await?;
@@ -115,12 +99,8 @@ pub async fn flag(
     if customers.is_empty() {
         return Ok(());
     }
-    columns!((customer, program, first_purchase) in customers =>
-        ids: i64 = customer.get(),
-        programs: i64 = program.get(),
-        since: DateTime<Utc> = *first_purchase,
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "UPDATE commissions SET signals = array_append(signals, $4)
          WHERE id IN (SELECT c.id
                       FROM UNNEST($1::bigint[], $2::bigint[], $3::timestamptz[]) AS n (customer_id, program_id, since)
@@ -129,10 +109,11 @@ pub async fn flag(
                       JOIN commissions c ON c.sale_id = s.id
                       WHERE $4 <> ALL (c.signals)
                       ORDER BY c.id FOR UPDATE OF c)",
-        &ids,
-        &programs,
-        &since,
-        signal.as_str(),
+        (customer, program, first_purchase) in customers =>
+            ids: i64 = customer.get(),
+            programs: i64 = program.get(),
+            since: DateTime<Utc> = *first_purchase;
+            signal.as_str()
     )
     .execute(connection)
     .await?;
@@ -151,7 +132,7 @@ pub struct LockedCommission {
     pub created_at: DateTime<Utc>,
     pub currency: Currency,
     pub amount: Cents,
-    /// What of the amount was added or taken away by hand.
+    /// The part of the amount that was added or subtracted by hand.
     pub adjusted: Cents,
     pub deducted: Cents,
     pub status: CommissionStatus,
@@ -195,13 +176,13 @@ pub async fn lock_of_sales(
 }
 
 impl LockedCommission {
-    /// What the sale earned, before changes by hand.
+    /// The amount earned, before changes by hand.
     pub fn earned(&self) -> Cents {
         self.amount.saturating_sub(self.adjusted)
     }
 }
 
-/// What a refund changed about a commission.
+/// A commission after a refund.
 #[derive(Debug)]
 pub struct RefundedCommission<'a> {
     pub commission_id: CommissionId,
@@ -220,21 +201,17 @@ pub async fn save_refunded(
     if commissions.is_empty() {
         return Ok(());
     }
-    columns!(refunded in commissions =>
-        ids: i64 = refunded.commission_id.get(),
-        deducted: i64 = refunded.deducted.get(),
-        statuses: &str = refunded.status.as_str(),
-        reasons: Option<&str> = refunded.refund_reason,
-    );
-    let updated = sqlx::query!(
+    let updated = unnest!(
+        query,
         "UPDATE commissions c
          SET deducted_cents = n.deducted, status = n.status, refund_reason = coalesce(n.reason, c.refund_reason)
          FROM UNNEST($1::bigint[], $2::bigint[], $3::text[], $4::text[]) AS n (id, deducted, status, reason)
          WHERE c.id = n.id",
-        &ids,
-        &deducted,
-        &statuses as &[&str],
-        &reasons as &[Option<&str>],
+        refunded in commissions =>
+            ids: i64 = refunded.commission_id.get(),
+            deducted: i64 = refunded.deducted.get(),
+            statuses: &str = refunded.status.as_str(),
+            reasons: Option<&str> = refunded.refund_reason
     )
     .execute(connection)
     .await?;

@@ -9,14 +9,14 @@ use crate::tracking::customers::Milestone;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::{AmountCents, Currency};
 
-/// A sale, and the earlier one that stands for the payment of both.
+/// A sale, and the earlier sale of the same payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Duplicate {
     pub sale_id: SaleId,
     pub duplicate_of: SaleId,
 }
 
-/// What was recorded of a sale that is to be undone.
+/// A recorded sale to be undone.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     pub sale_id: SaleId,
@@ -55,7 +55,7 @@ pub async fn find(connection: &mut PgConnection, sales: &[i64]) -> StorageResult
         .collect()
 }
 
-/// What a commission of such a sale was counted as.
+/// A commission of such a sale, as the rollups counted it.
 #[derive(Debug, Clone)]
 pub struct CountedCommission {
     pub program_id: ProgramId,
@@ -91,7 +91,7 @@ pub async fn commissions(
         .collect()
 }
 
-/// A refund that the refund endpoint was told of.
+/// A refund reported through the API.
 #[derive(Debug, Clone)]
 pub struct ReportedRefund {
     pub sale_id: SaleId,
@@ -105,26 +105,17 @@ pub async fn reported_refunds(
     connection: &mut PgConnection,
     sales: &[i64],
 ) -> StorageResult<Vec<ReportedRefund>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query_as!(
+        ReportedRefund,
         "SELECT sale_id, refund_key, requested_cents, refund_reason, refunded_at
          FROM refunds WHERE sale_id = ANY($1) AND channel = 'api' ORDER BY event_id",
         sales,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| ReportedRefund {
-            sale_id: SaleId::new(row.sale_id),
-            refund_key: row.refund_key,
-            requested_cents: row.requested_cents,
-            refund_reason: row.refund_reason,
-            refunded_at: row.refunded_at,
-        })
-        .collect())
+    .await?)
 }
 
-/// Makes the earlier sale stand for the later one: for its claims, its subscription, and what the processor took back.
+/// Moves the duplicates' claims, subscriptions and processor reversals to the earlier sale.
 /// The caller holds their claims; `names` are the transaction_ids that may be any of these payments'.
 pub async fn mark(
     connection: &mut PgConnection,
@@ -172,8 +163,8 @@ pub async fn mark(
     Ok(())
 }
 
-/// The first of a customer's sales that stand, from a moment before which there is none.
-pub async fn first_standing(
+/// A customer's first sale that is no duplicate, searched from a moment before which there is none.
+pub async fn first_remaining(
     connection: &mut PgConnection,
     program_id: ProgramId,
     customer_id: CustomerId,

@@ -95,8 +95,8 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
 
 /// Sets every balance to what the ledger adds up to; returns how many were wrong.
 ///
-/// Whoever posts appends first and moves the balance then, in one transaction. So nobody may be between the two: those who
-/// are, are waited for, and those who come later add to what is set here.
+/// Posting appends entries first and then moves the balance, in one transaction. The lock waits for transactions between the two
+/// steps; later ones add to the balance set here.
 pub async fn rebuild_balances(pool: &PgPool) -> StorageResult<u64> {
     let mut transaction = begin_alone(pool, "partner_program_balances, partner_balances").await?;
     let memberships = sqlx::query!(
@@ -164,14 +164,14 @@ pub async fn lock_balances(
         .collect())
 }
 
-/// What balances move by, as columns, in the order in which their rows are locked.
+/// Changes of balances, as columns, in lock order.
 struct Sums<'a> {
     ids: Vec<i64>,
     currencies: Vec<&'a str>,
     cents: Vec<i64>,
 }
 
-/// Of the partner's account only, by whom the entry is of.
+/// Of the partner's account only, by partner.
 fn sums(entries: &[NewEntry], of: impl Fn(&NewEntry) -> i64) -> Sums<'_> {
     let mut by_balance: BTreeMap<(i64, &str), i64> = BTreeMap::new();
     for new in entries.iter().filter(|new| new.entry.account == Account::Partner) {

@@ -16,7 +16,7 @@ use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, PayoutId, 
 use domain::money::{Cents, Currency};
 use domain::payout::CommissionState;
 
-/// A commission that somebody wants to pay, locked.
+/// A commission requested for payout, locked.
 #[derive(Debug, Clone)]
 pub struct LockedCommission {
     pub commission_id: CommissionId,
@@ -86,7 +86,7 @@ pub async fn lock_key(connection: &mut PgConnection, program_id: ProgramId, key:
 #[derive(Debug)]
 pub struct KeyedPayout {
     pub payout_id: PayoutId,
-    /// Of the request; `None` where none was kept.
+    /// Hash of the request; `None` where none was stored.
     pub request_hash: Option<Vec<u8>>,
 }
 
@@ -95,20 +95,17 @@ pub async fn find_by_key(
     program_id: ProgramId,
     key: &str,
 ) -> StorageResult<Option<KeyedPayout>> {
-    let row = sqlx::query!(
-        "SELECT id, request_hash FROM payouts WHERE program_id = $1 AND idempotency_key = $2",
+    Ok(sqlx::query_as!(
+        KeyedPayout,
+        "SELECT id AS payout_id, request_hash FROM payouts WHERE program_id = $1 AND idempotency_key = $2",
         program_id.get(),
         key,
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(row.map(|row| KeyedPayout {
-        payout_id: PayoutId::new(row.id),
-        request_hash: row.request_hash,
-    }))
+    .await?)
 }
 
-/// Those of the commissions that are of the program.
+/// The commissions that belong to the program.
 pub async fn lock_listed(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -129,7 +126,7 @@ pub async fn lock_listed(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Those of a list that the program does not have, each with its reason.
+/// The ids that are not in the program, each with its reason.
 pub fn not_found(wanted: &[i64], found: &[LockedCommission]) -> BTreeMap<i64, String> {
     let found: BTreeSet<i64> = found
         .iter()
@@ -191,7 +188,7 @@ pub async fn lock_payable(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// What is left of all unpaid commissions of these memberships. Read while their balances are locked: whoever adds to or
+/// The rest of all unpaid commissions of these memberships. Read while their balances are locked: a transaction that adds to or
 /// takes from a commission moves its balance in the same transaction, so the two agree.
 pub async fn unpaid(
     connection: &mut PgConnection,
@@ -219,7 +216,7 @@ pub async fn unpaid(
         .collect())
 }
 
-/// What these memberships owe, read while their balances are locked: refunds of paid commissions move these too.
+/// Debts of these memberships, read while their balances are locked: refunds of paid commissions move these too.
 pub async fn debts(
     connection: &mut PgConnection,
     memberships: &[i64],
@@ -249,12 +246,12 @@ pub struct NewPayout<'a> {
     pub event_id: EventId,
     pub program_id: ProgramId,
     pub currency: Currency,
-    /// What moves.
+    /// The amount moved.
     pub amount: Cents,
     pub commission_count: usize,
     pub reference: Option<&'a str>,
     pub idempotency_key: Option<&'a str>,
-    /// Of the request, with a key.
+    /// Idempotency key and hash of the request.
     pub request_hash: Option<&'a [u8]>,
     pub created_at: DateTime<Utc>,
 }

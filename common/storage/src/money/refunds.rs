@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::{EventId, ProgramId, SaleId};
 
@@ -17,20 +17,13 @@ pub struct RefundKeyUse {
 }
 
 pub async fn keys_of_sales(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<RefundKeyUse>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query_as!(
+        RefundKeyUse,
         "SELECT sale_id, event_id, refund_key FROM refunds WHERE sale_id = ANY($1)",
         sales
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| RefundKeyUse {
-            sale_id: SaleId::new(row.sale_id),
-            event_id: EventId::new(row.event_id),
-            refund_key: row.refund_key,
-        })
-        .collect())
+    .await?)
 }
 
 #[derive(Debug)]
@@ -54,35 +47,24 @@ pub async fn insert(connection: &mut PgConnection, refunds: &[NewRefund]) -> Sto
     if refunds.is_empty() {
         return Ok(());
     }
-    columns!(new in refunds =>
-        events: Uuid = new.event_id.get(),
-        sales: i64 = new.sale_id.get(),
-        programs: i64 = new.program_id.get(),
-        channels: &str = new.channel,
-        keys: &str = new.refund_key.as_str(),
-        requested: Option<i64> = new.requested_cents,
-        effective: i64 = new.effective_cents,
-        deducted: i64 = new.deducted_cents,
-        reasons: Option<&str> = new.refund_reason.as_deref(),
-        times: DateTime<Utc> = new.refunded_at,
-        outcomes: &str = new.outcome.as_str(),
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO refunds (event_id, sale_id, program_id, channel, refund_key, requested_cents, effective_cents,
              deducted_cents, refund_reason, refunded_at, outcome)
          SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[],
              $7::bigint[], $8::bigint[], $9::text[], $10::timestamptz[], $11::text[])",
-        &events,
-        &sales,
-        &programs,
-        &channels as &[&str],
-        &keys as &[&str],
-        &requested as &[Option<i64>],
-        &effective,
-        &deducted,
-        &reasons as &[Option<&str>],
-        &times,
-        &outcomes as &[&str],
+        new in refunds =>
+            events: Uuid = new.event_id.get(),
+            sales: i64 = new.sale_id.get(),
+            programs: i64 = new.program_id.get(),
+            channels: &str = new.channel,
+            keys: &str = new.refund_key.as_str(),
+            requested: Option<i64> = new.requested_cents,
+            effective: i64 = new.effective_cents,
+            deducted: i64 = new.deducted_cents,
+            reasons: Option<&str> = new.refund_reason.as_deref(),
+            times: DateTime<Utc> = new.refunded_at,
+            outcomes: &str = new.outcome.as_str()
     )
     .execute(connection)
     .await?;
@@ -122,22 +104,17 @@ pub async fn park(connection: &mut PgConnection, refunds: &[ParkedRefund]) -> St
     if refunds.is_empty() {
         return Ok(());
     }
-    columns!(parked in refunds =>
-        events: Uuid = parked.event_id.get(),
-        programs: i64 = parked.program_id.get(),
-        transaction_ids: &str = parked.transaction_id.as_str(),
-        replies: Option<&str> = parked.reply_to.as_deref(),
-        payloads: &str = parked.payload.as_str(),
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO parked_refunds (event_id, program_id, transaction_id, reply_to, payload)
          SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[])
          ON CONFLICT (event_id) DO NOTHING",
-        &events,
-        &programs,
-        &transaction_ids as &[&str],
-        &replies as &[Option<&str>],
-        &payloads as &[&str],
+        parked in refunds =>
+            events: Uuid = parked.event_id.get(),
+            programs: i64 = parked.program_id.get(),
+            transaction_ids: &str = parked.transaction_id.as_str(),
+            replies: Option<&str> = parked.reply_to.as_deref(),
+            payloads: &str = parked.payload.as_str()
     )
     .execute(connection)
     .await?;

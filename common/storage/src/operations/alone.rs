@@ -1,4 +1,4 @@
-//! A transaction that has tables to itself, for what is computed anew.
+//! A transaction with exclusive write access to tables, for recomputing them.
 
 use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 

@@ -13,9 +13,9 @@ use domain::ids::{ManagementKeyId, ProgramId, UserId, WorkspaceId};
 pub enum AuditActor {
     User(UserId),
     Key(ManagementKeyId),
-    /// Whoever holds a program's own key.
+    /// A holder of the program's own key.
     Program(ProgramId),
-    /// Somebody at the installation's own command line.
+    /// An operator at the installation's own command line.
     Operator,
 }
 
@@ -58,14 +58,14 @@ pub struct NewAuditEntry<'a> {
     /// `<noun>.<what happened>`, such as `api_key.revoked`.
     pub action: &'static str,
     pub subject_id: Option<i64>,
-    /// What changed to what; never a secret.
+    /// Old and new values; never a secret.
     pub details: Value,
     /// Where the request came from.
     pub address: Option<&'a str>,
     pub request_id: Option<&'a str>,
 }
 
-/// Belongs into the transaction of what it tells of: no change without its entry, no entry without its change.
+/// Called in the transaction of the change: no change without its entry, no entry without its change.
 pub async fn append(connection: &mut PgConnection, new: &NewAuditEntry<'_>) -> StorageResult<()> {
     sqlx::query!(
         "INSERT INTO audit_log (created_at, workspace_id, program_id, actor, actor_id, action, subject_id, details,
@@ -158,7 +158,7 @@ pub async fn following(
     rows.into_iter().map(Row::entry).collect()
 }
 
-/// One row, as it stands there.
+/// A row as stored.
 struct Row {
     id: i64,
     created_at: DateTime<Utc>,

@@ -21,7 +21,7 @@ pub struct NewDeadLetter<'a> {
 }
 
 /// Stores a dead letter; one that is there already (the same record, delivered again) stays as it is.
-pub async fn bury(connection: &mut PgConnection, letter: &NewDeadLetter<'_>) -> StorageResult<()> {
+pub async fn insert(connection: &mut PgConnection, letter: &NewDeadLetter<'_>) -> StorageResult<()> {
     sqlx::query!(
         "INSERT INTO dead_letters (subject, event_id, program_id, payload, reason, deliveries)
          VALUES ($1, $2, $3, $4, $5, $6)
@@ -92,7 +92,7 @@ pub async fn open_ids(connection: &mut PgConnection) -> StorageResult<Vec<i64>> 
     )
 }
 
-/// [`find`], locked: whoever replays it too waits, and then sees that it was.
+/// [`find`], locked: a concurrent replay waits, and then sees that it was replayed.
 pub async fn lock(connection: &mut PgConnection, id: i64) -> StorageResult<Option<KeptLetter>> {
     Ok(sqlx::query_as!(
         KeptLetter,
@@ -104,7 +104,7 @@ pub async fn lock(connection: &mut PgConnection, id: i64) -> StorageResult<Optio
     .await?)
 }
 
-/// Of one that is locked. Should its record be buried again, it becomes a letter of its own.
+/// The letter must be locked. A record that fails again becomes a letter of its own.
 pub async fn mark_replayed(connection: &mut PgConnection, id: i64, now: DateTime<Utc>) -> StorageResult<()> {
     sqlx::query!("UPDATE dead_letters SET replayed_at = $2 WHERE id = $1", id, now)
         .execute(connection)

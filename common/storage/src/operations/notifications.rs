@@ -5,7 +5,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::StorageResult;
 use crate::page::{Window, page};
 use domain::ids::{ProgramId, UserId};
@@ -23,27 +23,21 @@ pub struct NewNotification {
 
 /// Stores a batch; one that is there already is left alone.
 pub async fn add(connection: &mut PgConnection, notifications: &[NewNotification]) -> StorageResult<()> {
-    columns!(new in notifications =>
-        events: Uuid = new.event_id,
-        programs: i64 = new.program_id,
-        partners: Option<i64> = new.partner_id,
-        kinds: &str = new.kind,
-        messages: &str = new.message.as_str(),
-        details: &Value = &new.details,
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO notifications (event_id, program_id, recipient, partner_id, kind, message, details)
          SELECT event_id, program_id, CASE WHEN partner_id IS NULL THEN 'advertiser' ELSE 'partner' END,
                 partner_id, kind, message, details
          FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::jsonb[])
               AS n (event_id, program_id, partner_id, kind, message, details)
          ON CONFLICT (event_id) DO NOTHING",
-        &events,
-        &programs,
-        &partners as &[Option<i64>],
-        &kinds as &[&str],
-        &messages as &[&str],
-        &details as &[&Value],
+        new in notifications =>
+            events: Uuid = new.event_id,
+            programs: i64 = new.program_id,
+            partners: Option<i64> = new.partner_id,
+            kinds: &str = new.kind,
+            messages: &str = new.message.as_str(),
+            details: &Value = &new.details
     )
     .execute(connection)
     .await?;
@@ -61,7 +55,7 @@ pub struct StoredNotification {
     pub created_at: DateTime<Utc>,
 }
 
-/// Which of somebody's notifications to mark. Ids of others are as good as not there.
+/// Which of a user's notifications to mark. Ids of others match nothing.
 #[derive(Debug, Clone, Copy)]
 pub enum Which<'a> {
     All,
@@ -98,7 +92,7 @@ pub async fn of_program(
     ))
 }
 
-/// A partner's, in whatever workspaces, newest first, and how many there are.
+/// A partner's in all workspaces, newest first, and their number.
 pub async fn of_partner(
     connection: &mut PgConnection,
     user_id: UserId,

@@ -17,7 +17,7 @@ pub async fn ensure(pool: &PgPool, first_day: NaiveDate, months: i32) -> Storage
 /// what counters and rollups rest on. Returns its name.
 pub async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<Option<String>> {
     let mut transaction = pool.begin().await?;
-    // The sums may take a while, and hold up nobody but clicks of that month. The drop wants the whole table for an
+    // The sums may take a while, and block only clicks of that month. The drop wants the whole table for an
     // instant: every click waits behind it, so it gives up soon and is tried again.
     sqlx::query("SET LOCAL statement_timeout = 0")
         .execute(&mut *transaction)

@@ -1,11 +1,11 @@
-//! What waits between a caller's answer and the books: whether the pipeline keeps up.
+//! Unfinished work of the pipeline: whether the workers keep up.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::StorageResult;
 
-/// So many rows, and since when the oldest of them is there.
+/// Number of rows, and the age of the oldest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
     pub count: i64,
@@ -26,7 +26,7 @@ pub struct PipelineStatus {
     pub outbox: Waiting,
     /// Refunds that wait for their sale.
     pub parked_refunds: Waiting,
-    /// Dead letters that nobody has replayed.
+    /// Dead letters that were not replayed.
     pub dead_letters: Waiting,
 }
 
@@ -69,7 +69,7 @@ pub async fn read(connection: &mut PgConnection) -> StorageResult<PipelineStatus
     })
 }
 
-/// What is unfinished, read from indexes of the unfinished alone: cheap enough to be asked several times a minute, whatever
+/// Unfinished rows, read from partial indexes: cheap enough for several queries a minute, whatever
 /// else is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backlog {

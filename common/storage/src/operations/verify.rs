@@ -10,7 +10,7 @@ use sqlx::{PgConnection, PgPool, Row};
 pub use self::invariants::{INVARIANTS, Invariant};
 use crate::error::StorageResult;
 
-/// What breaks a rule; at most [`SHOWN`] rows of it.
+/// Violations of a rule; at most [`SHOWN`] rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     pub invariant: &'static str,

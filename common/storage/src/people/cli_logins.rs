@@ -1,4 +1,4 @@
-//! `cli_logins`: command lines that wait for somebody to confirm them in a browser.
+//! `cli_logins`: CLI sign-ins that wait for confirmation in a browser.
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -11,9 +11,9 @@ use domain::token::TokenHash;
 /// A login as a command line begins it.
 #[derive(Debug)]
 pub struct NewLogin<'a> {
-    /// Of what the command line waits with.
+    /// Hash of the code with which the command line polls.
     pub state: TokenHash,
-    /// Of what it shows to its user.
+    /// Hash of the code it shows to its user.
     pub user_code: TokenHash,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
@@ -36,7 +36,7 @@ pub async fn start(connection: &mut PgConnection, new: &NewLogin<'_>) -> Storage
     Ok(())
 }
 
-/// A login as it stands.
+/// A stored login.
 #[derive(Debug, Clone)]
 pub struct CliLogin {
     pub expires_at: DateTime<Utc>,
@@ -72,7 +72,7 @@ pub async fn lock_by_user_code(
     Ok(row)
 }
 
-/// Who confirmed a login, and for which workspace.
+/// The user who confirmed a login, and the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirmed {
     pub user_id: UserId,
@@ -101,7 +101,7 @@ pub async fn lock(connection: &mut PgConnection, state: TokenHash) -> StorageRes
     }))
 }
 
-/// Of a login that is locked and nobody has confirmed.
+/// The login must be locked and not confirmed.
 pub async fn confirm(
     connection: &mut PgConnection,
     login_id: i64,
@@ -120,7 +120,7 @@ pub async fn confirm(
     Ok(())
 }
 
-/// Of a login that is locked and confirmed.
+/// The login must be locked and confirmed.
 pub async fn consume(
     connection: &mut PgConnection,
     state: TokenHash,

@@ -15,7 +15,7 @@ use domain::ids::{InvitationId, PartnerId, ProgramId, WorkspaceId};
 use domain::permission::{ProgramPermissions, Role};
 use domain::token::TokenHash;
 
-/// What somebody is invited to.
+/// The target of an invitation.
 #[derive(Debug, Clone)]
 pub enum Purpose {
     Member {
@@ -44,7 +44,7 @@ pub struct NewInvitation<'a> {
     pub workspace_id: WorkspaceId,
     pub email: &'a EmailAddress,
     pub purpose: &'a Purpose,
-    /// Whose right it comes from, and with whose right it ends.
+    /// The member it depends on: it ends with their right to invite.
     pub invited_by: AuditActor,
     pub token_hash: TokenHash,
     pub created_at: DateTime<Utc>,
@@ -53,7 +53,7 @@ pub struct NewInvitation<'a> {
 
 /// Makes an invitation and ends the one before it for the same thing.
 pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> StorageResult<InvitationId> {
-    // Of two at once the later one must see the earlier, or both links would work.
+    // Of two concurrent ones the later must see the earlier, or both links would work.
     members::lock(connection, new.workspace_id).await?;
     let (role, permissions, partner, program) = match new.purpose {
         Purpose::Member { role, permissions } => (Some(role.as_str()), names(permissions), None, None),
@@ -111,7 +111,7 @@ pub async fn create(connection: &mut PgConnection, new: &NewInvitation<'_>) -> S
 pub struct OpenInvitation {
     pub invitation_id: InvitationId,
     pub workspace_id: WorkspaceId,
-    /// Of the workspace or, for a partner, of the program.
+    /// Name of the workspace or, for a partner, of the program.
     pub name: String,
     pub email: EmailAddress,
     pub purpose: Purpose,
@@ -217,7 +217,7 @@ pub async fn withdraw_unsupported(
     Ok(ids.into_iter().map(InvitationId::new).collect())
 }
 
-/// An invitation of a member to be, whatever became of it.
+/// A member's invitation, in any state.
 #[derive(Debug, Clone)]
 pub struct MemberInvitation {
     pub invitation_id: InvitationId,
@@ -231,7 +231,7 @@ pub struct MemberInvitation {
     pub withdrawn_at: Option<DateTime<Utc>>,
 }
 
-/// Those of a workspace, newest first.
+/// Invitations of a workspace, newest first.
 pub async fn of_workspace(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -278,7 +278,7 @@ pub async fn find(
     row.map(TryInto::try_into).transpose()
 }
 
-/// As they are stored: programs' ids to names.
+/// As stored: program ids with permission names.
 fn names(permissions: &GivenPermissions) -> BTreeMap<i64, Vec<&'static str>> {
     permissions
         .iter()

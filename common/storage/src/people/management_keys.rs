@@ -22,7 +22,7 @@ pub struct UsableKey {
     pub lacks_second_factor: bool,
 }
 
-/// A key as it is kept: whoever reads it learns how it looks, not what it is.
+/// A stored key: its display prefix and hash, never the key itself.
 #[derive(Debug, Clone)]
 pub struct StoredKey {
     pub key_id: ManagementKeyId,
@@ -196,7 +196,7 @@ pub async fn revoke(
     Ok(revoked.rows_affected() == 1)
 }
 
-/// The keys that somebody created and that are still accepted while their creator has the right, each with its workspace.
+/// The keys that a user created and that are still accepted while their creator has the right, each with its workspace.
 pub async fn active_of_creator(
     connection: &mut PgConnection,
     user_id: UserId,

@@ -110,7 +110,7 @@ pub async fn has_another_owner(
     Ok(has)
 }
 
-/// Whether somebody with this address is a member.
+/// Whether a user with this address is a member.
 pub async fn has_address(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -164,7 +164,7 @@ pub async fn set_permissions(
     Ok(())
 }
 
-/// What was given goes with the membership; the account stays.
+/// The permissions end with the membership; the account stays.
 pub async fn remove(connection: &mut PgConnection, member_id: MemberId) -> StorageResult<()> {
     sqlx::query!("DELETE FROM workspace_members WHERE id = $1", member_id.get())
         .execute(connection)

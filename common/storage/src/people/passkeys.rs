@@ -95,17 +95,13 @@ pub async fn lock(
     connection: &mut PgConnection,
     credential_id: &[u8],
 ) -> StorageResult<Option<ShownPasskey>> {
-    let row = sqlx::query!(
-        "SELECT id, user_id, credential FROM passkeys WHERE credential_id = $1 FOR UPDATE",
+    Ok(sqlx::query_as!(
+        ShownPasskey,
+        "SELECT id AS passkey_id, user_id, credential FROM passkeys WHERE credential_id = $1 FOR UPDATE",
         credential_id,
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(row.map(|row| ShownPasskey {
-        passkey_id: PasskeyId::new(row.id),
-        user_id: UserId::new(row.user_id),
-        credential: row.credential,
-    }))
+    .await?)
 }
 
 /// Notes its use, with its counter.
@@ -142,7 +138,7 @@ pub async fn remove(
     Ok(removed.rows_affected() == 1)
 }
 
-/// How many they had.
+/// Returns how many there were.
 pub async fn remove_all(connection: &mut PgConnection, user_id: UserId) -> StorageResult<u64> {
     let removed = sqlx::query!("DELETE FROM passkeys WHERE user_id = $1", user_id.get())
         .execute(connection)

@@ -1,4 +1,4 @@
-//! What is stored about one customer: found, exported, erased.
+//! Personal data of one customer: found, exported, erased.
 //!
 //! Phases: **find** the customer's rows, and from them every name they are known by; then the records that were put aside and
 //! carry one of these names (dead letters, dead claims, processor events that wait for a person) → **export**

@@ -1,4 +1,4 @@
-//! `second_factors`, `recovery_codes`: what somebody shows beside the password.
+//! `second_factors`, `recovery_codes`: second factors besides the password.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -8,41 +8,38 @@ use domain::ids::UserId;
 use domain::second_factor::RecoveryCode;
 use domain::token::TokenHash;
 
-/// An app that somebody has set up, or has begun to.
+/// An authenticator app, enabled or being set up.
 #[derive(Debug)]
 pub struct SecondFactor {
     /// See [`AuthenticatorSecret::open`](domain::second_factor::AuthenticatorSecret::open).
     pub secret_sealed: Vec<u8>,
-    /// `None`: begun only, and not asked for.
+    /// `None`: being set up, not required yet.
     pub enabled_at: Option<DateTime<Utc>>,
     /// The latest half minute whose code was taken.
     pub last_step: i64,
 }
 
-/// What its owner sees of it.
+/// An enabled app, as its owner sees it.
 #[derive(Debug)]
-pub struct Standing {
+pub struct EnabledFactor {
     pub enabled_at: DateTime<Utc>,
     pub recovery_codes_left: i64,
 }
 
-/// `None` where none is asked for.
-pub async fn standing(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<Standing>> {
-    let row = sqlx::query!(
+/// `None` without an enabled app.
+pub async fn enabled(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Option<EnabledFactor>> {
+    Ok(sqlx::query_as!(
+        EnabledFactor,
         r#"SELECT enabled_at AS "enabled_at!",
-                  (SELECT count(*) FROM recovery_codes c WHERE c.user_id = f.user_id AND used_at IS NULL) AS "left!"
+                  (SELECT count(*) FROM recovery_codes c WHERE c.user_id = f.user_id AND used_at IS NULL) AS "recovery_codes_left!"
            FROM second_factors f WHERE user_id = $1 AND enabled_at IS NOT NULL"#,
         user_id.get(),
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(row.map(|row| Standing {
-        enabled_at: row.enabled_at,
-        recovery_codes_left: row.left,
-    }))
+    .await?)
 }
 
-/// What somebody has beside the password.
+/// A user's factors besides the password.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnFactors {
     /// An app in use.
@@ -82,14 +79,14 @@ pub async fn lock(connection: &mut PgConnection, user_id: UserId) -> StorageResu
     Ok(row)
 }
 
-/// Begins to set one up, in place of one that was only begun; whether none is in use already.
+/// Starts a set-up, replacing an unfinished one; `false` when an app is enabled already.
 pub async fn begin(
     connection: &mut PgConnection,
     user_id: UserId,
     secret_sealed: &[u8],
     now: DateTime<Utc>,
 ) -> StorageResult<bool> {
-    let begun = sqlx::query!(
+    let started = sqlx::query!(
         "INSERT INTO second_factors AS f (user_id, secret_sealed, created_at) VALUES ($1, $2, $3)
          ON CONFLICT (user_id) DO UPDATE SET secret_sealed = $2, created_at = $3, last_step = 0 WHERE f.enabled_at IS NULL",
         user_id.get(),
@@ -98,7 +95,7 @@ pub async fn begin(
     )
     .execute(connection)
     .await?;
-    Ok(begun.rows_affected() == 1)
+    Ok(started.rows_affected() == 1)
 }
 
 pub async fn enable(connection: &mut PgConnection, user_id: UserId, now: DateTime<Utc>) -> StorageResult<()> {
@@ -162,7 +159,7 @@ pub async fn set_recovery_codes(
     Ok(())
 }
 
-/// Whether there was one, in use or begun.
+/// `true` when there was one, enabled or being set up.
 pub async fn remove(connection: &mut PgConnection, user_id: UserId) -> StorageResult<bool> {
     let removed = sqlx::query!("DELETE FROM second_factors WHERE user_id = $1", user_id.get())
         .execute(connection)

@@ -101,7 +101,7 @@ pub struct NewSession<'a> {
     pub by_passkey: bool,
 }
 
-/// One of somebody's sessions that go on, as they are shown it.
+/// An active session, as its user sees it.
 #[derive(Debug)]
 pub struct ListedSession {
     pub session_id: SessionId,
@@ -138,7 +138,7 @@ pub async fn open(connection: &mut PgConnection, new: &NewSession<'_>) -> Storag
     Ok(SessionId::new(id))
 }
 
-/// A session that is used now. `None` for a token of nobody, or of a session that has ended.
+/// An active session. `None` for an unknown token, or an ended session.
 pub async fn find_used(
     connection: &mut PgConnection,
     token_hash: TokenHash,
@@ -233,7 +233,7 @@ pub async fn revoke(
     Ok(())
 }
 
-/// Somebody's sessions that go on, the one used last first. Bounded.
+/// A user's active sessions, most recently used first. Bounded.
 pub async fn of_user(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -266,7 +266,7 @@ pub async fn of_user(
         .collect()
 }
 
-/// Ends one of somebody's own; whether it went on until now.
+/// Ends one of a user's own sessions; `true` when it was active.
 pub async fn revoke_own(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -284,7 +284,7 @@ pub async fn revoke_own(
     Ok(ended.rows_affected() == 1)
 }
 
-/// Ends somebody's sessions but for this one.
+/// Ends a user's sessions except this one.
 pub async fn revoke_others(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -340,7 +340,7 @@ pub async fn revoke_unsupported(
     Ok(ids.into_iter().map(SessionId::new).collect())
 }
 
-/// Ends every session of somebody, and the CLI logins they confirmed that have no session yet. Returns how many sessions.
+/// Ends all sessions of a user, and their confirmed CLI logins without a session. Returns the number of sessions.
 pub async fn revoke_all(
     connection: &mut PgConnection,
     user_id: UserId,

@@ -32,7 +32,7 @@ pub struct NewUser<'a> {
     pub verified_at: Option<DateTime<Utc>>,
 }
 
-/// `None` when the address has an account already, whatever the case of its letters.
+/// `None` when the address has an account already, compared without case.
 pub async fn create(connection: &mut PgConnection, new: &NewUser<'_>) -> StorageResult<Option<UserId>> {
     let id = sqlx::query_scalar!(
         "INSERT INTO users (kind, name, email, password_hash, verified_at) VALUES ($1, $2, $3, $4, $5)
@@ -117,7 +117,7 @@ pub async fn count_failed_sign_in(
     Ok(to_note || began.rows_affected() == 1)
 }
 
-/// How many tries have failed since somebody last came in; they are counted anew from now on.
+/// Failed attempts since the last sign-in; resets the counter.
 pub async fn take_failed_sign_ins(connection: &mut PgConnection, user_id: UserId) -> StorageResult<i32> {
     let failed = sqlx::query_scalar!(
         "WITH before AS (SELECT failed FROM failed_sign_ins WHERE user_id = $1 FOR UPDATE)
@@ -145,7 +145,7 @@ pub async fn verify(
     Ok(verified.rows_affected() == 1)
 }
 
-/// Suspends somebody, or lets them in again. Their sessions are [`revoked`](crate::people::sessions::revoke_all) by the caller.
+/// Suspends a user, or reactivates them. Their sessions are [`revoked`](crate::people::sessions::revoke_all) by the caller.
 pub async fn set_suspended(
     connection: &mut PgConnection,
     user_id: UserId,

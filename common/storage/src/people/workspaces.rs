@@ -14,7 +14,7 @@ use domain::program::ProgramStatus;
 
 pub type WorkspaceName = Name;
 
-/// Somebody's place in one workspace.
+/// A user's membership of a workspace.
 #[derive(Debug, Clone)]
 pub struct Membership {
     pub member_id: MemberId,
@@ -32,7 +32,7 @@ pub async fn create(connection: &mut PgConnection, name: &str) -> StorageResult<
     Ok(WorkspaceId::new(id))
 }
 
-/// Those called so, oldest first: names need not differ.
+/// Workspaces with this name, oldest first: names are not unique.
 pub async fn called(connection: &mut PgConnection, name: &str) -> StorageResult<Vec<WorkspaceId>> {
     let ids = sqlx::query_scalar!("SELECT id FROM workspaces WHERE name = $1 ORDER BY id", name)
         .fetch_all(connection)
@@ -80,7 +80,7 @@ pub async fn require_second_factor(
     Ok(())
 }
 
-/// Those of the programs that are the workspace's, archived ones among them.
+/// The programs that belong to the workspace, including archived ones.
 pub async fn programs_of(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
@@ -96,7 +96,7 @@ pub async fn programs_of(
     Ok(ids)
 }
 
-/// The workspaces somebody works in, oldest first.
+/// The workspaces of a user, oldest first.
 pub async fn of_user(connection: &mut PgConnection, user_id: UserId) -> StorageResult<Vec<Membership>> {
     let rows = sqlx::query!(
         "SELECT m.id, m.workspace_id, w.name, m.role, w.second_factor_required
@@ -140,26 +140,26 @@ pub async fn add_member(
     Ok(id.map(MemberId::new))
 }
 
-/// Whose a program is, and what a user may do with it.
+/// A program, and a user's rights to it.
 #[derive(Debug, Clone)]
-pub struct ProgramStanding {
+pub struct ProgramForUser {
     pub workspace_id: WorkspaceId,
     pub status: ProgramStatus,
-    /// What its totals are in.
+    /// Currency of its totals.
     pub currency: Currency,
     pub created_at: DateTime<Utc>,
-    /// The user's role in the program's workspace; `None` for a stranger, and when nobody was asked about.
+    /// The user's role in the program's workspace; `None` for non-members, and without a user.
     pub role: Option<Role>,
-    /// What they were given for this program.
+    /// The member's permissions for this program.
     pub permissions: ProgramPermissions,
 }
 
 /// `None` when there is no such program. `user_id: None` asks about the program alone.
-pub async fn program_standing(
+pub async fn program_for_user(
     connection: &mut PgConnection,
     program_id: ProgramId,
     user_id: Option<UserId>,
-) -> StorageResult<Option<ProgramStanding>> {
+) -> StorageResult<Option<ProgramForUser>> {
     let row = sqlx::query!(
         r#"SELECT p.workspace_id, p.status, p.currency, p.created_at, m.role AS "role?", g.permissions AS "permissions?"
            FROM programs p
@@ -174,7 +174,7 @@ pub async fn program_standing(
     row.map(|row| {
         let corrupt = |table, column| StorageError::corrupt(table, column, program_id.get());
         let names = row.permissions.unwrap_or_default();
-        Ok(ProgramStanding {
+        Ok(ProgramForUser {
             workspace_id: WorkspaceId::new(row.workspace_id),
             status: ProgramStatus::parse(&row.status).ok_or_else(|| corrupt("programs", "status"))?,
             currency: Currency::parse(&row.currency).ok_or_else(|| corrupt("programs", "currency"))?,
@@ -190,12 +190,12 @@ pub async fn program_standing(
     .transpose()
 }
 
-/// Whose programs are meant.
+/// A selection of programs.
 #[derive(Debug, Clone)]
 pub enum Reach {
-    /// Those of the workspaces a user runs, and those they were given this permission for.
+    /// Programs of workspaces the user manages, and programs with this permission.
     User { user_id: UserId, permission: Permission },
-    /// Those of a management key.
+    /// Programs of a management key.
     Key {
         workspace_id: WorkspaceId,
         program_scope: ProgramScope,

@@ -1,4 +1,4 @@
-//! Whose an account of the payment processor is: one workspace's, and confirmed by an operator.
+//! Owners of processor accounts: one workspace each, confirmed by an operator.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sha2::{Digest, Sha256};
@@ -12,7 +12,7 @@ use domain::processor::ProcessorId;
 /// An account that a program of another workspace is connected to already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldElsewhere {
-    /// Whose claim is refused.
+    /// The program whose claim is refused.
     pub program_id: ProgramId,
     pub held_by: ProgramId,
     pub account_id: ProcessorId,
@@ -82,13 +82,14 @@ pub struct ListedConnection {
     pub updated_at: DateTime<Utc>,
 }
 
-/// By account, so that claims of one stand together.
+/// Ordered by account.
 pub async fn list(
     connection: &mut PgConnection,
     unconfirmed_only: bool,
     limit: i64,
 ) -> StorageResult<Vec<ListedConnection>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query_as!(
+        ListedConnection,
         "SELECT c.program_id, p.workspace_id, c.account_id, c.status, c.confirmed_at, c.updated_at
          FROM processor_connections c JOIN programs p ON p.id = c.program_id
          WHERE NOT ($1 AND c.confirmed_at IS NOT NULL)
@@ -97,16 +98,5 @@ pub async fn list(
         limit,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| ListedConnection {
-            program_id: ProgramId::new(row.program_id),
-            workspace_id: WorkspaceId::new(row.workspace_id),
-            account_id: row.account_id,
-            status: row.status,
-            confirmed_at: row.confirmed_at,
-            updated_at: row.updated_at,
-        })
-        .collect())
+    .await?)
 }

@@ -1,4 +1,4 @@
-//! `processor_connections`: a program's account at its payment processor. Its secrets stand here sealed.
+//! `processor_connections`: a program's account at its payment processor. Its secrets are stored sealed.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// What a webhook may be signed with at a moment: the secret, and the one before while that is accepted.
+    /// The secrets a webhook may be signed with at a moment: the current one, and the previous one while it is accepted.
     pub fn accepted_secrets(
         &self,
         keys: &SealingKeys,
@@ -75,7 +75,7 @@ impl SealedSecret {
     }
 }
 
-/// One row, as it stands there.
+/// A row as stored.
 struct Row {
     program_id: i64,
     account_id: String,
@@ -118,7 +118,7 @@ pub async fn find(connection: &mut PgConnection, program_id: ProgramId) -> Stora
     found.pop().map(|(_, connection)| connection).transpose()
 }
 
-/// Those of these programs that have one. A row that cannot be read is an error of its own program alone.
+/// The connections of these programs. An unreadable row is an error of its own program only.
 pub async fn find_all(
     connection: &mut PgConnection,
     program_ids: &[ProgramId],
@@ -206,10 +206,10 @@ pub async fn remove(connection: &mut PgConnection, program_id: ProgramId) -> Sto
     Ok(removed.rows_affected() > 0)
 }
 
-/// What the processor tells of a program's account.
+/// The state of a program's account, as the processor reports it.
 #[derive(Debug, Clone)]
 pub struct AccountTold {
-    /// The event that tells it.
+    /// The reporting event.
     pub event_id: EventId,
     pub program_id: ProgramId,
     pub told_at: DateTime<Utc>,
@@ -219,7 +219,7 @@ pub struct AccountTold {
     pub details_submitted: bool,
 }
 
-/// Takes it over, unless something newer was told, or the program has another account by now.
+/// Records a report, unless a newer one is stored or the program has another account by now.
 pub async fn tell(connection: &mut PgConnection, told: &AccountTold) -> StorageResult<()> {
     sqlx::query!(
         "UPDATE processor_connections c
@@ -241,7 +241,7 @@ pub async fn tell(connection: &mut PgConnection, told: &AccountTold) -> StorageR
     Ok(())
 }
 
-/// What a webhook of a program may be signed with at a moment: its secret, and the one before while that is accepted.
+/// The secrets a webhook of a program may be signed with at a moment: the current one, and the previous one while it is accepted.
 /// Empty when the program has no connection, or one without a secret.
 pub async fn secrets(
     connection: &mut PgConnection,
@@ -259,7 +259,7 @@ pub async fn secrets(
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BoundPrograms {
     pub taking_sales: Vec<ProgramId>,
-    /// What they sold can still be refunded.
+    /// Their sales can still be refunded.
     pub archived: Vec<ProgramId>,
 }
 
@@ -286,7 +286,7 @@ pub async fn programs_of(
     Ok(bound)
 }
 
-/// Those of these programs that the platform's events of their account are for.
+/// The programs that receive the platform's events of their account.
 pub async fn receiving(
     connection: &mut PgConnection,
     program_ids: &[ProgramId],

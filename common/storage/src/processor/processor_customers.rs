@@ -1,11 +1,11 @@
-//! `processor_customers`: whom a payment processor's customers are, by the names of this service.
+//! `processor_customers`: the customer_key or click_id of each customer of a payment processor.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::columns;
+use crate::batch::{columns, unnest};
 use crate::error::{StorageError, StorageResult};
 use crate::processor::processor_events::{self, waits_for_processor_customer};
 use domain::click_id::ClickId;
@@ -26,22 +26,20 @@ pub struct Binding {
     pub contested_at: Option<DateTime<Utc>>,
 }
 
-/// Whom these are; those that are not bound are left out.
+/// Their bindings; unbound ones are left out.
 pub async fn find(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<HashMap<Key, Payer>> {
     if keys.is_empty() {
         return Ok(HashMap::new());
     }
-    columns!((program_id, id) in keys =>
-        programs: i64 = program_id.get(),
-        ids: &str = id.as_str(),
-    );
-    let rows = sqlx::query_as!(
+    let rows = unnest!(
+        query_as,
         Row,
         "SELECT c.* FROM processor_customers c
          JOIN UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
            ON c.program_id = n.program_id AND c.processor_customer_id = n.id",
-        &programs,
-        &ids as &[&str],
+        (program_id, id) in keys =>
+            programs: i64 = program_id.get(),
+            ids: &str = id.as_str()
     )
     .fetch_all(connection)
     .await?;
@@ -50,7 +48,7 @@ pub async fn find(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<
         .collect()
 }
 
-/// Those of these programs that know the processor's customer, ascending.
+/// The programs in which the processor's customer is bound, ascending.
 pub async fn programs_that_know(
     connection: &mut PgConnection,
     programs: &[ProgramId],
@@ -115,12 +113,12 @@ pub async fn learn(connection: &mut PgConnection, namings: &[Naming<'_>]) -> Sto
             complete(connection, key, payer).await?;
         }
     }
-    contest(connection, &contested).await?;
+    mark_contested(connection, &contested).await?;
     wake(connection, &news).await?;
     Ok(conflicts)
 }
 
-/// Binds one by hand, whatever it was bound to, and wakes the payments that wait for it.
+/// Binds one by hand, replacing any binding, and wakes the payments that wait for it.
 pub async fn bind(connection: &mut PgConnection, key: &Key, payer: &Payer) -> StorageResult<Binding> {
     let row = sqlx::query_as!(
         Row,
@@ -159,24 +157,20 @@ pub async fn list(
     rows.into_iter().map(Row::binding).collect()
 }
 
-/// Those that were inserted.
+/// The inserted ones.
 async fn insert(connection: &mut PgConnection, new: &BTreeMap<Key, &Payer>) -> StorageResult<Vec<Key>> {
-    columns!(((program_id, id), payer) in new =>
-        programs: i64 = program_id.get(),
-        ids: &str = id.as_str(),
-        customer_keys: Option<&str> = payer.customer_key.as_ref().map(CustomerKey::as_str),
-        click_ids: Option<&str> = payer.click_id.as_ref().map(ClickId::as_str),
-    );
-    let rows = sqlx::query_as!(
+    let rows = unnest!(
+        query_as,
         Row,
         "INSERT INTO processor_customers (program_id, processor_customer_id, customer_key, click_id)
          SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[])
          ON CONFLICT (program_id, processor_customer_id) DO NOTHING
          RETURNING *",
-        &programs,
-        &ids as &[&str],
-        &customer_keys as &[Option<&str>],
-        &click_ids as &[Option<&str>],
+        ((program_id, id), payer) in new =>
+            programs: i64 = program_id.get(),
+            ids: &str = id.as_str(),
+            customer_keys: Option<&str> = payer.customer_key.as_ref().map(CustomerKey::as_str),
+            click_ids: Option<&str> = payer.click_id.as_ref().map(ClickId::as_str)
     )
     .fetch_all(connection)
     .await?;
@@ -184,19 +178,17 @@ async fn insert(connection: &mut PgConnection, new: &BTreeMap<Key, &Payer>) -> S
 }
 
 async fn lock(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<HashMap<Key, Payer>> {
-    columns!((program_id, id) in keys =>
-        programs: i64 = program_id.get(),
-        ids: &str = id.as_str(),
-    );
-    let rows = sqlx::query_as!(
+    let rows = unnest!(
+        query_as,
         Row,
         "SELECT c.* FROM processor_customers c
          JOIN UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
            ON c.program_id = n.program_id AND c.processor_customer_id = n.id
          ORDER BY c.program_id, c.processor_customer_id
          FOR UPDATE OF c",
-        &programs,
-        &ids as &[&str],
+        (program_id, id) in keys =>
+            programs: i64 = program_id.get(),
+            ids: &str = id.as_str()
     )
     .fetch_all(connection)
     .await?;
@@ -219,20 +211,18 @@ async fn complete(connection: &mut PgConnection, key: &Key, payer: &Payer) -> St
     Ok(())
 }
 
-async fn contest(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<()> {
+async fn mark_contested(connection: &mut PgConnection, keys: &[Key]) -> StorageResult<()> {
     if keys.is_empty() {
         return Ok(());
     }
-    columns!((program_id, id) in keys =>
-        programs: i64 = program_id.get(),
-        ids: &str = id.as_str(),
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "UPDATE processor_customers c SET contested_at = now()
          FROM UNNEST($1::bigint[], $2::text[]) AS n (program_id, id)
          WHERE c.program_id = n.program_id AND c.processor_customer_id = n.id AND c.contested_at IS NULL",
-        &programs,
-        &ids as &[&str],
+        (program_id, id) in keys =>
+            programs: i64 = program_id.get(),
+            ids: &str = id.as_str()
     )
     .execute(connection)
     .await?;

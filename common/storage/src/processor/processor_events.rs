@@ -15,7 +15,7 @@ pub use self::waits::{
     PARTNER_APPROVED, Reason, give_up_parked, waits_for_key, waits_for_processor_customer, waits_for_sale,
     wake,
 };
-use crate::batch::columns;
+use crate::batch::{columns, unnest};
 use crate::error::{StorageResult, expect_rows};
 use domain::ids::{EventId, ProgramId};
 use domain::processor::ProcessorId;
@@ -43,13 +43,13 @@ pub struct NewProcessorEvent {
 
 /// Within this the session or invoice of a payment intent is reported.
 const SESSION_FOLLOWS: Duration = Duration::from_mins(5);
-/// After this the relay takes up an event that nobody finished.
+/// After this the relay takes up an unfinished event.
 const RELAYED_AFTER: Duration = Duration::from_secs(5);
 
-/// What is to become of an event, as far as its translation tells.
+/// The state of an event after its translation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disposition {
-    /// On its way: it has a sale, something to tell of a payment, or both.
+    /// Published: as a sale, a report of a payment, or both.
     Open {
         sale: bool,
         payment: bool,
@@ -102,10 +102,11 @@ pub async fn receive(
     first_of_id.dedup_by(|later, earlier| inbox_key(later) == inbox_key(earlier));
     let mut new = insert(connection, &first_of_id).await?;
     if new.len() < first_of_id.len() {
-        columns!(event in first_of_id => ids: Uuid = event.event_id.get());
-        let held = sqlx::query_scalar!(
+        let held = unnest!(
+            query_scalar,
             "SELECT event_id FROM processor_events WHERE event_id = ANY($1)",
-            &ids
+            event in first_of_id =>
+                ids: Uuid = event.event_id.get()
         )
         .fetch_all(connection)
         .await?;
@@ -224,7 +225,8 @@ pub struct DueEvent {
 /// Takes events that are due, oldest first, and pushes their next turn back (doubling up to six hours). Those another relay
 /// holds are skipped.
 pub async fn take_due(pool: &PgPool, limit: i64, pause: Duration) -> StorageResult<Vec<DueEvent>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query_as!(
+        DueEvent,
         r#"WITH due AS (
              SELECT event_id FROM processor_events
              WHERE state IN ('open', 'parked') AND relay_after < now() AND program_id IS NOT NULL
@@ -242,22 +244,10 @@ pub async fn take_due(pool: &PgPool, limit: i64, pause: Duration) -> StorageResu
         pause.as_secs_f64(),
     )
     .fetch_all(pool)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| DueEvent {
-            event_id: EventId::new(row.event_id),
-            program_id: ProgramId::new(row.program_id),
-            received_at: row.received_at,
-            by_platform: row.by_platform,
-            sale_pending: row.sale_pending,
-            payment_pending: row.payment_pending,
-            payload: row.payload,
-        })
-        .collect())
+    .await?)
 }
 
-/// What a translation made anew came to: the event cannot be translated still, or concerns nobody now. A half that was
+/// The result of a repeated translation: the event still cannot be translated, or concerns no program now. A half that was
 /// handled before stays so.
 pub async fn dispose(
     connection: &mut PgConnection,
@@ -311,8 +301,8 @@ pub async fn received_at(
         .collect())
 }
 
-/// What was made of it no retry could settle: the relay leaves it alone, its record is in `dead_letters`.
-pub async fn bury(connection: &mut PgConnection, event_id: EventId) -> StorageResult<()> {
+/// Marks an event whose record is in `dead_letters`: the relay leaves it alone.
+pub async fn dead_letter(connection: &mut PgConnection, event_id: EventId) -> StorageResult<()> {
     sqlx::query!(
         "UPDATE processor_events SET state = 'stuck', reason = 'dead_letter', relay_after = NULL
          WHERE event_id = $1 AND state IN ('open', 'parked')",

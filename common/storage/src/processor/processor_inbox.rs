@@ -25,7 +25,7 @@ pub struct KeptEvent {
     pub relay_after: Option<DateTime<Utc>>,
 }
 
-/// What was known of an event when it was closed.
+/// The state of an event when it was closed.
 #[derive(Debug, Clone)]
 pub struct ClosedEvent {
     pub program_id: Option<i64>,
@@ -79,7 +79,7 @@ pub async fn payload(connection: &mut PgConnection, event_id: Uuid) -> StorageRe
     .flatten())
 }
 
-/// Lets the relay take up an unfinished event at once, with whatever of it is left to do. One of an account that no program
+/// Makes an unfinished event due for the relay at once. One of an account that no program
 /// was bound to becomes the program's that is bound to it now.
 ///
 /// `false`: it is finished, or still no single program's, or came again as the program's in the meantime.
@@ -106,7 +106,7 @@ pub async fn replay(connection: &mut PgConnection, event_id: Uuid) -> StorageRes
     Ok(replayed.rows_affected() > 0)
 }
 
-/// What a person settled, or gave up, outside the service: nothing more is done about it, and its payload goes.
+/// Closes an event that was handled outside the service: it is not processed any more, and its payload is deleted.
 ///
 /// `None`: it is not there, or in none of these states.
 pub async fn close(

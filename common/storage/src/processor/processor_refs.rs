@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use sqlx::PgConnection;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::{ProgramId, SaleId};
 use domain::payment::Names;
@@ -100,8 +100,8 @@ pub async fn groups(
 
 /// Stores that the names of each telling are one payment's. One transaction of a program at a time does this: what one
 /// joins, the next one finds joined.
-pub async fn join(connection: &mut PgConnection, told: &[Vec<Reference>]) -> StorageResult<()> {
-    let all: Vec<Reference> = told.concat();
+pub async fn join(connection: &mut PgConnection, reported: &[Vec<Reference>]) -> StorageResult<()> {
+    let all: Vec<Reference> = reported.concat();
     let mut programs: Vec<i64> = all.iter().map(|(program_id, _)| program_id.get()).collect();
     programs.sort_unstable();
     programs.dedup();
@@ -116,8 +116,8 @@ pub async fn join(connection: &mut PgConnection, told: &[Vec<Reference>]) -> Sto
     for (reference, payment) in &stored {
         names.join([payment.clone(), reference.clone()]);
     }
-    for telling in told {
-        names.join(telling.iter().cloned());
+    for group in reported {
+        names.join(group.iter().cloned());
     }
     let changed: Vec<(Reference, Reference)> = names
         .payments()
@@ -127,19 +127,16 @@ pub async fn join(connection: &mut PgConnection, told: &[Vec<Reference>]) -> Sto
     if changed.is_empty() {
         return Ok(());
     }
-    columns!(((program_id, reference), (_, payment)) in changed =>
-        programs: i64 = program_id.get(),
-        references: &str = reference.as_str(),
-        payments: &str = payment.as_str(),
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO processor_refs (program_id, reference, payment)
          SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::text[]) AS n (program_id, reference, payment)
          ORDER BY program_id, reference
          ON CONFLICT (program_id, reference) DO UPDATE SET payment = excluded.payment",
-        &programs,
-        &references as &[&str],
-        &payments as &[&str],
+        ((program_id, reference), (_, payment)) in changed =>
+            programs: i64 = program_id.get(),
+            references: &str = reference.as_str(),
+            payments: &str = payment.as_str()
     )
     .execute(connection)
     .await?;

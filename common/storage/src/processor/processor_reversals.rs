@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::{StorageError, StorageResult};
 use crate::processor::processor_refs::Reference;
 use domain::ids::{EventId, ProgramId, SaleId};
@@ -30,31 +30,23 @@ pub async fn insert(connection: &mut PgConnection, reversals: &[NewReversal<'_>]
     if reversals.is_empty() {
         return Ok(());
     }
-    columns!(new in reversals =>
-        events: Uuid = new.event_id.get(),
-        programs: i64 = new.program_id.get(),
-        references: &str = new.reference,
-        kinds: &str = new.kind.as_str(),
-        sources: &str = new.source,
-        amounts: i64 = new.amount.get(),
-        currencies: &str = new.currency.as_str(),
-        times: DateTime<Utc> = new.occurred_at,
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO processor_reversals (event_id, program_id, reference, kind, source, amount_cents, currency, occurred_at)
          SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[],
                               $8::timestamptz[])
               AS r (event_id, program_id, reference, kind, source, amount_cents, currency, occurred_at)
          ORDER BY event_id
          ON CONFLICT (event_id) DO NOTHING",
-        &events,
-        &programs,
-        &references as &[&str],
-        &kinds as &[&str],
-        &sources as &[&str],
-        &amounts,
-        &currencies as &[&str],
-        &times,
+        new in reversals =>
+            events: Uuid = new.event_id.get(),
+            programs: i64 = new.program_id.get(),
+            references: &str = new.reference,
+            kinds: &str = new.kind.as_str(),
+            sources: &str = new.source,
+            amounts: i64 = new.amount.get(),
+            currencies: &str = new.currency.as_str(),
+            times: DateTime<Utc> = new.occurred_at
     )
     .execute(connection)
     .await?;
@@ -73,7 +65,7 @@ pub struct Reversal {
     pub occurred_at: DateTime<Utc>,
     /// The payment's sale, on which it counts.
     pub sale_id: SaleId,
-    /// Of the sale.
+    /// The sale's transaction_id.
     pub transaction_id: String,
     pub sale_currency: Currency,
     /// It was counted on that sale.
@@ -90,12 +82,8 @@ pub async fn of_payments(
     if payments.is_empty() {
         return Ok(Vec::new());
     }
-    columns!(((program_id, payment), sale_id) in payments =>
-        programs: i64 = program_id.get(),
-        names: &str = payment.as_str(),
-        sales: i64 = sale_id.get(),
-    );
-    let rows = sqlx::query!(
+    let rows = unnest!(
+        query,
         r#"SELECT v.event_id, v.program_id, v.kind, v.source, v.amount_cents, v.currency, v.occurred_at,
                   s.id AS sale_id, s.processor_event_id AS transaction_id, s.currency AS sale_currency,
                   coalesce(v.sale_id = s.id, false) AS "counted!",
@@ -105,9 +93,10 @@ pub async fn of_payments(
            JOIN processor_reversals v ON v.program_id = r.program_id AND v.reference = r.reference
            JOIN sale_events s ON s.id = p.sale_id
            ORDER BY v.occurred_at, v.event_id"#,
-        &programs,
-        &names as &[&str],
-        &sales,
+        ((program_id, payment), sale_id) in payments =>
+            programs: i64 = program_id.get(),
+            names: &str = payment.as_str(),
+            sales: i64 = sale_id.get()
     )
     .fetch_all(connection)
     .await?;
@@ -138,15 +127,13 @@ pub async fn count(connection: &mut PgConnection, counted: &[(EventId, SaleId)])
     if counted.is_empty() {
         return Ok(());
     }
-    columns!((event_id, sale_id) in counted =>
-        events: Uuid = event_id.get(),
-        sales: i64 = sale_id.get(),
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "UPDATE processor_reversals v SET sale_id = n.sale_id
          FROM UNNEST($1::uuid[], $2::bigint[]) AS n (event_id, sale_id) WHERE v.event_id = n.event_id",
-        &events,
-        &sales,
+        (event_id, sale_id) in counted =>
+            events: Uuid = event_id.get(),
+            sales: i64 = sale_id.get()
     )
     .execute(connection)
     .await?;

@@ -1,4 +1,4 @@
-//! What the edge must know to answer without asking: programs with their tokens, and referral links.
+//! What the edge caches to answer without a query: programs with their tokens, and referral links.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
@@ -115,7 +115,7 @@ pub async fn links(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<Di
         .collect())
 }
 
-/// Ids of the links with one of these short codes: for codes the directory has not heard of yet.
+/// Ids of the links with one of these short codes: for codes the directory does not hold yet.
 pub async fn link_ids_by_code(pool: &PgPool, codes: &[String]) -> StorageResult<Vec<i64>> {
     Ok(
         sqlx::query_scalar!("SELECT id FROM referral_links WHERE short_code = ANY($1)", codes)
@@ -124,7 +124,7 @@ pub async fn link_ids_by_code(pool: &PgPool, codes: &[String]) -> StorageResult<
     )
 }
 
-/// Ids of the programs with one of these tokens: for tokens the directory has not heard of yet.
+/// Ids of the programs with one of these tokens: for tokens the directory does not hold yet.
 pub async fn program_ids_by_token(pool: &PgPool, hashes: &[TokenHash]) -> StorageResult<Vec<i64>> {
     let hashes: Vec<&[u8]> = hashes.iter().map(|hash| hash.as_bytes().as_slice()).collect();
     Ok(sqlx::query_scalar!(

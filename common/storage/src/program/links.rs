@@ -15,7 +15,7 @@ use domain::signal::PartnerAddresses;
 #[derive(Debug, Default)]
 pub struct Owners {
     pub links: HashMap<ReferralLinkId, LinkOwner>,
-    /// Of the partners who earn by these links.
+    /// Addresses of the partners who earn by these links.
     pub addresses: PartnerAddresses,
 }
 
@@ -24,7 +24,7 @@ pub struct Owners {
 pub enum Memberships {
     /// One that is not approved, or no longer, earns nothing.
     Approved,
-    /// For what was earned before.
+    /// Includes memberships that are no longer approved: for earlier earnings.
     All,
 }
 
@@ -94,7 +94,7 @@ pub struct StoredLink {
     pub referral_link_id: ReferralLinkId,
     pub partner_program_id: Option<PartnerProgramId>,
     pub partner_name: Option<String>,
-    /// As it was made: codes of earlier times may have another form than [`ShortCode`]'s.
+    /// As created: older codes may not have the form of [`ShortCode`].
     pub short_code: String,
     pub status: LinkStatus,
     pub clicks: i64,
@@ -186,7 +186,7 @@ pub async fn lock(
     find(connection, program_id, referral_link_id).await
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Updated {
     Done,
@@ -194,7 +194,7 @@ pub enum Updated {
     CodeTaken,
 }
 
-/// What is `None` stays as it is. What the advertiser turns off, the partner does not turn on again. A trigger notifies the
+/// `None` leaves a field unchanged. A partner cannot turn on a link that the advertiser turned off. A trigger notifies the
 /// edges.
 pub async fn update(
     connection: &mut PgConnection,

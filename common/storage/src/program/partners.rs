@@ -1,6 +1,6 @@
 //! `partners` and `partner_programs`: who promotes which program.
 //!
-//! A partner is one workspace's record of somebody, whatever other workspaces know of the same person.
+//! A partner is one workspace's record of a person; other workspaces have their own.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ pub struct NewPartner<'a> {
     pub created_at: DateTime<Utc>,
 }
 
-/// The workspace's partner with this address, whatever the case of its letters, or else a new one.
+/// The workspace's partner with this address, compared without case, or else a new one.
 pub async fn provide(connection: &mut PgConnection, new: &NewPartner<'_>) -> StorageResult<PartnerId> {
     let email = new.email.map(EmailAddress::as_str);
     let made = sqlx::query_scalar!(
@@ -53,7 +53,7 @@ pub async fn provide(connection: &mut PgConnection, new: &NewPartner<'_>) -> Sto
     Ok(PartnerId::new(id))
 }
 
-/// The partners whom the workspace of a program knows by this name: names need not differ.
+/// The partners of a program's workspace with this name: names are not unique.
 pub async fn called(
     connection: &mut PgConnection,
     program_id: ProgramId,
@@ -133,7 +133,7 @@ pub struct ProgramPartner {
     pub status: MembershipStatus,
     pub clicks: i64,
     pub last_clicked: Option<DateTime<Utc>>,
-    /// What is owed, by currency.
+    /// Balances by currency.
     pub balances: Vec<(Currency, Cents)>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
@@ -241,7 +241,7 @@ pub async fn lock(
     find(connection, program_id, partner_program_id).await
 }
 
-/// Its links follow: a trigger tells the edges.
+/// Its links follow: a trigger notifies the edges.
 pub async fn set_status(
     connection: &mut PgConnection,
     partner_program_id: PartnerProgramId,
@@ -259,7 +259,7 @@ pub async fn set_status(
     expect_rows("partner_programs", 1, updated.rows_affected())
 }
 
-/// In every program of the workspace.
+/// In all programs of the workspace.
 pub async fn rename(
     connection: &mut PgConnection,
     partner_id: PartnerId,

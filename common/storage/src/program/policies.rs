@@ -130,7 +130,7 @@ impl TryFrom<PolicyRow> for StoredPolicy {
     }
 }
 
-/// What a policy is made of, wherever its row was read.
+/// The columns of a policy.
 pub(super) struct PolicyColumns {
     pub id: i64,
     pub product_id: Option<String>,

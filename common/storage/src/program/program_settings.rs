@@ -1,5 +1,5 @@
 //! Programs as their advertisers set them up: settings, life, tracking token. What the worker's steps read of them is in
-//! [`programs`](crate::program::programs), what the edge knows by heart in [`directory`](crate::program::directory).
+//! [`programs`](crate::program::programs), what the edge caches in [`directory`](crate::program::directory).
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -112,7 +112,7 @@ pub async fn lock(
     find_one(connection, program_id).await
 }
 
-/// What became of an update.
+/// The result of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Updated {
     Done,
@@ -176,7 +176,7 @@ pub async fn publish(
     Ok(())
 }
 
-/// Ends a program: its key and links stop working at once, its books stay.
+/// Archives a program: its key and links stop working at once, its ledger stays.
 pub async fn archive(
     connection: &mut PgConnection,
     program_id: ProgramId,

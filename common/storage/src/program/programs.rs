@@ -114,7 +114,7 @@ impl ProgramRow {
     }
 }
 
-/// Those of the programs whose counters and attribution bots must not move.
+/// The programs that exclude bots from counters and attribution.
 pub async fn excluding_bots(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<HashSet<ProgramId>> {
     let excluding = sqlx::query_scalar!("SELECT id FROM programs WHERE id = ANY($1) AND exclude_bots", ids)
         .fetch_all(connection)

@@ -1,4 +1,4 @@
-//! How far a program's tracking is set up: its test events, its processor's account, its partners.
+//! Progress of a program's set-up: its test events, its processor's account, its partners.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -16,7 +16,7 @@ pub struct TrackingSetup {
     pub has_partners: bool,
 }
 
-/// The processor's account, as it was last heard of.
+/// The processor's account, as last reported.
 #[derive(Debug, Clone)]
 pub struct ProcessorAccount {
     pub account_id: String,

@@ -16,9 +16,9 @@ pub struct ListedCommission {
     /// `None`, like all that is of the sale, of one that was added by hand and makes up for none.
     pub sale_id: Option<i64>,
     pub transaction_id: Option<String>,
-    /// What the customer paid.
+    /// Amount of the sale.
     pub sale_amount_cents: Option<i64>,
-    /// What of it percentages are taken of.
+    /// The part of it on which percentages are computed.
     pub commissionable_cents: Option<i64>,
     pub sale_currency: Option<String>,
     pub partner_program_id: i64,
@@ -48,7 +48,7 @@ pub struct ListedCommission {
 pub struct Filter {
     pub status: Option<CommissionStatus>,
     pub partner_program_id: Option<PartnerProgramId>,
-    /// Those with any of these; none of them is as good as not asked for.
+    /// Any of these; empty means no filter.
     pub signals: &'static [Signal],
     /// The membership's partner, for the index by partner; without it the program's own is walked.
     partner_id: Option<PartnerId>,

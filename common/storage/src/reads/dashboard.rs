@@ -1,6 +1,6 @@
 //! The summary an advertiser sees first: figures of many programs at once, until they come from aggregated tables.
 //!
-//! What each costs:
+//! Cost of each query:
 //!
 //! | figure | read from | cost |
 //! |---|---|---|

@@ -9,27 +9,13 @@ use sqlx::PgConnection;
 use crate::error::StorageResult;
 use domain::ids::ProgramId;
 
-/// A sale is listed as a conversion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EventType {
-    Click,
-    Lead,
-    Conversion,
-}
-
-impl EventType {
-    pub const ALL: [Self; 3] = [Self::Click, Self::Lead, Self::Conversion];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Click => "click",
-            Self::Lead => "lead",
-            Self::Conversion => "conversion",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+domain::text_enum! {
+    /// A sale is listed as a conversion.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum EventType {
+        Click = "click",
+        Lead = "lead",
+        Conversion = "conversion",
     }
 }
 
@@ -94,13 +80,13 @@ impl ListedEvent {
         }
     }
 
-    /// Where it stands among events of all types, in one order for good: by time, then by type and id.
+    /// Its position among events of all types, in a stable order: by time, then by type and id.
     pub const fn place(&self) -> (DateTime<Utc>, EventType, i64) {
         (self.timestamp, self.event_type(), self.id)
     }
 }
 
-/// Events of one type: those from `from` on that stand before `before`.
+/// Events of one type, from `from` up to `before`.
 #[derive(Debug, Clone, Copy)]
 pub struct EventRead {
     pub program_id: ProgramId,

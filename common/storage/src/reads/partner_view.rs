@@ -1,4 +1,4 @@
-//! What a partner sees: rows of every `partners` record that is of their account, in whatever workspace, and of no other.
+//! What a partner sees: rows of every `partners` record of their account, in all workspaces, and of no other.
 //!
 //! Nothing here selects what is the advertiser's alone: customers, their keys and click_ids, transaction_ids.
 
@@ -98,22 +98,22 @@ pub async fn links(
     ))
 }
 
-/// Whose program a link is of.
+/// A partner's link, locked, with its program.
 #[derive(Debug, Clone, Copy)]
-pub struct LinkStanding {
+pub struct LockedLink {
     pub workspace_id: WorkspaceId,
     pub program_id: ProgramId,
     pub program_status: ProgramStatus,
-    /// Then only the advertiser turns it on again.
+    /// Only the advertiser can turn it on again.
     pub turned_off_by_advertiser: bool,
 }
 
-/// A partner's own link, locked; `None` when it is nobody's or somebody else's.
+/// A partner's own link, locked; `None` for any other.
 pub async fn lock_link(
     connection: &mut PgConnection,
     user_id: UserId,
     link_id: ReferralLinkId,
-) -> StorageResult<Option<LinkStanding>> {
+) -> StorageResult<Option<LockedLink>> {
     let row = sqlx::query!(
         r#"SELECT g.workspace_id, g.id, g.status, l.turned_off_by = 'advertiser' AS "turned_off_by_advertiser?"
          FROM referral_links l JOIN partners p ON p.id = l.partner_id JOIN programs g ON g.id = l.program_id
@@ -124,7 +124,7 @@ pub async fn lock_link(
     .fetch_optional(connection)
     .await?;
     row.map(|row| {
-        Ok(LinkStanding {
+        Ok(LockedLink {
             workspace_id: WorkspaceId::new(row.workspace_id),
             program_id: ProgramId::new(row.id),
             program_status: ProgramStatus::parse(&row.status)
@@ -156,7 +156,7 @@ pub async fn set_link_active(
     Ok(link)
 }
 
-/// A click as its partner may know it: nothing that tells who the visitor is.
+/// A click as its partner may see it: nothing identifies the visitor.
 #[derive(Debug)]
 pub struct PartnerClick {
     pub id: i64,

@@ -1,4 +1,4 @@
-//! How a program is doing, for the advertiser's tools. Real events only, unless stated.
+//! Health of a program, for the advertiser's tools. Real events only, unless stated.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
@@ -73,7 +73,7 @@ pub async fn status(
     })
 }
 
-/// What a program's readiness is judged by, and the figures told beside it.
+/// Input of a program's readiness, and the figures shown with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramHealth {
     pub facts: Facts,

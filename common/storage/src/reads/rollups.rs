@@ -1,15 +1,15 @@
 //! `rollup_deltas`, `program_days` and `link_days`: what events add up to, by UTC day.
 //!
-//! Whoever writes events appends their sums ([`Deltas`]), in the same transaction. [`fold`] moves deltas into the days they
+//! Writers of events append their sums ([`Deltas`]) in the same transaction. [`fold`] moves deltas into the days they
 //! belong to. A reader ([`program_days`]) adds both in one statement, so that it sees each event once, folded or not.
-//! [`rebuild`] writes the days anew from the view `recomputed_sums`, with which `ctl verify` compares them.
+//! [`rebuild`] rewrites the days from the view `recomputed_sums`, with which `ctl verify` compares them.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{Connection, PgConnection, PgPool};
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::{StorageError, StorageResult};
 use crate::money::commissions::{LockedCommission, NewCommission};
 use crate::money::duplicate_sales::{CountedCommission, Recorded};
@@ -18,7 +18,7 @@ use crate::tracking::sales::NewSale;
 use domain::ids::{ProgramId, ReferralLinkId};
 use domain::money::Currency;
 
-/// What is added up together.
+/// The key of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct RollupKey {
     program_id: ProgramId,
@@ -26,7 +26,7 @@ struct RollupKey {
     referral_link_id: Option<ReferralLinkId>,
     /// UTC.
     day: NaiveDate,
-    /// Of the amounts; `None` where there is none.
+    /// Currency of the amounts; `None` without amounts.
     currency: Option<Currency>,
 }
 
@@ -41,9 +41,9 @@ pub struct Sums {
     /// Memberships made.
     pub partners: i64,
     pub sales: i64,
-    /// Of sales, as paid: a refund takes nothing from the day of its sale.
+    /// Sales as paid: refunds do not reduce the day of their sale.
     pub revenue_cents: i64,
-    /// Of commissions, as created: neither does it take anything from theirs.
+    /// Commissions as created: refunds do not reduce theirs either.
     pub commission_cents: i64,
 }
 
@@ -59,7 +59,7 @@ impl Sums {
     }
 }
 
-/// What a batch adds to the rollups. Only for rows the batch has inserted: a redelivered event counts nothing.
+/// Additions of a batch to the rollups. Only for rows the batch has inserted: a redelivered event adds nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deltas(BTreeMap<RollupKey, Sums>);
 
@@ -206,35 +206,24 @@ impl Deltas {
         if self.0.is_empty() {
             return Ok(());
         }
-        columns!((key, sums) in self.0 =>
-            programs: i64 = key.program_id.get(),
-            links: i64 = key.referral_link_id.map_or(0, ReferralLinkId::get),
-            days: NaiveDate = key.day,
-            currencies: &str = key.currency.as_ref().map_or("", Currency::as_str),
-            clicks: i64 = sums.clicks,
-            leads: i64 = sums.leads,
-            conversions: i64 = sums.conversions,
-            partners: i64 = sums.partners,
-            sales: i64 = sums.sales,
-            revenues: i64 = sums.revenue_cents,
-            commissions: i64 = sums.commission_cents,
-        );
-        sqlx::query!(
+        unnest!(
+            query,
             "INSERT INTO rollup_deltas (program_id, referral_link_id, day, currency, clicks, leads, conversions, partners,
                  sales, revenue_cents, commission_cents)
              SELECT * FROM UNNEST($1::bigint[], $2::bigint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[],
                  $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])",
-            &programs,
-            &links,
-            &days,
-            &currencies as &[&str],
-            &clicks,
-            &leads,
-            &conversions,
-            &partners,
-            &sales,
-            &revenues,
-            &commissions,
+            (key, sums) in self.0 =>
+                programs: i64 = key.program_id.get(),
+                links: i64 = key.referral_link_id.map_or(0, ReferralLinkId::get),
+                days: NaiveDate = key.day,
+                currencies: &str = key.currency.as_ref().map_or("", Currency::as_str),
+                clicks: i64 = sums.clicks,
+                leads: i64 = sums.leads,
+                conversions: i64 = sums.conversions,
+                partners: i64 = sums.partners,
+                sales: i64 = sums.sales,
+                revenues: i64 = sums.revenue_cents,
+                commissions: i64 = sums.commission_cents
         )
         .execute(connection)
         .await?;
@@ -305,7 +294,7 @@ pub async fn programs(pool: &PgPool) -> StorageResult<Vec<ProgramId>> {
 /// Replaces a program's days by what its rows add up to, while traffic flows.
 ///
 /// One snapshot decides everything: an event it sees is in the recomputation and its delta, if there still is one, is
-/// deleted; an event it does not see keeps its delta. Nobody folds meanwhile, for a fold would move deltas between the two.
+/// deleted; an event it does not see keeps its delta. No fold runs meanwhile: it would move deltas between the two.
 pub async fn rebuild(pool: &PgPool, program_id: ProgramId) -> StorageResult<()> {
     // The lock must be there before the snapshot is taken, so it cannot be the transaction's. It ends with the connection,
     // which is why that one never goes back to the pool.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::ids::{EventId, ProgramId, SaleId};
 
@@ -16,40 +16,35 @@ pub struct NewClaim {
     pub transaction_id: String,
     pub program_id: ProgramId,
     pub event_id: EventId,
-    /// Where the outcome is waited for, if it is.
+    /// The reply inbox that waits for the outcome, if any.
     pub reply_to: Option<String>,
     /// JSON text of the record, as it will be published.
     pub payload: String,
 }
 
-/// Claims a batch in one statement and tells, claim by claim, whether it was won. Of two claims of one
+/// Claims a batch in one statement and returns, claim by claim, whether it was won. Of two claims of one
 /// transaction_id in the batch the first wins.
 ///
 /// May be repeated when it is not known whether it committed: a row that this very event holds already counts as
-/// won. (The update that says so touches no row of anybody else, and does not happen the first time.)
+/// won. (That update touches only rows of this event, and none the first time.)
 pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> StorageResult<Vec<bool>> {
     let mut first_of_id: Vec<&NewClaim> = claims.iter().collect();
     // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
     first_of_id.sort_by(|a, b| a.transaction_id.cmp(&b.transaction_id));
     first_of_id.dedup_by(|later, earlier| later.transaction_id == earlier.transaction_id);
-    columns!(claim in first_of_id =>
-        transaction_ids: &str = claim.transaction_id.as_str(),
-        programs: i64 = claim.program_id.get(),
-        events: Uuid = claim.event_id.get(),
-        replies: Option<&str> = claim.reply_to.as_deref(),
-        payloads: &str = claim.payload.as_str(),
-    );
-    let won = sqlx::query_scalar!(
+    let won = unnest!(
+        query_scalar,
         "INSERT INTO transaction_claims (transaction_id, program_id, event_id, reply_to, payload)
          SELECT * FROM UNNEST($1::text[], $2::bigint[], $3::uuid[], $4::text[], $5::text[])
          ON CONFLICT (transaction_id) DO UPDATE SET reply_to = excluded.reply_to
          WHERE transaction_claims.event_id = excluded.event_id
          RETURNING event_id",
-        &transaction_ids as &[&str],
-        &programs,
-        &events,
-        &replies as &[Option<&str>],
-        &payloads as &[&str],
+        claim in first_of_id =>
+            transaction_ids: &str = claim.transaction_id.as_str(),
+            programs: i64 = claim.program_id.get(),
+            events: Uuid = claim.event_id.get(),
+            replies: Option<&str> = claim.reply_to.as_deref(),
+            payloads: &str = claim.payload.as_str()
     )
     .fetch_all(executor)
     .await?;
@@ -60,12 +55,12 @@ pub async fn claim(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> Storag
         .collect())
 }
 
-/// Claims that were lost to another program's: an accident of ids, or somebody who takes another's transaction_ids.
+/// Claims lost to another program: colliding ids, or a program that takes another's transaction_ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conflicts {
-    /// Whose claims were lost.
+    /// The program whose claims were lost.
     pub program_id: ProgramId,
-    /// Who holds their transaction_ids.
+    /// The program that holds the transaction_ids.
     pub held_by: ProgramId,
     pub claims: u64,
 }
@@ -75,19 +70,17 @@ pub async fn conflicts(executor: impl PgExecutor<'_>, lost: &[&NewClaim]) -> Sto
     if lost.is_empty() {
         return Ok(Vec::new());
     }
-    columns!(claim in lost =>
-        transaction_ids: &str = claim.transaction_id.as_str(),
-        programs: i64 = claim.program_id.get(),
-    );
-    let rows = sqlx::query!(
+    let rows = unnest!(
+        query,
         r#"SELECT lost.program_id AS "program_id!", held.program_id AS held_by, count(*) AS "claims!"
            FROM UNNEST($1::text[], $2::bigint[]) AS lost (transaction_id, program_id)
            JOIN transaction_claims held USING (transaction_id)
            WHERE held.program_id <> lost.program_id
            GROUP BY 1, 2
            ORDER BY 1, 2"#,
-        &transaction_ids as &[&str],
-        &programs,
+        claim in lost =>
+            transaction_ids: &str = claim.transaction_id.as_str(),
+            programs: i64 = claim.program_id.get()
     )
     .fetch_all(executor)
     .await?;
@@ -158,30 +151,30 @@ pub async fn lock(connection: &mut PgConnection, transaction_ids: &[&str]) -> St
         .collect()
 }
 
-/// What was told of payments before their sales are recorded. Hardly ever anything.
+/// What was reported of payments before their sales are recorded. Rare.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Told {
+pub struct PendingFacts {
     /// Some of their names, by the processor.
     pub names: bool,
     /// Refunds, parked until there is a sale.
     pub refunds: bool,
 }
 
-/// Whether anything was told of claims that are locked: names and refunds that come from now on wait for whoever holds the
-/// locks.
-pub async fn told(connection: &mut PgConnection, claims: &[(ProgramId, &str)]) -> StorageResult<Told> {
-    columns!((program_id, transaction_id) in claims =>
-        programs: i64 = program_id.get(),
-        transaction_ids: &str = *transaction_id,
-    );
-    Ok(sqlx::query_as!(
-        Told,
+/// What was reported of locked claims: names and refunds that arrive from now on wait for the holder of the locks.
+pub async fn pending_facts(
+    connection: &mut PgConnection,
+    claims: &[(ProgramId, &str)],
+) -> StorageResult<PendingFacts> {
+    Ok(unnest!(
+        query_as,
+        PendingFacts,
         r#"SELECT EXISTS (SELECT FROM UNNEST($1::bigint[], $2::text[]) AS c (program_id, transaction_id)
                           JOIN processor_refs r ON r.program_id = c.program_id AND r.reference = c.transaction_id)
                       AS "names!",
                   EXISTS (SELECT FROM parked_refunds WHERE transaction_id = ANY($2)) AS "refunds!""#,
-        &programs,
-        &transaction_ids as &[&str],
+        (program_id, transaction_id) in claims =>
+            programs: i64 = program_id.get(),
+            transaction_ids: &str = *transaction_id
     )
     .fetch_one(connection)
     .await?)
@@ -192,17 +185,15 @@ pub async fn record(connection: &mut PgConnection, sales: &[(&str, SaleId)]) -> 
     if sales.is_empty() {
         return Ok(());
     }
-    columns!((transaction_id, sale_id) in sales =>
-        transaction_ids: &str = *transaction_id,
-        sale_ids: i64 = sale_id.get(),
-    );
-    let updated = sqlx::query!(
+    let updated = unnest!(
+        query,
         "UPDATE transaction_claims c
          SET state = 'recorded', sale_id = s.sale_id, payload = NULL, reply_to = NULL
          FROM UNNEST($1::text[], $2::bigint[]) AS s (transaction_id, sale_id)
          WHERE c.transaction_id = s.transaction_id AND c.state <> 'recorded'",
-        &transaction_ids as &[&str],
-        &sale_ids,
+        (transaction_id, sale_id) in sales =>
+            transaction_ids: &str = *transaction_id,
+            sale_ids: i64 = sale_id.get()
     )
     .execute(connection)
     .await?;
@@ -227,7 +218,7 @@ pub async fn release(connection: &mut PgConnection, transaction_ids: &[&str]) ->
     )
 }
 
-/// Takes a claim out of the relay's sight after its record was buried in `dead_letters`.
+/// Hides a claim from the relay once its record is in `dead_letters`.
 pub async fn mark_dead(connection: &mut PgConnection, event_id: EventId) -> StorageResult<()> {
     sqlx::query!(
         "UPDATE transaction_claims SET state = 'dead' WHERE event_id = $1 AND state = 'open'",
@@ -238,7 +229,7 @@ pub async fn mark_dead(connection: &mut PgConnection, event_id: EventId) -> Stor
     Ok(())
 }
 
-/// Gives the claim of a record that was buried another chance: the relay publishes it at once. Nobody waits for its
+/// Reopens the claim of a dead letter: the relay publishes it at once. No caller waits for its
 /// outcome any more. `false` when no dead claim is this event's.
 pub async fn reopen(connection: &mut PgConnection, event_id: EventId) -> StorageResult<bool> {
     let reopened = sqlx::query!(
@@ -259,11 +250,12 @@ pub struct OpenClaim {
     pub payload: String,
 }
 
-/// Takes open claims that nobody has finished for a while, oldest first, and pushes their next turn back
+/// Takes due open claims, oldest first, and postpones their next turn
 /// (doubling up to a minute). Claims another relay holds are skipped. By state, never by position: a claim
 /// that committed late is not missed.
 pub async fn take_open(pool: &PgPool, limit: i64, pause: Duration) -> StorageResult<Vec<OpenClaim>> {
-    let rows = sqlx::query!(
+    Ok(sqlx::query_as!(
+        OpenClaim,
         r#"WITH due AS (
              SELECT transaction_id FROM transaction_claims
              WHERE state = 'open' AND relay_after < now()
@@ -280,12 +272,5 @@ pub async fn take_open(pool: &PgPool, limit: i64, pause: Duration) -> StorageRes
         pause.as_secs_f64(),
     )
     .fetch_all(pool)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| OpenClaim {
-            reply_to: row.reply_to,
-            payload: row.payload,
-        })
-        .collect())
+    .await?)
 }

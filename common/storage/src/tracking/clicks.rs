@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::batch::columns;
+use crate::batch::{columns, unnest};
 use crate::error::StorageResult;
 use crate::operations::alone::begin_alone;
 use domain::ids::EventId;
@@ -23,35 +23,10 @@ pub struct NewClick<'a> {
     pub counted: bool,
 }
 
-/// Inserts click events and tells which of them are new; the others were stored by an earlier delivery.
+/// Inserts click events and returns those that are new; the others were stored by an earlier delivery.
 pub async fn insert(connection: &mut PgConnection, new: &[NewClick<'_>]) -> StorageResult<HashSet<EventId>> {
-    columns!(NewClick { record, visitor, counted } in new =>
-        events: Uuid = record.event_id.get(),
-        programs: i64 = record.program_id.get(),
-        links: i64 = record.referral_link_id.get(),
-        customers: i64 = record.customer_id.get(),
-        clicked_at: DateTime<Utc> = record.clicked_at,
-        click_ids: &str = record.click_id.as_str(),
-        previous_click_ids: Option<&str> = record.previous_click_id.as_ref().map(Text::as_str),
-        sessions: Option<&str> = record.visit.session_id.as_ref().map(Text::as_str),
-        pages: Option<&str> = record.visit.page_url.as_ref().map(Text::as_str),
-        titles: Option<&str> = record.visit.page_title.as_ref().map(Text::as_str),
-        referrers: Option<&str> = record.visit.referrer_url.as_ref().map(Text::as_str),
-        user_agents: Option<&str> = record.visit.user_agent.as_ref().map(Text::as_str),
-        screens: Option<&str> = record.visit.screen_resolution.as_ref().map(Text::as_str),
-        viewports: Option<&str> = record.visit.viewport_size.as_ref().map(Text::as_str),
-        languages: Option<&str> = record.visit.language.as_ref().map(Text::as_str),
-        timezones: Option<&str> = record.visit.timezone.as_ref().map(Text::as_str),
-        countries: Option<&str> = visitor.place.country.as_ref().map(CountryCode::as_str),
-        regions: Option<&str> = visitor.place.region.as_ref().map(Text::as_str),
-        cities: Option<&str> = visitor.place.city.as_ref().map(Text::as_str),
-        device_types: Option<&str> = visitor.software.device_type.map(DeviceType::as_str),
-        systems: Option<&str> = visitor.software.device_os.as_ref().map(Text::as_str),
-        browsers: Option<&str> = visitor.software.browser_name.as_ref().map(Text::as_str),
-        bots: bool = visitor.is_bot(),
-        counts: bool = *counted,
-    );
-    let inserted = sqlx::query_scalar!(
+    let inserted = unnest!(
+        query_scalar,
         "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id,
              previous_click_id, session_id, page_url, page_title, referrer_url, user_agent, screen_resolution,
              viewport_size, language, timezone, geo_country, geo_region, geo_city, device_type, device_os,
@@ -62,30 +37,31 @@ pub async fn insert(connection: &mut PgConnection, new: &[NewClick<'_>]) -> Stor
              $21::text[], $22::text[], $23::bool[], $24::bool[])
          ON CONFLICT (event_id, click_timestamp) DO NOTHING
          RETURNING event_id",
-        &events,
-        &programs,
-        &links,
-        &customers,
-        &clicked_at,
-        &click_ids as &[&str],
-        &previous_click_ids as &[Option<&str>],
-        &sessions as &[Option<&str>],
-        &pages as &[Option<&str>],
-        &titles as &[Option<&str>],
-        &referrers as &[Option<&str>],
-        &user_agents as &[Option<&str>],
-        &screens as &[Option<&str>],
-        &viewports as &[Option<&str>],
-        &languages as &[Option<&str>],
-        &timezones as &[Option<&str>],
-        &countries as &[Option<&str>],
-        &regions as &[Option<&str>],
-        &cities as &[Option<&str>],
-        &device_types as &[Option<&str>],
-        &systems as &[Option<&str>],
-        &browsers as &[Option<&str>],
-        &bots,
-        &counts,
+        NewClick { record, visitor, counted } in new =>
+            events: Uuid = record.event_id.get(),
+            programs: i64 = record.program_id.get(),
+            links: i64 = record.referral_link_id.get(),
+            customers: i64 = record.customer_id.get(),
+            clicked_at: DateTime<Utc> = record.clicked_at,
+            click_ids: &str = record.click_id.as_str(),
+            previous_click_ids: Option<&str> = record.previous_click_id.as_ref().map(Text::as_str),
+            sessions: Option<&str> = record.visit.session_id.as_ref().map(Text::as_str),
+            pages: Option<&str> = record.visit.page_url.as_ref().map(Text::as_str),
+            titles: Option<&str> = record.visit.page_title.as_ref().map(Text::as_str),
+            referrers: Option<&str> = record.visit.referrer_url.as_ref().map(Text::as_str),
+            user_agents: Option<&str> = record.visit.user_agent.as_ref().map(Text::as_str),
+            screens: Option<&str> = record.visit.screen_resolution.as_ref().map(Text::as_str),
+            viewports: Option<&str> = record.visit.viewport_size.as_ref().map(Text::as_str),
+            languages: Option<&str> = record.visit.language.as_ref().map(Text::as_str),
+            timezones: Option<&str> = record.visit.timezone.as_ref().map(Text::as_str),
+            countries: Option<&str> = visitor.place.country.as_ref().map(CountryCode::as_str),
+            regions: Option<&str> = visitor.place.region.as_ref().map(Text::as_str),
+            cities: Option<&str> = visitor.place.city.as_ref().map(Text::as_str),
+            device_types: Option<&str> = visitor.software.device_type.map(DeviceType::as_str),
+            systems: Option<&str> = visitor.software.device_os.as_ref().map(Text::as_str),
+            browsers: Option<&str> = visitor.software.browser_name.as_ref().map(Text::as_str),
+            bots: bool = visitor.is_bot(),
+            counts: bool = *counted
     )
     .fetch_all(connection)
     .await?;

@@ -1,11 +1,11 @@
-//! `customers`: finding them by key, by click_id or by a proposed key, locking them, moving them on.
+//! `customers`: found by key, by click_id or by a proposed key, locked and updated.
 
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::batch::{array_literal, columns};
+use crate::batch::{array_literal, columns, unnest};
 use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::attribution::{Journey, Touch};
 use domain::customer::CustomerStatus;
@@ -47,7 +47,7 @@ impl Milestone {
     }
 }
 
-/// Enough of a customer to tell whether a click_id is its own.
+/// A customer's click_id, for comparison as a whole string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomerIdentity {
     pub customer_id: CustomerId,
@@ -57,20 +57,13 @@ pub struct CustomerIdentity {
 
 /// Customers by id, for matching click_ids as whole strings.
 pub async fn identities(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<Vec<CustomerIdentity>> {
-    let rows = sqlx::query!(
-        "SELECT id, program_id, click_id FROM customers WHERE id = ANY($1)",
+    Ok(sqlx::query_as!(
+        CustomerIdentity,
+        "SELECT id AS customer_id, program_id, click_id FROM customers WHERE id = ANY($1)",
         ids
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| CustomerIdentity {
-            customer_id: CustomerId::new(row.id),
-            program_id: ProgramId::new(row.program_id),
-            click_id: row.click_id,
-        })
-        .collect())
+    .await?)
 }
 
 /// [`identities`] for the edge, which has no transaction.
@@ -91,12 +84,9 @@ pub async fn by_proposed_key(
     connection: &mut PgConnection,
     keys: &[KeyInProgram<'_>],
 ) -> StorageResult<Vec<(usize, CustomerId)>> {
-    columns!(key in keys =>
-        texts: &str = key.customer_key,
-        programs: i64 = key.program_id.get(),
-    );
     // Two rows are enough to see that a key is ambiguous.
-    let rows = sqlx::query!(
+    let rows = unnest!(
+        query,
         r#"SELECT k.position AS "position!", min(c.id) AS "id!"
            FROM UNNEST($1::text[], $2::bigint[]) WITH ORDINALITY AS k (customer_key, program_id, position)
            CROSS JOIN LATERAL (
@@ -104,8 +94,9 @@ pub async fn by_proposed_key(
                WHERE proposed_customer_key = k.customer_key AND program_id = k.program_id
                LIMIT 2) c
            GROUP BY k.position HAVING count(*) = 1"#,
-        &texts as &[&str],
-        &programs,
+        key in keys =>
+            texts: &str = key.customer_key,
+            programs: i64 = key.program_id.get()
     )
     .fetch_all(connection)
     .await?;
@@ -188,14 +179,8 @@ pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]
     if customers.is_empty() {
         return Ok(());
     }
-    columns!(new in customers =>
-        ids: i64 = new.customer_id.get(),
-        programs: i64 = new.program_id.get(),
-        click_ids: &str = new.click_id,
-        clicked_at: DateTime<Utc> = new.first_touch.clicked_at,
-        links: i64 = new.first_touch.referral_link_id.get(),
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO customers (id, program_id, click_id, first_click_at, first_referral_link_id,
                                 touched_link_ids, touched_at)
          SELECT id, program_id, click_id, clicked_at, link_id, ARRAY[link_id], ARRAY[clicked_at]
@@ -203,11 +188,12 @@ pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]
               AS c (id, program_id, click_id, clicked_at, link_id)
          ORDER BY id
          ON CONFLICT (id) DO NOTHING",
-        &ids,
-        &programs,
-        &click_ids as &[&str],
-        &clicked_at,
-        &links,
+        new in customers =>
+            ids: i64 = new.customer_id.get(),
+            programs: i64 = new.program_id.get(),
+            click_ids: &str = new.click_id,
+            clicked_at: DateTime<Utc> = new.first_touch.clicked_at,
+            links: i64 = new.first_touch.referral_link_id.get()
     )
     .execute(connection)
     .await?;
@@ -230,22 +216,8 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
     if customers.is_empty() {
         return Ok(());
     }
-    columns!(customer in customers =>
-        ids: i64 = customer.customer_id.get(),
-        keys: Option<&str> = customer.customer_key.as_deref(),
-        from_browsers: bool = customer.key_from_browser,
-        contested: bool = customer.key_contested,
-        many_leads: bool = customer.many_leads,
-        proposed: Option<&str> = customer.proposed_customer_key.as_deref(),
-        emails: Option<&str> = customer.email_hash.as_deref(),
-        statuses: &str = customer.status.as_str(),
-        signups: Option<DateTime<Utc>> = customer.signup.map(|signup| signup.at),
-        signup_links: Option<i64> = customer.signup.and_then(Milestone::link),
-        purchases: Option<DateTime<Utc>> = customer.first_purchase.map(|purchase| purchase.at),
-        purchase_links: Option<i64> = customer.first_purchase.and_then(Milestone::link),
-        last_purchases: Option<DateTime<Utc>> = customer.last_purchase_at,
-    );
-    let updated = sqlx::query!(
+    let updated = unnest!(
+        query,
         "UPDATE customers c
          SET customer_key = n.customer_key, proposed_customer_key = n.proposed_customer_key,
              email_hash = n.email_hash, status = n.status, signup_date = n.signup_date,
@@ -259,19 +231,20 @@ pub async fn save(connection: &mut PgConnection, customers: &[&Customer]) -> Sto
                     first_purchase_date, first_purchase_link, key_from_browser, key_contested, last_purchase_date,
                     many_leads)
          WHERE c.id = n.id",
-        &ids,
-        &keys as &[Option<&str>],
-        &proposed as &[Option<&str>],
-        &emails as &[Option<&str>],
-        &statuses as &[&str],
-        &signups as &[Option<DateTime<Utc>>],
-        &signup_links as &[Option<i64>],
-        &purchases as &[Option<DateTime<Utc>>],
-        &purchase_links as &[Option<i64>],
-        &from_browsers,
-        &contested,
-        &last_purchases as &[Option<DateTime<Utc>>],
-        &many_leads,
+        customer in customers =>
+            ids: i64 = customer.customer_id.get(),
+            keys: Option<&str> = customer.customer_key.as_deref(),
+            proposed: Option<&str> = customer.proposed_customer_key.as_deref(),
+            emails: Option<&str> = customer.email_hash.as_deref(),
+            statuses: &str = customer.status.as_str(),
+            signups: Option<DateTime<Utc>> = customer.signup.map(|signup| signup.at),
+            signup_links: Option<i64> = customer.signup.and_then(Milestone::link),
+            purchases: Option<DateTime<Utc>> = customer.first_purchase.map(|purchase| purchase.at),
+            purchase_links: Option<i64> = customer.first_purchase.and_then(Milestone::link),
+            from_browsers: bool = customer.key_from_browser,
+            contested: bool = customer.key_contested,
+            last_purchases: Option<DateTime<Utc>> = customer.last_purchase_at,
+            many_leads: bool = customer.many_leads
     )
     .execute(connection)
     .await?;

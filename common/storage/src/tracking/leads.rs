@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, EventId, ProgramId};
 
@@ -48,29 +48,21 @@ pub async fn insert(connection: &mut PgConnection, leads: &[NewLead<'_>]) -> Sto
     if leads.is_empty() {
         return Ok(());
     }
-    columns!(lead in leads =>
-        events: Uuid = lead.event_id.get(),
-        programs: i64 = lead.program_id.get(),
-        customers: i64 = lead.customer_id.get(),
-        times: DateTime<Utc> = lead.led_at,
-        click_ids: &str = lead.click_id.as_str(),
-        keys: Option<&str> = lead.customer_key,
-        names: Option<&str> = lead.event_name,
-        provisional: bool = lead.provisional,
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id, customer_key,
              event_name, provisional)
          SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::text[],
              $7::text[], $8::bool[])",
-        &events,
-        &programs,
-        &customers,
-        &times,
-        &click_ids as &[&str],
-        &keys as &[Option<&str>],
-        &names as &[Option<&str>],
-        &provisional,
+        lead in leads =>
+            events: Uuid = lead.event_id.get(),
+            programs: i64 = lead.program_id.get(),
+            customers: i64 = lead.customer_id.get(),
+            times: DateTime<Utc> = lead.led_at,
+            click_ids: &str = lead.click_id.as_str(),
+            keys: Option<&str> = lead.customer_key,
+            names: Option<&str> = lead.event_name,
+            provisional: bool = lead.provisional
     )
     .execute(connection)
     .await?;

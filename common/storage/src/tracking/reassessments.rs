@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::attribution::AttributionModel;
 use domain::commission::SelfReferrals;
@@ -13,13 +13,13 @@ use domain::reassessment::RecordedSale;
 use domain::sale::{Sale, SaleType};
 use domain::text::{ProductId, SubscriptionId, TransactionId};
 
-/// A recorded sale with what the books say of it.
+/// A recorded sale with its stored attribution.
 #[derive(Debug, Clone)]
 pub struct StoredSale {
     pub recorded: RecordedSale,
     pub referral_link_id: Option<ReferralLinkId>,
     pub no_commission_reason: Option<String>,
-    /// What of it counts as refunded.
+    /// The refunded part.
     pub refunded: Cents,
 }
 
@@ -122,7 +122,7 @@ pub async fn supersede(
     }
     let ids: Vec<i64> = commissions.iter().map(|commission| commission.get()).collect();
     let updated = sqlx::query!(
-        // The database's clock, because it tells two times of one sale and membership apart: they are unique.
+        // The database's clock: the times of one sale and membership must be unique.
         "UPDATE commissions
          SET deducted_cents = amount_cents, status = 'reversed', superseded_at = clock_timestamp(), refund_reason = $2
          WHERE id = ANY($1)",
@@ -131,7 +131,7 @@ pub async fn supersede(
     )
     .execute(connection)
     .await?;
-    expect_rows("commissions", ids.len(), updated.rows_affected())
+    expect_rows("commissions", commissions.len(), updated.rows_affected())
 }
 
 /// Puts commissions that are locked under other links of their partners.
@@ -142,22 +142,20 @@ pub async fn relink(
     if commissions.is_empty() {
         return Ok(());
     }
-    columns!((id, link) in commissions =>
-        ids: i64 = id.get(),
-        links: i64 = link.get(),
-    );
-    let updated = sqlx::query!(
+    let updated = unnest!(
+        query,
         "UPDATE commissions c SET referral_link_id = n.link_id
          FROM UNNEST($1::bigint[], $2::bigint[]) AS n (id, link_id) WHERE c.id = n.id",
-        &ids,
-        &links,
+        (id, link) in commissions =>
+            ids: i64 = id.get(),
+            links: i64 = link.get()
     )
     .execute(connection)
     .await?;
-    expect_rows("commissions", ids.len(), updated.rows_affected())
+    expect_rows("commissions", commissions.len(), updated.rows_affected())
 }
 
-/// A sale that is credited anew.
+/// The new credit of a sale.
 #[derive(Debug, Clone)]
 pub struct Credited<'a> {
     pub sale_id: SaleId,
@@ -165,24 +163,21 @@ pub struct Credited<'a> {
     pub no_commission_reason: Option<&'a str>,
 }
 
-/// Writes whom sales that are locked credit now.
+/// Writes the new credits of locked sales.
 pub async fn save_credits(connection: &mut PgConnection, sales: &[Credited<'_>]) -> StorageResult<()> {
     if sales.is_empty() {
         return Ok(());
     }
-    columns!(sale in sales =>
-        ids: i64 = sale.sale_id.get(),
-        links: Option<i64> = sale.referral_link_id.map(ReferralLinkId::get),
-        reasons: Option<&str> = sale.no_commission_reason,
-    );
-    let updated = sqlx::query!(
+    let updated = unnest!(
+        query,
         "UPDATE sale_events s SET referral_link_id = n.link_id, no_commission_reason = n.reason
          FROM UNNEST($1::bigint[], $2::bigint[], $3::text[]) AS n (id, link_id, reason) WHERE s.id = n.id",
-        &ids,
-        &links as &[Option<i64>],
-        &reasons as &[Option<&str>],
+        sale in sales =>
+            ids: i64 = sale.sale_id.get(),
+            links: Option<i64> = sale.referral_link_id.map(ReferralLinkId::get),
+            reasons: Option<&str> = sale.no_commission_reason
     )
     .execute(connection)
     .await?;
-    expect_rows("sale_events", ids.len(), updated.rows_affected())
+    expect_rows("sale_events", sales.len(), updated.rows_affected())
 }

@@ -1,11 +1,11 @@
-//! Refusals already told to a caller: redelivery must not turn them into something else.
+//! Refusals already answered: a redelivery must get the same outcome.
 
 use std::collections::HashMap;
 
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::EventId;
 
@@ -27,16 +27,14 @@ pub async fn remember(connection: &mut PgConnection, refusals: &[(EventId, Strin
     if refusals.is_empty() {
         return Ok(());
     }
-    columns!((event_id, outcome) in refusals =>
-        events: Uuid = event_id.get(),
-        outcomes: &str = outcome.as_str(),
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO refused_events (event_id, outcome)
          SELECT * FROM UNNEST($1::uuid[], $2::text[]) AS r (event_id, outcome) ORDER BY 1
          ON CONFLICT (event_id) DO NOTHING",
-        &events,
-        &outcomes as &[&str],
+        (event_id, outcome) in refusals =>
+            events: Uuid = event_id.get(),
+            outcomes: &str = outcome.as_str()
     )
     .execute(connection)
     .await?;

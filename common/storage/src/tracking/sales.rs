@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::{StorageError, StorageResult, expect_rows};
 use domain::attribution::AttributionModel;
 use domain::commission::SelfReferrals;
@@ -29,8 +29,8 @@ pub struct NewSale<'a> {
     pub self_referrals: SelfReferrals,
 }
 
-/// Inserts sales, closes the claims they were made of, and returns their ids by event. The claim each of them holds makes a
-/// conflict impossible; its payload has done its work and is dropped.
+/// Inserts sales, closes their claims, and returns the sales' ids by event. The claims make a conflict impossible; their payloads
+/// are no longer needed and dropped.
 pub async fn insert(
     connection: &mut PgConnection,
     sales: &[NewSale<'_>],
@@ -38,27 +38,8 @@ pub async fn insert(
     if sales.is_empty() {
         return Ok(HashMap::new());
     }
-    columns!(new in sales =>
-        events: Uuid = new.record.event_id.get(),
-        programs: i64 = new.record.program_id.get(),
-        customers: i64 = new.customer_id.get(),
-        transaction_ids: &str = new.record.sale.transaction_id.as_str(),
-        amounts: i64 = new.record.sale.amount.get(),
-        commissionable: Option<i64> = new.record.sale.commissionable.map(CommissionableCents::get),
-        currencies: &str = new.record.sale.currency.as_str(),
-        types: &str = new.record.sale.sale_type.as_str(),
-        recurring: bool = new.record.sale.is_recurring,
-        subscriptions: Option<&str> = new.record.sale.subscription_id.as_ref().map(SubscriptionId::as_str),
-        intervals: Option<&str> = new.record.sale.subscription_interval.map(SubscriptionInterval::as_str),
-        products: Option<&str> = new.record.sale.product_id.as_ref().map(ProductId::as_str),
-        line_items: Option<&str> = new.record.sale.line_items.as_ref().map(|items| items.get()),
-        dates: DateTime<Utc> = new.record.sold_at,
-        reasons: Option<&str> = new.no_commission.map(NoCommission::as_str),
-        links: Option<i64> = new.referral_link_id.map(ReferralLinkId::get),
-        models: &str = new.model.as_str(),
-        self_referrals: &str = new.self_referrals.as_str(),
-    );
-    let rows = sqlx::query!(
+    let rows = unnest!(
+        query,
         r#"WITH sales AS (
                INSERT INTO sale_events (event_id, program_id, customer_id, processor_event_id, amount_cents, currency,
                    sale_type, is_recurring, subscription_id, subscription_interval, product_id, line_items, sale_date,
@@ -81,24 +62,25 @@ pub async fn insert(
                RETURNING 1
            )
            SELECT id, event_id, (SELECT count(*) FROM closed) AS "closed!" FROM sales"#,
-        &events,
-        &programs,
-        &customers,
-        &transaction_ids as &[&str],
-        &amounts,
-        &currencies as &[&str],
-        &types as &[&str],
-        &recurring,
-        &subscriptions as &[Option<&str>],
-        &intervals as &[Option<&str>],
-        &products as &[Option<&str>],
-        &line_items as &[Option<&str>],
-        &dates,
-        &reasons as &[Option<&str>],
-        &links as &[Option<i64>],
-        &models as &[&str],
-        &commissionable as &[Option<i64>],
-        &self_referrals as &[&str],
+        new in sales =>
+            events: Uuid = new.record.event_id.get(),
+            programs: i64 = new.record.program_id.get(),
+            customers: i64 = new.customer_id.get(),
+            transaction_ids: &str = new.record.sale.transaction_id.as_str(),
+            amounts: i64 = new.record.sale.amount.get(),
+            currencies: &str = new.record.sale.currency.as_str(),
+            types: &str = new.record.sale.sale_type.as_str(),
+            recurring: bool = new.record.sale.is_recurring,
+            subscriptions: Option<&str> = new.record.sale.subscription_id.as_ref().map(SubscriptionId::as_str),
+            intervals: Option<&str> = new.record.sale.subscription_interval.map(SubscriptionInterval::as_str),
+            products: Option<&str> = new.record.sale.product_id.as_ref().map(ProductId::as_str),
+            line_items: Option<&str> = new.record.sale.line_items.as_ref().map(|items| items.get()),
+            dates: DateTime<Utc> = new.record.sold_at,
+            reasons: Option<&str> = new.no_commission.map(NoCommission::as_str),
+            links: Option<i64> = new.referral_link_id.map(ReferralLinkId::get),
+            models: &str = new.model.as_str(),
+            commissionable: Option<i64> = new.record.sale.commissionable.map(CommissionableCents::get),
+            self_referrals: &str = new.self_referrals.as_str()
     )
     .fetch_all(connection)
     .await?;
@@ -110,14 +92,14 @@ pub async fn insert(
         .collect())
 }
 
-/// What an already recorded sale was answered with.
+/// The outcome of an already recorded sale.
 #[derive(Debug)]
 pub struct RecordedSale {
-    /// The record it was made of.
+    /// The event of its record.
     pub event_id: EventId,
     pub program_id: ProgramId,
     pub no_commission: Option<NoCommission>,
-    /// In the order they were created, which is the attribution model's.
+    /// In the order of creation, which is the attribution model's.
     pub commission_ids: Vec<CommissionId>,
 }
 
@@ -164,38 +146,27 @@ pub struct LockedSale {
 
 /// Locks sales in ascending order: two refunds of one sale follow each other.
 pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<LockedSale>> {
-    let rows = sqlx::query!(
-        "SELECT id, amount_cents, api_refunded_cents, processor_refunded_cents
+    Ok(sqlx::query_as!(
+        LockedSale,
+        "SELECT id AS sale_id, amount_cents, api_refunded_cents, processor_refunded_cents
          FROM sale_events WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         sales,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| LockedSale {
-            sale_id: SaleId::new(row.id),
-            amount_cents: row.amount_cents,
-            api_refunded_cents: row.api_refunded_cents,
-            processor_refunded_cents: row.processor_refunded_cents,
-        })
-        .collect())
+    .await?)
 }
 
 /// Writes the refund totals of sales that are locked.
 pub async fn save_refunded(connection: &mut PgConnection, sales: &[LockedSale]) -> StorageResult<()> {
-    columns!(sale in sales =>
-        ids: i64 = sale.sale_id.get(),
-        api: i64 = sale.api_refunded_cents,
-        processor: i64 = sale.processor_refunded_cents,
-    );
-    let updated = sqlx::query!(
+    let updated = unnest!(
+        query,
         "UPDATE sale_events s SET api_refunded_cents = n.api, processor_refunded_cents = n.processor
          FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[]) AS n (id, api, processor)
          WHERE s.id = n.id",
-        &ids,
-        &api,
-        &processor,
+        sale in sales =>
+            ids: i64 = sale.sale_id.get(),
+            api: i64 = sale.api_refunded_cents,
+            processor: i64 = sale.processor_refunded_cents
     )
     .execute(connection)
     .await?;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::StorageResult;
 use crate::tracking::subscriptions::SubscriptionKey;
 
@@ -18,19 +18,16 @@ pub async fn record_starts(
     if starts.is_empty() {
         return Ok(());
     }
-    columns!(((program_id, subscription_id), at) in starts =>
-        programs: i64 = program_id.get(),
-        ids: &str = subscription_id.as_str(),
-        times: DateTime<Utc> = *at,
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO subscription_starts AS s (program_id, subscription_id, started_at)
          SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::timestamptz[]) AS n (program_id, subscription_id, started_at)
          ORDER BY program_id, subscription_id
          ON CONFLICT (program_id, subscription_id) DO UPDATE SET started_at = least(s.started_at, excluded.started_at)",
-        &programs,
-        &ids as &[&str],
-        &times,
+        ((program_id, subscription_id), at) in starts =>
+            programs: i64 = program_id.get(),
+            ids: &str = subscription_id.as_str(),
+            times: DateTime<Utc> = *at
     )
     .execute(connection)
     .await?;
@@ -45,19 +42,16 @@ pub async fn record_ends(
     if ends.is_empty() {
         return Ok(());
     }
-    columns!(((program_id, subscription_id), at) in ends =>
-        programs: i64 = program_id.get(),
-        ids: &str = subscription_id.as_str(),
-        times: DateTime<Utc> = *at,
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO subscription_ends AS e (program_id, subscription_id, ended_at)
          SELECT * FROM UNNEST($1::bigint[], $2::text[], $3::timestamptz[]) AS n (program_id, subscription_id, ended_at)
          ORDER BY program_id, subscription_id
          ON CONFLICT (program_id, subscription_id) DO UPDATE SET ended_at = greatest(e.ended_at, excluded.ended_at)",
-        &programs,
-        &ids as &[&str],
-        &times,
+        ((program_id, subscription_id), at) in ends =>
+            programs: i64 = program_id.get(),
+            ids: &str = subscription_id.as_str(),
+            times: DateTime<Utc> = *at
     )
     .execute(connection)
     .await?;

@@ -1,4 +1,4 @@
-//! Test chains: the link they run over, and the rows that are left of them. Every row written here is a test row.
+//! Test chains: the link they run over, and the rows that remain. Every row written here is a test row.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -12,14 +12,15 @@ use messages::test_chain::TestChainRecord;
 pub struct ChainLink {
     pub referral_link_id: ReferralLinkId,
     pub short_code: String,
-    /// Whom the link says it belongs to; attribution decides by its membership.
+    /// The link's partner; attribution decides by its membership.
     pub partner_id: PartnerId,
 }
 
 /// The oldest active link of an approved partner of the program.
 pub async fn link(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<Option<ChainLink>> {
-    let row = sqlx::query!(
-        r#"SELECT l.id, l.short_code, l.partner_id AS "partner_id!"
+    Ok(sqlx::query_as!(
+        ChainLink,
+        r#"SELECT l.id AS referral_link_id, l.short_code, l.partner_id AS "partner_id!"
            FROM partner_programs p JOIN referral_links l ON l.partner_program_id = p.id
            WHERE p.program_id = $1 AND p.status = 'approved'
              AND l.program_id = $1 AND l.status = 'active' AND l.partner_id IS NOT NULL
@@ -27,15 +28,10 @@ pub async fn link(connection: &mut PgConnection, program_id: ProgramId) -> Stora
         program_id.get(),
     )
     .fetch_optional(connection)
-    .await?;
-    Ok(row.map(|row| ChainLink {
-        referral_link_id: ReferralLinkId::new(row.id),
-        short_code: row.short_code,
-        partner_id: PartnerId::new(row.partner_id),
-    }))
+    .await?)
 }
 
-/// Who was given a commission for this sale.
+/// The partners with a commission for this sale.
 pub async fn commission_partners(
     connection: &mut PgConnection,
     sale_id: SaleId,

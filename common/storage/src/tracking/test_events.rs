@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::{EventId, ProgramId, ReferralLinkId};
 use domain::money::AmountCents;
@@ -36,29 +36,8 @@ pub async fn insert_clicks(
     if new.is_empty() {
         return Ok(HashMap::new());
     }
-    columns!(NewTestClick { record, click, visitor } in new =>
-        events: Uuid = record.event_id.get(),
-        programs: i64 = record.program_id.get(),
-        times: DateTime<Utc> = record.happened_at,
-        links: Option<i64> = click.referral_link_id.map(ReferralLinkId::get),
-        sessions: Option<&str> = click.visit.session_id.as_ref().map(Text::as_str),
-        pages: Option<&str> = click.visit.page_url.as_ref().map(Text::as_str),
-        titles: Option<&str> = click.visit.page_title.as_ref().map(Text::as_str),
-        referrers: Option<&str> = click.visit.referrer_url.as_ref().map(Text::as_str),
-        user_agents: Option<&str> = click.visit.user_agent.as_ref().map(Text::as_str),
-        screens: Option<&str> = click.visit.screen_resolution.as_ref().map(Text::as_str),
-        viewports: Option<&str> = click.visit.viewport_size.as_ref().map(Text::as_str),
-        languages: Option<&str> = click.visit.language.as_ref().map(Text::as_str),
-        timezones: Option<&str> = click.visit.timezone.as_ref().map(Text::as_str),
-        countries: Option<&str> = visitor.place.country.as_ref().map(CountryCode::as_str),
-        regions: Option<&str> = visitor.place.region.as_ref().map(Text::as_str),
-        cities: Option<&str> = visitor.place.city.as_ref().map(Text::as_str),
-        device_types: Option<&str> = visitor.software.device_type.map(DeviceType::as_str),
-        systems: Option<&str> = visitor.software.device_os.as_ref().map(Text::as_str),
-        browsers: Option<&str> = visitor.software.browser_name.as_ref().map(Text::as_str),
-        bots: bool = visitor.is_bot(),
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO click_events (event_id, program_id, click_timestamp, referral_link_id, session_id, page_url,
              page_title, referrer_url, user_agent, screen_resolution, viewport_size, language, timezone, geo_country,
              geo_region, geo_city, device_type, device_os, browser_name, is_bot, is_test)
@@ -66,36 +45,46 @@ pub async fn insert_clicks(
              $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
              $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::bool[])
          ON CONFLICT (event_id, click_timestamp) DO NOTHING",
-        &events,
-        &programs,
-        &times,
-        &links as &[Option<i64>],
-        &sessions as &[Option<&str>],
-        &pages as &[Option<&str>],
-        &titles as &[Option<&str>],
-        &referrers as &[Option<&str>],
-        &user_agents as &[Option<&str>],
-        &screens as &[Option<&str>],
-        &viewports as &[Option<&str>],
-        &languages as &[Option<&str>],
-        &timezones as &[Option<&str>],
-        &countries as &[Option<&str>],
-        &regions as &[Option<&str>],
-        &cities as &[Option<&str>],
-        &device_types as &[Option<&str>],
-        &systems as &[Option<&str>],
-        &browsers as &[Option<&str>],
-        &bots,
+        NewTestClick { record, click, visitor } in new =>
+            events: Uuid = record.event_id.get(),
+            programs: i64 = record.program_id.get(),
+            times: DateTime<Utc> = record.happened_at,
+            links: Option<i64> = click.referral_link_id.map(ReferralLinkId::get),
+            sessions: Option<&str> = click.visit.session_id.as_ref().map(Text::as_str),
+            pages: Option<&str> = click.visit.page_url.as_ref().map(Text::as_str),
+            titles: Option<&str> = click.visit.page_title.as_ref().map(Text::as_str),
+            referrers: Option<&str> = click.visit.referrer_url.as_ref().map(Text::as_str),
+            user_agents: Option<&str> = click.visit.user_agent.as_ref().map(Text::as_str),
+            screens: Option<&str> = click.visit.screen_resolution.as_ref().map(Text::as_str),
+            viewports: Option<&str> = click.visit.viewport_size.as_ref().map(Text::as_str),
+            languages: Option<&str> = click.visit.language.as_ref().map(Text::as_str),
+            timezones: Option<&str> = click.visit.timezone.as_ref().map(Text::as_str),
+            countries: Option<&str> = visitor.place.country.as_ref().map(CountryCode::as_str),
+            regions: Option<&str> = visitor.place.region.as_ref().map(Text::as_str),
+            cities: Option<&str> = visitor.place.city.as_ref().map(Text::as_str),
+            device_types: Option<&str> = visitor.software.device_type.map(DeviceType::as_str),
+            systems: Option<&str> = visitor.software.device_os.as_ref().map(Text::as_str),
+            browsers: Option<&str> = visitor.software.browser_name.as_ref().map(Text::as_str),
+            bots: bool = visitor.is_bot()
     )
     .execute(&mut *connection)
     .await?;
-    let rows = sqlx::query!(
+    click_ids(connection, new).await
+}
+
+async fn click_ids(
+    connection: &mut PgConnection,
+    new: &[NewTestClick<'_>],
+) -> StorageResult<HashMap<EventId, i64>> {
+    let rows = unnest!(
+        query,
         "SELECT c.event_id, c.id
          FROM UNNEST($1::uuid[], $2::timestamptz[]) AS n (event_id, click_timestamp)
          JOIN click_events c ON c.event_id = n.event_id AND c.click_timestamp = n.click_timestamp
          WHERE c.is_test",
-        &events,
-        &times,
+        NewTestClick { record, .. } in new =>
+            events: Uuid = record.event_id.get(),
+            times: DateTime<Utc> = record.happened_at
     )
     .fetch_all(connection)
     .await?;
@@ -113,34 +102,30 @@ pub async fn insert_leads(
     if tests.is_empty() {
         return Ok(HashMap::new());
     }
-    columns!((record, lead) in tests =>
-        events: Uuid = record.event_id.get(),
-        programs: i64 = record.program_id.get(),
-        times: DateTime<Utc> = record.happened_at,
-        click_ids: Option<&str> = lead.click_id.as_ref().map(Text::as_str),
-        customer_keys: Option<&str> = lead.customer_key.as_ref().map(Text::as_str),
-        names: Option<&str> = lead.event_name.as_ref().map(Text::as_str),
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO lead_events (event_id, program_id, lead_timestamp, click_id, customer_key, event_name, is_test)
          SELECT *, true FROM UNNEST($1::uuid[], $2::bigint[], $3::timestamptz[], $4::text[], $5::text[], $6::text[])
          ON CONFLICT (event_id, lead_timestamp) DO NOTHING",
-        &events,
-        &programs,
-        &times,
-        &click_ids as &[Option<&str>],
-        &customer_keys as &[Option<&str>],
-        &names as &[Option<&str>],
+        (record, lead) in tests =>
+            events: Uuid = record.event_id.get(),
+            programs: i64 = record.program_id.get(),
+            times: DateTime<Utc> = record.happened_at,
+            click_ids: Option<&str> = lead.click_id.as_ref().map(Text::as_str),
+            customer_keys: Option<&str> = lead.customer_key.as_ref().map(Text::as_str),
+            names: Option<&str> = lead.event_name.as_ref().map(Text::as_str)
     )
     .execute(&mut *connection)
     .await?;
-    let rows = sqlx::query!(
+    let rows = unnest!(
+        query,
         "SELECT l.event_id, l.id
          FROM UNNEST($1::uuid[], $2::timestamptz[]) AS n (event_id, lead_timestamp)
          JOIN lead_events l ON l.event_id = n.event_id AND l.lead_timestamp = n.lead_timestamp
          WHERE l.is_test",
-        &events,
-        &times,
+        (record, _) in tests =>
+            events: Uuid = record.event_id.get(),
+            times: DateTime<Utc> = record.happened_at
     )
     .fetch_all(connection)
     .await?;
@@ -158,21 +143,8 @@ pub async fn insert_sales(
     if tests.is_empty() {
         return Ok(HashMap::new());
     }
-    columns!((record, sale) in tests =>
-        events: Uuid = record.event_id.get(),
-        programs: i64 = record.program_id.get(),
-        times: DateTime<Utc> = record.happened_at,
-        transaction_ids: &str = sale.transaction_id.as_str(),
-        amounts: i64 = sale.amount.map_or(0, AmountCents::get),
-        currencies: &str = sale.currency.as_str(),
-        types: &str = sale.sale_type.as_str(),
-        recurring: bool = sale.is_recurring,
-        subscriptions: Option<&str> = sale.subscription_id.as_ref().map(Text::as_str),
-        intervals: Option<&str> = sale.subscription_interval.map(SubscriptionInterval::as_str),
-        products: Option<&str> = sale.product_id.as_ref().map(Text::as_str),
-        line_items: Option<&str> = sale.line_items.as_ref().map(|items| items.get()),
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "INSERT INTO sale_events (event_id, program_id, sale_date, processor_event_id, amount_cents, currency,
              sale_type, is_recurring, subscription_id, subscription_interval, product_id, line_items, is_test)
          SELECT event_id, program_id, sale_date, transaction_id, amount, currency, sale_type, is_recurring,
@@ -182,21 +154,23 @@ pub async fn insert_sales(
               AS s (event_id, program_id, sale_date, transaction_id, amount, currency, sale_type, is_recurring,
                     subscription_id, subscription_interval, product_id, line_items)
          ON CONFLICT (event_id) DO NOTHING",
-        &events,
-        &programs,
-        &times,
-        &transaction_ids as &[&str],
-        &amounts,
-        &currencies as &[&str],
-        &types as &[&str],
-        &recurring,
-        &subscriptions as &[Option<&str>],
-        &intervals as &[Option<&str>],
-        &products as &[Option<&str>],
-        &line_items as &[Option<&str>],
+        (record, sale) in tests =>
+            events: Uuid = record.event_id.get(),
+            programs: i64 = record.program_id.get(),
+            times: DateTime<Utc> = record.happened_at,
+            transaction_ids: &str = sale.transaction_id.as_str(),
+            amounts: i64 = sale.amount.map_or(0, AmountCents::get),
+            currencies: &str = sale.currency.as_str(),
+            types: &str = sale.sale_type.as_str(),
+            recurring: bool = sale.is_recurring,
+            subscriptions: Option<&str> = sale.subscription_id.as_ref().map(Text::as_str),
+            intervals: Option<&str> = sale.subscription_interval.map(SubscriptionInterval::as_str),
+            products: Option<&str> = sale.product_id.as_ref().map(Text::as_str),
+            line_items: Option<&str> = sale.line_items.as_ref().map(|items| items.get())
     )
     .execute(&mut *connection)
     .await?;
+    let events: Vec<Uuid> = tests.iter().map(|(record, _)| record.event_id.get()).collect();
     let rows = sqlx::query!(
         "SELECT event_id, id FROM sale_events WHERE event_id = ANY($1) AND is_test",
         &events
@@ -231,7 +205,7 @@ pub struct LatestTestEvent {
     pub created_at: DateTime<Utc>,
 }
 
-/// What a program has tried out.
+/// The test events of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TestedProgram {
     pub workspace_id: i64,

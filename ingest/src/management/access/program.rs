@@ -6,7 +6,7 @@ use domain::money::Currency;
 use domain::permission::Permission;
 use domain::program::ProgramStatus;
 use sqlx::PgConnection;
-use storage::workspaces::{self, ProgramStanding};
+use storage::workspaces::{self, ProgramForUser};
 
 use super::people::{Advertiser, AdvertiserUser, Rights};
 use super::refusals::forbidden;
@@ -33,13 +33,13 @@ pub struct ProgramAccess {
 }
 
 impl ProgramAccess {
-    fn new(program_id: ProgramId, standing: &ProgramStanding) -> Self {
+    fn new(program_id: ProgramId, program: &ProgramForUser) -> Self {
         Self {
             program_id,
-            workspace_id: standing.workspace_id,
-            currency: standing.currency,
-            created_at: standing.created_at,
-            status: standing.status,
+            workspace_id: program.workspace_id,
+            currency: program.currency,
+            created_at: program.created_at,
+            status: program.status,
         }
     }
 
@@ -62,10 +62,10 @@ pub async fn own_program(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> Result<ProgramAccess, ApiError> {
-    let standing = workspaces::program_standing(connection, program_id, None)
+    let program = workspaces::program_for_user(connection, program_id, None)
         .await?
         .ok_or(ApiError::NotFound(UNKNOWN))?;
-    Ok(ProgramAccess::new(program_id, &standing))
+    Ok(ProgramAccess::new(program_id, &program))
 }
 
 impl Advertiser {
@@ -80,21 +80,21 @@ impl Advertiser {
             Rights::User(user) => Some(user.user_id),
             Rights::Key(_) => None,
         };
-        let standing = workspaces::program_standing(connection, program_id, user_id)
+        let program = workspaces::program_for_user(connection, program_id, user_id)
             .await?
             .ok_or(ApiError::NotFound(UNKNOWN))?;
         let may = match &self.rights {
-            Rights::User(_) => standing
+            Rights::User(_) => program
                 .role
-                .is_some_and(|role| role.may(&standing.permissions, permission)),
+                .is_some_and(|role| role.may(&program.permissions, permission)),
             Rights::Key(key) => {
-                key.workspace_id == standing.workspace_id
+                key.workspace_id == program.workspace_id
                     && key.program_scope.contains(program_id)
                     && key.scopes.allow(permission)
             }
         };
         if may {
-            Ok(ProgramAccess::new(program_id, &standing))
+            Ok(ProgramAccess::new(program_id, &program))
         } else {
             Err(forbidden())
         }
@@ -171,11 +171,11 @@ impl AdvertiserUser {
         connection: &mut PgConnection,
         program_id: ProgramId,
     ) -> Result<ProgramAccess, ApiError> {
-        let standing = workspaces::program_standing(connection, program_id, Some(self.user.user_id))
+        let program = workspaces::program_for_user(connection, program_id, Some(self.user.user_id))
             .await?
             .ok_or(ApiError::NotFound(UNKNOWN))?;
-        match standing.role {
-            Some(_) => Ok(ProgramAccess::new(program_id, &standing)),
+        match program.role {
+            Some(_) => Ok(ProgramAccess::new(program_id, &program)),
             None => Err(forbidden()),
         }
     }
@@ -186,11 +186,11 @@ impl AdvertiserUser {
         connection: &mut PgConnection,
         program_id: ProgramId,
     ) -> Result<ProgramAccess, ApiError> {
-        let standing = workspaces::program_standing(connection, program_id, Some(self.user.user_id))
+        let program = workspaces::program_for_user(connection, program_id, Some(self.user.user_id))
             .await?
             .ok_or(ApiError::NotFound(UNKNOWN))?;
-        match standing.role {
-            Some(role) if role.runs_the_workspace() => Ok(ProgramAccess::new(program_id, &standing)),
+        match program.role {
+            Some(role) if role.runs_the_workspace() => Ok(ProgramAccess::new(program_id, &program)),
             Some(_) | None => Err(forbidden()),
         }
     }

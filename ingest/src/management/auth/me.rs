@@ -79,13 +79,13 @@ pub async fn me(State(app): State<App>, signed_in: SignedIn) -> Result<Json<MeAn
     let user = users::find(&mut connection, signed_in.user.user_id)
         .await?
         .ok_or(ApiError::NotFound("Not Found"))?;
-    let second_factor = second_factors::standing(&mut connection, user.user_id).await?;
+    let second_factor = second_factors::enabled(&mut connection, user.user_id).await?;
     let workspaces = workspaces::of_user(&mut connection, user.user_id).await?;
     Ok(Json(MeAnswer {
         user: UserView::new(&user),
-        second_factor: second_factor.map(|standing| SecondFactorView {
-            enabled_at: standing.enabled_at,
-            recovery_codes_left: standing.recovery_codes_left,
+        second_factor: second_factor.map(|factor| SecondFactorView {
+            enabled_at: factor.enabled_at,
+            recovery_codes_left: factor.recovery_codes_left,
         }),
         lacks_second_factor: signed_in.user.lacks_second_factor,
         workspaces: workspaces.into_iter().map(WorkspaceView::new).collect(),

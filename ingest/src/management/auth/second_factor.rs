@@ -165,7 +165,7 @@ pub async fn renew_codes(
     proof
         .take_second_factor(&app, &mut transaction, &source, user.user_id)
         .await?;
-    if second_factors::standing(&mut transaction, user.user_id)
+    if second_factors::enabled(&mut transaction, user.user_id)
         .await?
         .is_none()
     {

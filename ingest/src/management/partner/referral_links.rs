@@ -98,10 +98,10 @@ pub async fn update(
     body: RequestBody,
 ) -> Answer<PartnerLinkView> {
     let mut transaction = app.management.begin().await?;
-    let standing = partner_view::lock_link(&mut transaction, partner.user.user_id, link_id)
+    let locked = partner_view::lock_link(&mut transaction, partner.user.user_id, link_id)
         .await?
         .ok_or(ApiError::NotFound("Referral link not found"))?;
-    if standing.program_status == ProgramStatus::Archived {
+    if locked.program_status == ProgramStatus::Archived {
         return Err(archived());
     }
     let change: LinkChange = body.json()?;
@@ -110,12 +110,12 @@ pub async fn update(
         Field::Given(status) if status == "inactive" => false,
         _ => return Err(neither()),
     };
-    if active && standing.turned_off_by_advertiser {
+    if active && locked.turned_off_by_advertiser {
         return Err(turned_off_by_advertiser());
     }
     let link = partner_view::set_link_active(&mut transaction, link_id, active).await?;
-    let audited = Audited::new(standing.workspace_id, "referral_link.updated")
-        .in_program(standing.program_id)
+    let audited = Audited::new(locked.workspace_id, "referral_link.updated")
+        .in_program(locked.program_id)
         .about(link_id.get())
         .with(json!({ "status": link.status }));
     partner.audit(&app, &mut transaction, audited).await?;

@@ -240,7 +240,7 @@ async fn said_at_start(stack: &Stack) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_warns_of_a_server_that_lets_in_everybody() {
-    const WARNING: &str = "NATS lets in clients without a password";
+    const WARNING: &str = "NATS accepts clients without a password";
     let server = Server::start();
     let mut stack = Stack::without_services(Clock::system()).await;
     let said = said_at_start(&stack).await;

@@ -1,8 +1,7 @@
-//! Undoing a sale whose payment an earlier sale stands for.
+//! Undoes a sale whose payment was recorded earlier as another sale.
 //!
-//! The books only grow: the later sale stays, wholly reversed and marked, and what was refunded of it is refunded of the one
-//! that stands. Counters and the customer forget it, and sales that it was thought to come before are judged again: they end as
-//! if its payment had been recognised in time.
+//! Rows are only added: the later sale stays, fully reversed and marked, and its refunds are applied to the original. Counters and
+//! the customer forget it, and the sales after it are judged again, so that they end as if the duplicate had been recognised in time.
 //!
 //! Locks: the caller's claims → customers → sales, commissions and balances ([`settle`]).
 
@@ -37,7 +36,7 @@ pub async fn undo(
         .iter()
         .map(|duplicate| duplicate.sale_id.get())
         .collect();
-    let standing: HashMap<SaleId, SaleId> = duplicates
+    let originals: HashMap<SaleId, SaleId> = duplicates
         .iter()
         .map(|duplicate| (duplicate.sale_id, duplicate.duplicate_of))
         .collect();
@@ -46,14 +45,14 @@ pub async fn undo(
     let customers = customers::lock(connection, &customer_ids).await?;
     let mut refunds = Vec::new();
     for sale in &undone {
-        if let Some(standing) = standing.get(&sale.sale_id) {
-            refunds.push((sale.sale_id, whole_refund(sale, *standing, clock)?));
+        if let Some(original) = originals.get(&sale.sale_id) {
+            refunds.push((sale.sale_id, whole_refund(sale, *original, clock)?));
         }
     }
     for refund in duplicate_sales::reported_refunds(connection, &ids).await? {
         let of = undone.iter().find(|sale| sale.sale_id == refund.sale_id);
-        if let (Some(standing), Some(sale)) = (standing.get(&refund.sale_id), of) {
-            refunds.push((*standing, carried_over(&refund, sale, clock)?));
+        if let (Some(original), Some(sale)) = (originals.get(&refund.sale_id), of) {
+            refunds.push((*original, carried_over(&refund, sale, clock)?));
         }
     }
     let to_settle: Vec<(SaleId, &RefundRecord)> = refunds
@@ -76,22 +75,22 @@ pub async fn undo(
     reassess(connection, context, &customers, &out_of_order).await
 }
 
-fn whole_refund(sale: &Recorded, standing: SaleId, clock: &Clock) -> StorageResult<RefundRecord> {
-    let reason = format!("the payment is sale {standing} already");
+fn whole_refund(sale: &Recorded, original: SaleId, clock: &Clock) -> StorageResult<RefundRecord> {
+    let reason = format!("the payment is sale {original} already");
     Ok(RefundRecord {
         event_id: EventId::new(clock.mint()),
         refunded_at: clock.now(),
         program_id: sale.program_id,
         transaction_id: transaction_id(sale)?,
         request: RefundRequest::ProcessorCumulative {
-            key: RefundKey::processor(&format!("duplicate of sale {standing}")),
+            key: RefundKey::processor(&format!("duplicate of sale {original}")),
             amount: sale.amount,
         },
         refund_reason: RefundReason::parse(&reason).ok(),
     })
 }
 
-/// Under the same key: a refund that was reported under both names counts once.
+/// Keeps the key: a refund that was reported under both names counts once.
 fn carried_over(refund: &ReportedRefund, sale: &Recorded, clock: &Clock) -> StorageResult<RefundRecord> {
     let corrupt = |column| StorageError::corrupt("refunds", column, sale.sale_id.get());
     Ok(RefundRecord {
@@ -115,8 +114,8 @@ fn transaction_id(sale: &Recorded) -> StorageResult<TransactionId> {
         .map_err(|_| StorageError::corrupt("sale_events", "processor_event_id", sale.sale_id.get()))
 }
 
-/// A customer's first purchase is the first of those that stand; without one, the customer has not bought. Returns the customers
-/// as they are now.
+/// Moves each customer's first purchase to the first sale that is no duplicate; without one, the customer has not bought. Returns
+/// the customers as changed.
 async fn forget_purchases(
     connection: &mut PgConnection,
     customers: Vec<Customer>,
@@ -139,7 +138,7 @@ async fn forget_purchases(
             continue;
         }
         let first =
-            duplicate_sales::first_standing(connection, customer.program_id, customer.customer_id, known.at)
+            duplicate_sales::first_remaining(connection, customer.program_id, customer.customer_id, known.at)
                 .await?;
         deltas.no_conversion(customer.program_id, known);
         match first {

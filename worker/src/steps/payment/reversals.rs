@@ -1,4 +1,4 @@
-//! What processors took back, counted on the sales of its payments.
+//! Applies the reversals that processors report to the sales of their payments.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,10 @@ use storage::{StorageError, StorageResult};
 
 use super::super::refund::settle;
 
-/// Counts every reversal of these payments that was not counted yet on their sales, and says of all of them how their events
-/// ended. Returns how many there were. The caller holds the claims of the sales.
+/// Applies every new reversal of these payments to their sales, and ends the events of all of them. Returns how many were new. The
+/// caller holds the claims of the sales.
 ///
-/// Each is one report of the total taken back so far, so that the last one says it all, whatever came before it.
+/// Each reports the running total, so the last one is enough, whatever came before it.
 pub async fn reverse(
     connection: &mut PgConnection,
     payments: &[(Reference, SaleId)],
@@ -62,7 +62,7 @@ fn add_to_total(
     totals
         .entry(reversal.sale_id)
         .or_default()
-        .tell(reversal.kind, &reversal.source, reversal.amount)
+        .record(reversal.kind, &reversal.source, reversal.amount)
 }
 
 fn refund(

@@ -1,8 +1,8 @@
-//! What refunds take from recorded sales: commissions, balances, ledger entries, notifications.
+//! Applies refunds to recorded sales: commissions, balances, ledger entries, notifications.
 //!
 //! Phases: **open** (lock sales, commissions and balances, each ascending, and read what was refunded before) → **apply**,
-//! refund by refund in order of their events, in memory → **close**, one statement a table. Rollups stay as they are: a day's
-//! revenue is what was paid on it, its commission what was created on it.
+//! refund by refund in order of their events, in memory → **close**, one statement a table. Rollups do not change: a day's
+//! revenue is the amount paid on it, its commission the amount created on it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

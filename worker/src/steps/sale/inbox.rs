@@ -1,4 +1,4 @@
-//! How the processor's events end whose sales are in the batch.
+//! Ends the processor events of a batch's sales.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,50 +13,53 @@ use storage::processor_events::{
     self, Ending, PARTNER_APPROVED, Part, Reason, waits_for_key, waits_for_processor_customer, waits_for_sale,
 };
 
-/// How long a sale waits for the lead that names its customer's key: as long as a processor repeats an event that was not
-/// answered. Most payments of most shops are of customers whom no partner brought: they cost a row until then, and no work.
+/// How long a sale waits for the lead that names its customer's key: as long as processors redeliver an unanswered event. Most
+/// payments are of customers whom no partner brought: until then each costs a row, and no work.
 const PATIENCE: TimeDelta = TimeDelta::days(3);
-/// The lead wakes it. One more look is for a lead that was stored at the very same time as the first, however late that was.
+/// The lead wakes it. The second look is for a lead that was stored concurrently with the first.
 const SECOND_LOOK: Duration = Duration::from_secs(5);
 
-/// The approval wakes it. The look is for one that was given at the very same time.
+/// The approval wakes it. The look is for an approval that was given concurrently.
 const PARTNER_LOOK: Duration = Duration::from_hours(6);
 
-pub struct Inbox {
+pub struct Inbox<'a> {
     now: DateTime<Utc>,
+    /// Only records of processors.
+    records: Vec<&'a SaleRecord>,
     arrived: HashMap<EventId, DateTime<Utc>>,
     endings: Vec<(EventId, Ending)>,
-    /// Sales of which other events may have waited.
+    /// Sales for which other events may wait.
     sold: Vec<(ProgramId, String)>,
 }
 
-impl Inbox {
+impl<'a> Inbox<'a> {
     pub async fn open(
         connection: &mut PgConnection,
-        records: &[&SaleRecord],
+        records: &[&'a SaleRecord],
         now: DateTime<Utc>,
     ) -> StorageResult<Self> {
-        let events: Vec<EventId> = records
+        let records: Vec<&SaleRecord> = records
             .iter()
             .filter(|record| record.from_processor)
-            .map(|record| record.event_id)
+            .copied()
             .collect();
+        let events: Vec<EventId> = records.iter().map(|record| record.event_id).collect();
         Ok(Self {
             now,
+            records,
             arrived: processor_events::received_at(connection, &events).await?,
             endings: Vec::new(),
             sold: Vec::new(),
         })
     }
 
-    /// Ends the events of these records, as far as they have outcomes.
+    /// Ends the events that have outcomes.
     pub async fn close(
         mut self,
         connection: &mut PgConnection,
-        records: &[&SaleRecord],
         outcomes: &HashMap<EventId, SaleOutcome>,
     ) -> StorageResult<()> {
-        for record in records {
+        for record in std::mem::take(&mut self.records) {
             if let Some(outcome) = outcomes.get(&record.event_id) {
                 self.decided(record, outcome);
             }
@@ -66,9 +69,6 @@ impl Inbox {
     }
 
     fn decided(&mut self, record: &SaleRecord, outcome: &SaleOutcome) {
-        if !record.from_processor {
-            return;
-        }
         if matches!(outcome, SaleOutcome::Recorded { .. } | SaleOutcome::Duplicate) {
             let sale = waits_for_sale(&record.sale.transaction_id);
             self.sold.push((record.program_id, sale));
@@ -93,7 +93,7 @@ impl Inbox {
         self.endings.push((record.event_id, ending));
     }
 
-    /// A key may still be bound by a lead. An organic payment ends when that has not happened in time, and nothing of it is kept.
+    /// Waits for a lead that binds the key. An organic payment ends when none has come in time, and nothing of it is kept.
     fn customer_not_found(&self, record: &SaleRecord) -> Ending {
         let key = record
             .sale

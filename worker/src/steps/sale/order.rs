@@ -1,8 +1,9 @@
-//! Calls that report sales at nearly the same time.
+//! Concurrent calls that report sales of one customer.
 //!
-//! An API call has no time of its own but that of its arrival at some server. Of two that are under way at once, the one that is
-//! decided first is the first sale: its caller is answered what it earns, and that stays true.
+//! The time of an API call is that of its arrival at some server. Of two concurrent calls, the one that is decided first is the
+//! first sale: its caller has been answered what it earns, and that stays true.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -12,35 +13,37 @@ use storage::customers::Customer;
 
 use crate::customer_lookup::Found;
 
-/// Calls under way at once, and clocks of servers, differ by less.
+/// Times of concurrent calls, and clocks of servers, differ by less.
 const AT_ONCE: TimeDelta = TimeDelta::minutes(1);
-/// Times are stored as exactly.
+/// The resolution of stored times.
 const NEXT: TimeDelta = TimeDelta::microseconds(1);
 
-/// Those of these records that are to come right after a sale of their customer that was decided before them, with that time. In
-/// the order of the records.
-pub fn postponed(
-    records: &[&SaleRecord],
+/// The records, in their order. One that is to follow a sale of its customer decided before it gets a time right after that sale.
+pub fn postponed<'a>(
+    records: &[&'a SaleRecord],
     found: &[Found],
     customers: &HashMap<CustomerId, Customer>,
-) -> Vec<Option<SaleRecord>> {
+) -> Vec<Cow<'a, SaleRecord>> {
     let mut latest: HashMap<CustomerId, DateTime<Utc>> = HashMap::new();
     records
         .iter()
         .zip(found)
         .map(|(record, found)| {
             let Found::Customer(found) = found else {
-                return None;
+                return Cow::Borrowed(*record);
             };
             let stored = customers.get(&found.customer_id).and_then(latest_sale);
             let before = latest.get(&found.customer_id).copied().max(stored);
-            let at = match before {
+            let sold_at = match before {
                 Some(before) if !record.from_processor => after(record.sold_at, before),
                 _ => record.sold_at,
             };
-            latest.insert(found.customer_id, before.unwrap_or(at).max(at));
-            (at != record.sold_at).then(|| SaleRecord {
-                sold_at: at,
+            latest.insert(found.customer_id, before.unwrap_or(sold_at).max(sold_at));
+            if sold_at == record.sold_at {
+                return Cow::Borrowed(*record);
+            }
+            Cow::Owned(SaleRecord {
+                sold_at,
                 ..(*record).clone()
             })
         })

@@ -1,4 +1,4 @@
-//! Whose the payments are that name nobody but the processor's customer.
+//! The customers of payments that name only the processor's customer.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use storage::StorageResult;
 use storage::processor_customers::{self, Key};
 
-/// These records with the names that their processor's customers are bound to; the others are left out.
+/// Copies of these records with the key and click_id to which their processor's customer is bound; others are left out.
 pub async fn named(
     connection: &mut PgConnection,
     records: &[&SaleRecord],

@@ -1,4 +1,4 @@
-//! The payments whose names the batch's transaction_ids are.
+//! Which of a batch's transaction_ids are names of known payments.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,20 +12,19 @@ use storage::processor_refs::{self, Known, Reference};
 #[derive(Default)]
 pub struct Payments(HashMap<Reference, Known>);
 
-/// What the names of payments make of a record.
+/// Whether the payment of a record is a sale already.
 pub enum PaymentMatch {
-    /// To be decided.
     Unrecorded,
-    /// Its payment is this sale already.
+    /// Recorded as this sale under another name.
     OtherName(SaleId),
-    /// This sale was reported before under the very same name: the claim is its own.
+    /// Recorded as this sale under the same name: the claim is the sale's own.
     SameName(SaleId),
-    /// Another record of the batch is of the same payment: when that is decided, this one can be.
+    /// Another record of the batch is of the same payment, and is decided first.
     Pending,
 }
 
 impl Payments {
-    /// The claims of the records are locked already: names that are told from now on wait for this batch.
+    /// The claims of the records are locked already: names reported from now on wait for this batch.
     pub async fn open(connection: &mut PgConnection, records: &[&SaleRecord]) -> StorageResult<Self> {
         let names: Vec<_> = records
             .iter()
@@ -34,7 +33,7 @@ impl Payments {
         let known = processor_refs::known(connection, &names).await?;
         let payments: Vec<Reference> = known.into_iter().map(|known| known.payment).collect();
         processor_refs::lock(connection, &payments).await?;
-        // What another batch recorded while this one waited for the locks.
+        // Again: another batch may have recorded a sale while this one waited for the locks.
         let known = processor_refs::known(connection, &names).await?;
         Ok(Self(
             known
@@ -44,7 +43,7 @@ impl Payments {
         ))
     }
 
-    /// One answer a record, in their order.
+    /// In the order of the records.
     pub fn matches(&self, records: &[&SaleRecord]) -> Vec<PaymentMatch> {
         let mut seen = HashSet::new();
         records

@@ -22,22 +22,22 @@ use super::batch::{SaleBatch, subscription_key};
 use crate::postings;
 
 /// A sale that now exists.
-pub struct Written {
+pub struct RecordedSale {
     pub sale_id: SaleId,
     pub outcome: SaleOutcome,
 }
 
-/// What a batch has written, and what is still to be posted.
+/// The sales a batch has written, and the entries still to be posted.
 #[derive(Default)]
 pub struct Rows {
-    pub sales: HashMap<EventId, Written>,
-    /// Of the commissions. They lock balances, which other batches wait for: they are posted as late as can be.
+    pub sales: HashMap<EventId, RecordedSale>,
+    /// Of the commissions. Posting locks balances, for which other batches wait: it comes last.
     pub accruals: Vec<NewEntry>,
 }
 
 pub async fn write(
     connection: &mut PgConnection,
-    kept: &[(&SaleRecord, Recording)],
+    kept: &[(&SaleRecord, &Recording)],
     batch: &SaleBatch,
     rules: &SignalRules,
     deltas: &mut Deltas,
@@ -61,29 +61,28 @@ pub async fn write(
                     .is_some_and(|terms| terms.attribution_model == AttributionModel::Linear),
                 no_commission: NoCommission::of(&recording.earning),
             };
-            Ok((record.event_id, Written { sale_id, outcome }))
+            Ok((record.event_id, RecordedSale { sale_id, outcome }))
         })
         .collect::<StorageResult<_>>()?;
     Ok(Rows { sales, accruals })
 }
 
-/// A subscription that only the duplicate of its first sale names has begun all the same. Returns whose sales they are, and
-/// when they were made.
+/// Begins subscriptions that only the duplicate of their first sale names. Returns the customers of those sales, and their times.
 pub async fn begin_subscriptions(
     connection: &mut PgConnection,
     duplicates: &[(&SaleRecord, SaleId)],
 ) -> StorageResult<Vec<(CustomerId, DateTime<Utc>)>> {
-    let begun: Vec<_> = duplicates
+    let named: Vec<_> = duplicates
         .iter()
         .filter(|(record, _)| !record.sale.is_recurring)
         .filter_map(|(record, sale_id)| Some((subscription_key(record)?, *sale_id)))
         .collect();
-    subscriptions::adopt(connection, &begun).await
+    subscriptions::adopt(connection, &named).await
 }
 
 async fn write_sales(
     connection: &mut PgConnection,
-    kept: &[(&SaleRecord, Recording)],
+    kept: &[(&SaleRecord, &Recording)],
     batch: &SaleBatch,
     deltas: &mut Deltas,
 ) -> StorageResult<HashMap<EventId, SaleId>> {
@@ -113,7 +112,7 @@ async fn write_sales(
 /// Commissions: their ids by event, in the attribution model's order, and their accruals.
 async fn write_commissions(
     connection: &mut PgConnection,
-    kept: &[(&SaleRecord, Recording)],
+    kept: &[(&SaleRecord, &Recording)],
     sale_ids: &HashMap<EventId, SaleId>,
     batch: &SaleBatch,
     rules: &SignalRules,
@@ -147,7 +146,7 @@ async fn write_commissions(
                 policy,
                 signals: batch.signals(record, credit.partner_id, rules),
                 hold_until: program.hold.until(record.sold_at),
-                // Of the sale's own day, however late it is settled: revenue and commission of a day belong together.
+                // The sale's own day, however late it is settled: revenue and commission of a day belong together.
                 created_at: record.sold_at,
             });
         }

@@ -53,11 +53,11 @@ fn what_was_done_before_a_message_was_given_back_counts_for_nothing_after() {
 fn a_stream_made_anew_reuses_no_identity() {
     let mut in_flight = InFlightMessages::new();
     in_flight.admit(id(7), "old", 1);
-    let anew = MessageId {
+    let recreated = MessageId {
         stored_at: DateTime::UNIX_EPOCH + chrono::TimeDelta::nanoseconds(1),
         ..id(7)
     };
-    assert_eq!(in_flight.renew(anew, "new"), Some("new"));
+    assert_eq!(in_flight.renew(recreated, "new"), Some("new"));
 }
 
 proptest! {

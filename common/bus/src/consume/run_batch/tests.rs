@@ -17,7 +17,7 @@ const QUICK: RetryPolicy = RetryPolicy {
     max_elapsed: None,
 };
 
-/// Settles every number except those it was told to trip over.
+/// Settles every number except the configured failures.
 #[derive(Default)]
 struct Scripted {
     poison: HashSet<u32>,
@@ -28,10 +28,10 @@ struct Scripted {
     /// Runs that fail transiently before one succeeds.
     outage: AtomicU32,
     miscounts: bool,
-    bury_fails: bool,
+    dead_letter_fails: bool,
     runs: AtomicU32,
     committed: Mutex<Vec<u32>>,
-    buried: Mutex<Vec<DeadLetter>>,
+    dead_letters: Mutex<Vec<DeadLetter>>,
 }
 
 impl Step for Scripted {
@@ -74,10 +74,10 @@ impl Step for Scripted {
     }
 
     async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
-        if self.bury_fails {
+        if self.dead_letter_fails {
             return Err(StepError::Transient(anyhow!("store is down")));
         }
-        self.buried.lock().unwrap().push(letter);
+        self.dead_letters.lock().unwrap().push(letter);
         Ok(())
     }
 }
@@ -131,17 +131,17 @@ async fn a_clean_batch_takes_one_run() {
 }
 
 #[tokio::test]
-async fn a_bad_record_is_buried_with_its_own_text_and_its_neighbours_pass() {
+async fn a_bad_record_is_dead_lettered_with_its_own_text_and_its_neighbours_pass() {
     let step = Scripted {
         poison: [5].into(),
         ..Scripted::default()
     };
     assert_eq!(settle(&step, 0..8).await, [Fate::Done; 8]);
     assert_eq!(*step.committed.lock().unwrap(), [0, 1, 2, 3, 4, 6, 7]);
-    let buried = step.buried.lock().unwrap();
-    assert_eq!(buried.len(), 1);
-    assert_eq!(buried[0].payload, "5");
-    assert_eq!(buried[0].reason, "poison");
+    let dead_letters = step.dead_letters.lock().unwrap();
+    assert_eq!(dead_letters.len(), 1);
+    assert_eq!(dead_letters[0].payload, "5");
+    assert_eq!(dead_letters[0].reason, "poison");
 }
 
 #[tokio::test]
@@ -152,14 +152,14 @@ async fn a_panic_costs_only_its_own_record() {
     };
     assert_eq!(settle(&step, [0, 1, 2]).await, [Fate::Done; 3]);
     assert_eq!(*step.committed.lock().unwrap(), [0, 2]);
-    assert_eq!(step.buried.lock().unwrap().len(), 1);
+    assert_eq!(step.dead_letters.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn a_record_that_cannot_be_buried_is_redelivered() {
+async fn a_record_that_cannot_be_dead_lettered_is_redelivered() {
     let step = Scripted {
         poison: [1].into(),
-        bury_fails: true,
+        dead_letter_fails: true,
         ..Scripted::default()
     };
     assert_eq!(settle(&step, [0, 1]).await, [Fate::Done, Fate::Redeliver]);
@@ -193,7 +193,7 @@ async fn a_blocked_record_stands_apart_and_its_neighbours_pass() {
     let fates = settle(&step, 0..512).await;
     assert_eq!(fates[300], Fate::Isolated);
     assert_eq!(fates.iter().filter(|fate| **fate == Fate::Done).count(), 511);
-    assert!(step.buried.lock().unwrap().is_empty());
+    assert!(step.dead_letters.lock().unwrap().is_empty());
     // Two for the whole, then one a level, twice where there are others beside it: each of them waits for the lock.
     let runs = step.runs.into_inner();
     assert!(runs <= 2 + 3 * 8 + 2, "{runs}");
@@ -293,8 +293,8 @@ proptest! {
         prop_assert!(fates.iter().all(|fate| *fate == Fate::Done));
         let (bad, good): (Vec<u32>, Vec<u32>) = (0..size).partition(|record| poison.contains(record));
         prop_assert_eq!(&*step.committed.lock().unwrap(), &good);
-        let buried: Vec<u32> = step.buried.lock().unwrap().iter()
+        let dead_letters: Vec<u32> = step.dead_letters.lock().unwrap().iter()
             .map(|letter| serde_json::from_slice(&letter.payload).unwrap()).collect();
-        prop_assert_eq!(buried, bad);
+        prop_assert_eq!(dead_letters, bad);
     }
 }

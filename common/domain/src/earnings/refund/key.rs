@@ -1,4 +1,4 @@
-//! What makes two reports the same refund.
+//! Keys that identify a refund over repeated reports.
 
 use std::fmt;
 

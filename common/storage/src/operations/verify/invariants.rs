@@ -312,7 +312,7 @@ pub const INVARIANTS: &[Invariant] = &[
                 FROM (SELECT DISTINCT r.program_id, r.payment, c.sale_id
                       FROM processor_refs r JOIN transaction_claims c ON c.transaction_id = r.reference AND c.program_id = r.program_id
                       WHERE c.state = 'recorded') d
-                -- That two names are one payment's is told a moment before its later sale is undone.
+                -- Two names of one payment are joined a moment before its later sale is undone.
                 WHERE NOT EXISTS (SELECT 1 FROM processor_events e
                                   WHERE e.program_id = d.program_id AND e.payment_pending AND e.state = 'open')
                 GROUP BY program_id, payment HAVING count(*) > 1",

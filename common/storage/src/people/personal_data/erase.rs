@@ -1,8 +1,8 @@
-//! What an erasure replaces. Ids, sums, dates, links and states stay: the books rest on them, and without the names that go
-//! here they say nothing about anybody.
+//! What an erasure replaces. Ids, sums, dates, links and states stay: accounting depends on them, and without the erased names
+//! they identify no person.
 //!
 //! Phases: **visits**, in which tables of events are looked through and nothing is locked that others wait for → **customers**,
-//! locked: whoever works on them is waited for, and who comes later meets nobody → what is found by their ids, and the visits
+//! locked: concurrent work is waited for, and later work finds no customer → what is found by their ids, and the visits
 //! that were stored meanwhile.
 
 use std::collections::HashSet;
@@ -39,7 +39,7 @@ impl Erased {
     }
 }
 
-/// Erases what [`find`](super::find()) found, in its transaction. A second time there is nobody to find.
+/// Erases what [`find`](super::find()) found, in its transaction. A second search finds nothing.
 pub async fn erase(
     connection: &mut PgConnection,
     found: &Found,
@@ -99,7 +99,7 @@ async fn purchases(connection: &mut PgConnection, found: &Found) -> StorageResul
     .execute(&mut *connection)
     .await?;
     sqlx::query!(
-        // That the customer was the partner tells who it was. That there was a signal stays: approval can depend on it.
+        // A self-referral would identify the customer. That there was a signal stays: approval can depend on it.
         "UPDATE commissions SET refund_reason = NULL, rejection_reason = NULL,
                 signals = CASE WHEN signals = '{}' THEN signals ELSE ARRAY['erased'] END
          WHERE program_id = $1 AND customer_id = ANY($2)
@@ -149,7 +149,7 @@ async fn processor_customers(connection: &mut PgConnection, found: &Found) -> St
     Ok(deleted.rows_affected())
 }
 
-/// Where somebody was, with what, and whence. Country, kind of device and browser stay: they are many people's.
+/// Location, device and referrer. Country, device type and browser stay: many people share them.
 ///
 /// Events of before `since` are left out: ids of events begin with their time.
 async fn visits(connection: &mut PgConnection, found: &Found, since: Uuid) -> StorageResult<(u64, u64)> {

@@ -1,4 +1,4 @@
-//! Everything that is stored about a customer, as JSON: rows as they stand, under the names of their tables.
+//! Everything stored about a customer, as JSON: rows under the names of their tables.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -118,7 +118,7 @@ async fn unprocessed(connection: &mut PgConnection, found: &Found) -> StorageRes
     Ok(letters.chain(claims).chain(events).collect())
 }
 
-/// As JSON where it is, else as the text it is.
+/// Parsed as JSON if it is JSON, else a string.
 fn record(payload: &[u8]) -> Value {
     serde_json::from_slice(payload).unwrap_or_else(|_| String::from_utf8_lossy(payload).into())
 }

@@ -14,12 +14,12 @@ use domain::ids::{CustomerId, ProgramId};
 /// Records that are held in memory at a time.
 const PIECE: i64 = 100;
 
-/// How somebody says who they are; any of them may be absent.
+/// Identifiers of a data subject; any may be absent.
 #[derive(Clone, Copy, Default)]
 pub struct Stated<'a> {
     pub customer_key: Option<&'a str>,
     pub click_id: Option<&'a ClickId>,
-    /// What the click_id decodes to.
+    /// The customer id that the click_id decodes to.
     pub click_id_customers: &'a [i64],
     pub email: Option<&'a EmailAddress>,
     pub email_hash: Option<&'a str>,
@@ -35,13 +35,13 @@ impl std::fmt::Debug for Stated<'_> {
 /// Among which records that were put aside a customer is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Those that name the customer's program: all that its people may see.
+    /// Only records that name the customer's program, for its members.
     Program,
-    /// Those too that name no program or cannot be read: for operators, because they may be about another program's customer.
+    /// Also records without a readable program, for operators: they may be about another program's customer.
     Installation,
 }
 
-/// What there is of one customer.
+/// The stored data of one customer.
 #[derive(Debug)]
 pub struct Found {
     pub program_id: ProgramId,
@@ -105,7 +105,7 @@ pub async fn find(
     let mut customers = Vec::new();
     for row in rows {
         customers.push(CustomerId::new(row.id));
-        // A proposed key is anybody's word: it leads to its row, not from there to other rows.
+        // A proposed key is unverified: it leads to its row, not from there to other rows.
         names.keys.extend(row.customer_key);
         names.click_ids.insert(row.click_id);
         names.email_hashes.extend(row.email_hash);
@@ -234,7 +234,7 @@ const fn owner(program_id: Option<i64>) -> RecordOwner {
     }
 }
 
-/// For records about the customer, piece by piece, in the order of their keys.
+/// Iterates over records about the customer in pages, ordered by key.
 struct Search<'a, K> {
     seeker: Seeker<'a>,
     /// The last key that was looked at.

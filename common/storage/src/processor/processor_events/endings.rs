@@ -1,4 +1,4 @@
-//! How the halves of events ended.
+//! Results of the two parts of an event: its sale and its payment.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,23 +11,16 @@ use crate::batch::columns;
 use crate::error::StorageResult;
 use domain::ids::EventId;
 
-/// Which half of an event was handled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    Sale,
-    Payment,
-}
-
-impl Part {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sale => "sale",
-            Self::Payment => "payment",
-        }
+domain::text_enum! {
+    /// Which half of an event was handled.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Part {
+        Sale = "sale",
+        Payment = "payment",
     }
 }
 
-/// How a half of an event ended.
+/// The result of one part of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     Done(Option<Reason>),

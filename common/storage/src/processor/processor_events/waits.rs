@@ -3,72 +3,54 @@
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::batch::columns;
+use crate::batch::unnest;
 use crate::error::StorageResult;
 use domain::ids::ProgramId;
 use domain::processor::ProcessorId;
 use domain::text::TransactionId;
 
-/// Why an event waits, or why its sale was not recorded. The code stored in `processor_events.reason`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// Another report of the same payment was recorded.
-    Duplicate,
-    /// The processor's customer is bound to another of ours.
-    ProcessorCustomerDiffers,
-    /// Another report of the same transaction_id is being decided.
-    Claimed,
-    /// Its session or invoice may still be reported, with more of the sale.
-    AwaitsSession,
-    CustomerNotFound,
-    NoAttribution,
-    NoRelationship,
-    ProgramArchived,
-    WindowExpired,
-    /// Paid before the customer's first click.
-    BeforeFirstClick,
-    /// The partner it would credit is not approved in the program, or no longer.
-    PartnerNotApproved,
-    /// A refund or dispute of a payment without a sale so far.
-    SaleMissing,
-    /// Of another currency than its sale.
-    CurrencyDiffers,
-}
-
-impl Reason {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Duplicate => "duplicate",
-            Self::ProcessorCustomerDiffers => "processor_customer_differs",
-            Self::Claimed => "claimed",
-            Self::AwaitsSession => "awaits_session",
-            Self::CustomerNotFound => "customer_not_found",
-            Self::NoAttribution => "no_attribution",
-            Self::NoRelationship => "no_relationship",
-            Self::ProgramArchived => "program_archived",
-            Self::WindowExpired => "window_expired",
-            Self::BeforeFirstClick => "before_first_click",
-            Self::PartnerNotApproved => "partner_not_approved",
-            Self::SaleMissing => "sale_missing",
-            Self::CurrencyDiffers => "currency_differs",
-        }
+domain::text_enum! {
+    /// Why an event waits, or why its sale was not recorded. The code stored in `processor_events.reason`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Reason {
+        /// Another report of the same payment was recorded.
+        Duplicate = "duplicate",
+        /// The processor's customer is bound to another of ours.
+        ProcessorCustomerDiffers = "processor_customer_differs",
+        /// Another report of the same transaction_id is being decided.
+        Claimed = "claimed",
+        /// Its session or invoice may still be reported, with more of the sale.
+        AwaitsSession = "awaits_session",
+        CustomerNotFound = "customer_not_found",
+        NoAttribution = "no_attribution",
+        NoRelationship = "no_relationship",
+        ProgramArchived = "program_archived",
+        WindowExpired = "window_expired",
+        /// Paid before the customer's first click.
+        BeforeFirstClick = "before_first_click",
+        /// The partner it would credit is not approved in the program, or no longer.
+        PartnerNotApproved = "partner_not_approved",
+        /// A refund or dispute of a payment without a sale so far.
+        SaleMissing = "sale_missing",
+        /// Its currency differs from its sale's.
+        CurrencyDiffers = "currency_differs",
     }
 }
 
-/// What payments for a partner who is not approved wait for.
+/// Payments for a partner who is not approved wait for this.
 pub const PARTNER_APPROVED: &str = "partner_approved";
 
-/// What payments with an unknown customer_key wait for.
+/// Payments with an unknown customer_key wait for this.
 pub fn waits_for_key(customer_key: &str) -> String {
     format!("customer_key:{customer_key}")
 }
 
-/// What payments of an unbound processor customer wait for.
+/// Payments of an unbound processor customer wait for this.
 pub fn waits_for_processor_customer(processor_customer: &ProcessorId) -> String {
     format!("processor_customer:{processor_customer}")
 }
 
-/// What payments wait for whose session or invoice may still be reported.
+/// Payments whose session or invoice may still be reported wait for this.
 pub fn waits_for_sale(transaction_id: &TransactionId) -> String {
     // The query of `receive` takes the name after the colon.
     format!("sale:{transaction_id}")
@@ -79,11 +61,8 @@ pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, Strin
     if waited_for.is_empty() {
         return Ok(());
     }
-    columns!((program_id, waits_for) in waited_for =>
-        programs: i64 = program_id.get(),
-        waits: &str = waits_for.as_str(),
-    );
-    sqlx::query!(
+    unnest!(
+        query,
         "WITH waiting AS (
            SELECT e.event_id FROM processor_events e
            JOIN UNNEST($1::bigint[], $2::text[]) AS w (program_id, waits_for)
@@ -94,8 +73,9 @@ pub async fn wake(connection: &mut PgConnection, waited_for: &[(ProgramId, Strin
          )
          UPDATE processor_events e SET relay_after = now(), relays = 0, waits_for = NULL
          FROM waiting WHERE e.event_id = waiting.event_id",
-        &programs,
-        &waits as &[&str],
+        (program_id, waits_for) in waited_for =>
+            programs: i64 = program_id.get(),
+            waits: &str = waits_for.as_str()
     )
     .execute(connection)
     .await?;

@@ -172,13 +172,13 @@ async fn workspace_of(
     program_id: ProgramId,
     named: Option<WorkspaceId>,
 ) -> Result<WorkspaceId, ApiError> {
-    let standing = workspaces::program_standing(connection, program_id, None)
+    let program = workspaces::program_for_user(connection, program_id, None)
         .await?
         .ok_or_else(unknown)?;
-    if named.is_some_and(|named| named != standing.workspace_id) {
+    if named.is_some_and(|named| named != program.workspace_id) {
         return Err(forbidden());
     }
-    Ok(standing.workspace_id)
+    Ok(program.workspace_id)
 }
 
 impl AuditEntryView {

@@ -92,7 +92,7 @@ async fn may_require(
         return Err(forbidden());
     }
     user.user.just_proved(app)?;
-    match second_factors::standing(connection, user.user.user_id).await? {
+    match second_factors::enabled(connection, user.user.user_id).await? {
         Some(_) => Ok(()),
         None => Err(ApiError::Conflict(NONE_OF_THEIR_OWN)),
     }

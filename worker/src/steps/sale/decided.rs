@@ -1,0 +1,242 @@
+//! The decisions of a batch, and the rows that follow from them.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use domain::ids::{EventId, SaleId};
+use domain::sale::{Recording, SaleDecision, SaleRefusal};
+use domain::signal::SignalRules;
+use messages::sale::{SaleOutcome, SaleRecord};
+use sqlx::PgConnection;
+use storage::rollups::Deltas;
+use storage::{StorageResult, claims, ledger};
+
+use super::batch::{Judged, SaleBatch};
+use super::inbox::Inbox;
+use super::payment_match::{PaymentMatch, Payments};
+use super::refunds::{self, ParkedRefunds};
+use super::rows::{self, RecordedSale, Rows};
+use crate::customer_lookup::Found;
+use crate::reassessment::reassess;
+use crate::steps::StepContext;
+
+/// Reports of other messages about the sales of a batch.
+pub struct Pending<'a> {
+    pub payments: Payments,
+    /// There are refunds that came before their sale.
+    pub parked_refunds: bool,
+    pub inbox: Inbox<'a>,
+}
+
+/// A record to decide.
+pub struct Candidate<'a> {
+    pub record: Cow<'a, SaleRecord>,
+    pub found: Found,
+    pub payment_match: PaymentMatch,
+}
+
+/// A batch whose customers are locked.
+pub struct Resolved<'a> {
+    pub candidates: Vec<Candidate<'a>>,
+    pub batch: SaleBatch,
+    pub pending: Pending<'a>,
+    /// Outcomes of records that an earlier delivery recorded.
+    pub repeated: HashMap<EventId, SaleOutcome>,
+}
+
+enum Decision {
+    Record(Recording),
+    Refuse(SaleOutcome),
+    /// Its payment is this sale.
+    Duplicate {
+        of: SaleId,
+        /// The record holds a claim of its own, under another name of the payment.
+        closes_claim: bool,
+    },
+    /// Its click may still arrive, or another record of the batch is of the same payment.
+    Later,
+}
+
+/// A batch in which nothing is left to decide.
+pub struct Decided<'a> {
+    decisions: Vec<(Cow<'a, SaleRecord>, Decision)>,
+    batch: SaleBatch,
+    pending: Pending<'a>,
+    repeated: HashMap<EventId, SaleOutcome>,
+}
+
+/// A batch whose rows are written.
+pub struct Written {
+    pub outcomes: HashMap<EventId, SaleOutcome>,
+    /// Records to offer again.
+    pub later: HashSet<EventId>,
+    pub parked_refunds: ParkedRefunds,
+    /// How many reversals were counted on the new sales.
+    pub reversals: usize,
+}
+
+impl<'a> Resolved<'a> {
+    pub fn decide(self, rules: &SignalRules) -> Decided<'a> {
+        let Self {
+            candidates,
+            mut batch,
+            pending,
+            repeated,
+        } = self;
+        let decisions = candidates
+            .into_iter()
+            .map(|candidate| {
+                let decision = candidate.decide(&mut batch, rules);
+                (candidate.record, decision)
+            })
+            .collect();
+        Decided {
+            decisions,
+            batch,
+            pending,
+            repeated,
+        }
+    }
+}
+
+impl Candidate<'_> {
+    fn decide(&self, batch: &mut SaleBatch, rules: &SignalRules) -> Decision {
+        match self.payment_match {
+            PaymentMatch::Pending => Decision::Later,
+            PaymentMatch::OtherName(of) | PaymentMatch::SameName(of) => {
+                batch.recognise(&self.record, self.found);
+                Decision::Duplicate {
+                    of,
+                    closes_claim: matches!(self.payment_match, PaymentMatch::OtherName(_)),
+                }
+            }
+            PaymentMatch::Unrecorded => match batch.judge(&self.record, self.found, rules) {
+                Judged::NotYet => Decision::Later,
+                Judged::Decided(decision) => self.decided(decision),
+            },
+        }
+    }
+
+    fn decided(&self, decision: SaleDecision) -> Decision {
+        Decision::Refuse(match decision {
+            SaleDecision::Record(recording) => return Decision::Record(recording),
+            // Callers of the API know no refusal of this name.
+            SaleDecision::Refuse(SaleRefusal::BeforeFirstClick) if !self.record.from_processor => {
+                SaleOutcome::Refused(SaleRefusal::NoAttribution)
+            }
+            SaleDecision::Refuse(reason) => SaleOutcome::Refused(reason),
+            SaleDecision::WindowExpired {
+                click_age_days,
+                window_days,
+            } => SaleOutcome::WindowExpired {
+                click_age_days,
+                window_days,
+            },
+        })
+    }
+}
+
+/// The records of a batch, sorted by their decisions.
+#[derive(Default)]
+struct Sorted<'a> {
+    kept: Vec<(&'a SaleRecord, &'a Recording)>,
+    duplicates: Vec<(&'a SaleRecord, SaleId)>,
+    /// Claims of duplicates.
+    closed: Vec<(&'a str, SaleId)>,
+    /// transaction_ids of refused sales.
+    released: Vec<&'a str>,
+    later: HashSet<EventId>,
+}
+
+impl<'a> Sorted<'a> {
+    fn of(
+        decisions: &'a [(Cow<'_, SaleRecord>, Decision)],
+        outcomes: &mut HashMap<EventId, SaleOutcome>,
+    ) -> Self {
+        let mut sorted = Self::default();
+        for (record, decision) in decisions {
+            let record: &SaleRecord = record;
+            let transaction_id = record.sale.transaction_id.as_str();
+            match decision {
+                Decision::Record(recording) => sorted.kept.push((record, recording)),
+                Decision::Refuse(outcome) => {
+                    sorted.released.push(transaction_id);
+                    outcomes.insert(record.event_id, outcome.clone());
+                }
+                Decision::Duplicate { of, closes_claim } => {
+                    sorted.duplicates.push((record, *of));
+                    if *closes_claim {
+                        sorted.closed.push((transaction_id, *of));
+                    }
+                    outcomes.insert(record.event_id, SaleOutcome::Duplicate);
+                }
+                Decision::Later => {
+                    sorted.later.insert(record.event_id);
+                }
+            }
+        }
+        sorted
+    }
+}
+
+impl Decided<'_> {
+    pub async fn write(self, connection: &mut PgConnection, context: &StepContext) -> StorageResult<Written> {
+        let Self {
+            decisions,
+            batch,
+            pending,
+            repeated: mut outcomes,
+        } = self;
+        let sorted = Sorted::of(&decisions, &mut outcomes);
+        let recorded = write_rows(connection, context, batch, &sorted).await?;
+        let new: Vec<(&SaleRecord, SaleId)> = sorted
+            .kept
+            .iter()
+            .filter_map(|(record, _)| Some((*record, recorded.get(&record.event_id)?.sale_id)))
+            .collect();
+        let parked_refunds = if pending.parked_refunds {
+            let known = sorted.closed.iter().copied();
+            let sale_ids = new
+                .iter()
+                .map(|(record, sale_id)| (record.sale.transaction_id.as_str(), *sale_id))
+                .chain(known)
+                .collect();
+            refunds::apply_parked(connection, &sale_ids, &sorted.released, &context.clock).await?
+        } else {
+            ParkedRefunds::default()
+        };
+        let reversals = refunds::apply_reversals(connection, &new, &pending.payments, &context.clock).await?;
+        outcomes.extend(
+            recorded
+                .into_iter()
+                .map(|(event_id, sale)| (event_id, sale.outcome)),
+        );
+        pending.inbox.close(connection, &outcomes).await?;
+        Ok(Written {
+            outcomes,
+            later: sorted.later,
+            parked_refunds,
+            reversals,
+        })
+    }
+}
+
+/// Writes the sales and all that follows from them, balances as late as possible: other batches wait for their locks.
+async fn write_rows(
+    connection: &mut PgConnection,
+    context: &StepContext,
+    batch: SaleBatch,
+    sorted: &Sorted<'_>,
+) -> StorageResult<HashMap<EventId, RecordedSale>> {
+    let mut deltas = Deltas::default();
+    let rules = &context.signal_rules;
+    let Rows { sales, accruals } = rows::write(connection, &sorted.kept, &batch, rules, &mut deltas).await?;
+    claims::record(connection, &sorted.closed).await?;
+    let adopted = rows::begin_subscriptions(connection, &sorted.duplicates).await?;
+    let (customers, mut out_of_order) = batch.close(connection, deltas).await?;
+    out_of_order.extend(adopted);
+    claims::release(connection, &sorted.released).await?;
+    ledger::post(connection, &accruals).await?;
+    reassess(connection, context, &customers, &out_of_order).await?;
+    Ok(sales)
+}
