@@ -30,6 +30,14 @@ pub struct Hooks {
 }
 
 impl Hooks {
+    /// A running stack, a consumer for it and a program whose account is connected.
+    pub async fn with_program() -> (Stack, Self, Program) {
+        let mut stack = Stack::start().await;
+        let hooks = Self::start(&mut stack).await;
+        let program = connected(&stack).await;
+        (stack, hooks, program)
+    }
+
     /// A consumer for a stack that runs already.
     pub async fn start(stack: &mut Stack) -> Self {
         stack.set("STRIPE_DISTRIBUTOR_SECRETS", DISTRIBUTOR_SECRET);

@@ -28,7 +28,7 @@ pub use self::edge::{
     Edge, PATIENT, allow_open_files, answering_within, ended, sale_at_a_dying_ingest, sale_of,
 };
 pub use self::fixtures::{digests, mark_for_rotation, pay_out, switched_customer, two_clicks};
-pub use self::people::{PASSWORD, Person, Workspace, refused};
+pub use self::people::{PASSWORD, Person, Workspace};
 pub use self::program::{Partner, Program, noon, percentage};
 pub use self::requests::Answer;
 pub use self::shop::{Shop, reasons, sell};

@@ -33,21 +33,6 @@ static HASH: std::sync::LazyLock<PasswordHash> = std::sync::LazyLock::new(|| {
     PasswordHash::of(&Password::claim(PASSWORD.to_owned()).unwrap(), [9; 16]).unwrap()
 });
 
-/// The platform envelope, exactly.
-pub fn refused(answer: &Answer, status: u16, message: &str, what: &str) {
-    let name = match status {
-        400 => "BadRequestError",
-        401 => "UnauthorizedError",
-        403 => "ForbiddenError",
-        404 => "NotFoundError",
-        409 => "ConflictError",
-        other => panic!("{other} is not expected of {what}"),
-    };
-    let body = json!({ "data": null, "error": { "status": status, "name": name, "message": message, "details": {} } });
-    assert_eq!(answer.body, body, "{what}");
-    assert_eq!(answer.status.as_u16(), status, "{what}");
-}
-
 impl Stack {
     pub async fn workspace(&self, name: &str) -> Workspace {
         let mut connection = self.pool().acquire().await.unwrap();
@@ -145,6 +130,18 @@ impl Stack {
             None => request,
         })
         .await
+    }
+
+    /// A submission that is answered 200.
+    pub async fn submitted(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
+        self.submit(path, token, body).await.expect_status(StatusCode::OK)
+    }
+
+    /// A submission that is answered 201.
+    pub async fn created(&self, path: &str, token: Option<&str>, body: Value) -> Answer {
+        self.submit(path, token, body)
+            .await
+            .expect_status(StatusCode::CREATED)
     }
 
     pub async fn put(&self, path: &str, token: &str, body: Value) -> Answer {

@@ -35,6 +35,20 @@ pub struct Partner {
 }
 
 impl Stack {
+    /// A running stack and a program.
+    pub async fn with_program() -> (Self, Program) {
+        let stack = Self::start().await;
+        let program = stack.program().await;
+        (stack, program)
+    }
+
+    /// The same, with the customer `user-1` of Ada's.
+    pub async fn with_customer() -> (Self, Program) {
+        let (stack, program) = Self::with_program().await;
+        stack.customer(&program, &program.ada.code, "user-1").await;
+        (stack, program)
+    }
+
     pub async fn program(&self) -> Program {
         self.program_with(
             AttributionModel::LastClick,

@@ -40,6 +40,29 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
+    #[must_use]
+    pub fn expect_status(self, status: StatusCode) -> Self {
+        assert_eq!(self.status, status, "{self:?}");
+        self
+    }
+
+    /// It is the platform's error envelope, exactly.
+    #[track_caller]
+    pub fn refused(&self, status: u16, message: &str) {
+        let name = match status {
+            400 => "BadRequestError",
+            401 => "UnauthorizedError",
+            403 => "ForbiddenError",
+            404 => "NotFoundError",
+            405 => "MethodNotAllowedError",
+            409 => "ConflictError",
+            other => panic!("{other} is not expected: {self:?}"),
+        };
+        let error = json!({ "status": status, "name": name, "message": message, "details": {} });
+        assert_eq!(self.body, json!({ "data": null, "error": error }));
+        assert_eq!(self.status.as_u16(), status, "{self:?}");
+    }
+
     /// The message of the platform envelope.
     pub fn message(&self) -> &str {
         self.body["error"]["message"].as_str().unwrap_or_default()
@@ -95,6 +118,22 @@ impl Stack {
 
     pub async fn sale(&self, program: &Program, body: Value) -> Answer {
         self.post("sale", Some(&program.token), body).await
+    }
+
+    /// A sale that succeeds.
+    pub async fn sold(&self, program: &Program, body: Value) -> Answer {
+        self.sale(program, body).await.expect_status(StatusCode::OK)
+    }
+
+    /// A refund that succeeds.
+    pub async fn refunded(&self, program: &Program, body: Value) -> Answer {
+        self.refund(program, body).await.expect_status(StatusCode::OK)
+    }
+
+    /// A lead that succeeds.
+    pub async fn signed_up(&self, program: &Program, click_id: &str, customer_key: &str) -> Answer {
+        let answer = self.lead(program, click_id, customer_key).await;
+        answer.expect_status(StatusCode::OK)
     }
 
     pub async fn refund(&self, program: &Program, body: Value) -> Answer {

@@ -12,7 +12,7 @@ use messages::subject::Subject;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
-use sqlx::{PgPool, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 use storage::verify;
 use testing::{TestDatabase, block_on, free_address, from_environment, unique_name};
 use tokio::runtime::Runtime;
@@ -240,6 +240,19 @@ impl Stack {
         T: for<'r> sqlx::Decode<'r, Postgres> + sqlx::Type<Postgres> + Send + Unpin,
     {
         sqlx::query_scalar(query).fetch_one(self.pool()).await.unwrap()
+    }
+
+    /// How many rows a table has; a condition may follow its name.
+    pub async fn count(&self, rows: &str) -> i64 {
+        let query = AssertSqlSafe(format!("SELECT count(*) FROM {rows}"));
+        sqlx::query_scalar(query).fetch_one(self.pool()).await.unwrap()
+    }
+
+    /// Waits until a table has this many rows; a condition may follow its name.
+    pub async fn reaches(&self, rows: &str, count: i64) {
+        let what = format!("{count} {rows}");
+        self.eventually(&what, async || self.count(rows).await == count)
+            .await;
     }
 
     /// No invariant of the books is broken. Clicks are written behind the answer, so theirs may take a moment.

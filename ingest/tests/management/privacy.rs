@@ -12,8 +12,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use test_harness::{
     Answer, Person, Program, Stack, Streams, ctl,
-    hooks::{Hooks, connected, event},
-    refused,
+    hooks::{Hooks, event},
     rows::text_of_all_rows,
     sale_of, succeeds,
 };
@@ -76,9 +75,7 @@ fn ok(answer: Answer) -> Answer {
 
 impl Jane {
     async fn came() -> Self {
-        let mut stack = Stack::start().await;
-        let hooks = Hooks::start(&mut stack).await;
-        let program = connected(&stack).await;
+        let (stack, hooks, program) = Hooks::with_program().await;
         let owner = stack.owner_of(&program).await;
         let click = ok(stack.click_with(&program.ada.code, visit()).await);
         let click_id = click.body["click_id"].as_str().unwrap().to_owned();
@@ -138,18 +135,10 @@ impl Jane {
         self.stack
             .eventually("all of it is where it ends", async || {
                 let waits = "SELECT count(*) FROM processor_events WHERE state = 'stuck'";
-                self.stack.value::<i64>("SELECT count(*) FROM dead_letters").await == 1
+                self.stack.count("dead_letters").await == 1
                     && self.stack.value::<i64>(waits).await == 1
-                    && self
-                        .stack
-                        .value::<i64>("SELECT count(*) FROM notifications")
-                        .await
-                        == 1
-                    && self
-                        .stack
-                        .value::<i64>("SELECT count(*) FROM processor_customers")
-                        .await
-                        == 1
+                    && self.stack.count("notifications").await == 1
+                    && self.stack.count("processor_customers").await == 1
             })
             .await;
         streams.drained(&self.stack).await;
@@ -410,7 +399,7 @@ async fn a_click_that_meets_an_erasure_waits_for_it() {
         .execute(&mut *erasure)
         .await
         .unwrap();
-    let before: i64 = stack.value("SELECT count(*) FROM click_events").await;
+    let before = stack.count("click_events").await;
     let mut under_way = visit();
     under_way["existing_click_id"] = jane.click_id.as_str().into();
     ok(stack.click_with(&jane.program.ada.code, under_way).await);
@@ -423,10 +412,7 @@ async fn a_click_that_meets_an_erasure_waits_for_it() {
         .await;
     erasure.commit().await.unwrap();
     Streams::of(stack).await.drained(stack).await;
-    assert_eq!(
-        stack.value::<i64>("SELECT count(*) FROM click_events").await,
-        before
-    );
+    assert_eq!(stack.count("click_events").await, before);
 }
 
 #[tokio::test]

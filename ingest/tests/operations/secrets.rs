@@ -137,10 +137,9 @@ async fn of_a_processor(stack: &Stack, secrets: &mut Secrets, session: &str, pro
     let connected = stack.put(&path, session, connection).await;
     assert_eq!(connected.status, StatusCode::OK, "{:?}", connected.body);
     let rotate = json!({ "webhook_secret": new });
-    let rotated = stack
-        .submit(&format!("{path}/rotate-secret"), Some(session), rotate)
+    stack
+        .submitted(&format!("{path}/rotate-secret"), Some(session), rotate)
         .await;
-    assert_eq!(rotated.status, StatusCode::OK, "{:?}", rotated.body);
 }
 
 async fn invite_all(stack: &Stack, session: &str, program_id: i64, secrets: &mut Secrets) {

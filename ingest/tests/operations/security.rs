@@ -19,8 +19,7 @@ async fn a_transaction_id_that_another_program_holds_is_told_to_the_operator() {
     let (holder, other) = (stack.program().await, stack.program().await);
     stack.customer(&holder, &holder.ada.code, "user-1").await;
     stack.customer(&other, &other.ada.code, "user-2").await;
-    let held = stack.sale(&holder, sale_of("order-1001", "user-1")).await;
-    assert_eq!(held.status, StatusCode::OK, "{held:?}");
+    stack.sold(&holder, sale_of("order-1001", "user-1")).await;
     // A repeat of one's own is everyday business.
     let repeated = stack.sale(&holder, sale_of("order-1001", "user-1")).await;
     assert_eq!(repeated.status, StatusCode::CONFLICT);
@@ -102,16 +101,14 @@ async fn every_answer_of_a_service_behind_https_keeps_browsers_there() {
 
 #[tokio::test]
 async fn what_strangers_write_comes_back_as_json_that_no_browser_takes_for_a_page() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let owner = stack.owner_of(&program).await;
     let id = program.program_id;
     let visit =
         json!({ "page_title": SCRIPT, "page_url": SCRIPT, "referrer_url": SCRIPT, "session_id": SCRIPT });
     let click = stack.click_with(&program.ada.code, visit).await;
     let click_id = click.body["click_id"].as_str().unwrap();
-    let lead = stack.lead(&program, click_id, SCRIPT).await;
-    assert_eq!(lead.status, StatusCode::OK, "{lead:?}");
+    let lead = stack.signed_up(&program, click_id, SCRIPT).await;
     let programs = "/api/advertiser/affiliate-programs";
     let renamed = stack
         .put(
@@ -289,12 +286,9 @@ async fn what_customers_tell_stands_in_no_log() {
         .await;
     stack
         .eventually("all of it is processed", async || {
-            stack.value::<i64>("SELECT count(*) FROM dead_letters").await == 8
-                && stack.value::<i64>("SELECT count(*) FROM sale_events").await == 2
-                && stack
-                    .value::<i64>("SELECT count(*) FROM processor_events WHERE state = 'done'")
-                    .await
-                    == 1
+            stack.count("dead_letters").await == 8
+                && stack.count("sale_events").await == 2
+                && stack.count("processor_events WHERE state = 'done'").await == 1
         })
         .await;
     let logs = services.end();

@@ -6,7 +6,7 @@ use domain::permission::Role;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{Answer, Stack, Workspace, noon, refused};
+use test_harness::{Answer, Stack, Workspace, noon};
 
 const KEYS: &str = "/api/advertiser/api-keys";
 const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
@@ -139,20 +139,14 @@ async fn settings_are_checked_one_by_one() {
         new.as_object_mut()
             .unwrap()
             .extend(body.as_object().unwrap().clone());
-        refused(&create(&stack, &acme, new).await, 400, &message, &message);
+        create(&stack, &acme, new).await.refused(400, &message);
         let put = stack.put(&path(&made), &acme.owner.token, body).await;
-        refused(&put, 400, &message, &message);
+        put.refused(400, &message);
     }
-    refused(
-        &create(&stack, &acme, json!({})).await,
-        400,
-        "name is required",
-        "no name",
-    );
-    assert_eq!(
-        stack.value::<i64>("SELECT count(*) FROM management_keys").await,
-        1
-    );
+    create(&stack, &acme, json!({}))
+        .await
+        .refused(400, "name is required");
+    assert_eq!(stack.count("management_keys").await, 1);
 }
 
 #[tokio::test]
@@ -196,22 +190,20 @@ async fn a_revoked_key_is_refused_by_every_ingest_and_stays_as_it_is() {
     let revoke = async |stack: &Stack| stack.delete(&path(&made), &acme.owner.token).await;
     let revoked = revoke(&stack).await;
     assert_eq!(revoked.body["data"]["status"], "revoked");
-    refused(&stack.get(PROGRAMS, &key).await, 401, NOBODY, "first ingest");
+    stack.get(PROGRAMS, &key).await.refused(401, NOBODY);
     let again = revoke(&stack).await;
     assert_eq!((again.status, &again.body), (StatusCode::OK, &revoked.body));
     let change = stack
         .put(&path(&made), &acme.owner.token, json!({ "name": "New" }))
         .await;
-    refused(&change, 409, "This API key is revoked", "change");
+    change.refused(409, "This API key is revoked");
     stack.use_ingest(second);
     stack.ready().await;
-    refused(&stack.get(PROGRAMS, &key).await, 401, NOBODY, "second ingest");
+    stack.get(PROGRAMS, &key).await.refused(401, NOBODY);
     // Kept, and listed.
     let listed = stack.get(KEYS, &acme.owner.token).await;
     assert_eq!(listed.body["data"][0]["status"], "revoked");
-    let audited: i64 = stack
-        .value("SELECT count(*) FROM audit_log WHERE action = 'api_key.revoked'")
-        .await;
+    let audited = stack.count("audit_log WHERE action = 'api_key.revoked'").await;
     assert_eq!(audited, 1);
 }
 
@@ -226,7 +218,7 @@ async fn a_change_that_races_a_revocation_never_brings_the_key_back() {
         let (change, revoked) = tokio::join!(change, stack.delete(&path, &acme.owner.token));
         assert_eq!(revoked.body["data"]["status"], "revoked", "round {round}");
         assert!([StatusCode::OK, StatusCode::CONFLICT].contains(&change.status));
-        refused(&stack.get(PROGRAMS, &key).await, 401, NOBODY, "revoked");
+        stack.get(PROGRAMS, &key).await.refused(401, NOBODY);
     }
 }
 
@@ -241,7 +233,7 @@ async fn a_key_works_until_the_moment_it_expires() {
     clock.set(expires_at - TimeDelta::milliseconds(1));
     assert_eq!(stack.get(PROGRAMS, &key).await.status, StatusCode::OK);
     clock.set(expires_at);
-    refused(&stack.get(PROGRAMS, &key).await, 401, NOBODY, "expired");
+    stack.get(PROGRAMS, &key).await.refused(401, NOBODY);
 }
 
 #[tokio::test]
@@ -279,7 +271,7 @@ async fn only_who_runs_the_workspace_has_to_do_with_its_keys_and_no_key_has() {
     assert_eq!(each(&rival.owner.token).await, [403; 4]);
     assert_eq!(each(&admin.token).await, [201, 200, 200, 200]);
     let unknown = stack.delete(&format!("{KEYS}/999999"), &admin.token).await;
-    refused(&unknown, 404, "API key not found", "unknown");
+    unknown.refused(404, "API key not found");
 }
 
 #[tokio::test]
@@ -307,12 +299,7 @@ async fn a_key_is_refused_while_its_creator_lacks_the_second_factor_that_the_wor
     assert_eq!(stack.get(PROGRAMS, key).await.status, StatusCode::OK);
     require(acme.workspace_id).await;
     let refusal = "This workspace requires a second factor, and the creator of this API key has none";
-    refused(
-        &stack.get(PROGRAMS, key).await,
-        403,
-        refusal,
-        "without a second factor",
-    );
+    stack.get(PROGRAMS, key).await.refused(403, refusal);
     // An app or a passkey will do.
     let id = admin.user_id;
     for (factor, none) in [
@@ -332,7 +319,7 @@ async fn a_key_is_refused_while_its_creator_lacks_the_second_factor_that_the_wor
         stack.execute(&factor).await;
         assert_eq!(stack.get(PROGRAMS, key).await.status, StatusCode::OK, "{factor}");
         stack.execute(none).await;
-        refused(&stack.get(PROGRAMS, key).await, 403, refusal, none);
+        stack.get(PROGRAMS, key).await.refused(403, refusal);
     }
 }
 
@@ -366,19 +353,14 @@ async fn a_key_ends_when_its_creator_no_longer_runs_the_workspace() {
     stack
         .execute("UPDATE users SET status = 'suspended' WHERE email = 'suspended@acme.example'")
         .await;
-    for (key, path) in &keys {
-        refused(&stack.get(PROGRAMS, key).await, 401, NOBODY, path);
+    for (key, _) in &keys {
+        stack.get(PROGRAMS, key).await.refused(401, NOBODY);
     }
     assert_eq!(stack.get(PROGRAMS, &owners).await.status, StatusCode::OK);
     // Revoked for good: a later promotion brings back no key.
     let admin = json!({ "role": "admin" });
     stack.put(&keys[1].1, &acme.owner.token, admin).await;
-    refused(
-        &stack.get(PROGRAMS, &keys[1].0).await,
-        401,
-        NOBODY,
-        "promoted again",
-    );
+    stack.get(PROGRAMS, &keys[1].0).await.refused(401, NOBODY);
     // The third was suspended by a statement; the next change of a member finds its key.
     let revoked = "SELECT count(*) FROM audit_log WHERE action = 'api_key.revoked'";
     assert_eq!(stack.value::<i64>(revoked).await, 3);

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{Answer, Person, Stack, Workspace, noon, refused, succeeds};
+use test_harness::{Answer, Person, Stack, Workspace, noon, succeeds};
 
 const UNKNOWN: &str = "A CLI login session does not exist";
 const CONFIRM: &str = "/api/auth/cli/confirm";
@@ -53,8 +53,7 @@ async fn inspect(stack: &Stack, person: &Person, user_code: &str) -> Answer {
 pub async fn connected(stack: &Stack, workspace: &Workspace) -> String {
     let login = start(stack).await;
     let body = json!({ "user_code": login.user_code, "workspace_id": workspace.workspace_id.get() });
-    let confirmed = stack.submit(CONFIRM, Some(&workspace.owner.token), body).await;
-    assert_eq!(confirmed.status, StatusCode::OK, "{confirmed:?}");
+    stack.submitted(CONFIRM, Some(&workspace.owner.token), body).await;
     poll(stack, &login).await.body["token"]
         .as_str()
         .unwrap()
@@ -118,12 +117,7 @@ async fn a_login_is_begun_confirmed_and_its_token_handed_over_once() {
         );
     }
     let dashboard = stack.get("/api/v1/cli/programs", &acme.owner.token).await;
-    refused(
-        &dashboard,
-        401,
-        "This credential is not accepted here",
-        "dashboard",
-    );
+    dashboard.refused(401, "This credential is not accepted here");
     // Neither the codes nor the token are stored as they are.
     let stored: String = stack.value("SELECT string_agg(l::text, '') || string_agg(s::text, '') || string_agg(a::text, '') FROM cli_logins l, sessions s, audit_log a").await;
     assert!(!stored.contains(state) && !stored.contains(token));
@@ -153,12 +147,7 @@ async fn of_many_polls_at_once_one_gets_the_token() {
             .count()
     };
     assert_eq!((with("complete"), with("consumed")), (1, 11), "{answers:?}");
-    assert_eq!(
-        stack
-            .value::<i64>("SELECT count(*) FROM sessions WHERE kind = 'cli'")
-            .await,
-        1
-    );
+    assert_eq!(stack.count("sessions WHERE kind = 'cli'").await, 1);
 }
 
 #[tokio::test]
@@ -201,13 +190,8 @@ async fn after_five_minutes_it_is_too_late_to_confirm_and_to_take_the_token() {
         assert_eq!(poll(&stack, login).await.body, json!({ "status": "expired" }));
     }
     let expired = "This CLI login session has expired. Run the login command again.";
-    refused(&confirm(&stack, &acme.owner, &late).await, 400, expired, "late");
-    assert_eq!(
-        stack
-            .value::<i64>("SELECT count(*) FROM sessions WHERE kind = 'cli'")
-            .await,
-        0
-    );
+    confirm(&stack, &acme.owner, &late).await.refused(400, expired);
+    assert_eq!(stack.count("sessions WHERE kind = 'cli'").await, 0);
 }
 
 #[tokio::test]
@@ -221,15 +205,15 @@ async fn a_login_nobody_began_does_not_exist() {
             state: state.to_owned(),
             user_code: state.to_owned(),
         };
-        refused(&poll(&stack, &login).await, 404, UNKNOWN, state);
-        refused(&confirm(&stack, &acme.owner, &login).await, 404, UNKNOWN, state);
+        poll(&stack, &login).await.refused(404, UNKNOWN);
+        confirm(&stack, &acme.owner, &login).await.refused(404, UNKNOWN);
     }
     let without = stack.send(stack.request(Method::GET, POLL)).await;
-    refused(&without, 400, "state is required", "without");
+    without.refused(400, "state is required");
     let without = stack.submit(POLL, None, json!({})).await;
-    refused(&without, 400, "state is required", "without");
+    without.refused(400, "state is required");
     let without = stack.submit(CONFIRM, Some(&acme.owner.token), json!({})).await;
-    refused(&without, 400, "user_code is required", "without");
+    without.refused(400, "user_code is required");
 }
 
 #[tokio::test]
@@ -257,7 +241,7 @@ async fn only_who_runs_a_workspace_connects_a_command_line_to_it() {
     let nobody = stack
         .submit(CONFIRM, None, json!({ "user_code": login.user_code }))
         .await;
-    refused(&nobody, 401, "Missing or invalid credentials", "nobody");
+    nobody.refused(401, "Missing or invalid credentials");
     // Who runs several says which.
     let both = format!(
         "INSERT INTO workspace_members (workspace_id, user_id, role) VALUES ({}, {}, 'admin')",
@@ -265,12 +249,7 @@ async fn only_who_runs_a_workspace_connects_a_command_line_to_it() {
     );
     stack.execute(&both).await;
     let unnamed = confirm(&stack, &acme.owner, &login).await;
-    refused(
-        &unnamed,
-        400,
-        "workspace_id is required: you run several workspaces",
-        "unnamed",
-    );
+    unnamed.refused(400, "workspace_id is required: you run several workspaces");
     assert_eq!(
         named(&acme.owner, &rival).await.body["data"]["workspace_name"],
         "rival"
@@ -285,12 +264,7 @@ async fn only_who_runs_a_workspace_connects_a_command_line_to_it() {
     };
     // The command line acts there and nowhere else, though its owner runs the other one, too.
     let elsewhere = init(json!(acme.workspace_id.get())).await;
-    refused(
-        &elsewhere,
-        403,
-        "You do not have access to this resource",
-        "elsewhere",
-    );
+    elsewhere.refused(403, "You do not have access to this resource");
     assert_eq!(
         init(json!(rival.workspace_id.to_string())).await.status,
         StatusCode::OK
@@ -303,7 +277,7 @@ async fn only_who_runs_a_workspace_connects_a_command_line_to_it() {
         init(Value::Null).await,
         stack.get("/api/v1/cli/programs", &token).await,
     ] {
-        refused(&answer, 403, "You do not have access to this resource", "no more");
+        answer.refused(403, "You do not have access to this resource");
     }
 }
 
@@ -493,8 +467,7 @@ async fn logins_and_sessions_that_are_long_over_are_forgotten() {
     stack
         .eventually("what is over is forgotten", async || {
             let kinds = "SELECT coalesce(string_agg(kind, ' '), '') FROM sessions";
-            stack.value::<i64>("SELECT count(*) FROM cli_logins").await == 0
-                && stack.value::<String>(kinds).await == "cli"
+            stack.count("cli_logins").await == 0 && stack.value::<String>(kinds).await == "cli"
         })
         .await;
 }
@@ -509,17 +482,12 @@ async fn what_confirms_a_login_collects_nothing_and_what_collects_confirms_nothi
         state: login.user_code.clone(),
         user_code: login.state.clone(),
     };
-    refused(
-        &confirm(&stack, &acme.owner, &swapped).await,
-        404,
-        UNKNOWN,
-        "the state",
-    );
+    confirm(&stack, &acme.owner, &swapped).await.refused(404, UNKNOWN);
     let by_state = json!({ "state": login.state });
     let by_state = stack.submit(CONFIRM, Some(&acme.owner.token), by_state).await;
-    refused(&by_state, 400, "user_code is required", "the state");
+    by_state.refused(400, "user_code is required");
     assert_eq!(confirm(&stack, &acme.owner, &login).await.status, StatusCode::OK);
-    refused(&poll(&stack, &swapped).await, 404, UNKNOWN, "the code");
+    poll(&stack, &swapped).await.refused(404, UNKNOWN);
     assert_eq!(poll(&stack, &login).await.body["status"], "complete");
 }
 
@@ -547,20 +515,14 @@ async fn whoever_confirms_a_login_sees_where_it_was_begun() {
     // Looking changes nothing, and what is confirmed or over is not offered.
     assert_eq!(confirm(&stack, &acme.owner, &here).await.status, StatusCode::OK);
     let taken = "This CLI login session has been confirmed already";
-    refused(
-        &inspect(&stack, &acme.owner, &here.user_code).await,
-        409,
-        taken,
-        "confirmed",
-    );
+    inspect(&stack, &acme.owner, &here.user_code)
+        .await
+        .refused(409, taken);
     clock.advance(TimeDelta::minutes(5));
     let expired = "This CLI login session has expired. Run the login command again.";
-    refused(
-        &inspect(&stack, &acme.owner, user_code).await,
-        400,
-        expired,
-        "late",
-    );
+    inspect(&stack, &acme.owner, user_code)
+        .await
+        .refused(400, expired);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use test_harness::{Answer, Person, Stack, noon, refused, succeeds};
+use test_harness::{Answer, Person, Stack, noon, succeeds};
 
 const SITE: &str = "http://localhost:8080";
 const MINE: &str = "/api/users/me/passkeys";
@@ -119,8 +119,7 @@ async fn someone(stack: &Stack) -> Person {
 
 /// What is asked, and the handle to answer under.
 async fn asked(stack: &Stack, path: &str, token: Option<&str>) -> (Value, Value) {
-    let answer = stack.submit(path, token, json!({})).await;
-    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    let answer = stack.submitted(path, token, json!({})).await;
     let data = &answer.body["data"];
     (data["handle"].clone(), data["options"].clone())
 }
@@ -194,12 +193,7 @@ async fn a_passkey_signs_its_owner_in_and_is_listed_with_its_use() {
     let id = listed.body["data"][0]["id"].clone();
     let gone = stack.delete(&format!("{MINE}/{id}"), token).await;
     assert_eq!(gone.status, StatusCode::NO_CONTENT, "{gone:?}");
-    refused(
-        &sign_in(&stack, &mut device).await,
-        400,
-        NOT_ACCEPTED,
-        "a removed passkey",
-    );
+    sign_in(&stack, &mut device).await.refused(400, NOT_ACCEPTED);
 }
 
 #[tokio::test]
@@ -209,8 +203,7 @@ async fn what_a_device_signed_is_good_once_for_what_was_asked_and_for_minutes() 
     let person = someone(&stack).await;
     let mut device = with_passkey(&stack, &person).await;
     let body = shown(&stack, &mut device).await;
-    let signed_in = stack.submit(SIGN_IN, None, body.clone()).await;
-    assert_eq!(signed_in.status, StatusCode::OK, "{signed_in:?}");
+    let signed_in = stack.submitted(SIGN_IN, None, body.clone()).await;
     let by_passkey = signed_in.body["jwt"].as_str().unwrap().to_owned();
     let refusals = BTreeMap::from([
         ("again", body.clone()),
@@ -316,13 +309,13 @@ async fn a_passkey_of_somebody_else_confirms_nothing_and_makes_nothing() {
     let mut device = with_passkey(&stack, &one).await;
     let body = shown(&stack, &mut device).await;
     let confirmed = stack.submit(CONFIRM, Some(&other.token), body).await;
-    refused(&confirmed, 400, NOT_ACCEPTED, "somebody else's passkey");
+    confirmed.refused(400, NOT_ACCEPTED);
     // What one was asked to make, the other cannot.
     let by_passkey = token_by(&stack, &mut device).await;
     let (handle, options) = asked(&stack, &format!("{MINE}/challenge"), Some(&by_passkey)).await;
     let body = json!({ "handle": handle, "name": "Mine", "credential": Device::new().make(&options) });
     let taken = stack.submit(MINE, Some(&other.token), body).await;
-    refused(&taken, 400, NOT_ACCEPTED, "somebody else's challenge");
+    taken.refused(400, NOT_ACCEPTED);
     let listed = stack.get(MINE, &one.token).await;
     let path = format!("{MINE}/{}", listed.body["data"][0]["id"]);
     assert_eq!(
@@ -363,12 +356,7 @@ async fn making_and_removing_asks_for_the_password_and_who_is_suspended_stays_ou
     );
     succeeds(&stack, &["user", "restore", "--email", OWNER]).await;
     succeeds(&stack, &["user", "reset-second-factor", "--email", OWNER]).await;
-    refused(
-        &sign_in(&stack, &mut device).await,
-        400,
-        NOT_ACCEPTED,
-        "a removed passkey",
-    );
+    sign_in(&stack, &mut device).await.refused(400, NOT_ACCEPTED);
 }
 
 /// A stolen password opens a session; it must not replace or remove what the account has beside the password.
@@ -378,8 +366,7 @@ async fn the_password_alone_adds_and_removes_no_passkey_and_no_app() {
     let acme = stack.workspace("acme").await;
     let by_password = stack.signed_in(acme.owner.user_id, OWNER).await.token;
     // Begun while the account had nothing else.
-    let begun = stack.submit(FACTOR, Some(&by_password), json!({})).await;
-    assert_eq!(begun.status, StatusCode::OK, "{begun:?}");
+    stack.submitted(FACTOR, Some(&by_password), json!({})).await;
     let (handle, options) = asked(&stack, &format!("{MINE}/challenge"), Some(&by_password)).await;
     let mut device = with_passkey(&stack, &acme.owner).await;
     let own = paths(&stack, &by_password).await.remove(0);
@@ -416,8 +403,7 @@ async fn the_password_alone_adds_and_removes_no_passkey_and_no_app() {
     assert_eq!(stack.get(programs, &by_password).await.status, StatusCode::OK);
     let second = made(&stack, &by_password, &mut Device::new()).await;
     assert_eq!(second.status, StatusCode::CREATED, "{second:?}");
-    let begun = stack.submit(FACTOR, Some(&by_password), json!({})).await;
-    assert_eq!(begun.status, StatusCode::OK, "{begun:?}");
+    stack.submitted(FACTOR, Some(&by_password), json!({})).await;
 }
 
 #[tokio::test]
@@ -431,18 +417,13 @@ async fn the_last_passkey_stays_where_a_workspace_requires_a_second_factor() {
         .await;
     let first = paths(&stack, &token).await.remove(0);
     let demanded = "A workspace of yours requires a second factor";
-    refused(&stack.delete(&first, &token).await, 409, demanded, "the last one");
+    stack.delete(&first, &token).await.refused(409, demanded);
     let second = made(&stack, &token, &mut Device::new()).await;
     assert_eq!(second.status, StatusCode::CREATED, "{second:?}");
     let removed = stack.delete(&first, &token).await;
     assert_eq!(removed.status, StatusCode::NO_CONTENT, "{removed:?}");
     let second = paths(&stack, &token).await.remove(0);
-    refused(
-        &stack.delete(&second, &token).await,
-        409,
-        demanded,
-        "the other one",
-    );
+    stack.delete(&second, &token).await.refused(409, demanded);
 }
 
 #[tokio::test]
@@ -502,7 +483,7 @@ async fn a_reset_password_removes_passkeys_and_on_request_revokes_keys() {
         assert_eq!(first.fact(name), value, "{name}");
     }
     let refusal = sign_in(&stack, &mut device).await;
-    refused(&refusal, 400, NOT_ACCEPTED, "a passkey of before");
+    refusal.refused(400, NOT_ACCEPTED);
     assert_eq!(stack.get(programs, key).await.status, StatusCode::OK);
 
     let second = succeeds(&stack, &[&reset[..], &["--revoke-keys"]].concat()).await;
@@ -528,6 +509,6 @@ async fn without_a_host_name_none_are_offered() {
         (format!("{MINE}/challenge"), Some(person.token.as_str())),
     ] {
         let refusal = stack.submit(&path, token, json!({})).await;
-        refused(&refusal, 409, "Passkeys are not offered at this address", &path);
+        refusal.refused(409, "Passkeys are not offered at this address");
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use totp_rs::Totp;
 
 use crate::workspaces::invitations::invited;
-use test_harness::{Answer, PASSWORD, Person, Stack, Workspace, ctl, refused};
+use test_harness::{Answer, PASSWORD, Person, Stack, Workspace, ctl};
 
 const FACTOR: &str = "/api/users/me/second-factor";
 const OWNER: &str = "owner@acme.example";
@@ -65,9 +65,8 @@ async fn set_up(stack: &Stack, person: &Person) -> (Totp, Vec<String>) {
     let app = Totp::from_url(begun.body["data"]["uri"].as_str().unwrap()).unwrap();
     let body = json!({ "code": code_of(&app, stack) });
     let enabled = stack
-        .submit(&format!("{FACTOR}/enable"), Some(&person.token), body)
+        .submitted(&format!("{FACTOR}/enable"), Some(&person.token), body)
         .await;
-    assert_eq!(enabled.status, StatusCode::OK, "{enabled:?}");
     let codes = enabled.body["data"]["recovery_codes"].clone();
     (app, serde_json::from_value(codes).unwrap())
 }
@@ -86,16 +85,16 @@ async fn with_a_second_factor_the_password_alone_opens_nothing() {
     let shop = Shop::start().await;
     asks_for_a_code(&shop.sign_in(None).await);
     for wrong in ["000000", "", "no code", &"1".repeat(5000)] {
-        refused(&shop.sign_in(Some(wrong)).await, 400, WRONG, wrong);
+        shop.sign_in(Some(wrong)).await.refused(400, WRONG);
     }
     let code = shop.code();
     let body = json!({ "identifier": OWNER, "password": "wrong horse battery", "code": code });
     let answer = shop.stack.submit("/api/auth/local", None, body).await;
-    refused(&answer, 400, "Invalid identifier or password", "the code alone");
+    answer.refused(400, "Invalid identifier or password");
     // A code that opened nothing is still good, and good once.
     let signed_in = shop.sign_in(Some(&code)).await;
     assert_eq!(signed_in.status, StatusCode::OK);
-    refused(&shop.sign_in(Some(&code)).await, 400, WRONG, "twice");
+    shop.sign_in(Some(&code)).await.refused(400, WRONG);
     let token = signed_in.body["jwt"].as_str().unwrap();
     let me = shop.stack.get("/api/users/me", token).await;
     assert_eq!(me.body["second_factor"]["recovery_codes_left"], 10);
@@ -125,12 +124,9 @@ async fn setting_it_up_needs_a_code_and_ends_every_other_session() {
             json!({ "code": code }),
         )
     };
-    refused(
-        &enable("000000".to_owned()).await,
-        409,
-        "No second factor is being set up",
-        "not begun",
-    );
+    enable("000000".to_owned())
+        .await
+        .refused(409, "No second factor is being set up");
     let first = stack.submit(FACTOR, token, json!({})).await;
     let forgotten = Totp::from_url(first.body["data"]["uri"].as_str().unwrap()).unwrap();
     let second = stack.submit(FACTOR, token, json!({})).await;
@@ -141,24 +137,14 @@ async fn setting_it_up_needs_a_code_and_ends_every_other_session() {
     // Begun only, it is not asked for, and what was begun before is worth nothing.
     assert_eq!(sign_in(&stack, OWNER, None).await.status, StatusCode::OK);
     let wrong = "code is not what your app shows now";
-    refused(
-        &enable(code_of(&forgotten, &stack)).await,
-        400,
-        wrong,
-        "of the first",
-    );
+    enable(code_of(&forgotten, &stack)).await.refused(400, wrong);
     let enabled = enable(code_of(&app, &stack)).await;
     let codes: Vec<String> = serde_json::from_value(enabled.body["data"]["recovery_codes"].clone()).unwrap();
     assert_eq!(codes.len(), 10);
     assert_eq!(stack.get("/api/users/me", &other.token).await.status, 401);
     assert_eq!(stack.get("/api/users/me", &acme.owner.token).await.status, 200);
     let again = stack.submit(FACTOR, token, json!({})).await;
-    refused(
-        &again,
-        409,
-        "A second factor is in use already: remove it first",
-        "begun again",
-    );
+    again.refused(409, "A second factor is in use already: remove it first");
     // What was shown is stored nowhere as it is.
     let stored: String = stack
         .value("SELECT string_agg(f::text, ' ') || string_agg(c::text, ' ') FROM second_factors f, recovery_codes c")
@@ -179,7 +165,7 @@ async fn a_recovery_code_stands_in_once_and_a_new_list_ends_the_old_one() {
     let typed = shop.recovery_codes[3].to_uppercase().replace('-', " ");
     let signed_in = shop.sign_in(Some(&typed)).await;
     assert_eq!(signed_in.status, StatusCode::OK);
-    refused(&shop.sign_in(Some(&typed)).await, 400, WRONG, "twice");
+    shop.sign_in(Some(&typed)).await.refused(400, WRONG);
     let token = signed_in.body["jwt"].as_str().unwrap();
     let me = shop.stack.get("/api/users/me", token).await;
     assert_eq!(me.body["second_factor"]["recovery_codes_left"], 9);
@@ -191,17 +177,14 @@ async fn a_recovery_code_stands_in_once_and_a_new_list_ends_the_old_one() {
     asks_for_a_code(&renew(Value::Null).await);
     let renewed = renew(shop.code().into()).await;
     assert_eq!(renewed.status, StatusCode::OK, "{renewed:?}");
-    refused(
-        &shop.sign_in(Some(&shop.recovery_codes[0])).await,
-        400,
-        WRONG,
-        "of the old list",
-    );
+    shop.sign_in(Some(&shop.recovery_codes[0]))
+        .await
+        .refused(400, WRONG);
     let new = renewed.body["data"]["recovery_codes"][0].as_str().unwrap();
     assert_eq!(shop.sign_in(Some(new)).await.status, StatusCode::OK);
-    let uses: i64 = shop
+    let uses = shop
         .stack
-        .value("SELECT count(*) FROM audit_log WHERE action = 'user.recovery_code_used'")
+        .count("audit_log WHERE action = 'user.recovery_code_used'")
         .await;
     assert_eq!(uses, 2);
 }
@@ -222,7 +205,7 @@ async fn wherever_a_password_is_asked_for_the_code_is_too() {
         asks_for_a_code(&shop.stack.submit(path, token, body.clone()).await);
         let mut wrong = body.clone();
         wrong["code"] = json!("000000");
-        refused(&shop.stack.submit(path, token, wrong).await, 400, WRONG, path);
+        shop.stack.submit(path, token, wrong).await.refused(400, WRONG);
     }
     // An invitation opens a session, too.
     let rival = shop.stack.workspace("rival").await;
@@ -234,7 +217,7 @@ async fn wherever_a_password_is_asked_for_the_code_is_too() {
             .await
     };
     asks_for_a_code(&accept(Value::Null).await);
-    let members: i64 = shop.stack.value("SELECT count(*) FROM workspace_members").await;
+    let members = shop.stack.count("workspace_members").await;
     assert_eq!(members, 2);
     assert_eq!(accept(shop.code().into()).await.status, StatusCode::CREATED);
 
@@ -263,7 +246,7 @@ async fn guesses_at_a_code_run_out() {
             limited = Some(answer);
             break;
         }
-        refused(&answer, 400, WRONG, "a guess");
+        answer.refused(400, WRONG);
     }
     let limited = limited.expect("a guess too many");
     assert_eq!(limited.body["error"]["code"], "rate_limited");
@@ -285,22 +268,15 @@ async fn a_workspace_may_require_it_of_its_members() {
     let path = format!("/api/advertiser/workspaces/{}", acme.workspace_id);
     let require = json!({ "second_factor_required": true });
     let forbidden = "You do not have access to this resource";
-    refused(
-        &stack.put(&path, &admin.token, require.clone()).await,
-        403,
-        forbidden,
-        "an admin",
-    );
+    stack
+        .put(&path, &admin.token, require.clone())
+        .await
+        .refused(403, forbidden);
     let second = stack
         .member(acme.workspace_id, "second@acme.example", Role::Owner)
         .await;
     let without = stack.put(&path, &second.token, require.clone()).await;
-    refused(
-        &without,
-        409,
-        "Set up a second factor of your own first",
-        "without one",
-    );
+    without.refused(409, "Set up a second factor of your own first");
     let required = stack.put(&path, &acme.owner.token, require).await;
     assert_eq!(required.body["data"]["second_factor_required"], true);
     assert_eq!(required.body["data"]["name"], "acme");
@@ -332,12 +308,7 @@ async fn a_workspace_may_require_it_of_its_members() {
     let kept = stack
         .submit(&format!("{FACTOR}/remove"), Some(&acme.owner.token), remove)
         .await;
-    refused(
-        &kept,
-        409,
-        "A workspace of yours requires a second factor",
-        "required",
-    );
+    kept.refused(409, "A workspace of yours requires a second factor");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::auth::cli_login::connected;
-use test_harness::{Answer, PASSWORD, Person, Program, Stack, refused};
+use test_harness::{Answer, PASSWORD, Person, Program, Stack};
 
 const SESSIONS: &str = "/api/users/me/sessions";
 const NOBODY: &str = "Missing or invalid credentials";
@@ -50,23 +50,16 @@ async fn everybody_sees_where_they_are_signed_in_and_ends_it() {
     // Somebody else's is not there.
     let path = format!("{SESSIONS}/{}", other["id"]);
     let theirs = stack.delete(&path, &rival.owner.token).await;
-    refused(&theirs, 404, "Session not found", "somebody else's");
+    theirs.refused(404, "Session not found");
     assert_eq!(
         stack.delete(&path, &acme.owner.token).await.status,
         StatusCode::NO_CONTENT
     );
-    refused(
-        &stack.get("/api/users/me", &elsewhere).await,
-        401,
-        NOBODY,
-        "ended",
-    );
-    refused(
-        &stack.delete(&path, &acme.owner.token).await,
-        404,
-        "Session not found",
-        "again",
-    );
+    stack.get("/api/users/me", &elsewhere).await.refused(401, NOBODY);
+    stack
+        .delete(&path, &acme.owner.token)
+        .await
+        .refused(404, "Session not found");
 
     let ended = stack.delete(SESSIONS, &acme.owner.token).await;
     assert_eq!(ended.status, StatusCode::NO_CONTENT);
@@ -87,12 +80,10 @@ async fn a_session_that_is_not_used_ends_by_itself() {
         assert_eq!(stack.get("/api/users/me", &acme.owner.token).await.status, 200);
     }
     clock.advance(TimeDelta::days(3));
-    refused(
-        &stack.get("/api/users/me", &acme.owner.token).await,
-        401,
-        NOBODY,
-        "idle",
-    );
+    stack
+        .get("/api/users/me", &acme.owner.token)
+        .await
+        .refused(401, NOBODY);
     assert_eq!(stack.get("/api/v1/cli/programs", &command_line).await.status, 200);
     clock.advance(TimeDelta::days(30));
     assert_eq!(stack.get("/api/v1/cli/programs", &command_line).await.status, 401);
@@ -218,7 +209,7 @@ async fn what_is_dear_asks_for_the_password_again_after_half_an_hour() {
     for (what, answer) in dear(&stack, &owner, &program).await {
         assert!(asks(&answer), "{what}: {answer:?}");
     }
-    let keys: i64 = stack.value("SELECT count(*) FROM management_keys").await;
+    let keys = stack.count("management_keys").await;
     assert_eq!(keys, 1);
     // Everything else goes on, and a key has its scopes.
     assert_eq!(
@@ -235,12 +226,9 @@ async fn what_is_dear_asks_for_the_password_again_after_half_an_hour() {
             json!({ "password": password }),
         )
     };
-    refused(
-        &confirm("wrong horse battery").await,
-        400,
-        "The password is wrong",
-        "wrong",
-    );
+    confirm("wrong horse battery")
+        .await
+        .refused(400, "The password is wrong");
     assert!(asks(&stack.get(&export, &owner.token).await));
     assert_eq!(confirm(PASSWORD).await.status, StatusCode::NO_CONTENT);
     for (what, answer) in dear(&stack, &owner, &program).await {

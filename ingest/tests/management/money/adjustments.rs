@@ -2,7 +2,7 @@
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use test_harness::{Answer, Shop, ctl, refused, rows, sell};
+use test_harness::{Answer, Shop, ctl, rows, sell};
 
 async fn adjust(shop: &Shop, id: i64, amount_cents: i64) -> Answer {
     let body = json!({ "amount_cents": amount_cents, "reason": "agreed" });
@@ -32,12 +32,9 @@ async fn a_rejected_commission_is_never_paid_and_its_partner_is_told_why() {
     );
     assert_eq!(shop.balance().await, 0);
     assert_eq!(reason(&reject(&shop, &[pending]).await), "reversed");
-    refused(
-        &shop.post("payouts", json!({ "all_approved": true })).await,
-        400,
-        "There is nothing to pay",
-        "rejected",
-    );
+    shop.post("payouts", json!({ "all_approved": true }))
+        .await
+        .refused(400, "There is nothing to pay");
     let listed = shop.get("commissions").await.body["data"][1].clone();
     assert_eq!(
         (&listed["rejection_reason"], &listed["adjusted_cents"]),
@@ -102,7 +99,7 @@ async fn an_adjusted_commission_is_paid_and_refunded_as_it_is_then() {
         ),
     ] {
         let answer = shop.post(&format!("commissions/{raised}/adjust"), body).await;
-        refused(&answer, 400, message, "a body that cannot be");
+        answer.refused(400, message);
     }
     shop.refund("t1", 5_000).await;
     assert_eq!(rows::commission(&shop.stack, "t1").await["deducted_cents"], 1_250);
@@ -244,7 +241,7 @@ async fn a_commission_is_added_once_by_key_and_only_to_members_of_the_program() 
             "Partner not found",
         ),
     ] {
-        refused(&add(&shop, more).await, status, message, message);
+        add(&shop, more).await.refused(status, message);
     }
     let keyed = async |amount_cents: i64| {
         let body = json!({
@@ -267,10 +264,7 @@ async fn a_commission_is_added_once_by_key_and_only_to_members_of_the_program() 
     assert_eq!(one.body, other.body);
     let another = keyed(701).await;
     assert_eq!(another.status, StatusCode::CONFLICT, "{another:?}");
-    assert_eq!(
-        shop.stack.value::<i64>("SELECT count(*) FROM commissions").await,
-        1
-    );
+    assert_eq!(shop.stack.count("commissions").await, 1);
     shop.stack.verify().await;
 }
 
@@ -316,12 +310,12 @@ async fn a_sale_that_earned_nothing_is_made_up_for_once() {
     let sale = sell(&shop.stack, &shop.program, "unpaid", 10_000, json!({})).await;
     let unpaid = &sale.body["sale_id"];
     let made_up = async |transaction_id: &str| add(&shop, json!({ "transaction_id": transaction_id })).await;
-    refused(&made_up("unknown").await, 404, "Sale not found", "unknown");
+    made_up("unknown").await.refused(404, "Sale not found");
     let message = "This sale has earned a commission already";
-    refused(&made_up("earned").await, 409, message, "earned");
+    made_up("earned").await.refused(409, message);
     let answer = made_up("unpaid").await;
     assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
-    refused(&made_up("unpaid").await, 409, message, "made up for already");
+    made_up("unpaid").await.refused(409, message);
     let listed = shop.get("commissions").await.body["data"][0].clone();
     assert_eq!(
         (&listed["transaction_id"], &listed["note"]),

@@ -4,7 +4,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use reqwest::StatusCode;
 use serde_json::json;
-use test_harness::{Shop, refused, rows};
+use test_harness::{Shop, rows};
 
 /// What a payout of everything moves; nothing when there is nothing to pay.
 async fn pay_everything(shop: &Shop) -> i64 {
@@ -82,16 +82,11 @@ async fn a_suspended_partner_is_paid_only_by_name() {
         .execute("UPDATE partner_programs SET status = 'suspended'")
         .await;
     let all = shop.post("payouts", json!({ "all_approved": true })).await;
-    refused(&all, 400, "There is nothing to pay", "everything");
+    all.refused(400, "There is nothing to pay");
     let in_dollars = shop
         .post("payouts", json!({ "all_approved": true, "currency": "USD" }))
         .await;
-    refused(
-        &in_dollars,
-        400,
-        "There is nothing to pay",
-        "everything in dollars",
-    );
+    in_dollars.refused(400, "There is nothing to pay");
     let named = shop.pay(json!({ "commission_ids": [id] })).await;
     assert_eq!(named["amount_cents"], 2_000);
     shop.stack.verify().await;

@@ -7,7 +7,7 @@ use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use storage::verify;
-use test_harness::{Shop, noon, reasons, refused, rows, sell};
+use test_harness::{Shop, noon, reasons, rows, sell};
 
 const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
 
@@ -75,12 +75,9 @@ async fn commissions_are_listed_newest_first_and_filtered() {
         ("partner_program_id=x", "partner_program_id must be an integer"),
         ("page=0", "page must be a positive integer"),
     ] {
-        refused(
-            &shop.get(&format!("commissions?{query}")).await,
-            400,
-            message,
-            query,
-        );
+        shop.get(&format!("commissions?{query}"))
+            .await
+            .refused(400, message);
     }
     shop.stack.verify().await;
 }
@@ -132,12 +129,7 @@ async fn a_list_is_approved_whole_or_not_at_all() {
             "commission_ids must be an array of 1 to 1000 integers",
         ),
     ] {
-        refused(
-            &shop.post("commissions/approve", body).await,
-            400,
-            message,
-            message,
-        );
+        shop.post("commissions/approve", body).await.refused(400, message);
     }
     shop.stack.verify().await;
 }
@@ -179,12 +171,9 @@ async fn a_payout_pays_approved_commissions_and_what_refunds_have_left() {
     }
     let repeated = shop.post("payouts", json!({ "commission_ids": [whole] })).await;
     assert_eq!(reasons(&repeated), [(whole, "already paid".to_owned())]);
-    refused(
-        &shop.post("payouts", json!({ "all_approved": true })).await,
-        400,
-        "There is nothing to pay",
-        "nothing",
-    );
+    shop.post("payouts", json!({ "all_approved": true }))
+        .await
+        .refused(400, "There is nothing to pay");
     // The hold period is over: what the refund left of the third can be paid.
     shop.stack
         .clock
@@ -270,7 +259,7 @@ async fn a_payout_is_in_one_currency() {
         json!({ "commission_ids": [dollars, euros] }),
         json!({ "all_approved": true }),
     ] {
-        refused(&shop.post("payouts", body).await, 400, message, "mixed");
+        shop.post("payouts", body).await.refused(400, message);
     }
     let one_of_them = json!({ "commission_ids": [dollars, euros], "currency": "EUR" });
     assert_eq!(
@@ -299,7 +288,7 @@ async fn a_payout_is_in_one_currency() {
         ),
         (json!({ "all_approved": 1 }), "all_approved must be a boolean"),
     ] {
-        refused(&shop.post("payouts", body).await, 400, message, message);
+        shop.post("payouts", body).await.refused(400, message);
     }
     shop.stack.verify().await;
 }
@@ -324,14 +313,14 @@ async fn the_same_idempotency_key_is_the_same_payout() {
         assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
         assert_eq!(answer.body, answers[0].body);
     }
-    assert_eq!(shop.stack.value::<i64>("SELECT count(*) FROM payouts").await, 1);
+    assert_eq!(shop.stack.count("payouts").await, 1);
     for another in [
         json!({ "all_approved": true, "currency": "EUR" }),
         json!({ "all_approved": true, "reference": "May" }),
         json!({ "commission_ids": ids }),
     ] {
         let message = "This Idempotency-Key was used for another request";
-        refused(&order("may", another).await, 409, message, "another body");
+        order("may", another).await.refused(409, message);
     }
     shop.stack.execute("UPDATE payouts SET request_hash = NULL").await;
     let old = order("may", json!({ "all_approved": true, "currency": "USD" })).await;
@@ -340,14 +329,9 @@ async fn the_same_idempotency_key_is_the_same_payout() {
         StatusCode::CREATED,
         "of the release before, without a hash"
     );
-    refused(&pay("june").await, 400, "There is nothing to pay", "another key");
+    pay("june").await.refused(400, "There is nothing to pay");
     let spoilt = pay("").await;
-    refused(
-        &spoilt,
-        400,
-        "Idempotency-Key must be 1 to 200 plain characters",
-        "empty",
-    );
+    spoilt.refused(400, "Idempotency-Key must be 1 to 200 plain characters");
     shop.stack.verify().await;
 }
 
@@ -407,7 +391,7 @@ async fn refunds_and_sales_racing_a_payout_leave_exact_books() {
             }
             let all = shop.post("payouts", json!({ "all_approved": true })).await;
             if all.status != StatusCode::CREATED {
-                refused(&all, 400, "There is nothing to pay", "all");
+                all.refused(400, "There is nothing to pay");
             }
         }
     });
@@ -625,7 +609,7 @@ async fn looking_at_the_books_is_one_permission_and_paying_another() {
         // Under the rival's own program it is not there.
         let theirs = format!("{PROGRAMS}/{}/{path}", rival.program_id);
         let answer = shop.stack.get(&theirs, &rivals_owner.token).await;
-        refused(&answer, 404, "Payout not found", &path);
+        answer.refused(404, "Payout not found");
     }
     // What is owed is still owed when a program has ended.
     let late = shop.sell("t2", json!({})).await;
@@ -671,16 +655,16 @@ async fn the_advertisers_notifications_are_listed_and_marked() {
     assert_eq!(unread.body["meta"]["pagination"]["total"], 1);
     assert_ne!(unread.body["data"][0]["id"], newest["id"]);
     assert_eq!(marked(json!({ "all": true })).await, 1);
-    let theirs: i64 = shop
+    let theirs = shop
         .stack
-        .value("SELECT count(*) FROM notifications WHERE recipient = 'partner' AND read_at IS NULL")
+        .count("notifications WHERE recipient = 'partner' AND read_at IS NULL")
         .await;
     assert_eq!(theirs, 2);
     for body in [json!({}), json!({ "ids": [1], "all": true })] {
         let answer = shop.post("notifications/read", body).await;
-        refused(&answer, 400, "ids or all is required, not both", "which");
+        answer.refused(400, "ids or all is required, not both");
     }
     let answer = shop.get("notifications?unread=maybe").await;
-    refused(&answer, 400, "unread must be true or false", "unread");
+    answer.refused(400, "unread must be true or false");
     shop.stack.verify().await;
 }

@@ -36,11 +36,7 @@ async fn more_put_aside(jane: &Jane) {
                      '{{\"receipt_email\": \"{EMAIL}\", \"currency\": \"USD\"}}')"
         ))
         .await;
-    stack
-        .eventually("they are put aside", async || {
-            stack.value::<i64>("SELECT count(*) FROM dead_letters").await == 4
-        })
-        .await;
+    stack.reaches("dead_letters", 4).await;
 }
 
 async fn put_aside(stack: &Stack) -> Vec<Value> {
@@ -69,7 +65,7 @@ async fn another_tenants_owner_reads_and_erases_nothing() {
     for what in ["export", "erase"] {
         for no_address in ["USD", "@", "a@", "@b"] {
             let answer = ask(what, &json!({ "email": no_address })).await;
-            refused(&answer, 400, "email must be an e-mail address", no_address);
+            answer.refused(400, "email must be an e-mail address");
         }
         for named in [
             json!({ "email": "%@%" }),
@@ -97,7 +93,7 @@ async fn an_address_is_an_address() {
     for what in ["export", "erase"] {
         for no_address in ["USD", "@", "jane", "a@", "@b"] {
             let answer = jane.ask(what, json!({ "email": no_address })).await;
-            refused(&answer, 400, "email must be an e-mail address", no_address);
+            answer.refused(400, "email must be an e-mail address");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use test_harness::{Person, Program, Stack, refused, rows, sell};
+use test_harness::{Person, Program, Stack, rows, sell};
 
 /// Ada, who takes part in two advertisers' programs, and Bruno, who takes part in the first.
 struct Scene {
@@ -233,7 +233,7 @@ async fn a_link_that_the_advertiser_turned_off_stays_off_for_its_partner() {
         // A new code is no word about the status, and turning it off again is no way to own it.
         advertiser(json!({ "short_code": format!("ada-{first}") })).await;
         assert_eq!(partner("inactive").await.status, StatusCode::OK);
-        refused(&partner("active").await, 409, off_by_advertiser, first);
+        partner("active").await.refused(409, off_by_advertiser);
         assert_eq!(
             advertiser(json!({ "status": "active" })).await.status,
             StatusCode::OK
@@ -275,17 +275,17 @@ async fn a_partner_turns_their_own_links_off_and_on() {
     assert_eq!(audited, json!([{ "status": "inactive" }, { "status": "active" }]));
     for foreign in [shop.bruno.link.get(), 999_999] {
         let answer = set(&scene.ada, foreign, json!({ "status": "inactive" })).await;
-        refused(&answer, 404, "Referral link not found", "not theirs");
+        answer.refused(404, "Referral link not found");
     }
     for body in [json!({}), json!({ "status": "gone" }), json!({ "status": 1 })] {
         let answer = set(&scene.ada, link, body).await;
-        refused(&answer, 400, "status must be active or inactive", "status");
+        answer.refused(400, "status must be active or inactive");
     }
     stack
         .execute("UPDATE programs SET status = 'archived', archived_at = now()")
         .await;
     let answer = set(&scene.ada, link, json!({ "status": "inactive" })).await;
-    refused(&answer, 409, "This program is archived", "archived");
+    answer.refused(409, "This program is archived");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use test_harness::{
     Stack,
     managed::{Managed, PROGRAMS, audited},
-    noon, refused, rows,
+    noon, rows,
 };
 
 /// Sells to `customer_key` and tells what the partner gets.
@@ -173,7 +173,7 @@ async fn a_policy_that_cannot_be_is_refused_by_its_field_and_none_is_ever_change
         ),
     ] {
         let answer = program.submit(&stack, "commission-policies", body).await;
-        refused(&answer, 400, message, message);
+        answer.refused(400, message);
     }
     let policies = program.get(&stack, "commission-policies").await;
     assert_eq!(policies.body["meta"]["pagination"]["total"], 1);

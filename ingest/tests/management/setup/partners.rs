@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use test_harness::{
     Answer, Stack,
     managed::{Managed, PROGRAMS, audited, token},
-    refused,
 };
 
 async fn click_status(stack: &Stack, code: &str) -> StatusCode {
@@ -23,13 +22,13 @@ async fn an_address_is_one_partner_in_whichever_letters() {
     for same in ["äda@letters.example", "A\u{308}DA@Letters.example"] {
         let again = json!({ "name": "Ada", "email": same });
         let answer = program.submit(&stack, "partners", again).await;
-        refused(&answer, 409, "This partner is in the program already", same);
+        answer.refused(409, "This partner is in the program already");
     }
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 1);
+    assert_eq!(stack.count("partners").await, 1);
     for hidden in ["a\u{200B}da@letters.example", "\u{202E}ada@letters.example"] {
         let body = json!({ "name": "Ada", "email": hidden });
         let answer = program.submit(&stack, "partners", body).await;
-        refused(&answer, 400, "email must be an e-mail address", hidden);
+        answer.refused(400, "email must be an e-mail address");
     }
 }
 
@@ -63,7 +62,7 @@ async fn names_that_show_nothing_or_hide_something_are_refused_wherever_they_are
             "/api/advertiser/api-keys".to_owned(),
         ] {
             let body = json!({ "name": name, "email": "new@letters.example" });
-            refused(&stack.submit(&path, Some(token), body).await, 400, message, &path);
+            stack.submit(&path, Some(token), body).await.refused(400, message);
         }
         for path in [
             format!("{PROGRAMS}/{}", program.id),
@@ -71,7 +70,7 @@ async fn names_that_show_nothing_or_hide_something_are_refused_wherever_they_are
             format!("/api/advertiser/api-keys/{key}"),
             format!("/api/advertiser/workspaces/{}", acme.workspace_id),
         ] {
-            refused(&stack.put(&path, token, named.clone()).await, 400, message, &path);
+            stack.put(&path, token, named.clone()).await.refused(400, message);
         }
     }
     let trimmed = json!({ "name": " \u{3000}Ada \u{1F469}\u{200D}\u{1F4BB} " });
@@ -112,13 +111,13 @@ async fn a_partner_is_one_record_of_the_workspace_by_address() {
     );
     let again = json!({ "name": "A.", "email": " ada@LETTERS.example " });
     let twice = program.submit(&stack, "partners", again.clone()).await;
-    refused(&twice, 409, "This partner is in the program already", "twice");
+    twice.refused(409, "This partner is in the program already");
     // The same somebody in another program, under the name they had.
     let elsewhere = other.submit(&stack, "partners", again).await.body["data"].clone();
     assert_eq!(elsewhere["partner_id"], data["partner_id"]);
     assert_ne!(elsewhere["id"], data["id"]);
     assert_eq!(elsewhere["name"], "Ada");
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 1);
+    assert_eq!(stack.count("partners").await, 1);
     assert_eq!(audited(&stack, "partner.invited").await, 2);
 }
 
@@ -141,9 +140,9 @@ async fn a_new_partner_needs_a_name_and_an_address() {
         ),
     ] {
         let answer = program.submit(&stack, "partners", body).await;
-        refused(&answer, 400, message, message);
+        answer.refused(400, message);
     }
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 0);
+    assert_eq!(stack.count("partners").await, 0);
     let ada = program.partner(&stack, "ada@letters.example", "pending").await;
     let one = format!("partners/{}", ada["id"]);
     for (body, message) in [
@@ -154,7 +153,7 @@ async fn a_new_partner_needs_a_name_and_an_address() {
         (json!({ "status": null }), "status must be approved or suspended"),
         (json!({ "name": "" }), "name is required"),
     ] {
-        refused(&program.put(&stack, &one, body).await, 400, message, message);
+        program.put(&stack, &one, body).await.refused(400, message);
     }
 }
 
@@ -179,12 +178,10 @@ async fn partners_are_listed_by_status_and_found_in_their_program_only() {
         approved.body["meta"]["pagination"],
         json!({ "page": 1, "pageSize": 1, "pageCount": 1, "total": 1 })
     );
-    refused(
-        &program.get(&stack, "partners?status=gone").await,
-        400,
-        "status must be one of pending, approved, suspended",
-        "status",
-    );
+    program
+        .get(&stack, "partners?status=gone")
+        .await
+        .refused(400, "status must be one of pending, approved, suspended");
     let one = format!("partners/{}", ada["id"]);
     let read = program.get(&stack, &one).await;
     assert_eq!(read.body["data"]["email"], "ada@letters.example");
@@ -197,7 +194,7 @@ async fn partners_are_listed_by_status_and_found_in_their_program_only() {
             .await,
         program.get(&stack, "partners/999999").await,
     ] {
-        refused(&answer, 404, "Partner not found", "another program's");
+        answer.refused(404, "Partner not found");
     }
     // Who may look may not therefore change.
     let member = stack
@@ -235,7 +232,7 @@ async fn a_membership_works_while_it_is_approved_and_not_while_it_is_suspended()
     assert_eq!(click_status(&stack, "ada").await, StatusCode::GONE);
     let second = program.sale(&stack, "t2", "user-1").await;
     let message = "No partner-program relationship found for this customer";
-    refused(&second, 400, message, "suspended");
+    second.refused(400, message);
 
     assert_eq!(status("approved").await.body["data"]["status"], "approved");
     stack
@@ -284,7 +281,7 @@ async fn of_many_invitations_of_one_address_at_once_one_partner_is_made() {
     let mut statuses = [answers.0, answers.1, answers.2, answers.3].map(|answer| answer.status.as_u16());
     statuses.sort_unstable();
     assert_eq!(statuses, [201, 409, 409, 409]);
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM partners").await, 1);
+    assert_eq!(stack.count("partners").await, 1);
 }
 
 #[tokio::test]
@@ -297,8 +294,7 @@ async fn workspaces_that_invite_the_same_address_learn_nothing_of_each_other() {
     let later = Managed::new(&stack, &rival, "Later").await;
     let ada = ours.partner(&stack, "ada@letters.example", "approved").await;
     let accept = json!({ "token": token(&ada["invitation_url"]), "name": "Ada L.", "password": "correct horse battery" });
-    let accepted = stack.submit("/api/auth/invitations/accept", None, accept).await;
-    assert_eq!(accepted.status, StatusCode::CREATED, "{accepted:?}");
+    stack.created("/api/auth/invitations/accept", None, accept).await;
 
     let body = json!({ "name": "Somebody", "email": "ada@letters.example" });
     for program in [&theirs, &later] {
@@ -313,19 +309,14 @@ async fn workspaces_that_invite_the_same_address_learn_nothing_of_each_other() {
     assert_eq!(list.body["meta"]["pagination"]["total"], 1);
     assert!(!list.body.to_string().contains("Ada L."));
     let one = format!("partners/{}", ada["id"]);
-    refused(
-        &theirs.get(&stack, &one).await,
-        404,
-        "Partner not found",
-        "through their program",
-    );
+    theirs.get(&stack, &one).await.refused(404, "Partner not found");
     let through_ours = stack.get(&ours.path(&one), &rival.owner.token).await;
     assert_eq!(through_ours.status, StatusCode::FORBIDDEN);
     // Whoever invited them knows of their account.
     let known = ours.get(&stack, &one).await.body["data"].clone();
     assert_eq!(known["has_account"], true);
     let again = ours.submit(&stack, &format!("{one}/invitation"), json!({})).await;
-    refused(&again, 409, "This partner has an account already", "again");
+    again.refused(409, "This partner has an account already");
 }
 
 #[tokio::test]
@@ -363,7 +354,7 @@ async fn an_archived_program_keeps_its_partners_as_they_are() {
             .await,
         program.submit(&stack, "commission-policies", policy).await,
     ] {
-        refused(&answer, 409, "This program is archived", "a change");
+        answer.refused(409, "This program is archived");
     }
     assert_eq!(program.get(&stack, "partners").await.status, StatusCode::OK);
 }

@@ -8,7 +8,7 @@ use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use storage::processor_connections;
-use test_harness::{Stack, Workspace, noon, refused};
+use test_harness::{Stack, Workspace, noon};
 
 const OLD: &str = "whsec_an_old_secret_1111";
 const NEW: &str = "whsec_a_newer_secret_2222";
@@ -53,13 +53,10 @@ async fn a_connection_shows_that_it_has_a_secret_and_its_last_four_only() {
     let id = program(&stack, &acme).await;
     let put = async |body: Value| stack.put(&path(id), &acme.owner.token, body).await;
     let get = || async { stack.get(&path(id), &acme.owner.token).await };
-    refused(&get().await, 404, "Processor connection not found", "none yet");
-    refused(
-        &put(json!({ "status": "connected" })).await,
-        400,
-        "account_id is required",
-        "no account",
-    );
+    get().await.refused(404, "Processor connection not found");
+    put(json!({ "status": "connected" }))
+        .await
+        .refused(400, "account_id is required");
     let begun = put(json!({ "account_id": "acct_1" })).await;
     assert_eq!(
         begun.body["data"],
@@ -96,7 +93,7 @@ async fn a_connection_shows_that_it_has_a_secret_and_its_last_four_only() {
         stack.delete(&path(id), &acme.owner.token).await.status,
         StatusCode::NO_CONTENT
     );
-    refused(&get().await, 404, "Processor connection not found", "gone");
+    get().await.refused(404, "Processor connection not found");
     assert_eq!(
         stack.delete(&path(id), &acme.owner.token).await.status,
         StatusCode::NOT_FOUND
@@ -113,12 +110,9 @@ async fn a_rotated_secret_leaves_the_one_before_for_as_long_as_was_said() {
         let path = format!("{}/rotate-secret", path(id));
         stack.submit(&path, Some(&acme.owner.token), body).await
     };
-    refused(
-        &rotate(json!({ "webhook_secret": NEW })).await,
-        404,
-        "Processor connection not found",
-        "none",
-    );
+    rotate(json!({ "webhook_secret": NEW }))
+        .await
+        .refused(404, "Processor connection not found");
     stack
         .put(
             &path(id),
@@ -141,7 +135,7 @@ async fn a_rotated_secret_leaves_the_one_before_for_as_long_as_was_said() {
             "previous_valid_hours must be an integer from 0 to 168",
         ),
     ] {
-        refused(&rotate(body).await, 400, message, message);
+        rotate(body).await.refused(400, message);
     }
     assert_eq!(accepted(&stack, id, &keys()).await, [OLD]);
     let rotated = rotate(json!({ "webhook_secret": NEW })).await;
@@ -234,7 +228,7 @@ async fn nobody_else_sees_or_changes_a_connection() {
             .submit(&rotate, Some(token), json!({ "webhook_secret": NEW }))
             .await,
     ] {
-        refused(&answer, 403, "You do not have access to this resource", "rival");
+        answer.refused(403, "You do not have access to this resource");
     }
     stack
         .delete(
@@ -249,7 +243,7 @@ async fn nobody_else_sees_or_changes_a_connection() {
             .submit(&rotate, Some(owner), json!({ "webhook_secret": NEW }))
             .await,
     ] {
-        refused(&answer, 409, "This program is archived", "archived");
+        answer.refused(409, "This program is archived");
     }
     // What is archived can still be disconnected.
     assert_eq!(

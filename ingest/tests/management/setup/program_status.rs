@@ -72,8 +72,7 @@ async fn status_counts_the_last_day_without_tests() {
 
 #[tokio::test]
 async fn a_new_token_is_a_rotated_key() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let rotated_at =
         async || get(&stack, READINESS, Some(&program.token)).await.body["key_rotated_at"].clone();
     let before = rotated_at().await;

@@ -3,7 +3,7 @@
 use domain::permission::Role;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use test_harness::{Answer, Person, Stack, Workspace, managed::Managed, refused};
+use test_harness::{Answer, Person, Stack, Workspace, managed::Managed};
 
 const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
 
@@ -113,7 +113,7 @@ async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
         ),
         (json!({ "exclude_bots": "yes" }), "exclude_bots must be a boolean"),
     ] {
-        refused(&put(body).await, 400, message, message);
+        put(body).await.refused(400, message);
     }
     let changed = put(json!({
         "slug": "acme", "cookie_window_days": 365, "lead_auth": "server_required", "domain": "https://Shop.example/",
@@ -145,7 +145,7 @@ async fn settings_are_checked_one_by_one_and_what_is_not_named_stays() {
             json!({ "slug": "acme" }),
         )
         .await;
-    refused(&taken, 400, "slug is taken by another program", "taken");
+    taken.refused(400, "slug is taken by another program");
     let audited: Value = stack
         .value("SELECT details FROM audit_log WHERE action = 'program.updated' ORDER BY id LIMIT 1")
         .await;
@@ -317,7 +317,7 @@ async fn a_program_archived_while_a_change_waits_is_not_changed() {
     let path = format!("{PROGRAMS}/{id}");
     let change = stack.put(&path, &acme.owner.token, json!({ "name": "New" }));
     let (changed, ()) = tokio::join!(change, archived);
-    refused(&changed, 409, "This program is archived", "archived meanwhile");
+    changed.refused(409, "This program is archived");
 }
 
 /// As click batches do, whatever order the rows lie in.
@@ -391,7 +391,7 @@ async fn lists_are_paged_and_hold_nothing_of_others() {
         assert!(!answer.body.to_string().contains("Theirs"));
     }
     let unknown = stack.get(&format!("{PROGRAMS}/999999"), &acme.owner.token).await;
-    refused(&unknown, 404, "Program not found", "unknown");
+    unknown.refused(404, "Program not found");
 }
 
 #[tokio::test]

@@ -6,7 +6,6 @@ use serde_json::json;
 use test_harness::{
     Stack,
     managed::{Managed, audited},
-    refused,
 };
 
 async fn click_status(stack: &Stack, code: &str) -> StatusCode {
@@ -55,15 +54,13 @@ async fn a_code_is_unique_over_all_programs_and_its_letters_are_plain() {
     let link = theirs.link(&stack, &bruno, "winter").await;
     let taken = "short_code is taken by another link";
     let body = json!({ "partner_program_id": bruno["id"], "short_code": "summer" });
-    refused(
-        &theirs.submit(&stack, "referral-links", body).await,
-        409,
-        taken,
-        "new",
-    );
+    theirs
+        .submit(&stack, "referral-links", body)
+        .await
+        .refused(409, taken);
     let one = format!("referral-links/{}", link["id"]);
     let renamed = theirs.put(&stack, &one, json!({ "short_code": "summer" })).await;
-    refused(&renamed, 409, taken, "renamed");
+    renamed.refused(409, taken);
     // Its own code is nobody else's.
     let same = theirs.put(&stack, &one, json!({ "short_code": "winter" })).await;
     assert_eq!(same.status, StatusCode::OK);
@@ -76,22 +73,20 @@ async fn a_code_is_unique_over_all_programs_and_its_letters_are_plain() {
         json!("x".repeat(65)),
     ] {
         let body = json!({ "partner_program_id": bruno["id"], "short_code": code });
-        refused(
-            &theirs.submit(&stack, "referral-links", body).await,
-            400,
-            rule,
-            "code",
-        );
+        theirs
+            .submit(&stack, "referral-links", body)
+            .await
+            .refused(400, rule);
     }
     for (body, message) in [
         (json!({ "status": "off" }), "status must be active or inactive"),
         (json!({ "short_code": null }), rule),
     ] {
-        refused(&theirs.put(&stack, &one, body).await, 400, message, message);
+        theirs.put(&stack, &one, body).await.refused(400, message);
     }
     // Another program's link, another program's partner.
     let foreign = ours.put(&stack, &one, json!({ "status": "inactive" })).await;
-    refused(&foreign, 404, "Referral link not found", "foreign");
+    foreign.refused(404, "Referral link not found");
     for (body, status, message) in [
         (
             json!({ "partner_program_id": bruno["id"] }),
@@ -106,7 +101,7 @@ async fn a_code_is_unique_over_all_programs_and_its_letters_are_plain() {
         ),
     ] {
         let answer = ours.submit(&stack, "referral-links", body).await;
-        refused(&answer, status, message, message);
+        answer.refused(status, message);
     }
 }
 
@@ -118,7 +113,7 @@ async fn only_an_approved_partner_gets_a_link() {
     let ada = program.partner(&stack, "ada@letters.example", "pending").await;
     let body = json!({ "partner_program_id": ada["id"], "short_code": "ada" });
     let ask = || program.submit(&stack, "referral-links", body.clone());
-    refused(&ask().await, 409, "This partner is not approved", "pending");
+    ask().await.refused(409, "This partner is not approved");
     let one = format!("partners/{}", ada["id"]);
     program.put(&stack, &one, json!({ "status": "approved" })).await;
     assert_eq!(ask().await.status, StatusCode::CREATED);

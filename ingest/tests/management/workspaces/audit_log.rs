@@ -5,7 +5,7 @@ use domain::permission::Role;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{PASSWORD, Person, Stack, refused};
+use test_harness::{PASSWORD, Person, Stack};
 
 const AUDIT_LOG: &str = "/api/advertiser/audit-log";
 const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
@@ -98,11 +98,11 @@ async fn the_audit_log_is_for_owners_and_cannot_be_rewritten() {
     let unknown = stack
         .get(&format!("{AUDIT_LOG}?program_id=999999"), &acme.owner.token)
         .await;
-    refused(&unknown, 404, "Program not found", "unknown");
+    unknown.refused(404, "Program not found");
     let wrong = stack
         .get(&format!("{AUDIT_LOG}?program_id=x"), &acme.owner.token)
         .await;
-    refused(&wrong, 400, "program_id must be an integer", "no number");
+    wrong.refused(400, "program_id must be an integer");
     let before: Value = stack.value("SELECT jsonb_agg(a) FROM audit_log a").await;
     for statement in [
         "UPDATE audit_log SET actor_id = 1",
@@ -229,10 +229,9 @@ async fn the_audit_log_is_a_file_for_owners() {
         .await;
     let path = format!("{AUDIT_LOG}/export.csv");
     assert_eq!(stack.get(&path, &admin.token).await.status, 403);
-    let made = stack
-        .submit(PROGRAMS, Some(&acme.owner.token), json!({ "name": "=1+1" }))
+    stack
+        .created(PROGRAMS, Some(&acme.owner.token), json!({ "name": "=1+1" }))
         .await;
-    assert_eq!(made.status, StatusCode::CREATED);
     let file = stack.get(&path, &acme.owner.token).await;
     assert_eq!(file.header("content-type"), "text/csv; charset=utf-8");
     let text = file.body.as_str().unwrap();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use test_harness::{
     Answer, PASSWORD, Person, Stack, ctl,
     managed::{Managed, PROGRAMS, audited, token},
-    noon, refused,
+    noon,
 };
 
 const INVITATIONS: &str = "/api/advertiser/invitations";
@@ -80,20 +80,15 @@ async fn a_member_comes_in_once_with_what_they_were_given() {
         StatusCode::OK
     );
 
-    refused(
-        &accept(&stack, &token, "Max", PASSWORD).await,
-        404,
-        ENDED,
-        "twice",
-    );
-    refused(&inspect(&stack, &token).await, 404, ENDED, "afterwards");
+    accept(&stack, &token, "Max", PASSWORD).await.refused(404, ENDED);
+    inspect(&stack, &token).await.refused(404, ENDED);
     let again = invite(
         &stack,
         &acme.owner,
         json!({ "email": "max@SHOP.example", "role": "admin" }),
     )
     .await;
-    refused(&again, 409, "They work in this workspace already", "again");
+    again.refused(409, "They work in this workspace already");
     assert_eq!(audited(&stack, "member.invited").await, 1);
     assert_eq!(audited(&stack, "invitation.accepted").await, 1);
     let stored: String = stack
@@ -212,11 +207,11 @@ async fn an_invitation_says_what_is_wrong_with_it() {
             "workspace_id must be an integer",
         ),
     ] {
-        refused(&invite(&stack, &acme.owner, body).await, 400, message, message);
+        invite(&stack, &acme.owner, body).await.refused(400, message);
     }
     let body = json!({ "token": 5 });
     let answer = stack.submit("/api/auth/invitations/inspect", None, body).await;
-    refused(&answer, 400, "token is required", "inspect");
+    answer.refused(400, "token is required");
     let token = invited(&stack, &acme.owner, "a@b.example", "admin").await;
     for (name, password, message) in [
         ("", PASSWORD, "name is required"),
@@ -227,12 +222,7 @@ async fn an_invitation_says_what_is_wrong_with_it() {
             "password is too easy to guess: take several words that have nothing to do with each other",
         ),
     ] {
-        refused(
-            &accept(&stack, &token, name, password).await,
-            400,
-            message,
-            message,
-        );
+        accept(&stack, &token, name, password).await.refused(400, message);
     }
     let bare = stack
         .submit(
@@ -241,7 +231,7 @@ async fn an_invitation_says_what_is_wrong_with_it() {
             json!({ "token": token, "name": "Max" }),
         )
         .await;
-    refused(&bare, 400, "password is required", "no password");
+    bare.refused(400, "password is required");
     assert_eq!(
         accept(&stack, &token, "Max", PASSWORD).await.status,
         StatusCode::CREATED
@@ -263,24 +253,22 @@ async fn what_was_withdrawn_or_replaced_or_is_over_opens_nothing() {
     let one = format!("{INVITATIONS}/{}", answer.body["data"]["id"]);
     let gone = stack.delete(&one, &acme.owner.token).await;
     assert_eq!(gone.body["data"]["status"], "withdrawn", "{gone:?}");
-    refused(
-        &stack.delete(&one, &acme.owner.token).await,
-        409,
-        "This invitation has ended already",
-        "twice",
-    );
+    stack
+        .delete(&one, &acme.owner.token)
+        .await
+        .refused(409, "This invitation has ended already");
     let replaced = invited(&stack, &acme.owner, "c@d.example", "admin").await;
     let newer = invited(&stack, &acme.owner, "C@d.example", "member").await;
     let unknown = InvitationToken::generate([9; 32]);
     for ended in [withdrawn.as_str(), &replaced, unknown.expose(), "nonsense", ""] {
-        refused(&inspect(&stack, ended).await, 404, ENDED, ended);
-        refused(&accept(&stack, ended, "Max", PASSWORD).await, 404, ENDED, ended);
+        inspect(&stack, ended).await.refused(404, ENDED);
+        accept(&stack, ended, "Max", PASSWORD).await.refused(404, ENDED);
     }
     clock.advance(TimeDelta::days(7) - TimeDelta::milliseconds(1));
     assert_eq!(inspect(&stack, &newer).await.status, StatusCode::OK);
     clock.advance(TimeDelta::milliseconds(1));
-    refused(&inspect(&stack, &newer).await, 404, ENDED, "over");
-    refused(&accept(&stack, &newer, "Max", PASSWORD).await, 404, ENDED, "over");
+    inspect(&stack, &newer).await.refused(404, ENDED);
+    accept(&stack, &newer, "Max", PASSWORD).await.refused(404, ENDED);
     let owner = stack.signed_in(acme.owner.user_id, "owner@acme.example").await;
     let list = stack
         .get(&format!("{INVITATIONS}?pageSize=2"), &owner.token)
@@ -294,7 +282,7 @@ async fn what_was_withdrawn_or_replaced_or_is_over_opens_nothing() {
     assert_eq!(statuses, ["expired", "withdrawn"]);
     assert_eq!(list.body["meta"]["pagination"]["total"], 3);
     assert!(!list.body.to_string().contains("affi_"));
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM users").await, 1);
+    assert_eq!(stack.count("users").await, 1);
     assert_eq!(audited(&stack, "invitation.withdrawn").await, 1);
 }
 
@@ -306,17 +294,14 @@ async fn an_address_with_an_account_comes_in_with_that_accounts_password() {
     let token = invited(&stack, &acme.owner, "Owner@rival.example", "admin").await;
     let wrong = "This address has an account: password must be that account's";
     for password in ["another password", "x"] {
-        refused(&accept(&stack, &token, "", password).await, 400, wrong, password);
+        accept(&stack, &token, "", password).await.refused(400, wrong);
     }
     stack
         .execute("UPDATE users SET status = 'suspended' WHERE email = 'owner@rival.example'")
         .await;
-    refused(
-        &accept(&stack, &token, "", "another password").await,
-        400,
-        wrong,
-        "told nothing",
-    );
+    accept(&stack, &token, "", "another password")
+        .await
+        .refused(400, wrong);
     let suspended = accept(&stack, &token, "", PASSWORD).await;
     assert_eq!(suspended.status, StatusCode::FORBIDDEN);
     assert_eq!(
@@ -332,27 +317,17 @@ async fn an_address_with_an_account_comes_in_with_that_accounts_password() {
         .get("/api/users/me", accepted.body["jwt"].as_str().unwrap())
         .await;
     assert_eq!(me.body["workspaces"].as_array().unwrap().len(), 2);
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM users").await, 2);
+    assert_eq!(stack.count("users").await, 2);
 
     // Somebody who promotes programs does not run them under the same address.
     stack.user(UserKind::Partner, "ada@letters.example").await;
     let token = invited(&stack, &acme.owner, "ada@letters.example", "member").await;
     let kind = "This address has an account of another kind";
-    refused(
-        &accept(&stack, &token, "Ada", PASSWORD).await,
-        409,
-        kind,
-        "a partner",
-    );
+    accept(&stack, &token, "Ada", PASSWORD).await.refused(409, kind);
     let program = Managed::new(&stack, &acme, "Acme").await;
     let partner = program.partner(&stack, "owner@rival.example", "pending").await;
     let token = test_harness::managed::token(&partner["invitation_url"]);
-    refused(
-        &accept(&stack, &token, "Olive", PASSWORD).await,
-        409,
-        kind,
-        "an advertiser",
-    );
+    accept(&stack, &token, "Olive", PASSWORD).await.refused(409, kind);
 }
 
 #[tokio::test]
@@ -388,11 +363,8 @@ async fn of_many_acceptances_at_once_one_wins() {
             .count();
         assert_eq!((won, lost), (1, 2), "{email}: {statuses:?}");
     }
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM users").await, 3);
-    assert_eq!(
-        stack.value::<i64>("SELECT count(*) FROM workspace_members").await,
-        3
-    );
+    assert_eq!(stack.count("users").await, 3);
+    assert_eq!(stack.count("workspace_members").await, 3);
     assert_eq!(audited(&stack, "invitation.accepted").await, 2);
 }
 
@@ -410,9 +382,7 @@ async fn two_invitations_of_a_new_address_at_once_make_one_account() {
     let won = [&one, &two].iter().filter(|answer| answer.status == 201).count();
     assert!(won >= 1, "{one:?} {two:?}");
     assert_eq!(
-        stack
-            .value::<i64>("SELECT count(*) FROM users WHERE lower(email) = 'new@shop.example'")
-            .await,
+        stack.count("users WHERE lower(email) = 'new@shop.example'").await,
         1
     );
     // Whoever lost tries again: now there is an account.
@@ -422,10 +392,7 @@ async fn two_invitations_of_a_new_address_at_once_make_one_account() {
             assert_eq!(again.status, StatusCode::CREATED, "{again:?}");
         }
     }
-    assert_eq!(
-        stack.value::<i64>("SELECT count(*) FROM workspace_members").await,
-        4
-    );
+    assert_eq!(stack.count("workspace_members").await, 4);
 }
 
 #[tokio::test]
@@ -440,7 +407,7 @@ async fn a_partner_gets_an_account_and_waits_for_approval() {
         .submit(&stack, &format!("{one}/invitation"), json!({}))
         .await;
     assert_eq!(resent.status, StatusCode::CREATED, "{resent:?}");
-    refused(&inspect(&stack, &first).await, 404, ENDED, "replaced");
+    inspect(&stack, &first).await.refused(404, ENDED);
     let newer = token(&resent.body["data"]["invitation_url"]);
     assert_eq!(
         inspect(&stack, &newer).await.body["data"],
@@ -471,7 +438,7 @@ async fn a_partner_gets_an_account_and_waits_for_approval() {
     let gone = stack
         .delete(&format!("{INVITATIONS}/{id}"), &acme.owner.token)
         .await;
-    refused(&gone, 404, "Invitation not found", "a partner's");
+    gone.refused(404, "Invitation not found");
     assert_eq!(audited(&stack, "partner.invited").await, 3);
 }
 
@@ -526,13 +493,9 @@ async fn an_invitation_ends_with_the_right_it_came_from() {
         .put(&member(&owner).await, &acme.owner.token, to_admin)
         .await;
     assert_eq!(changed.status, StatusCode::OK, "{changed:?}");
-    for (token, what) in [
-        (&removed, "removed"),
-        (&partner, "partner"),
-        (&demoted, "demoted"),
-    ] {
-        refused(&inspect(&stack, token).await, 404, ENDED, what);
-        refused(&accept(&stack, token, "Max", PASSWORD).await, 404, ENDED, what);
+    for token in [&removed, &partner, &demoted] {
+        inspect(&stack, token).await.refused(404, ENDED);
+        accept(&stack, token, "Max", PASSWORD).await.refused(404, ENDED);
     }
     assert_eq!(audited(&stack, "invitation.withdrawn").await, 3);
     assert_eq!(inspect(&stack, &kept).await.status, StatusCode::OK);
@@ -540,11 +503,6 @@ async fn an_invitation_ends_with_the_right_it_came_from() {
     stack
         .execute("UPDATE users SET status = 'suspended' WHERE email = 'second@acme.example'")
         .await;
-    refused(
-        &accept(&stack, &kept, "Max", PASSWORD).await,
-        404,
-        ENDED,
-        "suspended",
-    );
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM users").await, 3);
+    accept(&stack, &kept, "Max", PASSWORD).await.refused(404, ENDED);
+    assert_eq!(stack.count("users").await, 3);
 }

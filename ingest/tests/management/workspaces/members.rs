@@ -3,7 +3,7 @@
 use domain::permission::Role;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use test_harness::{Person, Stack, Workspace, refused};
+use test_harness::{Person, Stack, Workspace};
 
 const MEMBERS: &str = "/api/advertiser/members";
 const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
@@ -146,17 +146,15 @@ async fn roles_and_permissions_are_checked() {
         ),
     ] {
         let answer = stack.put(&member, &acme.owner.token, body.clone()).await;
-        refused(&answer, 400, message, &body.to_string());
+        answer.refused(400, message);
     }
     // What was refused in part was not done in part.
-    let roles: i64 = stack
-        .value("SELECT count(*) FROM workspace_members WHERE role = 'member'")
-        .await;
+    let roles = stack.count("workspace_members WHERE role = 'member'").await;
     assert_eq!(roles, 1);
     let unknown = stack
         .put(&format!("{MEMBERS}/999999"), &acme.owner.token, json!({}))
         .await;
-    refused(&unknown, 404, "Member not found", "unknown");
+    unknown.refused(404, "Member not found");
 }
 
 #[tokio::test]
@@ -198,13 +196,11 @@ async fn the_last_owner_stays_whoever_asks() {
     let demoted = stack
         .put(&owner, &acme.owner.token, json!({ "role": "admin" }))
         .await;
-    refused(&demoted, 409, LAST_OWNER, "demoted");
-    refused(
-        &stack.delete(&owner, &acme.owner.token).await,
-        409,
-        LAST_OWNER,
-        "removed",
-    );
+    demoted.refused(409, LAST_OWNER);
+    stack
+        .delete(&owner, &acme.owner.token)
+        .await
+        .refused(409, LAST_OWNER);
     let same = stack
         .put(&owner, &acme.owner.token, json!({ "role": "owner" }))
         .await;
@@ -219,12 +215,10 @@ async fn the_last_owner_stays_whoever_asks() {
             second.user_id
         ))
         .await;
-    refused(
-        &stack.delete(&owner, &acme.owner.token).await,
-        409,
-        LAST_OWNER,
-        "removed",
-    );
+    stack
+        .delete(&owner, &acme.owner.token)
+        .await
+        .refused(409, LAST_OWNER);
     let second = path(&stack, &second).await;
     assert_eq!(stack.delete(&second, &acme.owner.token).await.status, 204);
 }
@@ -270,7 +264,7 @@ async fn a_workspace_is_renamed_by_who_runs_it() {
         json!({ "id": acme.workspace_id.get(), "name": "Acme Ltd", "role": "owner", "second_factor_required": false })
     );
     let nameless = stack.put(&path, &acme.owner.token, json!({ "name": "" })).await;
-    refused(&nameless, 400, "name is required", "no name");
+    nameless.refused(400, "name is required");
     let stranger = stack
         .put(&path, &rival.owner.token, json!({ "name": "Mine" }))
         .await;
@@ -282,7 +276,7 @@ async fn a_workspace_is_renamed_by_who_runs_it() {
             json!({ "name": "Mine" }),
         )
         .await;
-    refused(&unknown, 404, "Workspace not found", "unknown");
+    unknown.refused(404, "Workspace not found");
     let audited: Value = stack
         .value("SELECT details FROM audit_log WHERE action = 'workspace.updated'")
         .await;

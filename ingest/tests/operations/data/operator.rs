@@ -124,8 +124,8 @@ async fn an_account_that_cannot_be_made_leaves_nothing_behind() {
         "choose with --workspace-id",
     )
     .await;
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM users").await, 1);
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM workspaces").await, 2);
+    assert_eq!(stack.count("users").await, 1);
+    assert_eq!(stack.count("workspaces").await, 2);
 }
 
 #[tokio::test]
@@ -201,11 +201,8 @@ async fn what_the_runbook_asks_the_database_is_answered() {
 
 #[tokio::test]
 async fn a_program_archived_at_the_command_line_takes_nothing_any_more() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
-    let sale = stack.sale(&program, sale_of("t1", "user-1")).await;
-    assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+    let (stack, program) = Stack::with_customer().await;
+    stack.sold(&program, sale_of("t1", "user-1")).await;
     let id = program.program_id.to_string();
     let archive = ["program", "archive", "--yes", "--program-id", &id];
     let unasked = ["program", "archive", "--program-id", &id];
@@ -305,8 +302,7 @@ async fn a_program_and_a_link_made_at_the_command_line_take_clicks_and_sales() {
 
 #[tokio::test]
 async fn a_key_marked_at_the_command_line_is_announced_until_the_mark_is_taken_back() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let id = program.program_id.to_string();
     let mark =
         |more: &'static [&'static str]| [&["key", "mark-rotation", "--program-id", &id], more].concat();
@@ -352,23 +348,12 @@ async fn dead_sale(stack: &Stack, edge: &Edge, program: &Program) {
         tokio::spawn(async move { edge.post(path, Some(&token), &body).await })
     };
     let sale = send("sale", sale_of("poison", "user-1"));
-    stack
-        .eventually("the sale is dead", async || {
-            stack
-                .value::<i64>("SELECT count(*) FROM transaction_claims WHERE state = 'dead'")
-                .await
-                == 1
-        })
-        .await;
+    stack.reaches("transaction_claims WHERE state = 'dead'", 1).await;
     let refund = send(
         "refund",
         json!({ "transaction_id": "poison", "refund_amount_cents": 2_500 }),
     );
-    stack
-        .eventually("its refund is parked", async || {
-            stack.value::<i64>("SELECT count(*) FROM parked_refunds").await == 1
-        })
-        .await;
+    stack.reaches("parked_refunds", 1).await;
     sale.abort();
     refund.abort();
 }
@@ -393,11 +378,7 @@ async fn a_dead_sale_is_recorded_once_it_is_replayed_and_its_parked_refund_with_
     // Still broken: it is buried again, as a letter of its own.
     let replayed = succeeds(&stack, &["dead-letters", "replay", &id]).await;
     assert!(replayed.out.contains("its claim is open again"), "{replayed:?}");
-    stack
-        .eventually("it is buried again", async || {
-            stack.value::<i64>("SELECT count(*) FROM dead_letters").await == 2
-        })
-        .await;
+    stack.reaches("dead_letters", 2).await;
     let again = succeeds(&stack, &["dead-letters", "replay", &id]).await;
     assert!(again.out.contains("nothing done"), "{again:?}");
     let state: String = stack.value("SELECT state FROM transaction_claims").await;
@@ -407,17 +388,13 @@ async fn a_dead_sale_is_recorded_once_it_is_replayed_and_its_parked_refund_with_
         .execute("ALTER TABLE sale_events DROP CONSTRAINT no_poison")
         .await;
     succeeds(&stack, &["dead-letters", "replay", "--all"]).await;
-    stack
-        .eventually("the sale is recorded and its refund applied", async || {
-            stack.value::<i64>("SELECT count(*) FROM refunds").await == 1
-        })
-        .await;
+    stack.reaches("refunds", 1).await;
     assert_eq!(stack.balance(program.ada.membership).await, 500);
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM parked_refunds").await, 0);
+    assert_eq!(stack.count("parked_refunds").await, 0);
     let streams = Streams::of(&stack).await;
     succeeds(&stack, &["dead-letters", "replay", "--all"]).await;
     streams.replay(&stack).await;
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
+    assert_eq!(stack.count("sale_events").await, 1);
     assert_eq!(stack.balance(program.ada.membership).await, 500);
     assert_eq!(
         succeeds(&stack, &["dead-letters", "list"]).await.out,
@@ -448,11 +425,7 @@ async fn of_two_operators_who_replay_everything_at_once_each_letter_is_one_ones(
         .iter()
         .filter(|ran| ran.out.contains("its claim is open again"));
     assert_eq!(opened.count(), 1, "{both:?}");
-    stack
-        .eventually("the sale is recorded and its refund applied", async || {
-            stack.value::<i64>("SELECT count(*) FROM refunds").await == 1
-        })
-        .await;
+    stack.reaches("refunds", 1).await;
     stack.verify().await;
 }
 
@@ -473,12 +446,7 @@ async fn other_records_go_back_on_their_stream_as_they_came() {
     streams.publish(Subject::Leads, "not JSON").await;
     let letters = async |count: i64| {
         stack
-            .eventually("the letters are kept", async || {
-                stack
-                    .value::<i64>("SELECT count(*) FROM dead_letters WHERE replayed_at IS NULL")
-                    .await
-                    == count
-            })
+            .reaches("dead_letters WHERE replayed_at IS NULL", count)
             .await;
     };
     letters(2).await;
@@ -489,11 +457,7 @@ async fn other_records_go_back_on_their_stream_as_they_came() {
     let before = streams.messages(Subject::Leads).await.len();
     let replayed = succeeds(&stack, &["dead-letters", "replay", "--all"]).await;
     assert_eq!(replayed.out.matches("published again").count(), 2, "{replayed:?}");
-    stack
-        .eventually("the lead is recorded", async || {
-            stack.value::<i64>("SELECT count(*) FROM lead_events").await == 1
-        })
-        .await;
+    stack.reaches("lead_events", 1).await;
     let messages = streams.messages(Subject::Leads).await;
     let mut again = messages.get(before..).unwrap().to_vec();
     assert_eq!(again.len(), 2);
@@ -576,9 +540,7 @@ async fn the_status_of_the_outbox_fails_when_something_waits_too_long() {
 
 #[tokio::test]
 async fn verify_names_every_invariant_and_what_breaks_it() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let (stack, program) = Stack::with_customer().await;
     stack.sale(&program, sale_of("t1", "user-1")).await;
     stack.verify().await;
     let fine = succeeds(&stack, &["verify"]).await;

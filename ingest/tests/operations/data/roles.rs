@@ -1,7 +1,6 @@
 //! Database roles: services change what they change and no more, readers read, and neither owns a table. All other tests run their services
 //! with the service's rights, too ([`TestDatabase::service_url`]).
 
-use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -47,10 +46,8 @@ async fn services_run_the_funnel_in_a_role_that_owns_nothing() {
     let program = stack.program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     let sale = json!({ "transaction_id": "t1", "amount_cents": 5000, "customer_key": "user-1" });
-    let sold = stack.sale(&program, sale).await;
-    assert_eq!(sold.status, StatusCode::OK, "{sold:?}");
-    let refund = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
-    assert_eq!(refund.status, StatusCode::OK, "{refund:?}");
+    stack.sold(&program, sale).await;
+    stack.refunded(&program, json!({ "transaction_id": "t1" })).await;
     stack.verify().await;
     // What other tests run their services with has these rights, too.
     let mut borrowed = PgConnection::connect(&stack.database.service_url).await.unwrap();

@@ -206,7 +206,7 @@ impl Service {
 
     /// No invariant is broken, and nothing was given up on.
     pub async fn books_are_whole(&self) -> Result<(), String> {
-        let dead: i64 = self.stack.value("SELECT count(*) FROM dead_letters").await;
+        let dead = self.stack.count("dead_letters").await;
         let violations = verify::violations(self.stack.pool()).await.unwrap();
         if dead == 0 && violations.is_empty() {
             Ok(())

@@ -277,7 +277,7 @@ impl Scene {
     }
 
     pub async fn end(&self) {
-        let dead: i64 = self.stack.value("SELECT count(*) FROM dead_letters").await;
+        let dead = self.stack.count("dead_letters").await;
         assert_eq!(dead, 0);
         self.stack.verify().await;
     }

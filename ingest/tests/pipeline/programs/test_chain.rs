@@ -54,8 +54,7 @@ async fn production(stack: &Stack) -> Value {
 
 #[tokio::test]
 async fn a_chain_reaches_its_partner_and_leaves_only_test_rows() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     stack.customer(&program, &program.ada.code, "real").await;
     let sale = json!({ "transaction_id": "real", "amount_cents": 5000, "customer_key": "real" });
     assert_eq!(stack.sale(&program, sale).await.status, StatusCode::OK);
@@ -88,8 +87,7 @@ async fn a_chain_reaches_its_partner_and_leaves_only_test_rows() {
 
 #[tokio::test]
 async fn a_link_that_pays_somebody_else_is_found_out() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     sqlx::query("UPDATE referral_links SET partner_id = $2 WHERE id = $1")
         .bind(program.ada.link.get())
         .bind(program.bruno.partner_id.get())
@@ -110,16 +108,13 @@ async fn a_link_that_pays_somebody_else_is_found_out() {
         data["verdict"],
         json!({ "click": nobody, "lead": nobody, "sale": nobody })
     );
-    let verified: i64 = stack
-        .value("SELECT count(*) FROM integration_verifications")
-        .await;
+    let verified = stack.count("integration_verifications").await;
     assert_eq!(verified, 0);
 }
 
 #[tokio::test]
 async fn without_a_usable_link_nothing_is_attributed() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     for (link, membership) in [("inactive", "approved"), ("active", "suspended")] {
         stack
             .execute_on_links(&format!(
@@ -134,7 +129,7 @@ async fn without_a_usable_link_nothing_is_attributed() {
         assert_eq!(data["verdict"]["sale"], "unattributed");
         assert!(data["message"].is_string());
     }
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM click_events").await, 0);
+    assert_eq!(stack.count("click_events").await, 0);
 }
 
 #[tokio::test]
@@ -204,9 +199,7 @@ async fn ten_chains_an_hour_are_run_and_the_eleventh_is_told_when_the_hour_ends(
     assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(refused.body["error"]["retry_after_seconds"], 60);
     assert_eq!(refused.header("retry-after"), "60");
-    let sales: i64 = stack
-        .value("SELECT count(*) FROM sale_events WHERE is_test")
-        .await;
+    let sales = stack.count("sale_events WHERE is_test").await;
     assert_eq!(sales, 10, "what is refused is not run");
     clock.set(noon() + TimeDelta::minutes(60));
     assert_eq!(chain(&stack, &program).await.status, StatusCode::OK);
@@ -215,8 +208,7 @@ async fn ten_chains_an_hour_are_run_and_the_eleventh_is_told_when_the_hour_ends(
 
 #[tokio::test]
 async fn a_chain_delivered_three_times_leaves_the_rows_of_one() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     stack.customer(&program, &program.ada.code, "real").await;
     chain(&stack, &program).await;
     for kind in ["click", "lead", "sale"] {
@@ -280,8 +272,7 @@ async fn a_key_that_must_be_rotated_is_announced_beside_the_outcome_and_refused_
 
 #[tokio::test]
 async fn what_is_asked_for_must_be_clear_and_the_callers_own() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let other = stack.program().await;
     for body in [
         json!({}),

@@ -48,8 +48,7 @@ async fn test_sale(stack: &Stack, program: &Program, mut body: Value) -> Answer 
 
 #[tokio::test]
 async fn a_test_event_moves_nothing() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let click_id = stack.customer(&program, &program.ada.code, "user").await;
     let sale = json!({ "transaction_id": "t", "amount_cents": 5_000, "customer_key": "user",
                        "subscription_id": "s", "is_recurring": true });
@@ -119,8 +118,7 @@ struct BusSettings {
 
 #[tokio::test]
 async fn a_test_event_delivered_three_times_is_stored_once() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let sale: TestSale = serde_json::from_value(json!({
         "transaction_id": "t", "currency": "USD", "sale_type": "payment", "is_recurring": false,
     }))
@@ -166,7 +164,7 @@ async fn a_test_event_delivered_three_times_is_stored_once() {
     let last = test_lead(&stack, Some(&program.token), json!({ "test_mode": true })).await;
     assert_eq!(last.status, StatusCode::OK);
     assert_eq!(stack.value::<i64>(TEST_ROWS).await, 3 + 1);
-    let claims: i64 = stack.value("SELECT count(*) FROM transaction_claims").await;
+    let claims = stack.count("transaction_claims").await;
     assert_eq!(claims, 0);
     stack.verify().await;
 }

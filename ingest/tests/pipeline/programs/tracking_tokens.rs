@@ -114,7 +114,7 @@ async fn a_lead_with_a_token_for_other_calls_does_not_count_as_a_browsers() {
     let lead = json!({ "click_id": click_id, "customer_key": "user-1" });
     let refused = shop.stack.post("lead", Some(&token), lead).await;
     assert_eq!(refused.status, StatusCode::FORBIDDEN, "{refused:?}");
-    let leads: i64 = shop.stack.value("SELECT count(*) FROM lead_events").await;
+    let leads = shop.stack.count("lead_events").await;
     assert_eq!(leads, 0);
 }
 

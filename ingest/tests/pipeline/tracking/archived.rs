@@ -4,7 +4,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use test_harness::{
     Program, Stack,
-    hooks::{Hooks, accepted, connect, connected, event, settled},
+    hooks::{Hooks, accepted, connect, event, settled},
     rows::{commission, sale},
     sale_of,
 };
@@ -28,9 +28,7 @@ async fn ended(stack: &Stack, event: &Value) -> (String, Option<String>) {
 
 #[tokio::test]
 async fn an_archived_program_takes_no_new_sales_and_what_it_sold_can_be_refunded() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     assert_eq!(
         stack.sale(&program, sale_of("t1", "user-1")).await.status,
@@ -51,7 +49,7 @@ async fn an_archived_program_takes_no_new_sales_and_what_it_sold_can_be_refunded
         let reason = Some("program_archived".to_owned());
         assert_eq!(ended(&stack, &late).await, ("done".to_owned(), reason), "{name}");
     }
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 2);
+    assert_eq!(stack.count("sale_events").await, 2);
 
     let refund = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
     assert_eq!(refund.body["status"], "reversed", "{refund:?}");

@@ -4,7 +4,7 @@ use domain::token::ProgramToken;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{Answer, Program, Stack, rows};
+use test_harness::{Program, Stack, rows};
 
 async fn set_link(stack: &Stack, program: &Program, assignment: &str) {
     let statement = format!(
@@ -17,21 +17,9 @@ async fn set_link(stack: &Stack, program: &Program, assignment: &str) {
         .unwrap();
 }
 
-fn refused(answer: &Answer, message: &str) {
-    assert_eq!(
-        (answer.status, answer.message()),
-        (StatusCode::BAD_REQUEST, message)
-    );
-    assert_eq!(
-        answer.body,
-        json!({ "data": null, "error": { "status": 400, "name": "BadRequestError", "message": message, "details": {} } })
-    );
-}
-
 #[tokio::test]
 async fn a_link_that_is_turned_off_refuses_clicks_until_it_is_turned_on_again() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     stack.click(&program.ada.code).await;
     set_link(&stack, &program, "status = 'inactive'").await;
     let answers =
@@ -63,7 +51,7 @@ async fn a_link_that_is_turned_off_refuses_clicks_until_it_is_turned_on_again() 
 async fn a_code_no_link_has_is_not_found_and_a_link_made_since_is_found_at_once() {
     let stack = Stack::start().await;
     let message = "Referral link not found";
-    refused(&stack.click_with("nobody", json!({})).await, message);
+    stack.click_with("nobody", json!({})).await.refused(400, message);
     // Made after the edge has started, program and all.
     let program = stack.program().await;
     let click = stack.click_with(&program.ada.code, json!({})).await;
@@ -71,12 +59,10 @@ async fn a_code_no_link_has_is_not_found_and_a_link_made_since_is_found_at_once(
         (click.status, &click.body["partner_code"]),
         (StatusCode::OK, &json!(program.ada.code))
     );
-    refused(
-        &stack
-            .click_with(&program.ada.code.to_uppercase(), json!({}))
-            .await,
-        message,
-    );
+    stack
+        .click_with(&program.ada.code.to_uppercase(), json!({}))
+        .await
+        .refused(400, message);
     stack.verify().await;
 }
 

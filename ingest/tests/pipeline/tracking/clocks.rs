@@ -26,11 +26,7 @@ async fn lost_click() -> (Stack, Program, String) {
     let stack = off_by(10).await;
     let program = stack.program().await;
     let click_id = stack.click(&program.ada.code).await;
-    stack
-        .eventually("the click is stored", async || {
-            stack.value::<i64>("SELECT count(*) FROM click_events").await == 1
-        })
-        .await;
+    stack.reaches("click_events", 1).await;
     sqlx::raw_sql("DELETE FROM click_events; DELETE FROM customers")
         .execute(stack.pool())
         .await

@@ -29,8 +29,7 @@ async fn try_out(stack: &Stack, program: &Program, step: &str) -> Answer {
 
 #[tokio::test]
 async fn each_step_of_an_installation_is_tried_out_and_seen() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let other = stack.program().await;
     let workspace: i64 = stack
         .value("SELECT workspace_id FROM programs ORDER BY id LIMIT 1")
@@ -81,8 +80,7 @@ async fn each_step_of_an_installation_is_tried_out_and_seen() {
 
 #[tokio::test]
 async fn real_events_are_not_seen_and_ten_test_events_are_enough() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     stack.customer(&program, &program.ada.code, "user").await;
     stack.verify().await;
     let body = json!({ "program_id": program.program_id });
@@ -134,8 +132,7 @@ async fn who_may_manage_a_program_tries_it_out_without_its_key() {
 /// A stranger who tries one number after the other must not find out which of them are programs, nor leave a row.
 #[tokio::test]
 async fn without_the_programs_key_every_program_id_is_answered_alike() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let other = stack.program().await;
     let unknown = 987_654_321;
     for path in [TEST, CHECK] {
@@ -162,6 +159,6 @@ async fn without_the_programs_key_every_program_id_is_answered_alike() {
             assert_eq!(answer.message(), "program_id does not match the API key");
         }
     }
-    let rows: i64 = stack.value("SELECT count(*) FROM click_events").await;
+    let rows = stack.count("click_events").await;
     assert_eq!(rows, 0);
 }

@@ -27,11 +27,7 @@ async fn click_from(stack: &Stack, program: &Program, headers: &[(&str, &str)]) 
 }
 
 async fn events(stack: &Stack, expected: i64) {
-    stack
-        .eventually("the clicks are stored", async || {
-            stack.value::<i64>("SELECT count(*) FROM click_events").await == expected
-        })
-        .await;
+    stack.reaches("click_events", expected).await;
 }
 
 /// Columns of the only event of a click_id; empty where unknown.
@@ -69,8 +65,7 @@ async fn counts(stack: &Stack, program: &Program) -> (i64, i64, i64, i64) {
 
 #[tokio::test]
 async fn device_system_and_browser_come_from_the_user_agent() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let phone = click_from(&stack, &program, &[("user-agent", IPHONE)]).await;
     let silent = click_from(&stack, &program, &[]).await;
     let in_body = stack
@@ -97,8 +92,7 @@ async fn device_system_and_browser_come_from_the_user_agent() {
 
 #[tokio::test]
 async fn every_recorded_click_counts_unless_the_program_excludes_bots() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     click_from(&stack, &program, &[("user-agent", IPHONE)]).await;
     click_from(&stack, &program, &[("user-agent", GOOGLEBOT)]).await;
     events(&stack, 2).await;
@@ -111,15 +105,13 @@ async fn every_recorded_click_counts_unless_the_program_excludes_bots() {
     stack.verify().await;
     assert_eq!(counts(&stack, &program).await, (3, 3, 2, 1));
     assert_eq!(event(&stack, &preview).await[3], "bot");
-    let lead = stack.lead(&program, &preview, "user-1").await;
-    assert_eq!(lead.status, StatusCode::OK, "the click_id given out is one");
+    stack.signed_up(&program, &preview, "user-1").await;
     stack.verify().await;
 }
 
 #[tokio::test]
 async fn an_excluded_bot_moves_no_attribution() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     exclude_bots(&stack, &program).await;
     let click_id = stack.customer(&program, &program.ada.code, "user-1").await;
     let again = async |user_agent: &str| {

@@ -15,9 +15,7 @@ fn row(event: &Value, program: Option<&Program>, state: &str, reason: Option<&st
 
 #[tokio::test]
 async fn an_event_of_an_account_nobody_knows_is_kept_with_its_reason() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     let mut event = event(&stack, "checkout.session.completed.basil", &program, "user-1");
     for (id, account) in [("evt_a", json!("acct_nobody")), ("evt_b", Value::Null)] {
         event["id"] = json!(id);
@@ -29,12 +27,7 @@ async fn an_event_of_an_account_nobody_knows_is_kept_with_its_reason() {
             &row(&event, None, "stuck", Some("unknown account"))
         );
     }
-    assert_eq!(
-        stack
-            .value::<i64>("SELECT count(*) FROM transaction_claims")
-            .await,
-        0
-    );
+    assert_eq!(stack.count("transaction_claims").await, 0);
 }
 
 /// As `ctl processor-events replay` does it.
@@ -77,14 +70,12 @@ async fn a_sale_that_names_another_program_is_kept_back() {
         inbox(&stack).await,
         [row(&named, Some(&program), "stuck", reason)]
     );
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 0);
+    assert_eq!(stack.count("sale_events").await, 0);
 }
 
 #[tokio::test]
 async fn an_event_of_another_account_is_kept_back_at_a_programs_own_endpoint() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     let mut foreign = event(
         &stack,
         "account.application.deauthorized.basil",
@@ -148,7 +139,7 @@ async fn of_several_programs_of_an_account_the_one_that_is_named_gets_the_sale()
             row(&unnamed, None, "stuck", reason),
         ]
     );
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
+    assert_eq!(stack.count("sale_events").await, 1);
     stack.verify().await;
 }
 
@@ -195,15 +186,13 @@ async fn of_several_programs_of_an_account_the_one_that_knows_the_processors_cus
     // It is not clear whose it is once both know the customer.
     knows(&one).await;
     reported("3", &["ignored", "done"]).await;
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
+    assert_eq!(stack.count("sale_events").await, 1);
     stack.verify().await;
 }
 
 #[tokio::test]
 async fn an_account_of_one_program_needs_no_program_id() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     let mut event = event(&stack, "invoice.paid.basil", &program, "user-1");
     event["account"] = json!(ACCOUNT);

@@ -9,20 +9,15 @@ use serde_json::{Value, json};
 use test_harness::{
     Edge, Program, Stack, ended,
     hooks::{Hooks, SECRET, accepted, connected, event, header, inbox, nothing_stored, path, settled},
-    refused,
 };
 use testing::{OwnNats, OwnPostgres, Process, TestDatabase, free_address};
 
 const EVENTS_OF_AN_OUTAGE: i64 = 24;
 
 async fn recorded_once(stack: &Stack, program: &Program) {
-    stack
-        .eventually("the sale is recorded", async || {
-            stack.value::<i64>("SELECT count(*) FROM sale_events").await == 1
-        })
-        .await;
+    stack.reaches("sale_events", 1).await;
     settled(stack, &["done"]).await;
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
+    assert_eq!(stack.count("sale_events").await, 1);
     assert_eq!(
         stack
             .value::<i64>("SELECT amount_cents::bigint FROM commissions")
@@ -35,9 +30,7 @@ async fn recorded_once(stack: &Stack, program: &Program) {
 
 #[tokio::test]
 async fn copies_of_an_event_answer_200_and_change_nothing() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     let event = event(&stack, "checkout.session.completed.basil", &program, "user-1");
     let copies = (0..20).map(|_| hooks.deliver(&stack, &program, &event));
@@ -53,12 +46,7 @@ async fn copies_of_an_event_answer_200_and_change_nothing() {
     accepted(&hooks.deliver(&stack, &program, &changed).await);
     accepted(&hooks.deliver(&stack, &program, &event).await);
     assert_eq!(inbox(&stack).await, before);
-    assert_eq!(
-        stack
-            .value::<i64>("SELECT count(*) FROM transaction_claims")
-            .await,
-        1
-    );
+    assert_eq!(stack.count("transaction_claims").await, 1);
     let payload: Option<String> = stack.value("SELECT payload FROM processor_events").await;
     assert_eq!(payload, None, "personal data goes when the event is done");
     stack.verify().await;
@@ -66,9 +54,7 @@ async fn copies_of_an_event_answer_200_and_change_nothing() {
 
 #[tokio::test]
 async fn what_is_of_no_use_is_answered_200_and_leaves_no_row() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     let event = event(&stack, "checkout.session.completed.basil", &program, "user-1");
     let with = |field: &str, value: Value| {
         let mut event = event.clone();
@@ -135,21 +121,15 @@ async fn while_postgres_is_down_events_are_refused_with_503_and_accepted_afterwa
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{answer:?}");
     assert_eq!(answer.message(), "The event could not be stored. Send it again.");
     // What is forged is known to be without a database.
-    refused(
-        &hooks.send(&path(&program), &[], event.to_string()).await,
-        400,
-        "Stripe-Signature header is required",
-        "unsigned",
-    );
+    hooks
+        .send(&path(&program), &[], event.to_string())
+        .await
+        .refused(400, "Stripe-Signature header is required");
     postgres.off_thread(OwnPostgres::start_again).await;
     Edge::at(hooks.address).ready(&stack).await;
     stack.ready().await;
     accepted(&hooks.deliver(&stack, &program, &event).await);
-    stack
-        .eventually("the sale is recorded", async || {
-            stack.value::<i64>("SELECT count(*) FROM sale_events").await == 1
-        })
-        .await;
+    stack.reaches("sale_events", 1).await;
     stack.verify().await;
 }
 
@@ -175,11 +155,7 @@ async fn while_nats_is_down_events_are_kept_and_processed_afterwards() {
         accepted(&hooks.deliver(&stack, &program, &event).await);
     }
     nats.start_again();
-    stack
-        .eventually("every sale is recorded", async || {
-            stack.value::<i64>("SELECT count(*) FROM sale_events").await == EVENTS_OF_AN_OUTAGE
-        })
-        .await;
+    stack.reaches("sale_events", EVENTS_OF_AN_OUTAGE).await;
     settled(&stack, &["done"]).await;
     stack.verify().await;
 }

@@ -5,11 +5,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use test_harness::{
     Answer, Stack,
-    hooks::{
-        ACCOUNT, DISTRIBUTOR, DISTRIBUTOR_SECRET, Hooks, SECRET, connected, event, header, nothing_stored,
-        path,
-    },
-    refused,
+    hooks::{ACCOUNT, DISTRIBUTOR, DISTRIBUTOR_SECRET, Hooks, SECRET, event, header, nothing_stored, path},
 };
 
 const NOT_AN_EVENT: &str = "Request body must be a Stripe event";
@@ -17,9 +13,7 @@ const MIB: usize = 1 << 20;
 
 #[tokio::test]
 async fn what_is_signed_but_no_event_is_refused_and_leaves_no_row() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     let good = event(&stack, "checkout.session.completed.basil", &program, "user-1").to_string();
     let deep =
         |opening: &str, closing: &str| format!("{}{}", opening.repeat(100_000), closing.repeat(100_000));
@@ -51,16 +45,10 @@ async fn what_is_signed_but_no_event_is_refused_and_leaves_no_row() {
             (DISTRIBUTOR.to_owned(), DISTRIBUTOR_SECRET),
         ] {
             let header = header(secret, now, &body);
-            let shown = format!(
-                "{path} {:?}",
-                String::from_utf8_lossy(&body[..body.len().min(40)])
-            );
-            refused(
-                &hooks.send(&path, &[&header], body.clone()).await,
-                400,
-                NOT_AN_EVENT,
-                &shown,
-            );
+            hooks
+                .send(&path, &[&header], body.clone())
+                .await
+                .refused(400, NOT_AN_EVENT);
         }
     }
     nothing_stored(&stack).await;
@@ -68,9 +56,7 @@ async fn what_is_signed_but_no_event_is_refused_and_leaves_no_row() {
 
 #[tokio::test]
 async fn a_body_above_a_mebibyte_is_refused_and_one_below_is_read() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     let mut event = event(&stack, "charge.refunded.basil", &program, "user-1");
     event["data"]["object"]["description"] = json!("");
     let room = MIB - event.to_string().len();
@@ -81,16 +67,14 @@ async fn a_body_above_a_mebibyte_is_refused_and_one_below_is_read() {
             status
         );
     }
-    let kept: i64 = stack.value("SELECT count(*) FROM processor_events").await;
+    let kept = stack.count("processor_events").await;
     assert_eq!(kept, 1);
 }
 
 /// Every value of an event replaced by one of another type. Nothing of it is our failure.
 #[tokio::test]
 async fn another_type_in_any_field_is_refused_or_kept_and_never_a_failure_of_ours() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     let deep: Value = serde_json::from_str(&format!("{}{}", "[".repeat(100), "]".repeat(100))).unwrap();
     let odd = [
         Value::Null,
@@ -137,14 +121,12 @@ async fn another_type_in_any_field_is_refused_or_kept_and_never_a_failure_of_our
                 let known = [StatusCode::OK, StatusCode::BAD_REQUEST];
                 assert!(known.contains(&answer.status), "{path}: {answer:?}");
                 if answer.status == StatusCode::BAD_REQUEST {
-                    refused(&answer, 400, NOT_AN_EVENT, &path);
+                    answer.refused(400, NOT_AN_EVENT);
                 }
             }
         }
     }
-    let kept_back: i64 = stack
-        .value("SELECT count(*) FROM processor_events WHERE state = 'stuck'")
-        .await;
+    let kept_back = stack.count("processor_events WHERE state = 'stuck'").await;
     assert!(kept_back > 0);
 }
 

@@ -35,8 +35,7 @@ async fn told_too_late(shop: &Shop, program: &Program, customers: [&str; 2]) -> 
         let answer = sale(shop, program, name, customer).await;
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     }
-    shop.report(program, &payment(shop).invoice_payment()).await;
-    shop.settled().await;
+    shop.process(program, &payment(shop).invoice_payment()).await;
     [
         rows::sale(&shop.stack, "pi_1").await,
         rows::sale(&shop.stack, "in_1").await,
@@ -86,8 +85,7 @@ async fn what_was_refunded_of_a_sale_that_is_undone_is_refunded_of_the_one_that_
         let answer = refund(&shop, &program, name, id, cents).await;
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     }
-    shop.report(&program, &payment.invoice_payment()).await;
-    shop.settled().await;
+    shop.process(&program, &payment.invoice_payment()).await;
     let standing = rows::sale(&shop.stack, "in_1").await;
     assert_eq!(standing["api_refunded_cents"], 490 + 2450, "re_1 is one refund");
     assert_eq!(standing["processor_refunded_cents"], 1225);
@@ -117,8 +115,7 @@ async fn a_name_that_is_known_in_time_makes_a_sale_a_duplicate_and_finds_it_for_
     shop.stack.customer(&program, &program.ada.code, "user-1").await;
     let payment = payment(&shop);
     shop.report(&program, &payment.invoice_payment()).await;
-    shop.report(&program, &payment.charge_succeeded()).await;
-    shop.settled().await;
+    shop.process(&program, &payment.charge_succeeded()).await;
     let unknown = refund(&shop, &program, "ch_1", "re_1", 2450).await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND, "{unknown:?}");
     assert_eq!(
@@ -166,9 +163,6 @@ async fn sales_of_one_payment_that_meet_in_a_worker_are_one() {
         statuses.sort_unstable();
         assert_eq!(statuses, [200, 409], "{pair:?}");
     }
-    assert_eq!(
-        shop.stack.value::<i64>("SELECT count(*) FROM sale_events").await,
-        20
-    );
+    assert_eq!(shop.stack.count("sale_events").await, 20);
     shop.stack.verify().await;
 }

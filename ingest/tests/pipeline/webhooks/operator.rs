@@ -22,8 +22,7 @@ fn payment(shop: &Shop, name: &str) -> Payment {
 async fn stuck(shop: &Shop, program: &Program) -> String {
     let mut event = payment(shop, "1").checkout();
     event["data"]["object"]["currency"] = json!("dollars");
-    shop.report(program, &event).await;
-    shop.settled().await;
+    shop.process(program, &event).await;
     let id: uuid::Uuid = shop.stack.value("SELECT event_id FROM processor_events").await;
     id.to_string()
 }
@@ -86,9 +85,8 @@ async fn what_waits_for_a_person_is_closed_by_one_and_stands_in_the_audit_log() 
     reinstated["type"] = json!("charge.dispute.funds_reinstated");
     shop.report(&program, &reinstated).await;
     // Of a sale nobody knows: it waits for that.
-    shop.report(&program, &payment(&shop, "3").charge_refunded(1000))
+    shop.process(&program, &payment(&shop, "3").charge_refunded(1000))
         .await;
-    shop.settled().await;
     let only = async |state: &str| {
         let listed = succeeds(&shop.stack, &["processor-events", "list", "--state", state]).await;
         assert_eq!(listed.out.lines().count(), 1, "{listed:?}");
@@ -106,8 +104,7 @@ async fn what_waits_for_a_person_is_closed_by_one_and_stands_in_the_audit_log() 
     let waits = ctl(&shop.stack, &["processor-events", "close", "--yes", &parked]).await;
     assert!(!waits.ok, "{waits:?}");
     // It comes again, as the processor pleases.
-    shop.report(&program, &reinstated).await;
-    shop.settled().await;
+    shop.process(&program, &reinstated).await;
     let reason = "disputed money was reinstated".to_owned();
     assert_eq!(
         shop.event("evt_disputed_2").await,
@@ -137,9 +134,8 @@ async fn verify_finds_payments_that_do_not_agree_with_the_books() {
         let body = json!({ "transaction_id": name, "amount_cents": 4900, "customer_key": "user-1" });
         assert_eq!(shop.stack.sale(&program, body).await.status, StatusCode::OK);
     }
-    shop.report(&program, &payment(&shop, "1").charge_refunded(1000))
+    shop.process(&program, &payment(&shop, "1").charge_refunded(1000))
         .await;
-    shop.settled().await;
     assert!(!rows::sale(&shop.stack, "in_1").await["duplicate_of"].is_null());
     shop.stack.verify().await;
     for (damage, repair, broken) in [

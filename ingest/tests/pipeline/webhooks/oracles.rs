@@ -6,10 +6,7 @@ use std::process::{Command, Stdio};
 
 use domain::processor::WebhookSecret;
 use serde_json::{Value, json};
-use test_harness::{
-    Stack,
-    hooks::{Hooks, SECRET, accepted, connected, event, inbox, path},
-};
+use test_harness::hooks::{Hooks, SECRET, accepted, event, inbox, path};
 use testing::from_environment;
 use webhook_consumer::stripe::signature::SignatureHeader;
 
@@ -58,9 +55,7 @@ fn sign(mut oracle: Command, lines: &[Value]) -> Vec<String> {
 
 #[tokio::test]
 async fn what_stripes_own_libraries_sign_is_accepted() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     for (id, oracle) in [("evt_javascript", javascript()), ("evt_python", python())] {
         let mut event = event(
             &stack,

@@ -43,9 +43,7 @@ async fn a_session_paid_is_a_sale_of_the_moment_it_was_paid() {
 
 #[tokio::test]
 async fn a_payment_takes_a_key_back_that_only_a_browser_bound() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     let (theirs, own) = two_clicks(&stack, &program).await;
     browser(&stack, json!({ "click_id": theirs, "customer_key": "1001" })).await;
     let name = "checkout.session.completed.with_invoice.acacia";
@@ -61,9 +59,7 @@ async fn a_payment_takes_a_key_back_that_only_a_browser_bound() {
 
 #[tokio::test]
 async fn a_payment_takes_a_key_back_by_the_click_in_its_reference() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     let (theirs, own) = two_clicks(&stack, &program).await;
     browser(&stack, json!({ "click_id": theirs, "customer_key": "1001" })).await;
     let name = "checkout.session.completed.with_invoice.acacia";
@@ -93,9 +89,7 @@ async fn an_alias_is_read_like_our_own_prefix() {
 
 #[tokio::test]
 async fn a_payment_intent_alone_is_a_sale_and_its_charge_says_it_again() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     for name in ["charge.succeeded.direct.basil", "payment_intent.succeeded.basil"] {
         let event = event(&stack, name, &program, "user-1");
@@ -108,10 +102,10 @@ async fn a_payment_intent_alone_is_a_sale_and_its_charge_says_it_again() {
             stack.value::<i64>(waiting).await == 2
         })
         .await;
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 0);
+    assert_eq!(stack.count("sale_events").await, 0);
     stack.execute(SESSIONS_HAVE_COME).await;
     settled(&stack, &["done"]).await;
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
+    assert_eq!(stack.count("sale_events").await, 1);
     assert_eq!(commission(&stack, "pi_3Direct01").await["amount_cents"], 980);
     stack.verify().await;
 }
@@ -119,9 +113,7 @@ async fn a_payment_intent_alone_is_a_sale_and_its_charge_says_it_again() {
 #[tokio::test]
 async fn a_payment_intents_tax_is_what_its_session_says_in_both_orders() {
     for intent_first in [true, false] {
-        let mut stack = Stack::start().await;
-        let hooks = Hooks::start(&mut stack).await;
-        let program = connected(&stack).await;
+        let (stack, hooks, program) = Hooks::with_program().await;
         stack.customer(&program, &program.ada.code, "user-1").await;
         let intent = event(&stack, "payment_intent.succeeded.basil", &program, "user-1");
         let mut session = event(
@@ -139,14 +131,10 @@ async fn a_payment_intents_tax_is_what_its_session_says_in_both_orders() {
         for event in &events {
             accepted(&hooks.deliver(&stack, &program, event).await);
         }
-        stack
-            .eventually("the session is a sale", async || {
-                stack.value::<i64>("SELECT count(*) FROM sale_events").await == 1
-            })
-            .await;
+        stack.reaches("sale_events", 1).await;
         // The session ends the wait, whichever came first.
         settled(&stack, &["done"]).await;
-        assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
+        assert_eq!(stack.count("sale_events").await, 1);
         let sale = sale(&stack, "pi_3Direct01").await;
         assert!(sale["commissionable_cents"].is_i64(), "{sale}");
         stack.verify().await;
@@ -155,9 +143,7 @@ async fn a_payment_intents_tax_is_what_its_session_says_in_both_orders() {
 
 #[tokio::test]
 async fn both_events_of_an_invoice_are_one_sale() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     for name in ["invoice.payment_succeeded.acacia", "invoice.paid.acacia"] {
         accepted(
@@ -191,9 +177,7 @@ async fn both_events_of_an_invoice_are_one_sale() {
 
 #[tokio::test]
 async fn a_payment_the_api_reported_is_not_recorded_again() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     let body = json!({ "transaction_id": "pi_3Lamp0001", "amount_cents": 4900, "customer_key": "user-1" });
     assert_eq!(stack.sale(&program, body).await.status, StatusCode::OK);
@@ -201,15 +185,13 @@ async fn a_payment_the_api_reported_is_not_recorded_again() {
     accepted(&hooks.deliver(&stack, &program, &event).await);
     settled(&stack, &["done"]).await;
     assert_eq!(inbox(&stack).await[0]["reason"], "duplicate");
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
+    assert_eq!(stack.count("sale_events").await, 1);
     stack.verify().await;
 }
 
 #[tokio::test]
 async fn nothing_paid_is_no_sale() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     accepted(
         &hooks
@@ -227,12 +209,7 @@ async fn nothing_paid_is_no_sale() {
             (kept.len(), &kept[0]["state"]) == (1, &json!("done"))
         })
         .await;
-    assert_eq!(
-        stack
-            .value::<i64>("SELECT count(*) FROM transaction_claims")
-            .await,
-        0
-    );
+    assert_eq!(stack.count("transaction_claims").await, 0);
     let payload: Option<String> = stack.value("SELECT payload FROM processor_events").await;
     assert_eq!(payload, None);
 }
@@ -240,9 +217,7 @@ async fn nothing_paid_is_no_sale() {
 /// 10.00 and 1.90 of tax, at 20 %.
 #[tokio::test]
 async fn tax_earns_nothing_and_is_part_of_what_can_be_refunded() {
-    let mut stack = Stack::start().await;
-    let hooks = Hooks::start(&mut stack).await;
-    let program = connected(&stack).await;
+    let (stack, hooks, program) = Hooks::with_program().await;
     for (shape, key) in [("acacia", "user-1"), ("basil", "user-2")] {
         stack.customer(&program, &program.ada.code, key).await;
         let mut event = event(&stack, &format!("invoice.paid.taxed.{shape}"), &program, key);

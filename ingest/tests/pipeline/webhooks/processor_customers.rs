@@ -69,8 +69,7 @@ async fn a_renewal_without_names_is_its_processor_customers_in_both_orders() {
         let program = shop.program().await;
         shop.stack.customer(&program, &program.ada.code, "user-1").await;
         if first_named {
-            shop.report(&program, &subscribed(&shop, "1")).await;
-            shop.settled().await;
+            shop.process(&program, &subscribed(&shop, "1")).await;
             shop.report(&program, &renewal(&shop, "2")).await;
         } else {
             shop.report(&program, &renewal(&shop, "2")).await;
@@ -101,8 +100,7 @@ async fn customers_and_subscriptions_name_themselves() {
     shop.report(&program, &named("evt_a", "customer.updated", "user-1", customer))
         .await;
     let created = named("evt_b", "customer.subscription.created", "user-2", subscription);
-    shop.report(&program, &created).await;
-    shop.settled().await;
+    shop.process(&program, &created).await;
     for customer in ["cus_1", "cus_2"] {
         let paid = payment(&shop, customer, None).checkout();
         shop.report(&program, &nameless(of_customer(paid, customer)))
@@ -127,8 +125,7 @@ async fn a_merchants_reference_is_a_click_id_or_a_customer_key() {
     }
     let mut both = payment(&shop, "3", None).checkout();
     both["data"]["object"]["client_reference_id"] = json!(click_id);
-    shop.report(&program, &both).await;
-    shop.settled().await;
+    shop.process(&program, &both).await;
     // What the metadata says goes first.
     assert_eq!(shop.stack.balance(program.ada.membership).await, 2 * 980);
     assert_eq!(shop.stack.balance(program.bruno.membership).await, 980);
@@ -166,8 +163,7 @@ async fn a_customer_of_before_the_integration_is_bound_by_hand() {
     .await;
     let listed = succeeds(&shop.stack, &["customer", "bound", "--program-id", &program_id]).await;
     assert!(listed.out.contains("cus_1  customer_key user-2"), "{listed:?}");
-    shop.report(&program, &renewal(&shop, "2")).await;
-    shop.settled().await;
+    shop.process(&program, &renewal(&shop, "2")).await;
     assert_eq!(shop.stack.balance(program.bruno.membership).await, 980);
     for wrong in [
         json!({ "customer_key": "user-1" }),
@@ -189,16 +185,14 @@ async fn who_was_named_first_stays_and_a_conflict_is_reported() {
     let program = shop.program().await;
     shop.stack.customer(&program, &program.ada.code, "user-1").await;
     shop.stack.customer(&program, &program.bruno.code, "user-2").await;
-    shop.report(&program, &subscribed(&shop, "1")).await;
-    shop.settled().await;
+    shop.process(&program, &subscribed(&shop, "1")).await;
     let other = Payment {
         customer_key: "user-2".to_owned(),
         ..payment(&shop, "2", None)
     };
     shop.report(&program, &of_customer(other.checkout(), CUSTOMER))
         .await;
-    shop.report(&program, &renewal(&shop, "3")).await;
-    shop.settled().await;
+    shop.process(&program, &renewal(&shop, "3")).await;
     // Its own metadata says whose this payment is.
     assert_eq!(shop.stack.balance(program.bruno.membership).await, 980);
     assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
@@ -233,8 +227,7 @@ async fn what_nobody_claims_ends_quietly() {
     assert!(!payload_is_kept(&shop, "evt_invoice.paid_1").await);
     // Of a guest nothing is known at all.
     let guest = nameless(payment(&shop, "2", None).checkout());
-    shop.report(&program, &guest).await;
-    shop.settled().await;
+    shop.process(&program, &guest).await;
     assert_eq!(shop.event("evt_checkout_2").await, ("done".to_owned(), None));
     shop.stack.verify().await;
 }
@@ -265,12 +258,7 @@ async fn an_erasure_takes_the_binding_and_what_waits_for_it() {
     assert_eq!(exported[0]["processor_customer_id"], CUSTOMER, "{export:?}");
     let erased = shop.stack.submit(&path("erase"), Some(&owner.token), named).await;
     assert_eq!(erased.body["data"]["processor_customers"], 1, "{erased:?}");
-    assert_eq!(
-        shop.stack
-            .value::<i64>("SELECT count(*) FROM processor_customers")
-            .await,
-        0
-    );
+    assert_eq!(shop.stack.count("processor_customers").await, 0);
     assert!(!payload_is_kept(&shop, "evt_refunded_100_8").await);
     shop.report(&program, &renewal(&shop, "2")).await;
     becomes(&shop, "evt_invoice.paid_2", "parked", Some("customer_not_found")).await;

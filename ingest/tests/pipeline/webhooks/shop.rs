@@ -59,14 +59,20 @@ impl Shop {
         accepted(&self.hooks.deliver(&self.stack, program, event).await);
     }
 
+    /// Reports an event, and waits until it is settled.
+    pub async fn process(&self, program: &Program, event: &Value) {
+        self.report(program, event).await;
+        self.settled().await;
+    }
+
     /// Waits until everything reported is settled, or parked until something else is reported.
     pub async fn settled(&self) {
         self.stack
             .eventually("no event is on its way", async || {
                 self.stack.execute(SESSIONS_HAVE_COME).await;
                 self.stack
-                    .value::<i64>(
-                        "SELECT count(*) FROM processor_events
+                    .count(
+                        "processor_events
                          WHERE state = 'open' OR (state = 'parked' AND reason <> 'sale_missing')",
                     )
                     .await

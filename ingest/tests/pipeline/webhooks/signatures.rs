@@ -10,7 +10,7 @@ use test_harness::{
         ACCOUNT, DISTRIBUTOR, DISTRIBUTOR_SECRET, Hooks, SECRET, accepted, connect, connected, event, header,
         inbox, nothing_stored, path, signature,
     },
-    noon, refused,
+    noon,
 };
 
 const MISMATCH: &str = "Stripe-Signature does not match the request body";
@@ -58,29 +58,22 @@ async fn what_is_not_signed_as_it_must_be_is_refused_and_leaves_no_row() {
             (vec![moved.as_str()], &body, MISMATCH),
             (vec![good.as_str()], &altered, MISMATCH),
         ] {
-            let what = format!("{path} {headers:?}");
-            refused(
-                &hooks.send(&path, &headers, body.clone()).await,
-                400,
-                message,
-                &what,
-            );
+            hooks
+                .send(&path, &headers, body.clone())
+                .await
+                .refused(400, message);
         }
     }
     // Each endpoint has its own secrets.
-    refused(
-        &hooks.send(DISTRIBUTOR, &[&good], body.clone()).await,
-        400,
-        MISMATCH,
-        "the other's",
-    );
+    hooks
+        .send(DISTRIBUTOR, &[&good], body.clone())
+        .await
+        .refused(400, MISMATCH);
     let platforms = header(DISTRIBUTOR_SECRET, now, body.as_bytes());
-    refused(
-        &hooks.send(&path(&program), &[&platforms], body.clone()).await,
-        400,
-        MISMATCH,
-        "the other's",
-    );
+    hooks
+        .send(&path(&program), &[&platforms], body.clone())
+        .await
+        .refused(400, MISMATCH);
     nothing_stored(&stack).await;
     accepted(&hooks.send(&path(&program), &[&good], body.clone()).await);
     assert_eq!(inbox(&stack).await.len(), 1);
@@ -110,7 +103,7 @@ async fn nobody_learns_which_programs_there_are() {
         for secret in [SECRET, ""] {
             let header = header(secret, now, body.as_bytes());
             let answer = hooks.send(&path, &[&header], body.clone()).await;
-            refused(&answer, 400, MISMATCH, &path);
+            answer.refused(400, MISMATCH);
         }
     }
     nothing_stored(&stack).await;
@@ -147,7 +140,7 @@ async fn the_secret_before_a_rotation_is_believed_until_its_end() {
     );
     accepted(&hooks.send(&path(&program), &[&both], body.clone()).await);
     clock.advance(TimeDelta::hours(1));
-    refused(&sent(SECRET).await, 400, MISMATCH, "the secret before");
+    sent(SECRET).await.refused(400, MISMATCH);
     accepted(&sent(new).await);
     assert_eq!(inbox(&stack).await.len(), 1);
 }
@@ -164,12 +157,10 @@ async fn the_platforms_endpoint_has_several_secrets_or_accepts_nothing() {
     let without = Hooks::at(stack.start_webhook_consumer());
     test_harness::Edge::at(without.address).ready(&stack).await;
     for header in [&first, &second] {
-        refused(
-            &without.send(DISTRIBUTOR, &[header], body.clone()).await,
-            400,
-            MISMATCH,
-            "no secret",
-        );
+        without
+            .send(DISTRIBUTOR, &[header], body.clone())
+            .await
+            .refused(400, MISMATCH);
     }
     stack.set(
         "STRIPE_DISTRIBUTOR_SECRETS",

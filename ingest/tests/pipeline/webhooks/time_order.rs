@@ -80,9 +80,8 @@ async fn a_click_after_the_payment_does_not_change_whom_it_pays() {
     let click_id = shop.stack.customer(&program, &program.ada.code, "user-1").await;
     click_again(&shop, &program.bruno.code, &click_id, hour(3)).await;
     rows::counted(&shop.stack, program.bruno.link, 1).await;
-    shop.report(&program, &payment("1", None, hour(1), 4900).checkout())
+    shop.process(&program, &payment("1", None, hour(1), 4900).checkout())
         .await;
-    shop.settled().await;
     assert_eq!(partner_of(&shop, "in_1").await, program.ada.partner_id.get());
     assert_eq!(shop.stack.balance(program.bruno.membership).await, 0);
     shop.stack.verify().await;
@@ -94,9 +93,8 @@ async fn a_click_that_comes_late_gets_the_payment_that_it_brought() {
     let program = shop.program().await;
     let click_id = shop.stack.customer(&program, &program.ada.code, "user-1").await;
     shop.stack.clock.set(hour(3));
-    shop.report(&program, &payment("1", None, hour(2), 4900).checkout())
+    shop.process(&program, &payment("1", None, hour(2), 4900).checkout())
         .await;
-    shop.settled().await;
     assert_eq!(partner_of(&shop, "in_1").await, program.ada.partner_id.get());
     click_again(&shop, &program.bruno.code, &click_id, hour(1)).await;
     rows::counted(&shop.stack, program.bruno.link, 1).await;
@@ -119,9 +117,8 @@ async fn the_first_payment_after_a_trial_is_a_sale_at_once_and_pays_whom_the_tri
     rows::counted(&shop.stack, program.bruno.link, 1).await;
     shop.stack.clock.set(hour(24));
     let first = payment("1", Some("sub_1"), hour(24), 4900);
-    shop.report(&program, &first.invoice("invoice.paid", "subscription_cycle"))
+    shop.process(&program, &first.invoice("invoice.paid", "subscription_cycle"))
         .await;
-    shop.settled().await;
     assert_eq!(partner_of(&shop, "in_1").await, program.ada.partner_id.get());
     assert_eq!(rows::claims(&shop.stack, "in_0").await, 0);
     shop.stack.verify().await;
@@ -134,9 +131,8 @@ async fn a_renewal_of_an_unknown_subscription_is_a_sale_at_once() {
     shop.stack.customer(&program, &program.ada.code, "user-1").await;
     shop.stack.clock.set(hour(24));
     let renewal = payment("7", Some("sub_of_before"), hour(24), 4900);
-    shop.report(&program, &renewal.invoice("invoice.paid", "subscription_cycle"))
+    shop.process(&program, &renewal.invoice("invoice.paid", "subscription_cycle"))
         .await;
-    shop.settled().await;
     assert_eq!(rows::sale(&shop.stack, "in_7").await["is_recurring"], true);
     assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
     shop.stack.verify().await;
@@ -150,22 +146,20 @@ async fn a_one_time_commission_is_for_the_earliest_payment_whichever_arrives_fir
         .await;
     shop.stack.customer(&program, &program.ada.code, "user-1").await;
     shop.stack.clock.set(hour(5));
-    shop.report(&program, &payment("late", None, hour(4), 1_000).checkout())
+    shop.process(&program, &payment("late", None, hour(4), 1_000).checkout())
         .await;
-    shop.settled().await;
     assert_eq!(shop.stack.balance(program.ada.membership).await, 200);
-    shop.report(&program, &payment("early", None, hour(2), 10_000).checkout())
+    shop.process(&program, &payment("early", None, hour(2), 10_000).checkout())
         .await;
-    shop.settled().await;
     assert_eq!(shop.stack.balance(program.ada.membership).await, 2_000);
     let late = rows::sale(&shop.stack, "in_late").await;
     assert_eq!(late["no_commission_reason"], "one_time_already_paid");
     let superseded = &rows::commissions(&shop.stack, "in_late").await[0];
     assert_eq!(superseded["status"], "reversed");
     assert!(superseded["superseded_at"].is_string());
-    let told: i64 = shop
+    let told = shop
         .stack
-        .value("SELECT count(*) FROM notifications WHERE kind = 'commission_deducted'")
+        .count("notifications WHERE kind = 'commission_deducted'")
         .await;
     assert_eq!(told, 1);
     shop.stack.verify().await;
@@ -180,9 +174,8 @@ async fn a_commission_that_takes_the_place_of_a_rejected_one_is_flagged() {
     shop.stack.customer(&program, &program.ada.code, "user-1").await;
     shop.stack.clock.set(hour(5));
     for (name, at) in [("third", 4), ("second", 3), ("first", 2)] {
-        shop.report(&program, &payment(name, None, hour(at), 1_000).checkout())
+        shop.process(&program, &payment(name, None, hour(at), 1_000).checkout())
             .await;
-        shop.settled().await;
         if name == "third" {
             let owner = shop.stack.owner_of(&program).await;
             let path = format!(
@@ -191,8 +184,7 @@ async fn a_commission_that_takes_the_place_of_a_rejected_one_is_flagged() {
             );
             let third = rows::commission(&shop.stack, "in_third").await["id"].clone();
             let body = json!({ "commission_ids": [third], "reason": "odd" });
-            let rejected = shop.stack.submit(&path, Some(&owner.token), body).await;
-            assert_eq!(rejected.status, StatusCode::OK, "{rejected:?}");
+            shop.stack.submitted(&path, Some(&owner.token), body).await;
         } else {
             // Also the one that takes the place of the one that took it.
             let signals = rows::commissions(&shop.stack, &format!("in_{name}")).await[0]["signals"].clone();
@@ -213,14 +205,12 @@ async fn what_was_paid_out_for_a_later_payment_is_clawed_back() {
     click_again(&shop, &program.bruno.code, &click_id, hour(3)).await;
     rows::counted(&shop.stack, program.bruno.link, 1).await;
     shop.stack.clock.set(hour(5));
-    shop.report(&program, &payment("late", None, hour(4), 10_000).checkout())
+    shop.process(&program, &payment("late", None, hour(4), 10_000).checkout())
         .await;
-    shop.settled().await;
     shop.pay_out(&program).await;
     assert_eq!(shop.stack.balance(program.bruno.membership).await, 0);
-    shop.report(&program, &payment("early", None, hour(2), 1_000).checkout())
+    shop.process(&program, &payment("early", None, hour(2), 1_000).checkout())
         .await;
-    shop.settled().await;
     assert_eq!(shop.stack.balance(program.bruno.membership).await, -2_000);
     assert_eq!(shop.stack.balance(program.ada.membership).await, 200);
     shop.stack.verify().await;
@@ -240,14 +230,12 @@ async fn a_sale_that_is_undone_as_a_duplicate_is_no_first_payment() {
         shape: Shape::Basil,
         ..payment("1", Some("sub_1"), hour(2), 10_000)
     };
-    shop.report(&program, &paid.invoice("invoice.paid", "subscription_create"))
+    shop.process(&program, &paid.invoice("invoice.paid", "subscription_create"))
         .await;
-    shop.settled().await;
     let reason = async |id: &str| rows::sale(&shop.stack, id).await["no_commission_reason"].clone();
     assert_eq!(reason("pi_1").await, "one_time_already_paid");
     // Says that both are one payment.
-    shop.report(&program, &paid.invoice_payment()).await;
-    shop.settled().await;
+    shop.process(&program, &paid.invoice_payment()).await;
     assert_eq!(reason("pi_1").await, Value::Null);
     assert_eq!(partner_of(&shop, "pi_1").await, program.ada.partner_id.get());
     assert_eq!(shop.stack.balance(program.ada.membership).await, 2_000);
@@ -267,8 +255,7 @@ async fn the_lead_that_binds_a_key_wakes_the_payments_that_wait_for_it() {
     shop.stack
         .execute("UPDATE processor_events SET relay_after = now() + interval '1 day'")
         .await;
-    let answer = shop.stack.lead(&program, &click_id, "user-1").await;
-    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    shop.stack.signed_up(&program, &click_id, "user-1").await;
     becomes(&shop, "evt_checkout_1", "done", None).await;
     assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
     shop.stack.verify().await;
@@ -336,8 +323,8 @@ async fn an_end_that_becomes_known_late_takes_back_what_was_paid_after_it() {
     shop.stack.customer(&program, &program.ada.code, "user-1").await;
     let pay = async |name: &str, at: i64, reason: &str| {
         let paid = payment(name, Some("sub_1"), hour(at), 4900);
-        shop.report(&program, &paid.invoice("invoice.paid", reason)).await;
-        shop.settled().await;
+        shop.process(&program, &paid.invoice("invoice.paid", reason))
+            .await;
     };
     shop.stack.clock.set(hour(10));
     pay("1", 1, "subscription_create").await;
@@ -350,8 +337,7 @@ async fn an_end_that_becomes_known_late_takes_back_what_was_paid_after_it() {
         hour(3).timestamp(),
         object,
     );
-    shop.report(&program, &ended).await;
-    shop.settled().await;
+    shop.process(&program, &ended).await;
     assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
     let second = rows::sale(&shop.stack, "in_2").await;
     assert_eq!(second["no_commission_reason"], "subscription_ended");

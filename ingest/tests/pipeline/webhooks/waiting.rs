@@ -95,9 +95,8 @@ async fn what_is_paid_after_a_subscription_ended_earns_nothing() {
     shop.report(&program, &ended(shop.opened + 100)).await;
     shop.report(&program, &ended(shop.opened + 50)).await;
     let first = payment(&shop, "1", Some("sub_1"));
-    shop.report(&program, &first.invoice("invoice.paid", "subscription_create"))
+    shop.process(&program, &first.invoice("invoice.paid", "subscription_create"))
         .await;
-    shop.settled().await;
     for (name, began) in [("2", shop.opened + 97), ("3", shop.opened + 99)] {
         let renewal = Payment {
             began,
@@ -124,11 +123,9 @@ async fn a_refund_in_another_currency_than_its_sale_is_left_to_a_person() {
     refunded["data"]["object"]["currency"] = json!("jpy");
     shop.report(&program, &refunded).await;
     becomes(&shop, "evt_refunded_1000_1", "parked", Some("sale_missing")).await;
-    shop.report(&program, &payment.checkout()).await;
-    shop.settled().await;
+    shop.process(&program, &payment.checkout()).await;
     becomes(&shop, "evt_refunded_1000_1", "stuck", Some("currency_differs")).await;
-    shop.report(&program, &payment.charge_refunded(2450)).await;
-    shop.settled().await;
+    shop.process(&program, &payment.charge_refunded(2450)).await;
     assert_eq!(shop.stack.balance(program.ada.membership).await, 490);
     shop.stack.verify().await;
 }
@@ -146,8 +143,8 @@ async fn a_payment_settles_a_lead_that_was_provisional() {
         rows::customer(&shop.stack, &click_id).await["proposed_customer_key"],
         "user-1"
     );
-    shop.report(&program, &payment(&shop, "1", None).checkout()).await;
-    shop.settled().await;
+    shop.process(&program, &payment(&shop, "1", None).checkout())
+        .await;
     let customer = rows::customer(&shop.stack, &click_id).await;
     assert_eq!(customer["status"], "conversion");
     assert_eq!(customer["customer_key"], "user-1");
@@ -183,11 +180,9 @@ async fn an_account_is_what_was_told_of_it_last() {
         .await
         .unwrap()
     };
-    shop.report(&program, &updated(shop.opened + 20, true)).await;
-    shop.settled().await;
+    shop.process(&program, &updated(shop.opened + 20, true)).await;
     assert_eq!(stored().await, json!(["connected", true, true, true, true]));
-    shop.report(&program, &updated(shop.opened + 10, false)).await;
-    shop.settled().await;
+    shop.process(&program, &updated(shop.opened + 10, false)).await;
     assert_eq!(stored().await, json!(["connected", true, true, true, true]));
     let mut left = event(
         "evt_left",
@@ -196,8 +191,7 @@ async fn an_account_is_what_was_told_of_it_last() {
         json!({ "id": "ca_1", "object": "application" }),
     );
     left["account"] = json!(account);
-    shop.report(&program, &left).await;
-    shop.settled().await;
+    shop.process(&program, &left).await;
     assert_eq!(
         stored().await,
         json!(["disconnected", false, false, false, false])
@@ -211,15 +205,10 @@ async fn what_is_finished_or_waited_in_vain_is_forgotten() {
     let program = shop.program().await;
     shop.stack.customer(&program, &program.ada.code, "user-1").await;
     shop.report(&program, &payment(&shop, "1", None).checkout()).await;
-    shop.report(&program, &payment(&shop, "2", None).charge_refunded(1000))
+    shop.process(&program, &payment(&shop, "2", None).charge_refunded(1000))
         .await;
-    shop.settled().await;
     let now = shop.stack.clock.now();
-    let count = async || {
-        shop.stack
-            .value::<i64>("SELECT count(*) FROM processor_events")
-            .await
-    };
+    let count = async || shop.stack.count("processor_events").await;
     let events = storage::processor_events::forget;
     let parked = storage::processor_events::give_up_parked;
     assert_eq!(

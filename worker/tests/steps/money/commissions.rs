@@ -32,9 +32,7 @@ async fn balance(stack: &Stack, membership: i64, currency: &str) -> i64 {
 
 #[tokio::test]
 async fn a_percentage_is_rounded_to_the_cent_with_halves_away_from_zero() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let (stack, program) = Stack::with_customer().await;
     let cases = [
         (1_250, 3, 0),
         (1_250, 4, 1),
@@ -73,8 +71,7 @@ async fn a_percentage_is_rounded_to_the_cent_with_halves_away_from_zero() {
 
 #[tokio::test]
 async fn a_percentage_is_owed_in_the_sales_currency_and_a_fixed_amount_in_its_own() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let membership = program.ada.membership.get();
     stack.customer(&program, &program.ada.code, "user-1").await;
     let terms = (CommissionType::CpsLifetime, fixed(700, "USD"));
@@ -111,9 +108,7 @@ async fn a_percentage_is_owed_in_the_sales_currency_and_a_fixed_amount_in_its_ow
 
 #[tokio::test]
 async fn a_products_own_policy_goes_before_the_programs_default() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let (stack, program) = Stack::with_customer().await;
     let terms = (CommissionType::CpsLifetime, percentage(5_000));
     rows::policy(&stack, &program, Some("pro"), terms, LONG_AGO).await;
     for (transaction_id, product, earned) in [
@@ -170,8 +165,7 @@ async fn one_time_commissions_are_paid_on_a_customers_first_payment_only() {
 
 #[tokio::test]
 async fn without_a_policy_in_force_the_sale_is_recorded_and_the_answer_says_why_nothing_is_due() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     sqlx::query("DELETE FROM commission_policies")
         .execute(stack.pool())
         .await
@@ -234,11 +228,7 @@ async fn a_commission_is_of_its_sales_day_however_late_it_is_settled() {
     assert_eq!(unknown.status, StatusCode::INTERNAL_SERVER_ERROR, "{unknown:?}");
     stack.clock.advance(TimeDelta::days(2));
     stack.start_worker();
-    stack
-        .eventually("the sale is settled", async || {
-            stack.value::<i64>("SELECT count(*) FROM commissions").await == 1
-        })
-        .await;
+    stack.reaches("commissions", 1).await;
     assert_eq!(
         rows::commission(&stack, "t1").await["created_at"],
         rows::sale(&stack, "t1").await["sale_date"]
@@ -248,12 +238,9 @@ async fn a_commission_is_of_its_sales_day_however_late_it_is_settled() {
 
 #[tokio::test]
 async fn a_commission_is_shown_with_its_sale_and_what_of_it_earns() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let (stack, program) = Stack::with_customer().await;
     let sold = json!({ "transaction_id": "t1", "amount_cents": 1190, "commissionable_cents": 1000, "customer_key": "user-1" });
-    let answer = stack.sale(&program, sold).await;
-    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    stack.sold(&program, sold).await;
     let owner = stack.owner_of(&program).await;
     let path = format!(
         "/api/advertiser/affiliate-programs/{}/commissions",

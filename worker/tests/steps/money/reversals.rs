@@ -26,9 +26,7 @@ async fn notifications(stack: &Stack, expected: usize) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_commission_that_was_paid_out_may_push_the_balance_below_zero_and_the_advertiser_is_warned() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let (stack, program) = Stack::with_customer().await;
     sell(&stack, &program, "t1").await;
     pay_out(&stack, &program, "t1").await;
     assert_eq!(stack.balance(program.ada.membership).await, 0);
@@ -62,9 +60,7 @@ async fn a_commission_that_was_paid_out_may_push_the_balance_below_zero_and_the_
 
 #[tokio::test]
 async fn an_unpaid_commission_takes_a_balance_to_zero_at_most_and_the_ledger_says_what_was_short() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let (stack, program) = Stack::with_customer().await;
     sell(&stack, &program, "paid").await;
     pay_out(&stack, &program, "paid").await;
     sell(&stack, &program, "t1").await;
@@ -96,9 +92,7 @@ async fn an_unpaid_commission_takes_a_balance_to_zero_at_most_and_the_ledger_say
 
 #[tokio::test]
 async fn the_partner_hears_of_every_deduction_and_the_advertiser_not_of_unpaid_ones() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let (stack, program) = Stack::with_customer().await;
     sell(&stack, &program, "t1").await;
     for body in [
         json!({ "transaction_id": "t1", "refund_amount_cents": 2500, "refund_reason": "too small" }),

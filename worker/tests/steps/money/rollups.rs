@@ -43,11 +43,7 @@ async fn broken(stack: &Stack) -> Vec<&'static str> {
 
 /// Waits until the worker has folded everything.
 async fn folded(stack: &Stack) {
-    stack
-        .eventually("all deltas are folded", async || {
-            stack.value::<i64>("SELECT count(*) FROM rollup_deltas").await == 0
-        })
-        .await;
+    stack.reaches("rollup_deltas", 0).await;
 }
 
 async fn ctl(stack: &Stack, arguments: &[&str]) -> Output {
@@ -240,8 +236,7 @@ async fn random_funnels_add_up_to_what_a_slow_recomputation_says() {
 
 async fn sell(stack: &Stack, program: &Program, transaction_id: &str) {
     let sale = json!({ "transaction_id": transaction_id, "amount_cents": 1_000, "customer_key": "user-1" });
-    let answer = stack.sale(program, sale).await;
-    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    stack.sold(program, sale).await;
 }
 
 #[tokio::test]
@@ -267,9 +262,7 @@ async fn an_earlier_sale_that_comes_late_takes_the_conversion_to_its_day() {
 
 #[tokio::test]
 async fn what_a_refund_takes_back_leaves_the_day_of_the_sale_as_it_was() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let (stack, program) = Stack::with_customer().await;
     sell(&stack, &program, "t1").await;
     stack.verify().await;
     let before = kept(&stack).await;
@@ -313,7 +306,7 @@ async fn a_reader_sees_each_delta_once_while_they_are_folded() {
     let fold = async {
         // Two of them, as with two workers.
         let one = async || {
-            while stack.value::<i64>("SELECT count(*) FROM rollup_deltas").await > 0 {
+            while stack.count("rollup_deltas").await > 0 {
                 rollups::fold(stack.pool(), 50).await.unwrap();
             }
         };
@@ -356,8 +349,7 @@ async fn a_sum_beyond_what_a_number_holds_keeps_nobody_elses_days_from_being_fol
 
 #[tokio::test]
 async fn the_worker_folds_what_is_left() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     stack.click(&program.ada.code).await;
     rows::counted(&stack, program.ada.link, 1).await;
     folded(&stack).await;
@@ -373,9 +365,7 @@ async fn the_worker_folds_what_is_left() {
 
 #[tokio::test]
 async fn verify_tells_of_a_day_that_is_not_what_its_events_add_up_to() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
-    stack.customer(&program, &program.ada.code, "user-1").await;
+    let (stack, program) = Stack::with_customer().await;
     sell(&stack, &program, "t1").await;
     rows::counted(&stack, program.ada.link, 1).await;
     folded(&stack).await;
@@ -508,7 +498,7 @@ async fn what_events_added_up_to_outlives_their_retention() {
                 == 0
         })
         .await;
-    let left: i64 = stack.value("SELECT count(*) FROM click_events").await;
+    let left = stack.count("click_events").await;
     assert_eq!(left, 2, "what is younger stays");
     let dropped: bool = stack
         .value("SELECT to_regclass('click_events_y2026m03') IS NULL")

@@ -51,8 +51,8 @@ async fn of_a_thousand_calls_with_one_transaction_id_exactly_one_is_recorded() {
         statuses
     });
     assert_eq!(answered, BTreeMap::from([(200, 1), (409, 999)]));
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM commissions").await, 1);
+    assert_eq!(stack.count("sale_events").await, 1);
+    assert_eq!(stack.count("commissions").await, 1);
     assert_eq!(stack.balance(program.ada.membership).await, 1_000);
     stack.verify().await;
 }
@@ -122,8 +122,8 @@ async fn of_many_first_payments_at_once_a_one_time_program_pays_for_one() {
         .iter()
         .filter(|answer| answer.body["commission_id"].is_i64());
     assert_eq!(paid.count(), 1);
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 60);
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM commissions").await, 1);
+    assert_eq!(stack.count("sale_events").await, 60);
+    assert_eq!(stack.count("commissions").await, 1);
     assert_eq!(stack.balance(program.ada.membership).await, 1_000);
     stack.verify().await;
 }
@@ -137,7 +137,7 @@ async fn a_lead_sent_fifty_times_at_once_counts_once() {
     let answers = join_all(calls).await;
     assert_eq!(count(&answers, StatusCode::OK), 1, "{answers:?}");
     assert_eq!(count(&answers, StatusCode::BAD_REQUEST), 49, "{answers:?}");
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM lead_events").await, 1);
+    assert_eq!(stack.count("lead_events").await, 1);
     assert_eq!(
         stack.value::<String>("SELECT status FROM customers").await,
         "lead"

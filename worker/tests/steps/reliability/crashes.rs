@@ -26,15 +26,10 @@ async fn customer_without_worker(stack: &mut Stack) -> (Program, Streams) {
 
 async fn recorded_once(stack: &Stack, program: &Program) {
     stack
-        .eventually("the sale is recorded", async || {
-            stack
-                .value::<i64>("SELECT count(*) FROM transaction_claims WHERE state = 'recorded'")
-                .await
-                == 1
-        })
+        .reaches("transaction_claims WHERE state = 'recorded'", 1)
         .await;
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 1);
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM commissions").await, 1);
+    assert_eq!(stack.count("sale_events").await, 1);
+    assert_eq!(stack.count("commissions").await, 1);
     assert_eq!(stack.balance(program.ada.membership).await, 1_000);
 }
 
@@ -111,14 +106,7 @@ async fn a_caller_who_hangs_up_while_waiting_loses_nothing() {
     let caller = tokio::spawn(async move {
         edge.post("sale", Some(&token), &sale_of("t1", "user-1")).await;
     });
-    stack
-        .eventually("the sale is claimed", async || {
-            stack
-                .value::<i64>("SELECT count(*) FROM transaction_claims")
-                .await
-                == 1
-        })
-        .await;
+    stack.reaches("transaction_claims", 1).await;
     caller.abort();
     assert!(caller.await.unwrap_err().is_cancelled());
     stack.start_worker();
@@ -155,11 +143,7 @@ async fn callers_who_hang_up_at_once_leave_whole_sales_or_none() {
         let known = [StatusCode::OK, StatusCode::CONFLICT];
         assert!(known.contains(&repeat.status), "{repeat:?}");
     }
-    stack
-        .eventually("every sale is recorded", async || {
-            stack.value::<i64>("SELECT count(*) FROM sale_events").await == 20
-        })
-        .await;
+    stack.reaches("sale_events", 20).await;
     assert_eq!(stack.balance(program.ada.membership).await, 20_000);
     stack.verify().await;
 }

@@ -42,8 +42,7 @@ async fn traffic(stack: &Stack, program: &Program) {
 
 #[tokio::test]
 async fn every_message_delivered_three_times_leaves_every_row_as_it_was() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let streams = Streams::of(&stack).await;
     traffic(&stack, &program).await;
     streams.drained(&stack).await;
@@ -55,8 +54,7 @@ async fn every_message_delivered_three_times_leaves_every_row_as_it_was() {
 
 #[tokio::test]
 async fn a_refused_sale_stays_refused_and_leaves_its_transaction_id_to_a_corrected_call() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let streams = Streams::of(&stack).await;
     let refused = stack.sale(&program, sale_of("t1", "user-1")).await;
     assert_eq!(
@@ -66,7 +64,7 @@ async fn a_refused_sale_stays_refused_and_leaves_its_transaction_id_to_a_correct
     stack.customer(&program, &program.ada.code, "user-1").await;
     // It would succeed now.
     streams.replay(&stack).await;
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM sale_events").await, 0);
+    assert_eq!(stack.count("sale_events").await, 0);
     let corrected = stack.sale(
         &program,
         json!({ "transaction_id": "t1", "amount_cents": 700, "customer_key": "user-1" }),
@@ -82,14 +80,13 @@ async fn a_refused_sale_stays_refused_and_leaves_its_transaction_id_to_a_correct
     );
     assert_eq!(stack.balance(program.ada.membership).await, 140);
     // They were ignored, not tried.
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM dead_letters").await, 0);
+    assert_eq!(stack.count("dead_letters").await, 0);
     stack.verify().await;
 }
 
 #[tokio::test]
 async fn a_refused_lead_stays_refused_when_its_message_comes_again() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     sqlx::query("UPDATE programs SET lead_auth = 'server_required'")
         .execute(stack.pool())
         .await
@@ -108,7 +105,7 @@ async fn a_refused_lead_stays_refused_when_its_message_comes_again() {
         stack.value::<String>("SELECT status FROM customers").await,
         "click"
     );
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM lead_events").await, 1);
+    assert_eq!(stack.count("lead_events").await, 1);
     let confirmed = stack.post("lead", Some(&program.token), by_key).await;
     assert_eq!(confirmed.status, StatusCode::OK, "{confirmed:?}");
     stack.verify().await;
@@ -116,8 +113,7 @@ async fn a_refused_lead_stays_refused_when_its_message_comes_again() {
 
 #[tokio::test]
 async fn a_refund_refused_for_want_of_a_sale_stays_refused_when_its_message_comes_again() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let streams = Streams::of(&stack).await;
     let refused = stack.refund(&program, json!({ "transaction_id": "t1" })).await;
     assert_eq!(refused.status, StatusCode::NOT_FOUND);
@@ -144,14 +140,7 @@ async fn a_refund_sent_while_its_sale_waits_for_a_worker_takes_its_commission_ba
         tokio::spawn(async move { edge.post(path, Some(&token), &body).await })
     };
     let sale = post(edge.clone(), "sale", sale_of("t1", "user-1"));
-    stack
-        .eventually("the sale is claimed", async || {
-            stack
-                .value::<i64>("SELECT count(*) FROM transaction_claims")
-                .await
-                == 1
-        })
-        .await;
+    stack.reaches("transaction_claims", 1).await;
     let refund = post(edge, "refund", json!({ "transaction_id": "t1" }));
     stack
         .eventually("the refund is published", async || {
@@ -176,11 +165,7 @@ async fn parked_refund(stack: &mut Stack, program: &Program, sale: Value) -> Ans
     worker.ready(stack).await;
     let refund = stack.refund(program, json!({ "transaction_id": "t1" }));
     let release = async {
-        stack
-            .eventually("the refund is parked", async || {
-                stack.value::<i64>("SELECT count(*) FROM parked_refunds").await == 1
-            })
-            .await;
+        stack.reaches("parked_refunds", 1).await;
         due_in(stack, "-1 second").await;
     };
     tokio::join!(refund, release).0
@@ -203,7 +188,7 @@ async fn a_refund_parked_before_its_sale_is_settled_with_it() {
     assert_eq!(answer.body["status"], "reversed", "{answer:?}");
     assert_eq!(answer.body["deductionAmount"], 10.0);
     assert_eq!(stack.balance(program.ada.membership).await, 0);
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM parked_refunds").await, 0);
+    assert_eq!(stack.count("parked_refunds").await, 0);
     let streams = Streams::of(&stack).await;
     streams.drained(&stack).await;
     let before = digests(&stack).await;
@@ -218,13 +203,8 @@ async fn a_refund_parked_for_a_sale_that_is_refused_finds_no_sale() {
     let program = stack.program().await;
     let answer = parked_refund(&mut stack, &program, sale_of("t1", "nobody")).await;
     assert_eq!(answer.status, StatusCode::NOT_FOUND, "{answer:?}");
-    assert_eq!(stack.value::<i64>("SELECT count(*) FROM parked_refunds").await, 0);
-    assert_eq!(
-        stack
-            .value::<i64>("SELECT count(*) FROM transaction_claims")
-            .await,
-        0
-    );
+    assert_eq!(stack.count("parked_refunds").await, 0);
+    assert_eq!(stack.count("transaction_claims").await, 0);
     stack.verify().await;
 }
 

@@ -22,8 +22,7 @@ fn sale_through(transaction_id: &str, click_id: Option<&str>) -> Value {
 }
 
 async fn sold(stack: &Stack, program: &Program, transaction_id: &str, click_id: Option<&str>) {
-    let sale = stack.sale(program, sale_through(transaction_id, click_id)).await;
-    assert_eq!(sale.status, StatusCode::OK, "{sale:?}");
+    stack.sold(program, sale_through(transaction_id, click_id)).await;
 }
 
 async fn earned(stack: &Stack, program: &Program) -> (i64, i64) {
@@ -110,8 +109,7 @@ async fn a_browsers_key_and_the_backends_word_in_one_batch_end_alike() {
 
 #[tokio::test]
 async fn a_key_bound_by_a_browser_waits_for_the_click_that_the_backend_names() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let streams = Streams::of(&stack).await;
     let theirs = stack.click(&program.ada.code).await;
     rows::counted(&stack, program.ada.link, 1).await;
@@ -130,8 +128,7 @@ async fn a_key_bound_by_a_browser_waits_for_the_click_that_the_backend_names() {
 
 #[tokio::test]
 async fn only_the_same_click_with_the_key_confirms_what_a_browser_bound() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let (theirs, own) = two_clicks(&stack, &program).await;
     browser(&stack, lead_of(&theirs)).await;
     // The key alone: the browser's binding counts, and stays a browser's.
@@ -216,8 +213,7 @@ async fn a_key_bound_by_a_browser_yields_to_a_backends_lead_that_is_refused() {
 
 #[tokio::test]
 async fn a_key_bound_by_a_browser_yields_to_a_sale_outside_the_attribution_window() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let (theirs, own) = two_clicks(&stack, &program).await;
     browser(&stack, lead_of(&theirs)).await;
     stack

@@ -9,8 +9,7 @@ use test_harness::{
 
 #[tokio::test]
 async fn a_key_proposed_for_two_customers_names_neither() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     rows::set(&stack, &program, "lead_auth = 'server_required'").await;
     for code in [&program.ada.code, &program.bruno.code] {
         let click_id = stack.click(code).await;

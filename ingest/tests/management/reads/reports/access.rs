@@ -3,7 +3,7 @@ use domain::permission::Role;
 use reqwest::StatusCode;
 
 use super::{owner, workspace};
-use test_harness::{Stack, refused};
+use test_harness::Stack;
 
 const NOT_LIVE: [&str; 4] = ["performance/{}", "status/{}", "events/{}", "events/{}/export"];
 
@@ -17,8 +17,7 @@ fn path(route: &str, program: impl std::fmt::Display) -> String {
 
 #[tokio::test]
 async fn reports_are_for_sessions_of_the_programs_workspace_only() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let id = program.program_id;
     let own = owner(&stack, &program).await;
     let foreigner = stack.workspace("rival").await.owner;
@@ -28,15 +27,15 @@ async fn reports_are_for_sessions_of_the_programs_workspace_only() {
         let without = stack
             .send(stack.request(reqwest::Method::GET, &path(route, id)))
             .await;
-        refused(&without, 401, "Missing or invalid credentials", route);
+        without.refused(401, "Missing or invalid credentials");
         let by_key = stack.get(&path(route, id), &program.token).await;
-        refused(&by_key, 401, "This credential is not accepted here", route);
+        by_key.refused(401, "This credential is not accepted here");
         for stranger in [&foreigner, &partner] {
             let answer = stack.get(&path(route, id), &stranger.token).await;
-            refused(&answer, 403, "You do not have access to this resource", route);
+            answer.refused(403, "You do not have access to this resource");
         }
         let unknown = stack.get(&path(route, 999_999), &own.token).await;
-        refused(&unknown, 404, "Program not found", route);
+        unknown.refused(404, "Program not found");
         let no_id = stack.get(&path(route, "abc"), &own.token).await;
         assert_eq!(no_id.status, StatusCode::NOT_FOUND, "{route}");
     }
@@ -48,8 +47,7 @@ async fn reports_are_for_sessions_of_the_programs_workspace_only() {
 
 #[tokio::test]
 async fn any_member_sees_performance_and_the_rest_takes_its_permission() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let id = program.program_id;
     let member = stack
         .member(

@@ -4,7 +4,7 @@ use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use super::{add_click, owner};
-use test_harness::{Answer, Person, Program, Stack, noon, refused, rows};
+use test_harness::{Answer, Person, Program, Stack, noon, rows};
 
 async fn listed(stack: &Stack, program: &Program, person: &Person, query: &str) -> Answer {
     let path = format!("/api/tracking/events/{}?{query}", program.program_id);
@@ -120,8 +120,7 @@ async fn each_type_shows_its_own_fields_and_nothing_else() {
 
 #[tokio::test]
 async fn each_type_is_capped_at_three_pages_and_dates_reach_older_events() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let own = owner(&stack, &program).await;
     let at = |minute: i64| Utc.with_ymd_and_hms(2026, 1, 1, 0, 0, 0).unwrap() + TimeDelta::minutes(minute);
     // Ten of each minute: ties all the way.
@@ -205,8 +204,7 @@ async fn listed_owned(stack: &Stack, program: &Program, person: &Person, query: 
 
 #[tokio::test]
 async fn parameters_that_cannot_be_read_are_refused_by_name() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let own = owner(&stack, &program).await;
     let date = "must be an ISO 8601 date of the years 1970 to 9999";
     for (query, message) in [
@@ -225,7 +223,7 @@ async fn parameters_that_cannot_be_read_are_refused_by_name() {
             "dateFrom must not be after dateTo".to_owned(),
         ),
     ] {
-        refused(&listed(&stack, &program, &own, query).await, 400, &message, query);
+        listed(&stack, &program, &own, query).await.refused(400, &message);
     }
     let last = listed(&stack, &program, &own, &format!("page={}", i64::MAX)).await;
     assert_eq!(

@@ -3,7 +3,7 @@ use reqwest::StatusCode;
 use serde_json::Value;
 
 use super::{add_click, owner};
-use test_harness::{Answer, Stack, refused};
+use test_harness::{Answer, Stack};
 
 const HEADING: &str = "event_type,id,timestamp,click_id,customer_key,session_id,page_url,referrer_url,geo_country,geo_region,\
                        geo_city,device_type,device_os,browser_name,converted,amount_cents,currency,sale_type,payment_status,\
@@ -20,8 +20,7 @@ fn text(answer: &Answer) -> &str {
 
 #[tokio::test]
 async fn an_export_holds_every_event_of_its_dates_once_in_the_lists_order() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let own = owner(&stack, &program).await;
     let id = program.program_id;
     // More than one piece of each type, in and out of step, with many at one instant.
@@ -104,19 +103,16 @@ async fn an_export_holds_every_event_of_its_dates_once_in_the_lists_order() {
             "dateFrom must not be after dateTo",
         ),
     ] {
-        refused(
-            &stack.get(&format!("{path}?{query}"), &own.token).await,
-            400,
-            message,
-            query,
-        );
+        stack
+            .get(&format!("{path}?{query}"), &own.token)
+            .await
+            .refused(400, message);
     }
 }
 
 #[tokio::test]
 async fn no_cell_of_an_export_is_a_formula() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let own = owner(&stack, &program).await;
     let at = Utc.with_ymd_and_hms(2026, 1, 1, 0, 0, 0).unwrap();
     for (number, click_id) in ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "a,\"b\""]

@@ -62,8 +62,7 @@ impl Live {
 
 #[tokio::test]
 async fn events_show_as_they_come_test_events_marked_and_others_not_at_all() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let other = stack.program().await;
     let own = owner(&stack, &program).await;
     let before = stack.click(&program.ada.code).await;
@@ -131,8 +130,7 @@ async fn events_show_as_they_come_test_events_marked_and_others_not_at_all() {
 
 #[tokio::test]
 async fn a_stream_that_cannot_show_everything_says_so() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let own = owner(&stack, &program).await;
     let mut live = Live::open(&stack, &program, &own).await;
     stack
@@ -154,8 +152,7 @@ async fn a_stream_that_cannot_show_everything_says_so() {
 
 #[tokio::test]
 async fn a_stream_ends_with_the_session_and_with_the_right_to_it() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let own = owner(&stack, &program).await;
     let mut live = Live::open(&stack, &program, &own).await;
     stack.execute("UPDATE sessions SET revoked_at = now()").await;
@@ -176,8 +173,7 @@ async fn a_stream_ends_with_the_session_and_with_the_right_to_it() {
 
 #[tokio::test]
 async fn a_stream_ends_when_a_second_factor_is_required_that_its_session_lacks() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let own = owner(&stack, &program).await;
     let mut live = Live::open(&stack, &program, &own).await;
     stack
@@ -189,8 +185,7 @@ async fn a_stream_ends_when_a_second_factor_is_required_that_its_session_lacks()
 
 #[tokio::test]
 async fn streams_have_a_limit_for_each_workspace_and_a_shutdown_does_not_wait_for_them() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let own = owner(&stack, &program).await;
     let mut streams = Vec::new();
     for _ in 0..8 {

@@ -8,7 +8,7 @@ use runtime::clock::Clock;
 use serde_json::{Value, json};
 
 use super::owner;
-use test_harness::{Answer, Person, Program, Stack, noon, refused};
+use test_harness::{Answer, Person, Program, Stack, noon};
 
 async fn performance(stack: &Stack, program: &Program, person: &Person, query: &str) -> Answer {
     let path = format!("/api/tracking/performance/{}?{query}", program.program_id);
@@ -47,78 +47,23 @@ async fn bare() -> (Stack, Program, Person) {
 /// Two weeks and a day on either side.
 async fn add_two_weeks(stack: &Stack, program: &Program) {
     // Folded, not folded yet, in another currency, the day before the range, and the one before that range's.
-    add_day(
-        stack,
-        program,
-        "program_days",
-        "2026-02-28",
-        "",
-        [3, 2, 0, 1, 0, 0, 0],
-    )
-    .await;
-    add_day(
-        stack,
-        program,
-        "program_days",
-        "2026-02-28",
-        "USD",
-        [0, 0, 1, 0, 2, 1_001, 200],
-    )
-    .await;
-    add_day(
-        stack,
-        program,
-        "rollup_deltas",
-        "2026-02-28",
-        "USD",
-        [0, 0, 1, 0, 1, 1_000, 101],
-    )
-    .await;
-    add_day(
-        stack,
-        program,
-        "rollup_deltas",
-        "2026-02-28",
-        "EUR",
-        [0, 0, 0, 0, 1, 99_999, 9_999],
-    )
-    .await;
-    add_day(
-        stack,
-        program,
-        "program_days",
-        "2026-02-22",
-        "",
-        [4, 2, 3, 0, 0, 0, 0],
-    )
-    .await;
-    add_day(
-        stack,
-        program,
-        "program_days",
-        "2026-02-16",
-        "USD",
-        [0, 0, 0, 0, 3, 3_000, 0],
-    )
-    .await;
-    add_day(
-        stack,
-        program,
-        "program_days",
-        "2026-02-15",
-        "USD",
-        [9, 9, 9, 9, 9, 9_999, 9_999],
-    )
-    .await;
-    add_day(
-        stack,
-        program,
-        "program_days",
-        "2026-03-02",
-        "USD",
-        [9, 9, 9, 9, 9, 9_999, 9_999],
-    )
-    .await;
+    for (table, day, currency, values) in [
+        ("program_days", "2026-02-28", "", [3, 2, 0, 1, 0, 0, 0]),
+        ("program_days", "2026-02-28", "USD", [0, 0, 1, 0, 2, 1_001, 200]),
+        ("rollup_deltas", "2026-02-28", "USD", [0, 0, 1, 0, 1, 1_000, 101]),
+        (
+            "rollup_deltas",
+            "2026-02-28",
+            "EUR",
+            [0, 0, 0, 0, 1, 99_999, 9_999],
+        ),
+        ("program_days", "2026-02-22", "", [4, 2, 3, 0, 0, 0, 0]),
+        ("program_days", "2026-02-16", "USD", [0, 0, 0, 0, 3, 3_000, 0]),
+        ("program_days", "2026-02-15", "USD", [9, 9, 9, 9, 9, 9_999, 9_999]),
+        ("program_days", "2026-03-02", "USD", [9, 9, 9, 9, 9, 9_999, 9_999]),
+    ] {
+        add_day(stack, program, table, day, currency, values).await;
+    }
 }
 
 #[tokio::test]
@@ -297,12 +242,9 @@ async fn ranges_that_are_none_are_refused() {
         ("dateFrom=2016-01-01&dateTo=2026-01-08", long.clone()),
         ("dateFrom=1970-01-01&dateTo=9999-12-31", long),
     ] {
-        refused(
-            &performance(&stack, &program, &own, query).await,
-            400,
-            &message,
-            query,
-        );
+        performance(&stack, &program, &own, query)
+            .await
+            .refused(400, &message);
     }
 }
 

@@ -30,8 +30,7 @@ fn of_nothing(id: ProgramId) -> Value {
 
 #[tokio::test]
 async fn status_follows_test_events_the_processor_and_partners() {
-    let stack = Stack::start().await;
-    let program = stack.program().await;
+    let (stack, program) = Stack::with_program().await;
     let own = owner(&stack, &program).await;
     let id = program.program_id;
     let path = format!("/api/tracking/status/{id}");
