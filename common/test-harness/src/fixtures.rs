@@ -29,7 +29,7 @@ pub async fn switched_customer(stack: &Stack, program: &Program, key: &str) -> S
     click_id
 }
 
-/// Pays Ada's commission of a sale out: a payout of its own, whatever is pending.
+/// Pays Ada's commission of a sale out: a payout of its own, even if it is pending.
 pub async fn pay_out(stack: &Stack, program: &Program, transaction_id: &str) {
     let commission = rows::commission(stack, transaction_id).await;
     let number = |column: &str| commission[column].as_i64().unwrap();
