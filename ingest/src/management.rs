@@ -13,6 +13,7 @@ pub mod partner;
 pub mod passkeys;
 pub mod passwords;
 pub mod payout;
+pub mod prelude;
 pub mod reads;
 pub mod reports;
 pub mod workspace_limit;

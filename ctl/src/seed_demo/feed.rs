@@ -34,7 +34,6 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use sqlx::PgPool;
 use storage::claims::{self, NewClaim};
-use storage::links::Selection;
 use storage::page::Window;
 use storage::{commissions, customer_ids, directory, links, partitions, rollups};
 
@@ -266,7 +265,7 @@ async fn links_of(pool: &PgPool, program_id: ProgramId) -> anyhow::Result<Vec<Re
         offset: 0,
         limit: i64::try_from(SHARES.len())?,
     };
-    let listed = links::of_program(&mut *pool.acquire().await?, program_id, Selection::Page(window)).await?;
+    let (listed, _) = links::page(&mut *pool.acquire().await?, program_id, window).await?;
     let mut ids: Vec<ReferralLinkId> = listed.into_iter().map(|link| link.referral_link_id).collect();
     ids.sort_unstable();
     ensure!(!ids.is_empty(), "the demo program has no link");

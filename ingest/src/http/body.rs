@@ -10,14 +10,25 @@ use crate::app::App;
 use crate::http::error::ApiError;
 
 /// A body that has been read, or the reason why not. Routes look at it after the credential, because that is
-/// the order in which a caller expects to hear of mistakes.
+/// the order in which a caller expects mistakes to be reported.
 #[derive(Debug)]
 pub struct RequestBody(Result<Bytes, ApiError>);
+
+impl Default for RequestBody {
+    fn default() -> Self {
+        Self(Ok(Bytes::new()))
+    }
+}
 
 impl RequestBody {
     /// The bytes, for a request type to be parsed from with [`parse`].
     pub fn bytes(self) -> Result<Bytes, ApiError> {
         self.0
+    }
+
+    /// The body, which is empty from then on.
+    pub const fn take(&mut self) -> Self {
+        std::mem::replace(self, Self(Ok(Bytes::new())))
     }
 
     /// [`parse`], for a request type that owns what it holds.
@@ -35,9 +46,9 @@ impl FromRequest<App> for RequestBody {
     }
 }
 
-/// Parses a JSON object. Whatever Content-Type says: beacons send JSON as plain text.
+/// Parses a JSON object of any Content-Type: beacons send JSON as plain text.
 pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ApiError> {
-    // All of it, not only the fields somebody reads.
+    // All of it, not only the fields that are used.
     let text = std::str::from_utf8(bytes).map_err(|_| malformed())?;
     // An array would be taken for the fields of T in their order.
     if !text.trim_ascii_start().starts_with('{') {

@@ -1,7 +1,7 @@
-//! Whose request this is: the peer's address, unless the peer is a proxy of ours.
+//! The client's address: the peer's, unless the peer is a trusted proxy.
 //!
 //! Behind trusted proxies the address is the first untrusted one of `X-Forwarded-For`, read from the right: what
-//! stands further left was written by the client and proves nothing.
+//! is further left was written by the client and proves nothing.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientAddress {
     pub ip: IpAddr,
-    /// The peer is a proxy of ours, so its headers about the client are believed.
+    /// The peer is a trusted proxy, so its headers about the client are used.
     pub by_proxy: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The `Authorization` header, read and hashed once a request: the limits count by it, whoever calls is found by it.
+//! The `Authorization` header, read and hashed once a request: the limits count by it, and the caller is looked up by it.
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, header};
@@ -11,7 +11,7 @@ pub enum Credential {
     MissingOrMalformed,
     /// `Bearer` and nothing after it.
     EmptyToken,
-    /// Of no known form: nobody's, without a look-up.
+    /// Of no known form: rejected without a lookup.
     Unusable,
     /// A program's tracking token, right in form.
     Program(TokenHash),

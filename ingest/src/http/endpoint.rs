@@ -4,7 +4,7 @@
 
 use axum::Router;
 use axum::routing::MethodRouter;
-use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Deprecated, OpenApi, RefOr, Required};
@@ -150,7 +150,11 @@ fn describe_ids(path: &str, operation: &mut Operation) {
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let parameters = operation.parameters.get_or_insert_default();
     let described = names
-        .filter(|name| !parameters.iter().any(|parameter| is_called(parameter, name)))
+        .filter(|name| {
+            !parameters
+                .iter()
+                .any(|its| matches!(its, RefOr::T(its) if its.name == *name))
+        })
         .map(|name| {
             let integer = ObjectBuilder::new()
                 .schema_type(Type::Integer)
@@ -167,10 +171,6 @@ fn describe_ids(path: &str, operation: &mut Operation) {
     if parameters.is_empty() {
         operation.parameters = None;
     }
-}
-
-pub fn is_called(parameter: &RefOr<Parameter>, name: &str) -> bool {
-    matches!(parameter, RefOr::T(parameter) if parameter.name == name)
 }
 
 fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {

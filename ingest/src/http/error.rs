@@ -1,4 +1,4 @@
-//! The one error a route answers with: message, status, envelope and log level stand together here.
+//! The one error a route answers with: message, status, envelope and log level, all here.
 //!
 //! Two envelopes exist in the contract. The platform envelope is `{data: null, error: {status, name, message,
 //! details}}`; the typed one `{error: {code, …}}` is used where clients act on a code.
@@ -40,7 +40,7 @@ pub enum ApiError {
     /// The credential is good, and its owner is locked out.
     #[error("Your account has been suspended")]
     AccountBlocked,
-    /// The session is good, and its owner has not given the password in it of late.
+    /// The session is valid, and its user has not given the password within the last half hour.
     #[error("Confirm your password first")]
     PasswordRequired,
     /// The password is right, and the account has a second factor.
@@ -64,7 +64,7 @@ pub enum ApiError {
     LinkDisabled,
     #[error("This API key had to be rotated and is no longer accepted.")]
     KeyRetired,
-    /// Readiness: no key, an unreadable one, or nobody's.
+    /// Readiness: no key, an unreadable one, or an unknown one.
     #[error("Invalid API key")]
     InvalidKey,
     #[error("Too many requests. Try again in {retry_after_seconds} seconds.")]
@@ -100,6 +100,16 @@ impl ApiError {
         Self::BadRequest(message.into())
     }
 
+    /// For descriptions.
+    pub const LIMITED: Self = Self::RateLimited {
+        retry_after_seconds: 21,
+    };
+
+    /// [`Self::bad_request`], for a constant.
+    pub const fn refusal(message: &'static str) -> Self {
+        Self::BadRequest(Cow::Borrowed(message))
+    }
+
     pub fn internal(message: &'static str, cause: impl Into<anyhow::Error>) -> Self {
         Self::Internal {
             message,
@@ -107,12 +117,12 @@ impl ApiError {
         }
     }
 
-    /// A failure of ours on a route that has no message of its own for it.
+    /// An internal error on a route that has no message of its own for it.
     pub fn unexpected(cause: impl Into<anyhow::Error>) -> Self {
         Self::internal("Internal Server Error", cause)
     }
 
-    /// A failure of ours, told with the id of its request; other errors stay as they are.
+    /// Adds the request id to an internal error; other errors stay as they are.
     #[must_use]
     pub fn quoting(self, request_id: &RequestId) -> Self {
         match self {

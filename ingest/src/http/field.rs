@@ -3,6 +3,8 @@
 //! A body is parsed once, straight into these. Types that are wrong do not fail the parse, because the contract
 //! gives each field its own message; unknown fields are skipped, so nothing a caller invents has an effect.
 
+use std::ops::RangeInclusive;
+
 use chrono::{DateTime, Utc};
 use domain::name::{Name, NameError};
 use domain::text::{Text, TextError};
@@ -12,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::http::error::ApiError;
 
-/// What stands in a body under one name. `null` counts as absent.
+/// The value of one name in a body. `null` counts as absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Field<T> {
     #[default]
@@ -21,17 +23,73 @@ pub enum Field<T> {
     WrongType,
 }
 
-impl Field<String> {
-    /// Descriptive text: absent and empty are the same.
-    pub fn text<const MAX: usize>(self, name: &str) -> Result<Option<Text<MAX>>, ApiError> {
+impl<T> Field<T> {
+    /// What was given, of the right type.
+    pub fn given(self) -> Option<T> {
+        match self {
+            Self::Given(value) => Some(value),
+            Self::Absent | Self::WrongType => None,
+        }
+    }
+
+    /// `None` when it is absent, and the refusal for another type.
+    pub fn optional(self, refusal: impl FnOnce() -> ApiError) -> Result<Option<T>, ApiError> {
         match self {
             Self::Absent => Ok(None),
-            Self::Given(text) if text.is_empty() => Ok(None),
-            Self::Given(text) => Text::try_from(text)
-                .map(Some)
-                .map_err(|reason: TextError| refused(name, &reason.to_string())),
-            Self::WrongType => Err(refused(name, "must be a string")),
+            Self::Given(value) => Ok(Some(value)),
+            Self::WrongType => Err(refusal()),
         }
+    }
+
+    /// `missing` is the contract's message for absent and of another type.
+    pub fn required(self, missing: &'static str) -> Result<T, ApiError> {
+        self.given().ok_or_else(|| ApiError::bad_request(missing))
+    }
+}
+
+impl Field<i64> {
+    pub fn integer(self, name: &str) -> Result<Option<i64>, ApiError> {
+        self.optional(|| refused(name, "must be an integer"))
+    }
+
+    pub fn required_integer(self, name: &str) -> Result<i64, ApiError> {
+        self.integer(name)?
+            .ok_or_else(|| ApiError::bad_request(format!("{name} is required")))
+    }
+
+    /// An integer within a range, of which `read` makes something.
+    pub fn within<N: TryFrom<i64>, T>(
+        self,
+        name: &str,
+        range: RangeInclusive<i64>,
+        read: impl FnOnce(N) -> Option<T>,
+    ) -> Result<Option<T>, ApiError> {
+        let refusal = || {
+            let rule = format!("must be an integer from {} to {}", range.start(), range.end());
+            refused(name, &rule)
+        };
+        let number = self.optional(refusal)?;
+        let read = |number| N::try_from(number).ok().and_then(read).ok_or_else(refusal);
+        number.map(read).transpose()
+    }
+}
+
+impl Field<String> {
+    /// Text with a form of its own: absent and empty are the same.
+    pub fn parsed<T, E: ToString>(
+        self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, ApiError> {
+        let text = self.optional(|| refused(name, "must be a string"))?;
+        text.filter(|text| !text.is_empty())
+            .map(|text| read(&text).map_err(|error| refused(name, &error.to_string())))
+            .transpose()
+    }
+
+    /// Descriptive text: absent and empty are the same.
+    pub fn text<const MAX: usize>(self, name: &str) -> Result<Option<Text<MAX>>, ApiError> {
+        self.parsed(name, Text::parse)
     }
 
     /// Text that must be there; `missing` is the contract's message for absent, empty and of another type.
@@ -114,7 +172,7 @@ pub trait FieldType: Sized {
     fn from_text(_: String) -> Option<Self> {
         None
     }
-    /// As it is written: it may be too large for any type of ours.
+    /// As it is written: it may be too large for an i64.
     fn from_integer(_: &str) -> Option<Self> {
         None
     }
@@ -189,7 +247,7 @@ impl FieldType for Map<String, Value> {
     }
 }
 
-/// By way of the text that stands there: a number need not fit any type of ours to be told from other values.
+/// Reads the raw JSON: a number need not fit an i64 to be distinguished from other values.
 impl<'de, T: FieldType> Deserialize<'de> for Field<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // As an option, so that a field that is not there at all needs no default to be absent.
@@ -258,7 +316,7 @@ fn numbers(json: &str) -> impl Iterator<Item = &str> {
     .filter(|token| token.starts_with(|c: char| c == '-' || c.is_ascii_digit()))
 }
 
-/// A `numeric` has room for 16,383 digits behind the point. Nobody needs 64.
+/// A `numeric` has room for 16,383 digits behind the point. 64 are enough.
 fn is_storable(number: &str) -> bool {
     let exponent = number
         .split_once(['e', 'E'])

@@ -1,4 +1,4 @@
-//! `/livez` and `/readyz`, for whoever decides where to send traffic.
+//! `/livez` and `/readyz`, for load balancers and operators.
 
 use axum::Json;
 use axum::extract::State;

@@ -51,7 +51,7 @@ pub struct Limits {
 pub enum Store {
     /// Together with the requests of all ingests.
     Shared,
-    /// In this process, without a round trip: for requests that are shed whatever their count.
+    /// In this process, without a round trip: for requests that are shed in any case.
     Local,
 }
 

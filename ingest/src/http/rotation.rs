@@ -1,4 +1,4 @@
-//! Telling callers that their key must be rotated: three headers, and `warnings` beside whatever the answer holds.
+//! Announces to callers that their key must be rotated: three headers, and `warnings` added to the JSON of the answer.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
@@ -13,7 +13,7 @@ pub const DOCS_URL: &str = "/docs#key-rotation";
 /// Answers of these routes are small; one that is not passes without a warning in its body.
 const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// Adds the announcement to an answer, whatever its status. Nothing in it is removed or renamed.
+/// Adds the announcement to an answer of any status. Nothing in it is removed or renamed.
 pub async fn announce(rotation: &KeyRotation, response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     let headers = [
@@ -37,7 +37,7 @@ pub async fn announce(rotation: &KeyRotation, response: Response) -> Response {
             answer.insert("warnings".to_owned(), json!([warning(rotation)]));
             Body::from(Value::Object(answer).to_string())
         }
-        // Not a JSON object: there is no place for a warning.
+        // Not a JSON object: it can hold no warning.
         Err(_) => Body::from(bytes),
     };
     parts.headers.remove(header::CONTENT_LENGTH);

@@ -23,7 +23,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     .concat()
 }
 
-/// What a person hears and sees, and the personal data of customers.
+/// Notifications, the dashboard, and the personal data of customers.
 fn people_endpoints() -> Vec<Endpoint> {
     [
         managed! { "programs", SESSION_OR_KEY;

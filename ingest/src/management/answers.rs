@@ -117,7 +117,7 @@ impl Page {
     }
 
     /// This page of a list of `total`.
-    pub fn listed<T>(self, rows: Vec<T>, total: i64) -> Json<Listed<T>> {
+    pub fn listed<T: From<R>, R>(self, rows: impl IntoIterator<Item = R>, total: i64) -> Json<Listed<T>> {
         let pagination = Pagination {
             page: self.page,
             page_size: self.page_size,
@@ -125,7 +125,7 @@ impl Page {
             total,
         };
         Json(Listed {
-            data: rows,
+            data: rows.into_iter().map(T::from).collect(),
             meta: ListMeta { pagination },
         })
     }
@@ -153,6 +153,30 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Ids<T> 
         }
     }
 }
+
+/// Makes a view of a row: of its fields, all of them, or of some, and values of others behind a semicolon.
+macro_rules! view {
+    (|$row:ident: $from:ident| $view:ident { $($same:ident),+ $(,)? }) => {
+        impl From<$from> for $view {
+            fn from($row: $from) -> Self {
+                let $from { $($same),+ } = $row;
+                Self { $($same),+ }
+            }
+        }
+    };
+    (|$row:ident: $from:ident| $view:ident { $($same:ident),+; $($name:ident: $value:expr),+ $(,)? }) => {
+        impl From<$from> for $view {
+            fn from($row: $from) -> Self {
+                Self {
+                    $($name: $value,)+
+                    $($same: $row.$same,)+
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use view;
 
 /// ISO 8601 in UTC with milliseconds: how every answer writes an instant.
 pub fn instant(at: DateTime<Utc>) -> String {
@@ -195,8 +219,8 @@ mod tests {
             }
         );
         assert_eq!(Page::of("pageSize=100000").unwrap().page_size, 100);
-        assert_eq!(page.listed(vec![1], 51).meta.pagination.page_count, 3);
-        assert_eq!(page.listed(Vec::<i64>::new(), 0).meta.pagination.page_count, 0);
+        assert_eq!(page.listed::<i64, _>([1], 51).meta.pagination.page_count, 3);
+        assert_eq!(page.listed::<i64, i64>([], 0).meta.pagination.page_count, 0);
         let last = format!("page={}", i64::MAX);
         assert_eq!(Page::of(&last).unwrap().window().offset, i64::MAX);
     }

@@ -25,23 +25,44 @@ pub enum Cell {
     Empty,
 }
 
-impl Cell {
-    pub fn text_if_any(text: Option<String>) -> Self {
-        text.map_or(Self::Empty, Self::Text)
+impl From<i64> for Cell {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
     }
+}
 
-    pub fn number_if_any(number: Option<i64>) -> Self {
-        number.map_or(Self::Empty, Self::Number)
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
     }
+}
 
-    pub fn instant(at: DateTime<Utc>) -> Self {
+impl From<DateTime<Utc>> for Cell {
+    fn from(at: DateTime<Utc>) -> Self {
         Self::Text(instant(at))
     }
+}
 
-    pub fn instant_if_any(at: Option<DateTime<Utc>>) -> Self {
-        at.map_or(Self::Empty, Self::instant)
+impl<T: Into<Self>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Empty, Into::into)
     }
+}
 
+/// The columns of a file and the cells of a row, in one list.
+macro_rules! csv_row {
+    ($columns:ident; fn $cells:ident($($row:ident: $type:ty),+) { $($column:literal: $cell:expr,)+ }) => {
+        const $columns: &[&str] = &[$($column),+];
+
+        fn $cells($($row: $type),+) -> Vec<$crate::management::csv_download::Cell> {
+            vec![$($cell.into()),+]
+        }
+    };
+}
+
+pub(crate) use csv_row;
+
+impl Cell {
     fn written(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => harmless(text),
@@ -94,7 +115,7 @@ where
             match next {
                 Next::Send(bytes, after) => Ok(Some((bytes, after.map_or(Next::Done, Next::ReadAfter)))),
                 Next::ReadAfter(id) => {
-                    // The answer has begun: it breaks off, and the log says why.
+                    // The response has started: it is aborted, and the cause is logged.
                     let piece = read(id).await.inspect_err(ApiError::log)?;
                     let after = following(&piece);
                     let bytes = written(&piece.rows)?;

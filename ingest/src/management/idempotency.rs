@@ -30,12 +30,10 @@ impl IdempotencyKey {
     /// Refuses another order than the one that was made under the key; of an old one the hash may be unknown.
     pub fn check(&self, made: Option<&[u8]>) -> Result<(), ApiError> {
         if made.is_some_and(|hash| hash != self.request_hash) {
-            return Err(another_request());
+            return Err(ANOTHER_REQUEST);
         }
         Ok(())
     }
 }
 
-pub const fn another_request() -> ApiError {
-    ApiError::Conflict("This Idempotency-Key was used for another request")
-}
+pub const ANOTHER_REQUEST: ApiError = ApiError::Conflict("This Idempotency-Key was used for another request");

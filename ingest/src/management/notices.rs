@@ -81,7 +81,7 @@ pub struct MarkReadRequest {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MarkedRead {
-    /// How many had not been read before. Ids of nobody's, or of somebody else's, count for nothing.
+    /// How many had not been read before. Ids of others, or of nothing, are not counted.
     pub marked: u64,
 }
 
@@ -103,14 +103,12 @@ impl MarkReadRequest {
         match (id_list(self.ids, "ids")?, self.all.flag("all")?) {
             (Some(ids), false) => Ok(Wanted(Some(ids))),
             (None, true) => Ok(Wanted(None)),
-            _ => Err(neither_or_both()),
+            _ => Err(NEITHER_OR_BOTH),
         }
     }
 }
 
-fn neither_or_both() -> ApiError {
-    ApiError::bad_request("ids or all is required, not both")
-}
+const NEITHER_OR_BOTH: ApiError = ApiError::refusal("ids or all is required, not both");
 
 pub fn list_examples() -> Examples {
     let notification = NotificationView {
@@ -132,7 +130,7 @@ pub fn list_examples() -> Examples {
 }
 
 pub fn mark_read_examples() -> Examples {
-    Examples::of_refusals([neither_or_both()])
+    Examples::of_refusals([NEITHER_OR_BOTH])
         .request("Some", json!({ "ids": [3, 4] }))
         .request("All of them", json!({ "all": true }))
         .data("Two were new", MarkedRead { marked: 2 })

@@ -1,4 +1,4 @@
-//! `/api/partner/*`: what is a partner's own, over all programs they take part in, and nothing of anybody else's.
+//! `/api/partner/*`: the partner's own data, over all programs they take part in.
 
 mod balances;
 mod clicks;

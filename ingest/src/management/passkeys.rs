@@ -41,7 +41,7 @@ pub struct MadePasskey {
     pub credential: Value,
 }
 
-/// A device's answer that is about a passkey of ours.
+/// A device's answer for a passkey of this site.
 #[derive(Debug)]
 pub struct Shown {
     answer: PublicKeyCredential,
@@ -49,7 +49,7 @@ pub struct Shown {
     pub user_id: UserId,
 }
 
-/// The refusal of an answer, the same for each reason: it does not tell which passkeys exist.
+/// The refusal of an answer, the same for each reason: it does not reveal which passkeys exist.
 pub const fn refused() -> ApiError {
     ApiError::BadRequest(std::borrow::Cow::Borrowed(REFUSED))
 }

@@ -1,7 +1,7 @@
 //! Making and checking password hashes: off the threads that serve requests, and only so many at once.
 //!
-//! Each takes a core for tens of milliseconds and 19 MiB. Beyond what may run at once a request waits a little, and is
-//! then shed: whoever floods the sign-in with guesses slows the sign-in down, and nothing else.
+//! Each takes a core for tens of milliseconds and 19 MiB. Above the concurrency limit a request waits up to two seconds and is
+//! then shed: a flood of guesses slows down signing in, and nothing else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +17,17 @@ const WAIT_AT_MOST: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct Passwords {
     turns: Arc<Semaphore>,
-    /// Of no password: checked where there is no account, so that the answer takes as long as where there is one.
-    nobodys: PasswordHash,
+    /// Checked where there is no account, so that the answer takes as long as where there is one.
+    decoy: PasswordHash,
 }
 
 impl Passwords {
-    /// `random` makes the hash that stands in where there is no account.
+    /// `random` is the salt of the decoy.
     pub fn new(random: [u8; 16]) -> anyhow::Result<Self> {
-        let nobody = Password::claim("nobody".to_owned()).ok_or_else(|| anyhow::anyhow!("a short text"))?;
+        let decoy = Password::claim("nobody".to_owned()).ok_or_else(|| anyhow::anyhow!("a short text"))?;
         Ok(Self {
             turns: Arc::new(Semaphore::new(AT_ONCE)),
-            nobodys: PasswordHash::of(&nobody, random)?,
+            decoy: PasswordHash::of(&decoy, random)?,
         })
     }
 
@@ -42,7 +42,7 @@ impl Passwords {
     pub async fn matches(&self, password: Password, account: Option<PasswordHash>) -> Result<bool, ApiError> {
         let _turn = self.turn().await?;
         let exists = account.is_some();
-        let hash = account.unwrap_or_else(|| self.nobodys.clone());
+        let hash = account.unwrap_or_else(|| self.decoy.clone());
         let checking = tokio::task::spawn_blocking(move || hash.matches(&password));
         Ok(checking.await.map_err(ApiError::unexpected)? && exists)
     }

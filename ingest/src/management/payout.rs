@@ -93,7 +93,7 @@ async fn listed(
     match (currencies.first(), currencies.len()) {
         (Some(currency), 1) => Ok((*currency, batch)),
         (Some(_), _) => Err(mixed(currencies.iter().map(Currency::as_str))),
-        (None, _) => Err(nothing_to_pay()),
+        (None, _) => Err(NOTHING_TO_PAY),
     }
 }
 
@@ -108,7 +108,7 @@ async fn approved(
     let limit = i64::try_from(BATCH).unwrap_or(i64::MAX);
     let batch = payouts::lock_payable(connection, order.program_id, currency, order.now, limit).await?;
     if batch.is_empty() {
-        return Err(nothing_to_pay());
+        return Err(NOTHING_TO_PAY);
     }
     Ok((currency, batch))
 }
@@ -116,7 +116,7 @@ async fn approved(
 async fn only_currency(connection: &mut PgConnection, order: &PayoutOrder) -> Result<Currency, ApiError> {
     let currencies = payouts::payable_currencies(connection, order.program_id, order.now).await?;
     match currencies.as_slice() {
-        [] => Err(nothing_to_pay()),
+        [] => Err(NOTHING_TO_PAY),
         [currency] => Ok(Currency::parse(currency)
             .ok_or_else(|| StorageError::corrupt("commissions", "currency", order.program_id.get()))?),
         several => Err(mixed(several.iter().map(String::as_str))),
@@ -222,9 +222,7 @@ async fn write(
 
 const NOT_PAYABLE: &str = "Some commissions cannot be paid; nothing was paid";
 
-pub fn nothing_to_pay() -> ApiError {
-    ApiError::bad_request("There is nothing to pay")
-}
+pub const NOTHING_TO_PAY: ApiError = ApiError::refusal("There is nothing to pay");
 
 fn mixed<'a>(currencies: impl Iterator<Item = &'a str>) -> ApiError {
     let names: Vec<_> = currencies.collect();

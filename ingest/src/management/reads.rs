@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::http::error::ApiError;
 use crate::management::workspace_limit::{WorkspaceLimit, WorkspacePermit};
 
-/// A replica that does not give a connection in this time counts as gone: those who wait still get their answer.
+/// A replica that gives no connection within this time counts as down; the primary is read instead.
 const REPLICA_PATIENCE: Duration = Duration::from_millis(500);
 /// Live streams and exports that may run at once, in all and for one workspace; further ones are shed.
 const LIVE_STREAMS: (usize, usize) = (32, 8);
@@ -58,13 +58,13 @@ impl Reads {
         };
         match tokio::time::timeout(REPLICA_PATIENCE, answering(&self.pool)).await {
             Ok(Ok(connection)) => return Ok(connection),
-            Ok(Err(error)) => tracing::warn!(%error, "the replica cannot be read"),
-            Err(_) => tracing::warn!("the replica gives no connection in time"),
+            Ok(Err(error)) => tracing::warn!(%error, "replica read failed, reading the primary"),
+            Err(_) => tracing::warn!("replica timed out, reading the primary"),
         }
         primary.acquire().await
     }
 
-    /// The place of a stream without end, for as long as it is held.
+    /// A permit for a live stream.
     pub fn live_stream(&self, workspace_id: WorkspaceId) -> Result<WorkspacePermit, ApiError> {
         self.live_streams.take(workspace_id)
     }
@@ -74,7 +74,7 @@ impl Reads {
     }
 }
 
-/// A connection that is more than a memory of one.
+/// A connection whose server answers.
 async fn answering(pool: &PgPool) -> Result<PoolConnection<Postgres>, sqlx::Error> {
     let mut connection = pool.acquire().await?;
     match connection.ping().await {

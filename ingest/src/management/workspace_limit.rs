@@ -1,5 +1,4 @@
-//! Places for answers that last, of which one workspace has at most a share: whoever watches everything at once keeps nobody
-//! else from watching.
+//! A concurrency limit for long responses, with a share for each workspace: one that opens many leaves the others theirs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,11 +14,11 @@ pub struct WorkspaceLimit {
     held: Arc<Held>,
 }
 
-/// How many places each workspace holds; none that holds none.
+/// How many permits each workspace holds; workspaces without one are left out.
 #[derive(Debug, Default)]
 struct Held(Mutex<HashMap<WorkspaceId, usize>>);
 
-/// One place, for as long as it is held.
+/// A permit, released when it is dropped.
 #[derive(Debug)]
 pub struct WorkspacePermit {
     workspace_id: WorkspaceId,
@@ -74,16 +73,16 @@ mod tests {
 
     #[test]
     fn a_workspace_has_its_share_and_all_together_have_all() {
-        let places = WorkspaceLimit::new(5, 2);
+        let limit = WorkspaceLimit::new(5, 2);
         let [a, b, c] = [1, 2, 3].map(WorkspaceId::new);
-        let mut taken: Vec<_> = [a, a, b, b].map(|id| places.take(id).unwrap()).into();
-        assert!(places.take(a).is_err(), "its share is taken");
-        taken.push(places.take(c).unwrap());
-        assert!(places.take(c).is_err(), "all are taken");
+        let mut taken: Vec<_> = [a, a, b, b].map(|id| limit.take(id).unwrap()).into();
+        assert!(limit.take(a).is_err(), "its share is taken");
+        taken.push(limit.take(c).unwrap());
+        assert!(limit.take(c).is_err(), "all are taken");
         drop(taken.swap_remove(0));
-        assert!(places.take(c).is_ok());
-        assert!(places.take(a).is_ok());
+        assert!(limit.take(c).is_ok());
+        assert!(limit.take(a).is_ok());
         drop(taken);
-        assert!(places.held.lock().is_empty());
+        assert!(limit.held.lock().is_empty());
     }
 }

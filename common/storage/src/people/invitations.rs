@@ -8,7 +8,7 @@ use sqlx::types::Json;
 
 use crate::error::{StorageError, StorageResult};
 use crate::operations::audit_log::AuditActor;
-use crate::page::Window;
+use crate::page::{Window, page};
 use crate::people::members::{self, GivenPermissions};
 use domain::account::{EmailAddress, UserKind};
 use domain::ids::{InvitationId, PartnerId, ProgramId, WorkspaceId};
@@ -231,34 +231,25 @@ pub struct MemberInvitation {
     pub withdrawn_at: Option<DateTime<Utc>>,
 }
 
-/// Invitations of a workspace, newest first.
-pub async fn of_workspace(
+/// A page of a workspace's invitations, newest first, and how many there are.
+pub async fn page(
     connection: &mut PgConnection,
     workspace_id: WorkspaceId,
     window: Window,
-) -> StorageResult<Vec<MemberInvitation>> {
-    let rows = sqlx::query_as!(
+) -> StorageResult<(Vec<MemberInvitation>, i64)> {
+    let (rows, total) = page!(
+        connection,
+        window,
         MemberInvitationRow,
         r#"SELECT id, workspace_id, email, role AS "role!", permissions AS "permissions: Json<BTreeMap<i64, Vec<String>>>",
                   created_at, expires_at, accepted_at, withdrawn_at
            FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL
            ORDER BY id DESC OFFSET $2 LIMIT $3"#,
-        workspace_id.get(),
-        window.offset,
-        window.limit,
-    )
-    .fetch_all(connection)
-    .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
-}
-
-pub async fn count(connection: &mut PgConnection, workspace_id: WorkspaceId) -> StorageResult<i64> {
-    Ok(sqlx::query_scalar!(
         r#"SELECT count(*) AS "count!" FROM invitations WHERE workspace_id = $1 AND role IS NOT NULL"#,
         workspace_id.get(),
-    )
-    .fetch_one(connection)
-    .await?)
+    );
+    let invitations: StorageResult<Vec<_>> = rows.into_iter().map(TryInto::try_into).collect();
+    Ok((invitations?, total))
 }
 
 /// `None` for that of a partner, too: it is the program's.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult};
-use crate::page::Window;
+use crate::page::{Window, page};
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::partner::{LinkStatus, ShortCode};
 use domain::sale::{LinkOwner, Membership};
@@ -103,53 +103,57 @@ pub struct StoredLink {
     pub updated_at: DateTime<Utc>,
 }
 
-/// Which links to read, newest first.
-#[derive(Debug, Clone, Copy)]
-pub enum Selection {
-    One(ReferralLinkId),
-    Page(Window),
+struct LinkRow {
+    id: i64,
+    partner_program_id: Option<i64>,
+    partner_name: Option<String>,
+    short_code: String,
+    status: String,
+    clicks: i64,
+    last_clicked: Option<DateTime<Utc>>,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
 }
 
-/// Links of a program.
-pub async fn of_program(
+impl TryFrom<LinkRow> for StoredLink {
+    type Error = StorageError;
+
+    fn try_from(row: LinkRow) -> StorageResult<Self> {
+        Ok(Self {
+            referral_link_id: ReferralLinkId::new(row.id),
+            partner_program_id: row.partner_program_id.map(PartnerProgramId::new),
+            partner_name: row.partner_name,
+            short_code: row.short_code,
+            status: LinkStatus::parse(&row.status)
+                .ok_or_else(|| StorageError::corrupt("referral_links", "status", row.id))?,
+            clicks: row.clicks,
+            last_clicked: row.last_clicked,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        })
+    }
+}
+
+/// A page of a program's links, newest first, and how many there are.
+pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,
-    selection: Selection,
-) -> StorageResult<Vec<StoredLink>> {
-    let (id, window) = match selection {
-        Selection::One(id) => (Some(id.get()), Window { offset: 0, limit: 1 }),
-        Selection::Page(window) => (None, window),
-    };
-    let rows = sqlx::query!(
+    window: Window,
+) -> StorageResult<(Vec<StoredLink>, i64)> {
+    let (rows, total) = page!(
+        connection,
+        window,
+        LinkRow,
         r#"SELECT l.id AS "id!", l.partner_program_id, p.name AS "partner_name?", l.short_code AS "short_code!",
                   l.status AS "status!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
                   l.updated_at AS "updated_at!"
            FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
-           WHERE l.program_id = $1 AND ($2::bigint IS NULL OR l.id = $2)
-           ORDER BY l.id DESC OFFSET $3 LIMIT $4"#,
+           WHERE l.program_id = $1 ORDER BY l.id DESC OFFSET $2 LIMIT $3"#,
+        r#"SELECT count(*) AS "count!" FROM referral_links WHERE program_id = $1"#,
         program_id.get(),
-        id,
-        window.offset,
-        window.limit,
-    )
-    .fetch_all(connection)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(StoredLink {
-                referral_link_id: ReferralLinkId::new(row.id),
-                partner_program_id: row.partner_program_id.map(PartnerProgramId::new),
-                partner_name: row.partner_name,
-                short_code: row.short_code,
-                status: LinkStatus::parse(&row.status)
-                    .ok_or_else(|| StorageError::corrupt("referral_links", "status", row.id))?,
-                clicks: row.clicks,
-                last_clicked: row.last_clicked,
-                created_at: row.created_at,
-                updated_at: row.updated_at,
-            })
-        })
-        .collect()
+    );
+    let links: StorageResult<Vec<_>> = rows.into_iter().map(TryInto::try_into).collect();
+    Ok((links?, total))
 }
 
 pub async fn find(
@@ -157,17 +161,19 @@ pub async fn find(
     program_id: ProgramId,
     referral_link_id: ReferralLinkId,
 ) -> StorageResult<Option<StoredLink>> {
-    let one = Selection::One(referral_link_id);
-    Ok(of_program(connection, program_id, one).await?.pop())
-}
-
-pub async fn count(connection: &mut PgConnection, program_id: ProgramId) -> StorageResult<i64> {
-    Ok(sqlx::query_scalar!(
-        r#"SELECT count(*) AS "count!" FROM referral_links WHERE program_id = $1"#,
+    let row = sqlx::query_as!(
+        LinkRow,
+        r#"SELECT l.id AS "id!", l.partner_program_id, p.name AS "partner_name?", l.short_code AS "short_code!",
+                  l.status AS "status!", l.clicks AS "clicks!", l.last_clicked, l.created_at AS "created_at!",
+                  l.updated_at AS "updated_at!"
+           FROM referral_links l LEFT JOIN partners p ON p.id = l.partner_id
+           WHERE l.program_id = $1 AND l.id = $2"#,
         program_id.get(),
+        referral_link_id.get(),
     )
-    .fetch_one(connection)
-    .await?)
+    .fetch_optional(connection)
+    .await?;
+    row.map(TryInto::try_into).transpose()
 }
 
 /// Locks a link for a change.

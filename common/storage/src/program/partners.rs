@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::{StorageError, StorageResult, expect_rows};
-use crate::page::Window;
+use crate::page::{Window, page};
 use crate::reads::rollups::Deltas;
 use domain::account::EmailAddress;
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId, UserId};
@@ -148,41 +148,54 @@ pub struct Partner {
     pub user_id: Option<UserId>,
 }
 
-/// Which memberships to read, newest first.
-#[derive(Debug, Clone, Copy)]
-pub enum Selection {
-    One(PartnerProgramId),
-    Page {
-        status: Option<MembershipStatus>,
-        window: Window,
-    },
-}
-
-/// Memberships of a program.
-pub async fn of_program(
+/// A page of a program's memberships, newest first, and how many there are.
+pub async fn page(
     connection: &mut PgConnection,
     program_id: ProgramId,
-    selection: Selection,
-) -> StorageResult<Vec<ProgramPartner>> {
-    let (id, status, window) = match selection {
-        Selection::One(id) => (Some(id.get()), None, Window { offset: 0, limit: 1 }),
-        Selection::Page { status, window } => (None, status.map(MembershipStatus::as_str), window),
-    };
-    let rows = sqlx::query_as!(
+    status: Option<MembershipStatus>,
+    window: Window,
+) -> StorageResult<(Vec<ProgramPartner>, i64)> {
+    let status = status.map(MembershipStatus::as_str);
+    let (rows, total) = page!(
+        &mut *connection,
+        window,
         MembershipRow,
         r#"SELECT m.id AS "id!", m.partner_id, p.name AS "name?", p.email, p.user_id, m.status AS "status!",
                   m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!"
            FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
-           WHERE m.program_id = $1 AND ($2::bigint IS NULL OR m.id = $2) AND ($3::text IS NULL OR m.status = $3)
-           ORDER BY m.id DESC OFFSET $4 LIMIT $5"#,
+           WHERE m.program_id = $1 AND ($2::text IS NULL OR m.status = $2)
+           ORDER BY m.id DESC OFFSET $3 LIMIT $4"#,
+        r#"SELECT count(*) AS "count!" FROM partner_programs
+           WHERE program_id = $1 AND ($2::text IS NULL OR status = $2)"#,
         program_id.get(),
-        id,
         status,
-        window.offset,
-        window.limit,
+    );
+    Ok((with_balances(connection, rows).await?, total))
+}
+
+pub async fn find(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    partner_program_id: PartnerProgramId,
+) -> StorageResult<Option<ProgramPartner>> {
+    let row = sqlx::query_as!(
+        MembershipRow,
+        r#"SELECT m.id AS "id!", m.partner_id, p.name AS "name?", p.email, p.user_id, m.status AS "status!",
+                  m.clicks AS "clicks!", m.last_clicked, m.created_at AS "created_at!", m.updated_at AS "updated_at!"
+           FROM partner_programs m LEFT JOIN partners p ON p.id = m.partner_id
+           WHERE m.program_id = $1 AND m.id = $2"#,
+        program_id.get(),
+        partner_program_id.get(),
     )
-    .fetch_all(&mut *connection)
+    .fetch_optional(&mut *connection)
     .await?;
+    Ok(with_balances(connection, row.into_iter().collect()).await?.pop())
+}
+
+async fn with_balances(
+    connection: &mut PgConnection,
+    rows: Vec<MembershipRow>,
+) -> StorageResult<Vec<ProgramPartner>> {
     let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
     let mut balances = balances(connection, &ids).await?;
     rows.into_iter()
@@ -191,30 +204,6 @@ pub async fn of_program(
             row.with(balances)
         })
         .collect()
-}
-
-pub async fn find(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    partner_program_id: PartnerProgramId,
-) -> StorageResult<Option<ProgramPartner>> {
-    let one = Selection::One(partner_program_id);
-    Ok(of_program(connection, program_id, one).await?.pop())
-}
-
-pub async fn count(
-    connection: &mut PgConnection,
-    program_id: ProgramId,
-    status: Option<MembershipStatus>,
-) -> StorageResult<i64> {
-    Ok(sqlx::query_scalar!(
-        r#"SELECT count(*) AS "count!" FROM partner_programs
-           WHERE program_id = $1 AND ($2::text IS NULL OR status = $2)"#,
-        program_id.get(),
-        status.map(MembershipStatus::as_str),
-    )
-    .fetch_one(connection)
-    .await?)
 }
 
 /// Locks a membership for a change, with its links before it: in the order in which clicks are counted.

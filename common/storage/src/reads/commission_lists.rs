@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::StorageResult;
-use crate::page::Window;
+use crate::page::{Window, page};
 use domain::commission::CommissionStatus;
 use domain::ids::{PartnerId, PartnerProgramId, ProgramId};
 use domain::signal::Signal;
@@ -104,7 +104,9 @@ pub async fn page(
     let membership = filter.partner_program_id.map(PartnerProgramId::get);
     let partner = filter.partner_id.map(PartnerId::get);
     let signals = filter.signal_names();
-    let rows = sqlx::query_as!(
+    Ok(page!(
+        connection,
+        window,
         ListedCommission,
         r#"SELECT c.id, s.id AS "sale_id?", s.processor_event_id AS "transaction_id?", c.partner_program_id, c.partner_id,
                   p.name AS "partner_name?", c.amount_cents, c.deducted_cents, c.currency, c.status, c.refund_reason,
@@ -116,19 +118,8 @@ pub async fn page(
            LEFT JOIN partners p ON p.id = c.partner_id
            WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
-             AND ($7::text[] IS NULL OR c.signals && $7)
-           ORDER BY c.id DESC OFFSET $5 LIMIT $6"#,
-        program_id.get(),
-        status,
-        membership,
-        partner,
-        window.offset,
-        window.limit,
-        signals.as_deref() as Option<&[&str]>,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let total = sqlx::query_scalar!(
+             AND ($5::text[] IS NULL OR c.signals && $5)
+           ORDER BY c.id DESC OFFSET $6 LIMIT $7"#,
         r#"SELECT count(*) AS "count!" FROM commissions c
            WHERE c.program_id = $1 AND ($2::text IS NULL OR c.status = $2)
              AND ($3::bigint IS NULL OR c.partner_program_id = $3) AND ($4::bigint IS NULL OR c.partner_id = $4)
@@ -138,10 +129,7 @@ pub async fn page(
         membership,
         partner,
         signals.as_deref() as Option<&[&str]>,
-    )
-    .fetch_one(connection)
-    .await?;
-    Ok((rows, total))
+    ))
 }
 
 /// The next `limit` after `after`, oldest first.

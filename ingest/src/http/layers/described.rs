@@ -1,22 +1,21 @@
-//! The layers as descriptions tell of them: the answers they may give instead of the route's, and the headers they set.
+//! The layers in descriptions: the answers they may give instead of the route's, and the headers they set.
 
 use axum::http::StatusCode;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::header::HeaderBuilder;
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
 use utoipa::openapi::schema::{AllOfBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Content, Header, Object, Ref, RefOr, Response};
 
 use super::{Identified, Layers};
 use crate::http::body::malformed;
-use crate::http::endpoint::is_called;
 use crate::http::error::ApiError;
 use crate::http::openapi::examples::Examples;
 use crate::management::access;
 use crate::tracking::caller::Caller;
 
-/// An answer that may be given in place of the route's.
+/// An answer that a layer may give instead of the route's.
 struct Shared {
     status: StatusCode,
     when: &'static str,
@@ -71,9 +70,7 @@ impl Layers {
                     status: StatusCode::TOO_MANY_REQUESTS,
                     when: "Too many requests; nothing is recorded.",
                     schema: "RateLimited",
-                    examples: vec![ApiError::RateLimited {
-                        retry_after_seconds: 21,
-                    }],
+                    examples: vec![ApiError::LIMITED],
                 },
                 Shared {
                     status: StatusCode::INTERNAL_SERVER_ERROR,
@@ -84,13 +81,7 @@ impl Layers {
             ]
         });
         let managed = self.managed.then(|| managed(path, operation));
-        let paged = self.managed && takes_a_page(operation);
-        let paged = paged.then(|| {
-            Shared::of(
-                "page or pageSize is no positive integer.",
-                ApiError::bad_request("page must be a positive integer"),
-            )
-        });
+        let queried = self.managed.then(|| refused_query(operation)).flatten();
         let with_a_body = operation.request_body.as_ref().map(|_| {
             [
                 Shared::of(
@@ -109,7 +100,7 @@ impl Layers {
             .into_iter()
             .flatten()
             .chain(managed.into_iter().flatten())
-            .chain(paged)
+            .chain(queried)
             .chain(with_a_body.into_iter().flatten())
             .collect()
     }
@@ -161,36 +152,22 @@ fn takes(operation: &Operation, credential: &str) -> bool {
 
 /// The headers that layers set, by name.
 pub fn headers() -> [(&'static str, Header); 9] {
+    let request_id = "The request's own id when it is short and plain, a new one otherwise.";
+    let deprecation = "For a key to be rotated: `@` and when it was marked, in seconds since 1970.";
+    let retry_after = "How many seconds to wait before the request is sent again.";
+    let reset = "When the minute ends, in seconds since 1970.";
+    let origin = "`*`: pages of any site may read the answer.";
     [
-        (
-            "X-Request-ID",
-            always(text(
-                "The request's own id when it is short and plain, a new one otherwise.",
-            )),
-        ),
-        (
-            "Access-Control-Allow-Origin",
-            always(text("`*`: pages of any site may read the answer.")),
-        ),
+        ("X-Request-ID", always(text(request_id))),
+        ("Access-Control-Allow-Origin", always(text(origin))),
         ("X-RateLimit-Limit", always(integer("Requests a minute."))),
         (
             "X-RateLimit-Remaining",
             always(integer("Requests left in this minute.")),
         ),
-        (
-            "X-RateLimit-Reset",
-            always(integer("When the minute ends, in seconds since 1970.")),
-        ),
-        (
-            "Retry-After",
-            always(integer(
-                "How many seconds to wait before the request is sent again.",
-            )),
-        ),
-        (
-            "Deprecation",
-            text("For a key to be rotated: `@` and when it was marked, in seconds since 1970."),
-        ),
+        ("X-RateLimit-Reset", always(integer(reset))),
+        ("Retry-After", always(integer(retry_after))),
+        ("Deprecation", text(deprecation)),
         (
             "Sunset",
             text("For a key to be rotated: until when it works, as an HTTP date."),
@@ -205,15 +182,38 @@ fn takes_a_credential(operation: &Operation) -> bool {
     requirements.any(|requirement| *requirement != SecurityRequirement::default())
 }
 
-fn takes_a_page(operation: &Operation) -> bool {
-    let mut parameters = operation.parameters.iter().flatten();
-    parameters.any(|parameter| is_called(parameter, "page"))
+/// What an operation with parameters in its query refuses.
+fn refused_query(operation: &Operation) -> Option<Shared> {
+    let parameters = operation.parameters.iter().flatten();
+    let names: Vec<_> = parameters.filter_map(query_parameter).collect();
+    let has_page = names.contains(&"page");
+    let has_others = names.iter().any(|name| !["page", "pageSize"].contains(name));
+    (has_page || has_others).then(|| Shared {
+        status: StatusCode::BAD_REQUEST,
+        when: if has_others {
+            "A parameter is not what it must be."
+        } else {
+            "page or pageSize is no positive integer."
+        },
+        schema: "PlatformError",
+        examples: has_page
+            .then(|| ApiError::refusal("page must be a positive integer"))
+            .into_iter()
+            .collect(),
+    })
+}
+
+fn query_parameter(parameter: &RefOr<Parameter>) -> Option<&str> {
+    match parameter {
+        RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query => Some(&parameter.name),
+        _ => None,
+    }
 }
 
 fn refused_credentials(operation: &Operation) -> Vec<ApiError> {
     let mut requirements = operation.security.iter().flatten();
     let is_optional = requirements.any(|requirement| *requirement == SecurityRequirement::default());
-    let people = takes(operation, "cli_session").then(access::nobody);
+    let people = takes(operation, "cli_session").then(access::unauthenticated);
     let unknown = Caller::Unknown.program("", "").err();
     let missing = Caller::Anonymous.program("", "").err();
     unknown
@@ -233,19 +233,17 @@ fn managed(path: &str, operation: &Operation) -> Vec<Shared> {
             access::forbidden(),
         ),
         Shared::of(
-            "Failed; what had been begun was undone.",
+            "Failed; nothing was changed.",
             ApiError::unexpected(anyhow::anyhow!("an example")),
         ),
     ];
     if takes_a_credential(operation) {
-        answers.push(Shared::of("No usable credential.", access::nobody()));
+        answers.push(Shared::of("No usable credential.", access::unauthenticated()));
         answers.push(Shared {
             status: StatusCode::TOO_MANY_REQUESTS,
             when: "Too many requests of this user or key, or too many unknown tokens from this address.",
             schema: "RateLimited",
-            examples: vec![ApiError::RateLimited {
-                retry_after_seconds: 21,
-            }],
+            examples: vec![ApiError::LIMITED],
         });
     }
     if path.contains('{') {

@@ -12,7 +12,7 @@ pub struct LimitsConfig {
     /// Leads, for each client address.
     #[arg(long, env = "LEAD_LIMIT", default_value_t = 30)]
     pub lead_limit: u32,
-    /// Leads without a key an hour, for each client address; those beyond a quarter are shown as odd (`many_leads`). Unless set, as many
+    /// Leads without a key an hour, for each client address; those beyond a quarter are flagged (`many_leads`). Unless set, as many
     /// as `LEAD_LIMIT` allows in an hour.
     #[arg(long, env = "BROWSER_LEAD_LIMIT")]
     pub browser_lead_limit: Option<u32>,

@@ -98,7 +98,7 @@ impl RedisCounters {
 
     /// `None` when Redis cannot be asked in time.
     pub async fn count(&self, key: &str, window: Window) -> Option<Count> {
-        // Nobody queues for a Redis that is away.
+        // No request queues for a Redis that is down.
         if !self.shared.is_connected() {
             return None;
         }

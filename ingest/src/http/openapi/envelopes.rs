@@ -85,7 +85,7 @@ pub struct LinkDisabledBody {
     hint: String,
 }
 
-/// What stands beside the rest of any JSON answer to a key that is marked for rotation, and is absent otherwise.
+/// Added to any JSON answer to a key that is marked for rotation, and absent otherwise.
 #[derive(ToSchema)]
 pub struct RotationNotice {
     #[schema(required = false)]

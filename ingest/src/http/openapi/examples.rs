@@ -62,8 +62,8 @@ impl Examples {
     }
 
     /// A list of one.
-    pub fn page(self, row: impl Serialize) -> Self {
-        self.answer("One of one", Page::default().listed(vec![row], 1).0)
+    pub fn page<T: Serialize>(self, row: T) -> Self {
+        self.answer("One of one", Page::default().listed::<T, _>([row], 1).0)
     }
 
     /// A 503 that is no refusal.

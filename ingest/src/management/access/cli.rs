@@ -1,4 +1,4 @@
-//! Who connects a command line, and who then acts through it: in one workspace, and only while they run it.
+//! Users who connect a command line, and who act through one: in one workspace, and only while they run it.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -6,22 +6,21 @@ use domain::account::UserKind;
 use domain::ids::{ProgramId, WorkspaceId};
 use domain::permission::Permission;
 use sqlx::PgConnection;
-use storage::StorageResult;
 use storage::audit_log::AuditActor;
 use storage::sessions::SessionKind;
 
-use super::people::{AdvertiserUser, Holder, User, dashboard, holder};
+use super::people::{AdvertiserUser, Caller, Holder, User, dashboard, holder};
 use super::program::ProgramAccess;
-use super::refusals::{WRONG_KIND, forbidden, nobody};
-use super::source::{Audited, Source};
+use super::refusals::{WRONG_KIND, forbidden, unauthenticated};
+use super::source::Source;
 use crate::app::App;
 use crate::http::error::ApiError;
 
-/// Somebody signed in at the dashboard who is to confirm a command line.
+/// A dashboard user who confirms a command line.
 #[derive(Debug)]
 pub struct CliConfirmer(pub AdvertiserUser);
 
-/// Somebody behind a command line, and the workspace it was connected to.
+/// The user of a command line, and the workspace it was connected to.
 #[derive(Debug)]
 pub struct CliUser {
     user: AdvertiserUser,
@@ -56,27 +55,20 @@ impl CliUser {
             Err(forbidden())
         }
     }
+}
 
-    /// As [`User::just_proved`]: a command line's login is proof for as long as a password given at the dashboard.
-    pub fn just_proved(&self, app: &App) -> Result<(), ApiError> {
-        self.user.user.just_proved(app)
+impl Caller for CliUser {
+    fn actor(&self) -> AuditActor {
+        self.user.actor()
     }
 
-    pub const fn actor(&self) -> AuditActor {
-        AuditActor::User(self.user.user.user_id)
+    fn source(&self) -> &Source {
+        self.user.source()
     }
 
-    pub const fn source(&self) -> &Source {
-        &self.user.source
-    }
-
-    pub async fn audit(
-        &self,
-        app: &App,
-        connection: &mut PgConnection,
-        audited: Audited,
-    ) -> StorageResult<()> {
-        self.user.audit(app, connection, audited).await
+    /// A command line's login is proof for as long as a password given at the dashboard.
+    fn just_proved(&self, app: &App) -> Result<(), ApiError> {
+        self.user.just_proved(app)
     }
 }
 
@@ -91,10 +83,7 @@ impl FromRequestParts<App> for CliConfirmer {
             return Err(ApiError::AccountBlocked);
         }
         let (user, _) = dashboard(&holder, Some(UserKind::Advertiser))?;
-        Ok(Self(AdvertiserUser {
-            user,
-            source: Source::of(app, parts),
-        }))
+        Ok(Self(AdvertiserUser::new(user, Source::of(app, parts))))
     }
 }
 
@@ -109,16 +98,13 @@ impl FromRequestParts<App> for CliUser {
             return Err(ApiError::Unauthorized(WRONG_KIND));
         };
         if session.suspended {
-            return Err(nobody());
+            return Err(unauthenticated());
         }
         if session.lacks_second_factor {
             return Err(ApiError::SecondFactorMissing);
         }
         Ok(Self {
-            user: AdvertiserUser {
-                user: User::of(&session),
-                source: Source::of(app, parts),
-            },
+            user: AdvertiserUser::new(User::of(&session), Source::of(app, parts)),
             workspace_id,
         })
     }

@@ -1,6 +1,6 @@
 //! Writes come from our own pages, or from no page at all.
 //!
-//! A browser tells where a write comes from: `Origin`, and `Sec-Fetch-Site` in the browsers of today. A backend sends
+//! A browser sends where a write comes from: `Origin`, and in current browsers `Sec-Fetch-Site`. A backend sends
 //! neither, and no cookie. So a write with an `Origin` of another site is refused, and one that relies on the cookie must
 //! show that it is ours.
 
@@ -32,7 +32,7 @@ fn is_ours(headers: &HeaderMap, ours: &Origin) -> bool {
             return false;
         };
         // On one's own machine the page's host is the request's own, such as localhost. Elsewhere a host says nothing of its
-        // scheme: `http://app.example` is not `https://app.example`, and anybody on the way may have written its pages.
+        // scheme: `http://app.example` is not `https://app.example`, and its pages may have been tampered with in transit.
         let is_own_host = || is_loopback(&url) && text("host").is_some_and(|host| authority(&url) == host);
         return url.origin() == *ours || is_own_host();
     }

@@ -1,4 +1,4 @@
-//! What changed to what, as the audit log tells it.
+//! Changed fields, as the audit log stores them.
 
 use serde_json::{Map, Value, json};
 

@@ -1,11 +1,14 @@
 //! Sessions and management keys, read into who asks and what they may do.
 
+use std::marker::PhantomData;
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::UserKind;
 use domain::ids::{SessionId, UserId, WorkspaceId};
 use domain::token::TokenHash;
+use serde_json::Value;
 use sqlx::PgConnection;
 use storage::audit_log::AuditActor;
 use storage::management_keys::{self, UsableKey};
@@ -13,9 +16,9 @@ use storage::second_factors::{self, OwnFactors};
 use storage::sessions::{self, SessionKind, Whereabouts};
 use storage::{StorageResult, workspaces};
 
-use super::refusals::{WRONG_KIND, forbidden, nobody};
+use super::refusals::{WRONG_KIND, forbidden, unauthenticated};
 use super::session::token_of_cookie;
-use super::source::{Audited, Source};
+use super::source::Source;
 use crate::app::App;
 use crate::http::client_address::ClientAddress;
 use crate::http::credential::Credential;
@@ -25,7 +28,7 @@ use crate::http::query::Query;
 const KEY_LACKS_SECOND_FACTOR: &str =
     "This workspace requires a second factor, and the creator of this API key has none";
 
-/// For so long after somebody gave their password they are not asked for it again.
+/// How long a password that was given counts.
 const PROOF_LASTS: TimeDelta = TimeDelta::minutes(30);
 
 /// Who is behind a session.
@@ -52,7 +55,7 @@ impl User {
         }
     }
 
-    /// For what a session left open must not be enough for: keys and secrets, who is let in, payouts, files of data, erasure.
+    /// Required where an unattended session must not be enough: keys and secrets, invitations, payouts, exports, erasure.
     pub fn just_proved(&self, app: &App) -> Result<(), ApiError> {
         let is_recent = |at: DateTime<Utc>| app.clock.now() < at + PROOF_LASTS;
         if self.proved_at.is_some_and(is_recent) {
@@ -90,11 +93,48 @@ impl User {
     }
 }
 
-/// Any dashboard session.
+/// Who asks: their name in the audit log, and where the request came from.
+pub trait Caller: FromRequestParts<App, Rejection = ApiError> + Send + Sync {
+    fn actor(&self) -> AuditActor;
+    fn source(&self) -> &Source;
+    /// As [`User::just_proved`]. A key has its scopes.
+    fn just_proved(&self, app: &App) -> Result<(), ApiError>;
+}
+
+/// A dashboard session of people of one kind, or of any.
 #[derive(Debug)]
-pub struct SignedIn {
+pub struct Session<K> {
     pub user: User,
     pub source: Source,
+    kind: PhantomData<K>,
+}
+
+pub type SignedIn = Session<OfAnybody>;
+pub type AdvertiserUser = Session<OfAdvertiser>;
+pub type PartnerUser = Session<OfPartner>;
+
+/// Whose session a route serves.
+pub trait SessionOf: Send + Sync {
+    const KIND: Option<UserKind>;
+}
+
+#[derive(Debug)]
+pub struct OfAnybody;
+#[derive(Debug)]
+pub struct OfAdvertiser;
+#[derive(Debug)]
+pub struct OfPartner;
+
+impl SessionOf for OfAnybody {
+    const KIND: Option<UserKind> = None;
+}
+
+impl SessionOf for OfAdvertiser {
+    const KIND: Option<UserKind> = Some(UserKind::Advertiser);
+}
+
+impl SessionOf for OfPartner {
+    const KIND: Option<UserKind> = Some(UserKind::Partner);
 }
 
 /// Who manages programs.
@@ -110,57 +150,68 @@ pub enum Rights {
     Key(UsableKey),
 }
 
-#[derive(Debug)]
-pub struct AdvertiserUser {
-    pub user: User,
-    pub source: Source,
-}
-
-#[derive(Debug)]
-pub struct PartnerUser {
-    pub user: User,
-    pub source: Source,
-}
-
-impl Advertiser {
-    /// As [`User::just_proved`]. A key has its scopes.
-    pub fn just_proved(&self, app: &App) -> Result<(), ApiError> {
-        match &self.rights {
-            Rights::User(user) => user.just_proved(app),
-            Rights::Key(_) => Ok(()),
-        }
-    }
-
-    pub const fn actor(&self) -> AuditActor {
+impl Caller for Advertiser {
+    fn actor(&self) -> AuditActor {
         match &self.rights {
             Rights::User(user) => AuditActor::User(user.user_id),
             Rights::Key(key) => AuditActor::Key(key.key_id),
         }
     }
 
+    fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn just_proved(&self, app: &App) -> Result<(), ApiError> {
+        match &self.rights {
+            Rights::User(user) => user.just_proved(app),
+            Rights::Key(_) => Ok(()),
+        }
+    }
+}
+
+impl<K: SessionOf> Caller for Session<K> {
+    fn actor(&self) -> AuditActor {
+        AuditActor::User(self.user.user_id)
+    }
+
+    fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn just_proved(&self, app: &App) -> Result<(), ApiError> {
+        self.user.just_proved(app)
+    }
+}
+
+impl<K> Session<K> {
+    pub(super) const fn new(user: User, source: Source) -> Self {
+        Self {
+            user,
+            source,
+            kind: PhantomData,
+        }
+    }
+}
+
+impl SignedIn {
+    /// Writes an entry about the account to the audit log of every workspace they work in.
     pub async fn audit(
         &self,
         app: &App,
         connection: &mut PgConnection,
-        audited: Audited,
+        action: &'static str,
+        details: Value,
     ) -> StorageResult<()> {
-        self.source.audit(app, connection, self.actor(), audited).await
+        self.source
+            .audit_account(app, connection, self.user.user_id, action, details)
+            .await
     }
 }
 
 impl AdvertiserUser {
-    pub async fn audit(
-        &self,
-        app: &App,
-        connection: &mut PgConnection,
-        audited: Audited,
-    ) -> StorageResult<()> {
-        let actor = AuditActor::User(self.user.user_id);
-        self.source.audit(app, connection, actor, audited).await
-    }
-
-    /// The workspace a request is about: the one it names, or else the only one they run. Whoever does not run it, as
-    /// its owner or admin, is refused.
+    /// The workspace a request is about: the one it names, or else the only one they run. Only its owners and
+    /// admins pass.
     pub async fn workspace(
         &self,
         connection: &mut PgConnection,
@@ -191,18 +242,6 @@ impl AdvertiserUser {
     }
 }
 
-impl PartnerUser {
-    pub async fn audit(
-        &self,
-        app: &App,
-        connection: &mut PgConnection,
-        audited: Audited,
-    ) -> StorageResult<()> {
-        let actor = AuditActor::User(self.user.user_id);
-        self.source.audit(app, connection, actor, audited).await
-    }
-}
-
 /// Whose credential a request carries.
 pub enum Holder {
     Session(sessions::Session),
@@ -214,18 +253,18 @@ pub async fn holder(app: &App, parts: &Parts) -> Result<Holder, ApiError> {
         Credential::Session(token_hash) => Token::Session(token_hash),
         // Without the header, a browser's cookie counts; `same_origin` has looked at where the request comes from.
         Credential::MissingOrMalformed => {
-            Token::Session(token_of_cookie(&parts.headers).ok_or(nobody())?.hash())
+            Token::Session(token_of_cookie(&parts.headers).ok_or(unauthenticated())?.hash())
         }
         Credential::Management(key_hash) => Token::Key(key_hash),
         Credential::Program(_) => return Err(ApiError::Unauthorized(WRONG_KIND)),
-        Credential::EmptyToken | Credential::Unusable => return Err(nobody()),
+        Credential::EmptyToken | Credential::Unusable => return Err(unauthenticated()),
     };
     let client = parts.extensions.get::<ClientAddress>().copied();
     app.limits.admit_token(client)?;
     let whereabouts = Source::of(app, parts).whereabouts;
     let Some(holder) = find(app, token, &whereabouts).await? else {
         app.limits.count_unknown_token(client);
-        return Err(nobody());
+        return Err(unauthenticated());
     };
     let who = match &holder {
         Holder::Session(session) => format!("user:{}", session.user_id),
@@ -262,7 +301,7 @@ pub fn dashboard(holder: &Holder, kind: Option<UserKind>) -> Result<(User, UserK
     match holder {
         Holder::Session(session) if session.kind == SessionKind::Dashboard => {
             if session.suspended {
-                return Err(nobody());
+                return Err(unauthenticated());
             }
             if kind.is_some_and(|kind| kind != session.user_kind) {
                 return Err(forbidden());
@@ -273,18 +312,6 @@ pub fn dashboard(holder: &Holder, kind: Option<UserKind>) -> Result<(User, UserK
             Ok((User::of(session), session.user_kind))
         }
         _ => Err(ApiError::Unauthorized(WRONG_KIND)),
-    }
-}
-
-impl FromRequestParts<App> for SignedIn {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let (user, _) = dashboard(&holder(app, parts).await?, None)?;
-        Ok(Self {
-            user,
-            source: Source::of(app, parts),
-        })
     }
 }
 
@@ -303,26 +330,11 @@ impl FromRequestParts<App> for Advertiser {
     }
 }
 
-impl FromRequestParts<App> for AdvertiserUser {
+impl<K: SessionOf> FromRequestParts<App> for Session<K> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let (user, _) = dashboard(&holder(app, parts).await?, Some(UserKind::Advertiser))?;
-        Ok(Self {
-            user,
-            source: Source::of(app, parts),
-        })
-    }
-}
-
-impl FromRequestParts<App> for PartnerUser {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let (user, _) = dashboard(&holder(app, parts).await?, Some(UserKind::Partner))?;
-        Ok(Self {
-            user,
-            source: Source::of(app, parts),
-        })
+        let (user, _) = dashboard(&holder(app, parts).await?, K::KIND)?;
+        Ok(Self::new(user, Source::of(app, parts)))
     }
 }

@@ -1,9 +1,9 @@
 //! Rights over one program.
 
 use chrono::{DateTime, Utc};
-use domain::ids::{ProgramId, WorkspaceId};
+use domain::ids::{ProgramId, UserId, WorkspaceId};
 use domain::money::Currency;
-use domain::permission::Permission;
+use domain::permission::{Permission, Role};
 use domain::program::ProgramStatus;
 use sqlx::PgConnection;
 use storage::workspaces::{self, ProgramForUser};
@@ -21,7 +21,7 @@ pub const fn archived() -> ApiError {
     ApiError::Conflict(ARCHIVED)
 }
 
-/// The proof that a program was asked for by somebody who may.
+/// A program that the caller has a right to.
 #[derive(Debug, Clone, Copy)]
 pub struct ProgramAccess {
     pub program_id: ProgramId,
@@ -33,17 +33,17 @@ pub struct ProgramAccess {
 }
 
 impl ProgramAccess {
-    fn new(program_id: ProgramId, program: &ProgramForUser) -> Self {
+    fn new(program_id: ProgramId, found: &ProgramForUser) -> Self {
         Self {
             program_id,
-            workspace_id: program.workspace_id,
-            currency: program.currency,
-            created_at: program.created_at,
-            status: program.status,
+            workspace_id: found.workspace_id,
+            currency: found.currency,
+            created_at: found.created_at,
+            status: found.status,
         }
     }
 
-    /// The beginning of what is told of an action in this program.
+    /// An audit entry about this program.
     pub fn audited(self, action: &'static str) -> Audited {
         Audited::new(self.workspace_id, action).in_program(self.program_id)
     }
@@ -57,18 +57,26 @@ impl ProgramAccess {
     }
 }
 
+async fn find(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    user_id: Option<UserId>,
+) -> Result<ProgramForUser, ApiError> {
+    workspaces::program_for_user(connection, program_id, user_id)
+        .await?
+        .ok_or(ApiError::NotFound(UNKNOWN))
+}
+
 /// The program of a program's own key.
 pub async fn own_program(
     connection: &mut PgConnection,
     program_id: ProgramId,
 ) -> Result<ProgramAccess, ApiError> {
-    let program = workspaces::program_for_user(connection, program_id, None)
-        .await?
-        .ok_or(ApiError::NotFound(UNKNOWN))?;
-    Ok(ProgramAccess::new(program_id, &program))
+    let found = find(connection, program_id, None).await?;
+    Ok(ProgramAccess::new(program_id, &found))
 }
 
-impl Advertiser {
+impl Rights {
     /// The program, if they may do this with it: 404 when there is none, 403 when it is another's or not permitted.
     pub async fn program(
         &self,
@@ -76,30 +84,30 @@ impl Advertiser {
         program_id: ProgramId,
         permission: Permission,
     ) -> Result<ProgramAccess, ApiError> {
-        let user_id = match &self.rights {
-            Rights::User(user) => Some(user.user_id),
-            Rights::Key(_) => None,
+        let user_id = match self {
+            Self::User(user) => Some(user.user_id),
+            Self::Key(_) => None,
         };
-        let program = workspaces::program_for_user(connection, program_id, user_id)
-            .await?
-            .ok_or(ApiError::NotFound(UNKNOWN))?;
-        let may = match &self.rights {
-            Rights::User(_) => program
+        let found = find(connection, program_id, user_id).await?;
+        let may = match self {
+            Self::User(_) => found
                 .role
-                .is_some_and(|role| role.may(&program.permissions, permission)),
-            Rights::Key(key) => {
-                key.workspace_id == program.workspace_id
+                .is_some_and(|role| role.may(&found.permissions, permission)),
+            Self::Key(key) => {
+                key.workspace_id == found.workspace_id
                     && key.program_scope.contains(program_id)
                     && key.scopes.allow(permission)
             }
         };
         if may {
-            Ok(ProgramAccess::new(program_id, &program))
+            Ok(ProgramAccess::new(program_id, &found))
         } else {
             Err(forbidden())
         }
     }
+}
 
+impl Advertiser {
     /// What a key may do that is about no one program; people may always, each with what they reach.
     pub fn demand(&self, permission: Permission) -> Result<(), ApiError> {
         match &self.rights {
@@ -140,10 +148,7 @@ impl Advertiser {
                 }
             }
             Rights::User(user) => {
-                let user = AdvertiserUser {
-                    user: *user,
-                    source: self.source.clone(),
-                };
+                let user = AdvertiserUser::new(*user, self.source.clone());
                 Ok(user.workspace(connection, named).await?.workspace_id)
             }
         }
@@ -151,47 +156,30 @@ impl Advertiser {
 }
 
 impl AdvertiserUser {
-    /// As [`Advertiser::program`], for what no key may do.
+    /// As [`Rights::program`], for what no key may do.
     pub async fn program(
         &self,
         connection: &mut PgConnection,
         program_id: ProgramId,
         permission: Permission,
     ) -> Result<ProgramAccess, ApiError> {
-        let advertiser = Advertiser {
-            rights: Rights::User(self.user),
-            source: self.source.clone(),
-        };
-        advertiser.program(connection, program_id, permission).await
+        Rights::User(self.user)
+            .program(connection, program_id, permission)
+            .await
     }
 
-    /// The program, for any member of its workspace, whatever they were given: 404 when there is none, 403 for strangers.
-    pub async fn member_of(
+    /// The program, for members of its workspace whose role passes: 404 when there is none, 403 for everybody else.
+    pub async fn program_as(
         &self,
         connection: &mut PgConnection,
         program_id: ProgramId,
+        may: impl Fn(Role) -> bool + Send,
     ) -> Result<ProgramAccess, ApiError> {
-        let program = workspaces::program_for_user(connection, program_id, Some(self.user.user_id))
-            .await?
-            .ok_or(ApiError::NotFound(UNKNOWN))?;
-        match program.role {
-            Some(_) => Ok(ProgramAccess::new(program_id, &program)),
-            None => Err(forbidden()),
-        }
-    }
-
-    /// The program, for those who run its workspace: 404 when there is none, 403 for everybody else.
-    pub async fn who_runs(
-        &self,
-        connection: &mut PgConnection,
-        program_id: ProgramId,
-    ) -> Result<ProgramAccess, ApiError> {
-        let program = workspaces::program_for_user(connection, program_id, Some(self.user.user_id))
-            .await?
-            .ok_or(ApiError::NotFound(UNKNOWN))?;
-        match program.role {
-            Some(role) if role.runs_the_workspace() => Ok(ProgramAccess::new(program_id, &program)),
-            Some(_) | None => Err(forbidden()),
+        let found = find(connection, program_id, Some(self.user.user_id)).await?;
+        if found.role.is_some_and(may) {
+            Ok(ProgramAccess::new(program_id, &found))
+        } else {
+            Err(forbidden())
         }
     }
 }

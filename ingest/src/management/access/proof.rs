@@ -1,4 +1,4 @@
-//! That somebody is who they say: the password, and a code where the account has a second factor.
+//! Proof of identity: the password, and a code where the account has a second factor.
 //!
 //! Every route that takes a password asks here. Guesses are counted before anything is compared, and a code is taken in the
 //! transaction of what it opens.
@@ -18,7 +18,7 @@ use crate::http::field::{Field, refused};
 
 const WRONG_CODE: &str = "The code is wrong, or was used already";
 
-/// What somebody shows.
+/// What a user shows.
 pub struct Proof {
     password: Option<Password>,
     code: Option<String>,
@@ -29,11 +29,7 @@ impl Proof {
     pub fn of(password: String, code: Field<String>) -> Result<Self, ApiError> {
         Ok(Self {
             password: Password::claim(password),
-            code: match code {
-                Field::Absent => None,
-                Field::Given(code) => Some(code),
-                Field::WrongType => return Err(refused("code", "must be a string")),
-            },
+            code: code.optional(|| refused("code", "must be a string"))?,
         })
     }
 
@@ -78,7 +74,6 @@ impl Proof {
         }
         let taken = take_recovery_code(app, connection, source, user_id, code).await;
         if matches!(taken, Err(ApiError::BadRequest(_))) {
-            // Whoever this is knows the password.
             note_failure(app, source, user_id, "code");
         }
         taken

@@ -94,7 +94,7 @@ impl Source {
         }
     }
 
-    /// Writes an entry, in the transaction of what it tells of.
+    /// Writes an entry, in the transaction of the action.
     pub async fn audit(
         &self,
         app: &App,
@@ -117,7 +117,7 @@ impl Source {
         audit_log::append(connection, &entry).await
     }
 
-    /// The same, of something somebody did to their own account: in every workspace they work in.
+    /// Writes an entry about a user's own account, in every workspace they work in.
     pub async fn audit_account(
         &self,
         app: &App,

@@ -1,13 +1,13 @@
-//! `…/affiliate-programs/{program_id}/customers/export` and `…/erase`: what is stored about one customer, and that it be
-//! erased. For owners and admins in person: no key of a script erases people.
+//! `…/affiliate-programs/{program_id}/customers/export` and `…/erase`: what is stored about one customer, and its erasure.
+//! For owners and admins in person, not for keys.
 //!
-//! Both are writes in form: the names of the person asked about stand in the body, because paths and queries end up in logs.
+//! Both are POSTs: the customer's names are in the body, because paths and queries end up in logs.
 
-use axum::extract::State;
 use domain::account::EmailAddress;
 use domain::click_id::ClickId;
 use domain::ids::{CustomerId, ProgramId};
 use domain::lead::EmailHash;
+use domain::permission::Role;
 use domain::text::{CustomerKey, Label};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,19 +15,13 @@ use sqlx::PgConnection;
 use storage::personal_data::{self, Erased, Export, Found, Reach, Stated};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, Key, refused};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::AdvertiserUser;
-use crate::management::answers::{Answer, Data, Ids, data};
+use crate::http::field::Key;
+use crate::management::prelude::*;
 use crate::tracking::lead::customer_key_schema;
 
-const NOBODY_NAMED: &str = "customer_key, click_id or email is required";
+const NONE_NAMED: &str = "customer_key, click_id or email is required";
 
-/// One of the three is required; whoever is meant by any of them is meant.
+/// One of the three is required; customers who match any of them are selected.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct CustomerNamed {
     #[schema(schema_with = customer_key_schema, required = false)]
@@ -38,7 +32,7 @@ pub struct CustomerNamed {
     email: Field<String>,
 }
 
-/// Everything that is stored about the customer: rows as they stand, under the names of their tables.
+/// Everything that is stored about the customer: rows as they are, under the names of their tables.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CustomerExport {
     #[schema(value_type = Vec<Object>)]
@@ -62,34 +56,12 @@ pub struct CustomerExport {
     unprocessed: Vec<Value>,
 }
 
-impl From<Export> for CustomerExport {
-    fn from(export: Export) -> Self {
-        let Export {
-            customers,
-            click_events,
-            lead_events,
-            sale_events,
-            commissions,
-            refunds,
-            notifications,
-            processor_customers,
-            unprocessed,
-        } = export;
-        Self {
-            customers,
-            click_events,
-            lead_events,
-            sale_events,
-            commissions,
-            refunds,
-            notifications,
-            processor_customers,
-            unprocessed,
-        }
-    }
-}
+view! { |row: Export| CustomerExport {
+    customers, click_events, lead_events, sale_events, commissions, refunds, notifications, processor_customers,
+    unprocessed,
+} }
 
-/// Rows that were changed, by table. All of them are 0 when nobody has these names, or not any more.
+/// Rows that were changed, by table. All of them are 0 when no customer has these names.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CustomerErased {
     customers: u64,
@@ -103,30 +75,9 @@ pub struct CustomerErased {
     unprocessed: u64,
 }
 
-impl From<Erased> for CustomerErased {
-    fn from(erased: Erased) -> Self {
-        let Erased {
-            customers,
-            click_events,
-            lead_events,
-            sale_events,
-            refunds,
-            notifications,
-            processor_customers,
-            unprocessed,
-        } = erased;
-        Self {
-            customers,
-            click_events,
-            lead_events,
-            sale_events,
-            refunds,
-            notifications,
-            processor_customers,
-            unprocessed,
-        }
-    }
-}
+view! { |row: Erased| CustomerErased {
+    customers, click_events, lead_events, sale_events, refunds, notifications, processor_customers, unprocessed,
+} }
 
 /// Export a customer's data
 ///
@@ -137,33 +88,28 @@ impl From<Erased> for CustomerErased {
     operation_id = "export_customer",
     request_body = CustomerNamed,
     responses(
-        (status = 200, description = "All of it; empty lists for somebody nobody knows.", body = Data<CustomerExport>),
-        (status = 400, description = "Nobody is named, or a name is not what it must be.", body = PlatformError),
+        (status = 200, description = "All of it; empty lists for an unknown customer.", body = Data<CustomerExport>),
+        (status = 400, description = "No customer is named, or a name is not what it must be.", body = PlatformError),
     )
 )]
-pub async fn export(
-    State(app): State<App>,
-    advertiser: AdvertiserUser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Answer<CustomerExport> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser.who_runs(&mut transaction, program_id).await?;
-    advertiser.user.just_proved(&app)?;
-    let found = find(&app, &mut transaction, program_id, body).await?;
-    let export = personal_data::export(&mut transaction, &found).await?;
-    let audited = access
-        .audited("customer.exported")
-        .with(json!({ "customer_ids": ids(&found) }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+pub async fn export(mut write: Write<AdvertiserUser, Ids<ProgramId>>) -> Answer<CustomerExport> {
+    let (access, found) = asked_for(&mut write).await?;
+    let export = personal_data::export(&mut write.db, &found).await?;
+    write
+        .record(
+            access
+                .audited("customer.exported")
+                .with(json!({ "customer_ids": ids(&found) })),
+        )
+        .await?;
+    write.commit().await?;
     Ok(data(export.into()))
 }
 
 /// Erase a customer's data
 ///
-/// Names, addresses and visits go; sales, commissions, ledger and sums stay. It cannot be undone. Whoever comes under the same
-/// names later is somebody new. For owners and admins.
+/// Names, addresses and visits go; sales, commissions, ledger and sums stay. It cannot be undone. The same
+/// names later are a new customer. For owners and admins.
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/customers/erase",
@@ -171,44 +117,53 @@ pub async fn export(
     request_body = CustomerNamed,
     responses(
         (status = 200, description = "Erased, or nothing was there.", body = Data<CustomerErased>),
-        (status = 400, description = "Nobody is named, or a name is not what it must be.", body = PlatformError),
+        (status = 400, description = "No customer is named, or a name is not what it must be.", body = PlatformError),
     )
 )]
-pub async fn erase(
-    State(app): State<App>,
-    advertiser: AdvertiserUser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Answer<CustomerErased> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser.who_runs(&mut transaction, program_id).await?;
-    advertiser.user.just_proved(&app)?;
-    let found = find(&app, &mut transaction, program_id, body).await?;
-    let erased = personal_data::erase(&mut transaction, &found, app.clock.now()).await?;
+pub async fn erase(mut write: Write<AdvertiserUser, Ids<ProgramId>>) -> Answer<CustomerErased> {
+    let (access, found) = asked_for(&mut write).await?;
+    let erased = personal_data::erase(&mut write.db, &found, write.app.clock.now()).await?;
     if !erased.is_nothing() {
-        let audited = access
-            .audited("customer.erased")
-            .with(json!({ "customer_ids": ids(&found) }));
-        advertiser.audit(&app, &mut transaction, audited).await?;
+        write
+            .record(
+                access
+                    .audited("customer.erased")
+                    .with(json!({ "customer_ids": ids(&found) })),
+            )
+            .await?;
     }
-    transaction.commit().await?;
+    write.commit().await?;
     Ok(data(erased.into()))
+}
+
+/// The program, for who runs its workspace and proved it just now, and the customer whom the body names.
+async fn asked_for(
+    write: &mut Write<AdvertiserUser, Ids<ProgramId>>,
+) -> Result<(ProgramAccess, Found), ApiError> {
+    let Ids(program_id) = write.on;
+    let access = write
+        .caller
+        .program_as(&mut write.db, program_id, Role::runs_the_workspace)
+        .await?;
+    write.just_proved()?;
+    let named: CustomerNamed = write.body().json()?;
+    let found = find(&write.app, &mut write.db, program_id, named).await?;
+    Ok((access, found))
 }
 
 async fn find(
     app: &App,
     connection: &mut PgConnection,
     program_id: ProgramId,
-    body: RequestBody,
+    named: CustomerNamed,
 ) -> Result<Found, ApiError> {
-    let named: CustomerNamed = body.json()?;
     let customer_key: Option<CustomerKey> = named.customer_key.text("customer_key")?;
     let click_id: Option<Label> = named.click_id.text("click_id")?;
     let email = address(named.email)?;
     if customer_key.is_none() && click_id.is_none() && email.is_none() {
-        return Err(ApiError::bad_request(NOBODY_NAMED));
+        return Err(ApiError::bad_request(NONE_NAMED));
     }
-    // One that the service cannot have made is nobody's.
+    // One that the service cannot have made matches no customer.
     let click_id = click_id.and_then(|text| ClickId::parse(text.as_str()));
     let decode = |click_id| app.customer_ids.codec().decode(click_id);
     let decoded: Vec<i64> = click_id.iter().flat_map(decode).map(CustomerId::get).collect();
@@ -232,7 +187,7 @@ fn address(field: Field<String>) -> Result<Option<EmailAddress>, ApiError> {
         .map_err(|error| refused("email", &error.to_string()))
 }
 
-/// Ids of rows say nothing once these are erased; the names must not stand in the audit log.
+/// Ids of rows reveal nothing once these are erased; names must not be in the audit log.
 fn ids(found: &Found) -> Vec<i64> {
     found.customers.iter().map(|id| id.get()).collect()
 }
@@ -264,7 +219,7 @@ pub fn erase_examples() -> Examples {
 }
 
 fn named_examples() -> Examples {
-    Examples::of_refusals([ApiError::bad_request(NOBODY_NAMED)])
+    Examples::of_refusals([ApiError::bad_request(NONE_NAMED)])
         .request("By key", json!({ "customer_key": "user-42" }))
         .request(
             "By every name",

@@ -12,10 +12,7 @@ use storage::page::Window;
 use storage::{program_settings, workspaces};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::Advertiser;
-use crate::management::answers::{Answer, Data, data};
+use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Summary {

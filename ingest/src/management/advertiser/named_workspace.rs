@@ -5,19 +5,15 @@ use serde::Deserialize;
 
 use crate::http::body;
 use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
+use crate::http::field::Field;
 
-/// The workspace a body names beside other fields. Those are parsed by themselves: a [`Field`] reads the text that stands
-/// there, which a flattened one is not given.
+/// The workspace a body names beside other fields. Those are parsed by themselves: a [`Field`] reads raw JSON,
+/// which serde does not give to a flattened one.
 pub fn named_workspace(bytes: &[u8]) -> Result<Option<WorkspaceId>, ApiError> {
     #[derive(Deserialize)]
     struct Named {
         workspace_id: Field<i64>,
     }
     let named: Named = body::parse(bytes)?;
-    match named.workspace_id {
-        Field::Absent => Ok(None),
-        Field::Given(id) => Ok(Some(WorkspaceId::new(id))),
-        Field::WrongType => Err(refused("workspace_id", "must be an integer")),
-    }
+    Ok(named.workspace_id.integer("workspace_id")?.map(WorkspaceId::new))
 }

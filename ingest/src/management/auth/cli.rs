@@ -1,4 +1,4 @@
-//! `POST /api/auth/cli/inspect` and `…/confirm`: somebody signed in lets a command line act for them in one workspace.
+//! `POST /api/auth/cli/inspect` and `…/confirm`: a signed-in user lets a command line act for them in one workspace.
 
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -11,15 +11,8 @@ use storage::cli_logins::{self, Confirmed, WaitingLogin};
 use storage::members;
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
-use crate::http::openapi::envelopes::{PlatformError, RateLimited};
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{AdvertiserUser, Audited, CliConfirmer};
-use crate::management::answers::{Answer, Data, as_instant, data};
 use crate::management::cli::login::UNKNOWN_LOGIN;
+use crate::management::prelude::*;
 
 const EXPIRED: &str = "This CLI login session has expired. Run the login command again.";
 const TAKEN: &str = "This CLI login session has been confirmed already";
@@ -36,20 +29,20 @@ pub struct ConfirmRequest {
     /// As the command line shows it. What it waits with confirms nothing.
     #[schema(value_type = String)]
     user_code: Field<String>,
-    /// Needed by somebody who runs several workspaces.
+    /// Required for a user who runs several workspaces.
     #[schema(value_type = Option<i64>)]
     workspace_id: Field<i64>,
 }
 
-/// A login that waits: what somebody compares with what they have just done themselves.
+/// A pending login, for the user to compare with the one they started.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LoginInspected {
     user_code: String,
-    /// Where it was begun.
+    /// Where it was started.
     address: Option<String>,
     /// The command line's words about itself.
     user_agent: Option<String>,
-    /// It was begun where this request comes from.
+    /// It was started where this request comes from.
     same_address: bool,
     #[serde(serialize_with = "as_instant")]
     created_at: DateTime<Utc>,
@@ -66,7 +59,7 @@ pub struct ConfirmedLogin {
 
 /// What a user code is of
 ///
-/// Whoever confirms a login sees first where and when it was begun.
+/// Shows where and when a login was started, before it is confirmed.
 #[utoipa::path(
     post,
     path = "/api/auth/cli/inspect",
@@ -77,7 +70,7 @@ pub struct ConfirmedLogin {
         (status = 400, description = "Expired.", body = PlatformError),
         (status = 403, description = "They are suspended, or no advertiser.", body = PlatformError),
         (status = 404, description = "No login has this code.", body = PlatformError),
-        (status = 409, description = "Somebody has confirmed it.", body = PlatformError),
+        (status = 409, description = "It has been confirmed.", body = PlatformError),
         (status = 429, description = "Too many unknown codes from this address.", body = RateLimited),
     )
 )]
@@ -117,7 +110,7 @@ pub async fn inspect(
         (status = 400, description = "Expired, or several workspaces to choose from.", body = PlatformError),
         (status = 403, description = "They do not run the workspace, are suspended, or must give the password again.", body = PlatformError),
         (status = 404, description = "No login has this code.", body = PlatformError),
-        (status = 409, description = "Somebody has confirmed it, for this workspace or another.", body = PlatformError),
+        (status = 409, description = "It has been confirmed, for this workspace or another.", body = PlatformError),
         (status = 429, description = "Too many unknown codes from this address.", body = RateLimited),
     )
 )]
@@ -127,11 +120,10 @@ pub async fn confirm(
     body: RequestBody,
 ) -> Answer<ConfirmedLogin> {
     let request: ConfirmRequest = body.json()?;
-    let named = match request.workspace_id {
-        Field::Absent => None,
-        Field::Given(id) => Some(WorkspaceId::new(id)),
-        Field::WrongType => return Err(refused("workspace_id", "must be an integer")),
-    };
+    let named = request
+        .workspace_id
+        .integer("workspace_id")?
+        .map(WorkspaceId::new);
     let mut transaction = app.management.begin().await?;
     let workspace = user.workspace(&mut transaction, named).await?;
     user.user.just_proved(&app)?;
@@ -147,7 +139,9 @@ pub async fn confirm(
     };
     cli_logins::confirm(&mut transaction, login.id, &confirmed, app.clock.now()).await?;
     let audited = Audited::new(workspace.workspace_id, "cli_login.confirmed").about(confirmed.user_id.get());
-    user.audit(&app, &mut transaction, audited).await?;
+    user.source
+        .audit(&app, &mut transaction, user.actor(), audited)
+        .await?;
     transaction.commit().await?;
     Ok(data(ConfirmedLogin {
         workspace_id: workspace.workspace_id.get(),
@@ -155,16 +149,14 @@ pub async fn confirm(
     }))
 }
 
-/// The login of a code, locked; it waits still. Codes that are nobody's count like tokens that are.
+/// The pending login of a code, locked. Unknown codes are counted as unknown tokens are.
 async fn waiting(
     app: &App,
     connection: &mut PgConnection,
     user: &AdvertiserUser,
     given: Field<String>,
 ) -> Result<(UserCode, WaitingLogin), ApiError> {
-    let Field::Given(text) = given else {
-        return Err(ApiError::bad_request("user_code is required"));
-    };
+    let text = given.required("user_code is required")?;
     let client = user.source.client;
     app.limits.admit_token(client)?;
     let unknown = || {
@@ -221,8 +213,6 @@ fn refusals() -> Examples {
         ApiError::AccountBlocked,
         ApiError::NotFound(UNKNOWN_LOGIN),
         ApiError::Conflict(TAKEN),
-        ApiError::RateLimited {
-            retry_after_seconds: 21,
-        },
+        ApiError::LIMITED,
     ])
 }

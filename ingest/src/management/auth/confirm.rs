@@ -1,4 +1,4 @@
-//! `POST /api/auth/confirm-password`: whoever is signed in gives the password again, for what asks for it.
+//! `POST /api/auth/confirm-password`: the signed-in user gives the password again, for the routes that require it.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -7,13 +7,7 @@ use serde_json::json;
 use storage::{sessions, users};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::Field;
-use crate::http::openapi::envelopes::{PlatformError, RateLimited};
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{Proof, SignedIn};
+use crate::management::prelude::*;
 
 const WRONG: &str = "The password is wrong";
 
@@ -28,27 +22,30 @@ pub struct PasswordAgain {
 }
 
 impl PasswordAgain {
-    /// Refuses who does not know the password; the proof's code is still to be taken.
-    pub async fn of(app: &App, signed_in: &SignedIn, body: RequestBody) -> Result<Proof, ApiError> {
+    /// A change of the account by its signed-in user, whose body holds the password and, where the account has one, a code of the
+    /// second factor. No transaction is open while the password is checked.
+    pub async fn proved(
+        app: &App,
+        signed_in: SignedIn,
+        body: RequestBody,
+    ) -> Result<Write<SignedIn>, ApiError> {
         let given: Self = body.json()?;
-        let Field::Given(password) = given.password else {
-            return Err(ApiError::bad_request("password is required"));
-        };
+        let password = given.password.required("password is required")?;
         let proof = Proof::of(password, given.code)?;
-        let user_id = signed_in.user.user_id;
-        // Guesses count here as they do at the door: a stolen session must not find out the password.
+        let (user_id, source) = (signed_in.user.user_id, &signed_in.source);
+        // Guesses are counted as at sign-in: a stolen session must not reveal the password.
         app.limits
-            .spend_sign_in(signed_in.source.client, &format!("user:{user_id}"))
+            .spend_sign_in(source.client, &format!("user:{user_id}"))
             .await?;
         let user = users::find(&mut *app.management.acquire().await?, user_id).await?;
-        if proof
-            .has_password_of(app, &signed_in.source, user.as_ref())
-            .await?
-        {
-            Ok(proof)
-        } else {
-            Err(ApiError::bad_request(WRONG))
+        if !proof.has_password_of(app, source, user.as_ref()).await? {
+            return Err(ApiError::bad_request(WRONG));
         }
+        let mut write = Write::begin(app, signed_in, (), RequestBody::default()).await?;
+        proof
+            .take_second_factor(app, &mut write.db, &write.caller.source, user_id)
+            .await?;
+        Ok(write)
     }
 
     /// For the description.
@@ -56,9 +53,7 @@ impl PasswordAgain {
         Examples::of_refusals([
             ApiError::bad_request(WRONG),
             ApiError::SecondFactorRequired,
-            ApiError::RateLimited {
-                retry_after_seconds: 21,
-            },
+            ApiError::LIMITED,
         ])
         .request("The password", json!({ "password": "correct horse battery" }))
         .request(
@@ -88,14 +83,10 @@ pub async fn confirm(
     signed_in: SignedIn,
     body: RequestBody,
 ) -> Result<StatusCode, ApiError> {
-    let proof = PasswordAgain::of(&app, &signed_in, body).await?;
-    let SignedIn { user, source } = signed_in;
-    let mut transaction = app.management.begin().await?;
-    proof
-        .take_second_factor(&app, &mut transaction, &source, user.user_id)
-        .await?;
-    sessions::prove(&mut transaction, user.session_id, false, app.clock.now()).await?;
-    transaction.commit().await?;
+    let mut write = PasswordAgain::proved(&app, signed_in, body).await?;
+    let (session_id, now) = (write.caller.user.session_id, write.now());
+    sessions::prove(&mut write.db, session_id, false, now).await?;
+    write.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

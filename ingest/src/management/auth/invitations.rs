@@ -19,16 +19,9 @@ use storage::{members, partners, workspaces};
 use utoipa::ToSchema;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
-use crate::app::App;
-use crate::http::body::RequestBody;
 use crate::http::client_address::ClientAddress;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
-use crate::http::openapi::envelopes::{PlatformError, RateLimited};
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{Audited, Proof, Source};
-use crate::management::advertiser::workspace::invitations::member_already;
-use crate::management::answers::{Answer, Data, as_instant, data};
+use crate::management::advertiser::workspace::invitations::MEMBER_ALREADY;
+use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct InspectRequest {
@@ -53,7 +46,7 @@ pub struct AcceptRequest {
     code: Field<String>,
 }
 
-/// What somebody is invited to.
+/// What an invitation is for.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct InvitationInspected {
     /// Of the account it takes: `advertiser`, to work in a workspace, or `partner`.
@@ -66,7 +59,7 @@ pub struct InvitationInspected {
     expires_at: DateTime<Utc>,
 }
 
-/// Who accepts: somebody with an account, or somebody new.
+/// Who accepts: an existing account, or a new one.
 enum Guest {
     Known(User, Proof),
     New {
@@ -116,18 +109,16 @@ pub async fn inspect(
         (status = 403, description = "The account has a second factor, whose code is missing; or it is suspended, or a page of another \
                                       site asks.", body = PlatformError),
         (status = 404, description = "There is none, or it has ended.", body = PlatformError),
-        (status = 409, description = "The account is of another kind or has the place already, or somebody was faster.",
+        (status = 409, description = "The account is of another kind or is a member already, or the invitation was accepted meanwhile.",
          body = PlatformError),
         (status = 429, description = "Too many attempts from this address, or for this account.", body = RateLimited),
     )
 )]
 pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -> Result<Response, ApiError> {
     let request: AcceptRequest = body.json()?;
-    let Field::Given(password) = request.password else {
-        return Err(ApiError::bad_request("password is required"));
-    };
+    let password = request.password.required("password is required")?;
     let invitation = open(&app, source.client, request.token).await?;
-    // Whoever holds the link may guess at the password of the account, no faster than at the door.
+    // Guesses of the account's password are counted as at sign-in.
     app.limits
         .spend_sign_in(source.client, invitation.email.as_str())
         .await?;
@@ -151,7 +142,7 @@ pub async fn accept(State(app): State<App>, source: Source, body: RequestBody) -
     // A change of the inviter's rights waits, or is seen.
     members::lock(&mut transaction, invitation.workspace_id).await?;
     if !invitations::accept(&mut transaction, invitation.invitation_id, app.clock.now()).await? {
-        return Err(just_ended());
+        return Err(JUST_ENDED);
     }
     let user = match guest {
         Guest::Known(user, _) => user,
@@ -180,20 +171,18 @@ async fn open(
     client: Option<ClientAddress>,
     token: Field<String>,
 ) -> Result<OpenInvitation, ApiError> {
-    let Field::Given(text) = token else {
-        return Err(ApiError::bad_request("token is required"));
-    };
-    let token = InvitationToken::parse(&text).ok_or_else(none)?;
+    let text = token.required("token is required")?;
+    let token = InvitationToken::parse(&text).ok_or(NONE)?;
     app.limits.admit_token(client)?;
     let mut connection = app.management.acquire().await?;
     let found = invitations::find_open(&mut connection, token.hash(), app.clock.now()).await?;
     found.ok_or_else(|| {
         app.limits.count_unknown_token(client);
-        none()
+        NONE
     })
 }
 
-/// What an account is, and whether it may come in, is told only to who knows its password.
+/// The state of an account is revealed only with its password.
 async fn known(
     app: &App,
     source: &Source,
@@ -202,13 +191,13 @@ async fn known(
     kind: UserKind,
 ) -> Result<User, ApiError> {
     if !proof.has_password_of(app, source, Some(&user)).await? {
-        return Err(wrong_password());
+        return Err(WRONG_PASSWORD);
     }
     if user.suspended {
         return Err(ApiError::AccountBlocked);
     }
     if user.kind != kind {
-        return Err(other_kind());
+        return Err(OTHER_KIND);
     }
     Ok(user)
 }
@@ -230,11 +219,11 @@ async fn register(
         name: name.as_str(),
         email: &invitation.email,
         password_hash,
-        // Whoever invited has seen the link, too.
+        // The inviter has seen the link, too.
         verified_at: None,
     };
     // Another invitation of the same address may have been accepted meanwhile.
-    let user_id = users::create(connection, &new).await?.ok_or_else(just_made)?;
+    let user_id = users::create(connection, &new).await?.ok_or(JUST_MADE)?;
     users::find(connection, user_id)
         .await?
         .ok_or_else(|| ApiError::unexpected(anyhow::anyhow!("the account just made is not there")))
@@ -249,12 +238,12 @@ async fn take_place(
         Purpose::Member { role, permissions } => {
             let member_id = workspaces::add_member(connection, invitation.workspace_id, user_id, *role)
                 .await?
-                .ok_or_else(member_already)?;
+                .ok_or(MEMBER_ALREADY)?;
             members::set_permissions(connection, member_id, permissions).await?;
         }
         Purpose::Partner { partner_id, .. } => {
             if !partners::give_to(connection, *partner_id, user_id).await? {
-                return Err(just_ended());
+                return Err(JUST_ENDED);
             }
         }
     }
@@ -262,25 +251,13 @@ async fn take_place(
 }
 
 /// The same for every token that opens nothing.
-fn none() -> ApiError {
-    ApiError::NotFound("Invitation not found, or no longer valid")
-}
-
-fn wrong_password() -> ApiError {
-    ApiError::bad_request("This address has an account: password must be that account's")
-}
-
-fn other_kind() -> ApiError {
-    ApiError::Conflict("This address has an account of another kind")
-}
-
-fn just_ended() -> ApiError {
-    ApiError::Conflict("This invitation has just been accepted or withdrawn")
-}
-
-fn just_made() -> ApiError {
-    ApiError::Conflict("This address has just got an account: accept with its password")
-}
+const NONE: ApiError = ApiError::NotFound("Invitation not found, or no longer valid");
+const WRONG_PASSWORD: ApiError =
+    ApiError::refusal("This address has an account: password must be that account's");
+const OTHER_KIND: ApiError = ApiError::Conflict("This address has an account of another kind");
+const JUST_ENDED: ApiError = ApiError::Conflict("This invitation has just been accepted or withdrawn");
+const JUST_MADE: ApiError =
+    ApiError::Conflict("This address has just got an account: accept with its password");
 
 pub fn inspect_examples() -> Examples {
     let inspected = InvitationInspected {
@@ -289,25 +266,20 @@ pub fn inspect_examples() -> Examples {
         email: "ada@letters.example".to_owned(),
         expires_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_007),
     };
-    let limited = ApiError::RateLimited {
-        retry_after_seconds: 21,
-    };
-    Examples::of_refusals([none(), limited])
+    Examples::of_refusals([NONE, ApiError::LIMITED])
         .request("A partner's", json!({ "token": example_token() }))
         .data("A partner's", inspected)
 }
 
 pub fn accept_examples() -> Examples {
     Examples::of_refusals([
-        wrong_password(),
+        WRONG_PASSWORD,
         ApiError::AccountBlocked,
-        none(),
-        other_kind(),
-        just_ended(),
-        just_made(),
-        ApiError::RateLimited {
-            retry_after_seconds: 21,
-        },
+        NONE,
+        OTHER_KIND,
+        JUST_ENDED,
+        JUST_MADE,
+        ApiError::LIMITED,
     ])
     .request(
         "A new account",

@@ -10,11 +10,7 @@ use storage::{second_factors, users};
 use utoipa::ToSchema;
 
 use super::open_session::UserView;
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::SignedIn;
-use crate::management::answers::as_instant;
+use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MeAnswer {

@@ -1,4 +1,4 @@
-//! A dashboard session is opened.
+//! Opens dashboard sessions.
 
 use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
@@ -13,14 +13,13 @@ use storage::sessions::{NewSession, SessionKind, open};
 use storage::users::{self, User};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::management::access::{SessionCookie, Source};
+use crate::management::access::SessionCookie;
+use crate::management::prelude::*;
 
-/// Then one has to sign in again.
+/// After that one signs in again.
 const SESSION_LASTS: TimeDelta = TimeDelta::days(14);
 
-/// Somebody who has just signed in: `jwt` is the session's token, for an `Authorization: Bearer` header. Browsers get it
+/// A user who has just signed in: `jwt` is the session's token, for an `Authorization: Bearer` header. Browsers get it
 /// as a cookie, too.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SignedInAnswer {

@@ -1,4 +1,4 @@
-//! Signing in with a passkey, and showing one in place of the password.
+//! Signing in with a passkey, and showing one instead of the password.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -11,22 +11,15 @@ use storage::{passkeys, sessions, users};
 use utoipa::ToSchema;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
-use super::passkeys::{ChallengeView, example_handle, keep, limited, taken};
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::Field;
-use crate::http::openapi::envelopes::{PlatformError, RateLimited};
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{SignedIn, Source};
-use crate::management::answers::{Answer, Data};
+use super::passkeys::{ChallengeView, example_handle, keep, taken};
 use crate::management::passkeys::{not_offered, refused};
+use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct PasskeyShown {
     #[schema(value_type = String)]
     handle: Field<String>,
-    /// What `navigator.credentials.get` came to, as JSON.
+    /// The result of `navigator.credentials.get`, as JSON.
     #[schema(value_type = Object)]
     #[serde(default)]
     credential: Value,
@@ -34,7 +27,7 @@ pub struct PasskeyShown {
 
 /// Begin to show a passkey
 ///
-/// To sign in, or in place of the password that is asked for again.
+/// To sign in, or instead of giving the password again.
 #[utoipa::path(
     post,
     path = "/api/auth/passkey/challenge",
@@ -54,7 +47,7 @@ pub async fn ask(State(app): State<App>, source: Source) -> Answer<ChallengeView
 
 /// Sign in with a passkey
 ///
-/// In place of password and code; the answer is that of `POST /api/auth/local`.
+/// Instead of password and code; the answer is that of `POST /api/auth/local`.
 #[utoipa::path(
     post,
     path = "/api/auth/passkey",
@@ -84,7 +77,7 @@ pub async fn sign_in(
     Ok(answer)
 }
 
-/// Show one's passkey in place of the password
+/// Show one's passkey instead of the password
 ///
 /// As `POST /api/auth/confirm-password`. It is the session's second factor from then on.
 #[utoipa::path(
@@ -104,9 +97,9 @@ pub async fn confirm(
     signed_in: SignedIn,
     body: RequestBody,
 ) -> Result<StatusCode, ApiError> {
-    let SignedIn { user, source } = signed_in;
+    let (user, source) = (signed_in.user, &signed_in.source);
     let mut transaction = app.management.begin().await?;
-    let user_id = shown(&app, &mut transaction, &source, body).await?;
+    let user_id = shown(&app, &mut transaction, source, body).await?;
     if user_id != user.user_id {
         return Err(refused());
     }
@@ -145,5 +138,6 @@ pub fn sign_in_examples() -> Examples {
 
 pub fn shown_examples() -> Examples {
     let request = json!({ "handle": example_handle(), "credential": { "id": "AQ", "type": "public-key" } });
-    Examples::of_refusals([refused(), not_offered(), limited()]).request("What the device signed", request)
+    Examples::of_refusals([refused(), not_offered(), ApiError::LIMITED])
+        .request("What the device signed", request)
 }

@@ -16,15 +16,8 @@ use storage::{sessions, users};
 use utoipa::ToSchema;
 
 use super::second_factor::{DEMANDED, keep_a_required_one};
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::Field;
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::SignedIn;
-use crate::management::answers::{Answer, Created, Data, Ids, as_instant, as_instant_if_any, created, data};
 use crate::management::passkeys::{Challenge, not_offered, refused};
+use crate::management::prelude::*;
 
 const CHALLENGE_LASTS: TimeDelta = TimeDelta::minutes(5);
 const MOST: usize = 20;
@@ -57,7 +50,7 @@ pub struct NewPasskeyRequest {
     /// The user's name for it.
     #[schema(value_type = String, max_length = 120)]
     name: Field<String>,
-    /// What `navigator.credentials.create` came to, as JSON.
+    /// The result of `navigator.credentials.create`, as JSON.
     #[schema(value_type = Object)]
     #[serde(default)]
     credential: Value,
@@ -73,7 +66,7 @@ pub struct NewPasskeyRequest {
 pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<PasskeyView>> {
     let mut connection = app.management.acquire().await?;
     let listed = passkeys::list(&mut connection, signed_in.user.user_id).await?;
-    Ok(data(listed.into_iter().map(PasskeyView::new).collect()))
+    Ok(data(listed.into_iter().map(PasskeyView::from).collect()))
 }
 
 /// Begin to make a passkey
@@ -89,22 +82,26 @@ pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<Pas
         (status = 409, description = "`PUBLIC_URL` is no HTTPS address with a host name, or there are 20 already.", body = PlatformError),
     )
 )]
-pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<ChallengeView> {
-    let mut transaction = app.management.begin().await?;
-    signed_in.user.proved_own_factor(&app, &mut transaction).await?;
-    let user_id = signed_in.user.user_id;
-    let user = users::find(&mut transaction, user_id)
+pub async fn begin(mut write: Write<SignedIn>) -> Answer<ChallengeView> {
+    write
+        .caller
+        .user
+        .proved_own_factor(&write.app, &mut write.db)
+        .await?;
+    let user_id = write.caller.user.user_id;
+    let user = users::find(&mut write.db, user_id)
         .await?
         .ok_or(ApiError::NotFound("Not Found"))?;
-    let known = passkeys::credential_ids(&mut transaction, user_id).await?;
+    let known = passkeys::credential_ids(&mut write.db, user_id).await?;
     if known.len() >= MOST {
-        return Err(too_many());
+        return Err(TOO_MANY);
     }
-    let challenge = app
+    let challenge = write
+        .app
         .passkeys
         .ask_for_new(user_id, &user.email, &user.name, known)?;
-    let asked = keep(&app, &mut transaction, Some(user_id), challenge).await?;
-    transaction.commit().await?;
+    let asked = keep(&write.app, &mut write.db, Some(user_id), challenge).await?;
+    write.commit().await?;
     Ok(asked)
 }
 
@@ -120,15 +117,14 @@ pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<Challe
         (status = 403, description = "The password must be given again first, or a passkey shown.", body = PlatformError),
     )
 )]
-pub async fn create(State(app): State<App>, signed_in: SignedIn, body: RequestBody) -> Created<PasskeyView> {
-    let SignedIn { user, source } = signed_in;
-    let mut transaction = app.management.begin().await?;
-    user.proved_own_factor(&app, &mut transaction).await?;
-    let request: NewPasskeyRequest = body.json()?;
+pub async fn create(mut write: Write<SignedIn>) -> Created<PasskeyView> {
+    let user = write.caller.user;
+    user.proved_own_factor(&write.app, &mut write.db).await?;
+    let request: NewPasskeyRequest = write.body().json()?;
     let name = request.name.required_name("name", "name is required")?;
-    let now = app.clock.now();
-    let state = taken(&app, &mut transaction, request.handle, Some(user.user_id)).await?;
-    let made = app.passkeys.made(request.credential, state)?;
+    let now = write.now();
+    let state = taken(&write.app, &mut write.db, request.handle, Some(user.user_id)).await?;
+    let made = write.app.passkeys.made(request.credential, state)?;
     let new = NewPasskey {
         user_id: user.user_id,
         name: &name,
@@ -136,18 +132,10 @@ pub async fn create(State(app): State<App>, signed_in: SignedIn, body: RequestBo
         credential: &made.credential,
         created_at: now,
     };
-    let passkey_id = passkeys::add(&mut transaction, &new).await?.ok_or(refused())?;
+    let passkey_id = passkeys::add(&mut write.db, &new).await?.ok_or(refused())?;
     let details = json!({ "passkey": passkey_id, "name": name.as_str() });
-    source
-        .audit_account(
-            &app,
-            &mut transaction,
-            user.user_id,
-            "user.passkey_added",
-            details,
-        )
-        .await?;
-    transaction.commit().await?;
+    write.audit_account("user.passkey_added", details).await?;
+    write.commit().await?;
     Ok(created(PasskeyView {
         id: passkey_id.get(),
         name: name.as_str().to_owned(),
@@ -170,32 +158,26 @@ pub async fn create(State(app): State<App>, signed_in: SignedIn, body: RequestBo
         (status = 409, description = "It is the last factor, and a workspace requires one.", body = PlatformError),
     )
 )]
-pub async fn remove(
-    State(app): State<App>,
-    signed_in: SignedIn,
-    Ids(passkey_id): Ids<PasskeyId>,
-) -> Result<StatusCode, ApiError> {
-    let SignedIn { user, source } = signed_in;
-    let mut transaction = app.management.begin().await?;
-    let own = user.proved_own_factor(&app, &mut transaction).await?;
-    if !passkeys::remove(&mut transaction, user.user_id, passkey_id).await? {
-        return Err(not_found());
+pub async fn remove(mut write: Write<SignedIn, Ids<PasskeyId>>) -> Result<StatusCode, ApiError> {
+    let user = write.caller.user;
+    let Ids(passkey_id) = write.on;
+    let own = user.proved_own_factor(&write.app, &mut write.db).await?;
+    if !passkeys::remove(&mut write.db, user.user_id, passkey_id).await? {
+        return Err(NOT_FOUND);
     }
     if own.passkeys == 1 && !own.has_app {
-        keep_a_required_one(&mut transaction, user.user_id).await?;
+        keep_a_required_one(&mut write.db, user.user_id).await?;
     }
-    sessions::revoke_others(&mut transaction, user.user_id, user.session_id, app.clock.now()).await?;
+    sessions::revoke_others(
+        &mut write.db,
+        user.user_id,
+        user.session_id,
+        write.app.clock.now(),
+    )
+    .await?;
     let details = json!({ "passkey": passkey_id });
-    source
-        .audit_account(
-            &app,
-            &mut transaction,
-            user.user_id,
-            "user.passkey_removed",
-            details,
-        )
-        .await?;
-    transaction.commit().await?;
+    write.audit_account("user.passkey_removed", details).await?;
+    write.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -228,33 +210,22 @@ pub async fn taken(
     handle: Field<String>,
     user_id: Option<UserId>,
 ) -> Result<Value, ApiError> {
-    let Field::Given(handle) = handle else {
-        return Err(ApiError::bad_request("handle is required"));
-    };
+    let handle = handle.required("handle is required")?;
     let handle = PasskeyChallengeToken::parse(&handle).ok_or(refused())?;
     passkeys::take_challenge(connection, handle.hash(), user_id, app.clock.now())
         .await?
         .ok_or(refused())
 }
 
-const fn too_many() -> ApiError {
-    ApiError::Conflict("You have as many passkeys as you may: remove one first")
-}
+const TOO_MANY: ApiError = ApiError::Conflict("You have as many passkeys as you may: remove one first");
+const NOT_FOUND: ApiError = ApiError::NotFound("Passkey not found");
 
-const fn not_found() -> ApiError {
-    ApiError::NotFound("Passkey not found")
-}
+view! { |passkey: ListedPasskey| PasskeyView {
+    name, created_at, last_used_at;
+    id: passkey.passkey_id.get(),
+} }
 
 impl PasskeyView {
-    fn new(passkey: ListedPasskey) -> Self {
-        Self {
-            id: passkey.passkey_id.get(),
-            name: passkey.name,
-            created_at: passkey.created_at,
-            last_used_at: passkey.last_used_at,
-        }
-    }
-
     fn example() -> Self {
         Self {
             id: 7,
@@ -287,22 +258,16 @@ pub fn challenge_examples() -> Examples {
         not_offered(),
         ApiError::PasswordRequired,
         ApiError::PasskeyRequired,
-        limited(),
+        ApiError::LIMITED,
     ])
     .data("What is to be signed", view)
 }
 
 pub fn remove_examples() -> Examples {
     Examples::of_refusals([
-        not_found(),
+        NOT_FOUND,
         ApiError::PasswordRequired,
         ApiError::PasskeyRequired,
         ApiError::Conflict(DEMANDED),
     ])
-}
-
-pub const fn limited() -> ApiError {
-    ApiError::RateLimited {
-        retry_after_seconds: 21,
-    }
 }

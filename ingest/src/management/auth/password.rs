@@ -1,4 +1,4 @@
-//! `POST /api/auth/change-password`: whoever knows the old one may set a new one. Every other session ends.
+//! `POST /api/auth/change-password`: sets a new password, given the current one. Every other session ends.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -9,13 +9,7 @@ use storage::{sessions, users};
 use utoipa::ToSchema;
 
 use super::open_session::{SignInMethod, SignedInAnswer, open_session};
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
-use crate::http::openapi::envelopes::{PlatformError, RateLimited};
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{Proof, SignedIn};
+use crate::management::prelude::*;
 
 const WRONG: &str = "The current password is wrong";
 
@@ -68,7 +62,7 @@ pub async fn change(
     }
     let proof = Proof::of(current, request.code)?;
     let user_id = signed_in.user.user_id;
-    // Guesses count here as they do at the door: a stolen session must not find out the password.
+    // Guesses are counted as at sign-in: a stolen session must not reveal the password.
     app.limits
         .spend_sign_in(signed_in.source.client, &format!("user:{user_id}"))
         .await?;
@@ -91,14 +85,8 @@ pub async fn change(
         .await?;
     users::set_password(&mut transaction, user_id, &hash).await?;
     sessions::revoke_all(&mut transaction, user_id, app.clock.now()).await?;
-    source
-        .audit_account(
-            &app,
-            &mut transaction,
-            user_id,
-            "user.password_changed",
-            json!({}),
-        )
+    signed_in
+        .audit(&app, &mut transaction, "user.password_changed", json!({}))
         .await?;
     let answer = open_session(SignInMethod::Password, &app, &mut transaction, source, &user).await?;
     transaction.commit().await?;
@@ -109,9 +97,7 @@ pub fn examples() -> Examples {
     Examples::of_refusals([
         ApiError::bad_request(WRONG),
         ApiError::SecondFactorRequired,
-        ApiError::RateLimited {
-            retry_after_seconds: 21,
-        },
+        ApiError::LIMITED,
     ])
     .request(
         "A new one",

@@ -14,14 +14,8 @@ use storage::{second_factors, sessions, users, workspaces};
 use utoipa::ToSchema;
 
 use super::confirm::PasswordAgain;
-use crate::app::App;
-use crate::http::body::{self, RequestBody};
-use crate::http::error::ApiError;
-use crate::http::field::Field;
-use crate::http::openapi::envelopes::{PlatformError, RateLimited};
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{SignedIn, take_code};
-use crate::management::answers::{Answer, Data, data};
+use crate::management::access::take_code;
+use crate::management::prelude::*;
 
 const NOT_BEGUN: &str = "No second factor is being set up";
 const IN_USE: &str = "A second factor is in use already: remove it first";
@@ -44,7 +38,7 @@ pub struct FirstCode {
     code: Field<String>,
 }
 
-/// What stands in for the app where it is lost, each code once. They are shown here and never again.
+/// They replace the app when it is lost, each code once. They are shown here and never again.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RecoveryCodes {
     recovery_codes: Vec<String>,
@@ -52,8 +46,8 @@ pub struct RecoveryCodes {
 
 /// Begin to set up a second factor
 ///
-/// Needs a password given within the last half hour and, where the account has passkeys, one of them shown in this session. Begun
-/// again, what was begun before is worth nothing.
+/// Needs a password given within the last half hour and, where the account has passkeys, one of them shown in this session. A
+/// second call replaces the secret of the first.
 #[utoipa::path(
     post,
     path = "/api/users/me/second-factor",
@@ -64,21 +58,24 @@ pub struct RecoveryCodes {
         (status = 409, description = "One is in use.", body = PlatformError),
     )
 )]
-pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<SecretShown> {
-    let mut transaction = app.management.begin().await?;
-    signed_in.user.proved_own_factor(&app, &mut transaction).await?;
-    let user_id = signed_in.user.user_id;
+pub async fn begin(mut write: Write<SignedIn>) -> Answer<SecretShown> {
+    write
+        .caller
+        .user
+        .proved_own_factor(&write.app, &mut write.db)
+        .await?;
+    let user_id = write.caller.user.user_id;
     let secret = AuthenticatorSecret::new(App::random());
     let sealed = secret
-        .seal(&app.sealing_keys, user_id, App::random())
+        .seal(&write.app.sealing_keys, user_id, App::random())
         .map_err(ApiError::unexpected)?;
-    let user = users::find(&mut transaction, user_id)
+    let user = users::find(&mut write.db, user_id)
         .await?
         .ok_or(ApiError::NotFound("Not Found"))?;
-    if !second_factors::begin(&mut transaction, user_id, &sealed, app.clock.now()).await? {
+    if !second_factors::begin(&mut write.db, user_id, &sealed, write.app.clock.now()).await? {
         return Err(ApiError::Conflict(IN_USE));
     }
-    transaction.commit().await?;
+    write.commit().await?;
     Ok(data(SecretShown {
         uri: secret.uri(&user.email).map_err(ApiError::unexpected)?,
         secret: secret.text(),
@@ -102,21 +99,15 @@ pub async fn begin(State(app): State<App>, signed_in: SignedIn) -> Answer<Secret
     )
 )]
 pub async fn enable(State(app): State<App>, signed_in: SignedIn, body: RequestBody) -> Answer<RecoveryCodes> {
-    let SignedIn { user, source } = signed_in;
+    let user = signed_in.user;
     user.just_proved(&app)?;
-    let bytes = body.bytes()?;
-    let FirstCode {
-        code: Field::Given(code),
-    } = body::parse(&bytes)?
-    else {
-        return Err(ApiError::bad_request("code is required"));
-    };
+    let code = body.json::<FirstCode>()?.code.required("code is required")?;
     app.limits.spend_code(user.user_id).await?;
     let now = app.clock.now();
     let mut transaction = app.management.begin().await?;
     user.proved_own_factor(&app, &mut transaction).await?;
-    let begun = second_factors::lock(&mut transaction, user.user_id).await?;
-    let factor = begun
+    let found = second_factors::lock(&mut transaction, user.user_id).await?;
+    let factor = found
         .filter(|factor| factor.enabled_at.is_none())
         .ok_or(ApiError::Conflict(NOT_BEGUN))?;
     if !take_code(&app, &mut transaction, user.user_id, &factor, &code).await? {
@@ -125,14 +116,8 @@ pub async fn enable(State(app): State<App>, signed_in: SignedIn, body: RequestBo
     second_factors::enable(&mut transaction, user.user_id, now).await?;
     let codes = new_codes(&mut transaction, user.user_id).await?;
     sessions::revoke_others(&mut transaction, user.user_id, user.session_id, now).await?;
-    source
-        .audit_account(
-            &app,
-            &mut transaction,
-            user.user_id,
-            "user.second_factor_enabled",
-            json!({}),
-        )
+    signed_in
+        .audit(&app, &mut transaction, "user.second_factor_enabled", json!({}))
         .await?;
     transaction.commit().await?;
     Ok(codes)
@@ -140,7 +125,7 @@ pub async fn enable(State(app): State<App>, signed_in: SignedIn, body: RequestBo
 
 /// Get new recovery codes
 ///
-/// Those there were are worth nothing any more.
+/// Earlier codes are no longer accepted.
 #[utoipa::path(
     post,
     path = "/api/users/me/second-factor/recovery-codes",
@@ -159,29 +144,16 @@ pub async fn renew_codes(
     signed_in: SignedIn,
     body: RequestBody,
 ) -> Answer<RecoveryCodes> {
-    let proof = PasswordAgain::of(&app, &signed_in, body).await?;
-    let SignedIn { user, source } = signed_in;
-    let mut transaction = app.management.begin().await?;
-    proof
-        .take_second_factor(&app, &mut transaction, &source, user.user_id)
-        .await?;
-    if second_factors::enabled(&mut transaction, user.user_id)
-        .await?
-        .is_none()
-    {
+    let mut write = PasswordAgain::proved(&app, signed_in, body).await?;
+    let user_id = write.caller.user.user_id;
+    if second_factors::enabled(&mut write.db, user_id).await?.is_none() {
         return Err(ApiError::Conflict(NONE));
     }
-    let codes = new_codes(&mut transaction, user.user_id).await?;
-    source
-        .audit_account(
-            &app,
-            &mut transaction,
-            user.user_id,
-            "user.recovery_codes_renewed",
-            json!({}),
-        )
+    let codes = new_codes(&mut write.db, user_id).await?;
+    write
+        .audit_account("user.recovery_codes_renewed", json!({}))
         .await?;
-    transaction.commit().await?;
+    write.commit().await?;
     Ok(codes)
 }
 
@@ -206,30 +178,20 @@ pub async fn remove(
     signed_in: SignedIn,
     body: RequestBody,
 ) -> Result<StatusCode, ApiError> {
-    let proof = PasswordAgain::of(&app, &signed_in, body).await?;
-    let SignedIn { user, source } = signed_in;
-    let mut transaction = app.management.begin().await?;
-    proof
-        .take_second_factor(&app, &mut transaction, &source, user.user_id)
-        .await?;
-    keep_a_required_one(&mut transaction, user.user_id).await?;
-    if !second_factors::remove(&mut transaction, user.user_id).await? {
+    let mut write = PasswordAgain::proved(&app, signed_in, body).await?;
+    let user_id = write.caller.user.user_id;
+    keep_a_required_one(&mut write.db, user_id).await?;
+    if !second_factors::remove(&mut write.db, user_id).await? {
         return Err(ApiError::Conflict(NONE));
     }
-    source
-        .audit_account(
-            &app,
-            &mut transaction,
-            user.user_id,
-            "user.second_factor_removed",
-            json!({}),
-        )
+    write
+        .audit_account("user.second_factor_removed", json!({}))
         .await?;
-    transaction.commit().await?;
+    write.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Refuses to remove the last factor of somebody whose workspace requires one.
+/// Refuses to remove the last factor of a user whose workspace requires one.
 pub(super) async fn keep_a_required_one(
     connection: &mut PgConnection,
     user_id: UserId,
@@ -271,9 +233,7 @@ pub fn enable_examples() -> Examples {
         ApiError::PasswordRequired,
         ApiError::PasskeyRequired,
         ApiError::Conflict(NOT_BEGUN),
-        ApiError::RateLimited {
-            retry_after_seconds: 1_234,
-        },
+        ApiError::LIMITED,
     ])
     .request("What the app shows", json!({ "code": "287082" }))
     .answer("In use", a_list())

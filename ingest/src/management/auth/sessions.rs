@@ -1,4 +1,4 @@
-//! `/api/users/me/sessions`: where somebody is signed in, at dashboards and command lines, and ending that.
+//! `/api/users/me/sessions`: the sessions of the signed-in user, at dashboards and command lines, and how they are ended.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -9,16 +9,12 @@ use serde_json::json;
 use storage::sessions::{self, ListedSession, SessionKind};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{SignedIn, User};
-use crate::management::answers::{Answer, Data, Ids, as_instant, as_instant_if_any, data};
+use crate::management::access::User;
+use crate::management::prelude::*;
 
 const NONE: &str = "Session not found";
 
-/// Somewhere one is signed in.
+/// A session of the signed-in user.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SessionView {
     id: i64,
@@ -65,7 +61,7 @@ impl SessionView {
 
 /// List one's sessions
 ///
-/// Those that go on, the one used last first; at most 200.
+/// Those that are open, the most recently used first; at most 200.
 #[utoipa::path(
     get,
     path = "/api/users/me/sessions",
@@ -86,31 +82,19 @@ pub async fn list(State(app): State<App>, signed_in: SignedIn) -> Answer<Vec<Ses
     path = "/api/users/me/sessions/{session_id}",
     operation_id = "end_session",
     responses(
-        (status = 204, description = "Its token is worth nothing any more."),
-        (status = 404, description = "They have none of this id that goes on.", body = PlatformError),
+        (status = 204, description = "Its token is no longer accepted."),
+        (status = 404, description = "They have no open session of this id.", body = PlatformError),
     )
 )]
-pub async fn end(
-    State(app): State<App>,
-    signed_in: SignedIn,
-    Ids(session_id): Ids<SessionId>,
-) -> Result<StatusCode, ApiError> {
-    let SignedIn { user, source } = signed_in;
-    let mut transaction = app.management.begin().await?;
-    if !sessions::revoke_own(&mut transaction, user.user_id, session_id, app.clock.now()).await? {
+pub async fn end(mut write: Write<SignedIn, Ids<SessionId>>) -> Result<StatusCode, ApiError> {
+    let user = write.caller.user;
+    let Ids(session_id) = write.on;
+    if !sessions::revoke_own(&mut write.db, user.user_id, session_id, write.app.clock.now()).await? {
         return Err(ApiError::NotFound(NONE));
     }
     let details = json!({ "session_id": session_id.get() });
-    source
-        .audit_account(
-            &app,
-            &mut transaction,
-            user.user_id,
-            "user.session_ended",
-            details,
-        )
-        .await?;
-    transaction.commit().await?;
+    write.audit_account("user.session_ended", details).await?;
+    write.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -121,22 +105,21 @@ pub async fn end(
     delete,
     path = "/api/users/me/sessions",
     operation_id = "end_other_sessions",
-    responses((status = 204, description = "Their tokens are worth nothing any more."))
+    responses((status = 204, description = "Their tokens are no longer accepted."))
 )]
-pub async fn end_others(State(app): State<App>, signed_in: SignedIn) -> Result<StatusCode, ApiError> {
-    let SignedIn { user, source } = signed_in;
-    let mut transaction = app.management.begin().await?;
-    sessions::revoke_others(&mut transaction, user.user_id, user.session_id, app.clock.now()).await?;
-    source
-        .audit_account(
-            &app,
-            &mut transaction,
-            user.user_id,
-            "user.other_sessions_ended",
-            json!({}),
-        )
+pub async fn end_others(mut write: Write<SignedIn>) -> Result<StatusCode, ApiError> {
+    let user = write.caller.user;
+    sessions::revoke_others(
+        &mut write.db,
+        user.user_id,
+        user.session_id,
+        write.app.clock.now(),
+    )
+    .await?;
+    write
+        .audit_account("user.other_sessions_ended", json!({}))
         .await?;
-    transaction.commit().await?;
+    write.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -9,15 +9,9 @@ use storage::users;
 use utoipa::ToSchema;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::Field;
-use crate::http::openapi::envelopes::{PlatformError, RateLimited};
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{Proof, Source};
+use crate::management::prelude::*;
 
-/// The same for an address nobody has and for a password that is wrong.
+/// The same for an unknown address and for a wrong password.
 const REFUSED: &str = "Invalid identifier or password";
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -81,9 +75,7 @@ pub fn examples() -> Examples {
         ApiError::bad_request(REFUSED),
         ApiError::AccountBlocked,
         ApiError::SecondFactorRequired,
-        ApiError::RateLimited {
-            retry_after_seconds: 21,
-        },
+        ApiError::LIMITED,
     ])
     .request(
         "Address and password",

@@ -1,29 +1,24 @@
 //! `POST /api/auth/logout`: ends the session at once, on every ingest.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 use storage::sessions;
 
 use super::open_session::with_cookie;
-use crate::app::App;
 use crate::http::error::ApiError;
-use crate::management::access::{SignedIn, end_cookie};
+use crate::management::access::{SignedIn, Write, end_cookie};
 
 /// Sign out
 #[utoipa::path(
     post,
     path = "/api/auth/logout",
-    responses((status = 204, description = "The token is worth nothing any more."))
+    responses((status = 204, description = "The token is no longer accepted."))
 )]
-pub async fn sign_out(State(app): State<App>, signed_in: SignedIn) -> Result<Response, ApiError> {
-    let SignedIn { user, source } = signed_in;
-    let mut transaction = app.management.begin().await?;
-    sessions::revoke(&mut transaction, user.session_id, app.clock.now()).await?;
-    source
-        .audit_account(&app, &mut transaction, user.user_id, "user.signed_out", json!({}))
-        .await?;
-    transaction.commit().await?;
+pub async fn sign_out(mut write: Write<SignedIn>) -> Result<Response, ApiError> {
+    let user = write.caller.user;
+    sessions::revoke(&mut write.db, user.session_id, write.app.clock.now()).await?;
+    write.audit_account("user.signed_out", json!({})).await?;
+    write.commit().await?;
     Ok(with_cookie(end_cookie(), StatusCode::NO_CONTENT))
 }

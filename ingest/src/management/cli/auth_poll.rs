@@ -1,4 +1,4 @@
-//! `POST` and `GET /api/v1/cli/auth/poll`: whether somebody has confirmed a login by now, and once, its token.
+//! `POST` and `GET /api/v1/cli/auth/poll`: the state of a login, and once it is confirmed, its token.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,18 +15,14 @@ use url::form_urlencoded;
 use utoipa::ToSchema;
 
 use super::login::{SESSION_LASTS, UNKNOWN_LOGIN, failed};
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::Field;
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
-use crate::management::access::{Audited, Source};
+use crate::management::prelude::*;
+
+const NO_STATE: &str = "state is required";
 
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct PollAnswer {
-    /// `pending`: nobody has confirmed it yet. `complete`: the token is in this answer, and in no other. `consumed`: it
+    /// `pending`: it is not confirmed yet. `complete`: the token is in this answer, and in no other. `consumed`: it
     /// was handed over before. `expired`: too late.
     #[schema(pattern = "^(pending|complete|expired|consumed)$")]
     status: &'static str,
@@ -62,8 +58,8 @@ pub struct PollRequest {
     responses(
         (status = 200, description = "As it is now.", body = PollAnswer),
         (status = 400, description = "No state is given.", body = PlatformError),
-        (status = 403, description = "Whoever confirmed it is suspended.", body = PlatformError),
-        (status = 404, description = "Nobody has begun such a login.", body = PlatformError),
+        (status = 403, description = "The user who confirmed it is suspended.", body = PlatformError),
+        (status = 404, description = "There is no such login.", body = PlatformError),
     )
 )]
 pub async fn poll_by_body(
@@ -73,9 +69,7 @@ pub async fn poll_by_body(
     body: RequestBody,
 ) -> Result<Json<PollAnswer>, ApiError> {
     let request: PollRequest = body.json()?;
-    let Field::Given(state) = request.state else {
-        return Err(no_state());
-    };
+    let state = request.state.required(NO_STATE)?;
     look(&app, &source, &state)
         .await
         .map(Json)
@@ -93,8 +87,8 @@ pub async fn poll_by_body(
     responses(
         (status = 200, description = "As it is now.", body = PollAnswer),
         (status = 400, description = "No state is given.", body = PlatformError),
-        (status = 403, description = "Whoever confirmed it is suspended.", body = PlatformError),
-        (status = 404, description = "Nobody has begun such a login.", body = PlatformError),
+        (status = 403, description = "The user who confirmed it is suspended.", body = PlatformError),
+        (status = 404, description = "There is no such login.", body = PlatformError),
     )
 )]
 pub async fn poll(
@@ -104,13 +98,13 @@ pub async fn poll(
     method: Method,
     uri: Uri,
 ) -> Result<Json<PollAnswer>, ApiError> {
-    // The router takes HEAD for GET, and whoever asks for the head alone would lose the token.
+    // The router takes HEAD for GET, and a HEAD request would lose the token.
     if method != Method::GET {
         return Err(ApiError::MethodNotAllowed);
     }
     let query = uri.query().unwrap_or_default();
     let given = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "state");
-    let (_, state) = given.ok_or_else(no_state)?;
+    let (_, state) = given.ok_or(ApiError::bad_request(NO_STATE))?;
     look(&app, &source, &state)
         .await
         .map(Json)
@@ -155,7 +149,7 @@ async fn open_session(
         user_id: confirmed.user_id,
         kind: SessionKind::Cli(confirmed.workspace_id),
         token_hash: token.hash(),
-        // Whoever confirmed it had a dashboard session that lacked nothing; a factor demanded later is theirs to have.
+        // The user who confirmed it had a dashboard session with every factor required then.
         by_passkey: false,
         created_at: now,
         expires_at: now + SESSION_LASTS,
@@ -186,10 +180,6 @@ impl PollAnswer {
     }
 }
 
-fn no_state() -> ApiError {
-    ApiError::bad_request("state is required")
-}
-
 pub fn examples() -> Examples {
     let complete = PollAnswer {
         status: "complete",
@@ -198,7 +188,7 @@ pub fn examples() -> Examples {
         advertiser_id: Some(2),
     };
     Examples::of_refusals([
-        no_state(),
+        ApiError::bad_request(NO_STATE),
         ApiError::AccountBlocked,
         ApiError::NotFound(UNKNOWN_LOGIN),
         failed(),

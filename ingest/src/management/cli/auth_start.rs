@@ -11,16 +11,12 @@ use url::Url;
 use utoipa::ToSchema;
 
 use super::login::{LOGIN_LASTS, POLL_SECONDS, failed};
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
-use crate::management::access::Source;
-use crate::management::answers::as_instant;
+use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LoginStarted {
-    /// What the command line waits with (the device code of RFC 8628). Whoever has it gets the token: it is a secret.
+    /// What the command line waits with (the device code of RFC 8628). It is exchanged for the token: keep it secret.
     state: String,
     /// To be shown to the user, who sees the same in the browser or types it there: `BCDF-GHJK`. It confirms, and collects nothing.
     user_code: String,
@@ -42,13 +38,13 @@ pub struct LoginStarted {
 
 /// Begin to sign a command line in
 ///
-/// Somebody confirms it at `auth_url`, or at `verification_uri` with the `user_code`; a poll then hands over a token. A body is not
+/// A user confirms it at `auth_url`, or at `verification_uri` with the `user_code`; a poll then hands over a token. A body is not
 /// looked at.
 #[utoipa::path(
     post,
     path = "/api/v1/cli/auth/start",
     operation_id = "start_cli_login",
-    responses((status = 200, description = "Begun.", body = LoginStarted))
+    responses((status = 200, description = "Started.", body = LoginStarted))
 )]
 pub async fn start(
     State(app): State<App>,
@@ -106,5 +102,5 @@ pub fn examples() -> Examples {
         let state = CliLoginToken::generate([7; 32]);
         LoginStarted::new(&url, &state, &UserCode::generate([7; 8]), at)
     });
-    Examples::of_refusals([failed()]).answer("Begun", started)
+    Examples::of_refusals([failed()]).answer("Started", started)
 }

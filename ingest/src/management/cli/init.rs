@@ -5,7 +5,6 @@
 //! and so has a fixed rate, which is in units of the program's currency, not in cents.
 
 use axum::Json;
-use axum::extract::State;
 use domain::commission::{CommissionType, Rate};
 use domain::ids::WorkspaceId;
 use domain::money::{BasisPoints, Cents, Currency};
@@ -19,20 +18,16 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use super::login::failed;
-use crate::app::App;
-use crate::http::body::{self, RequestBody};
-use crate::http::error::ApiError;
-use crate::http::field::{Field, IdNumber, refused};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
+use crate::http::body;
+use crate::http::field::IdNumber;
 use crate::http::request_id::RequestId;
-use crate::management::access::{Audited, CliUser, forbidden};
 use crate::management::advertiser::program::program_settings::ProgramChanges;
 use crate::management::advertiser::program::programs;
+use crate::management::prelude::*;
 use crate::tracking::test_event::program_number;
 
 const MONTHS: std::ops::RangeInclusive<i64> = 0..=120;
-/// Ten billion units: what the books hold of one amount.
+/// Ten billion units: the largest amount that is stored.
 const MAX_FIXED_HUNDREDTHS: i64 = 1_000_000_000_000;
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -85,23 +80,15 @@ pub struct InitAnswer {
     )
 )]
 pub async fn init(
-    State(app): State<App>,
     request_id: RequestId,
-    user: Result<CliUser, ApiError>,
-    body: RequestBody,
+    write: Result<Write<CliUser>, ApiError>,
 ) -> Result<Json<InitAnswer>, ApiError> {
-    make(&app, user, body)
-        .await
-        .map_err(|error| error.quoting(&request_id))
+    make(write).await.map_err(|error| error.quoting(&request_id))
 }
 
-async fn make(
-    app: &App,
-    user: Result<CliUser, ApiError>,
-    body: RequestBody,
-) -> Result<Json<InitAnswer>, ApiError> {
-    let user = user?;
-    let bytes = body.bytes()?;
+async fn make(write: Result<Write<CliUser>, ApiError>) -> Result<Json<InitAnswer>, ApiError> {
+    let mut write = write?;
+    let bytes = write.body().bytes()?;
     let request: InitRequest<'_> = body::parse(&bytes)?;
     let named = match request.advertiser_id {
         Field::Absent => None,
@@ -112,10 +99,9 @@ async fn make(
     let rate = rate(&request.commission_type, request.commission_rate)?;
     check_cookie_duration(&request.cookie_duration)?;
     let changes = ProgramChanges::of_site(request.name, request.domain, request.cookie_duration);
-    let mut transaction = app.management.begin().await?;
-    let workspace_id = user.workspace(&mut transaction, named).await?;
-    let (program, token) = programs::add(app, &mut transaction, workspace_id, changes).await?;
-    let now = app.clock.now();
+    let workspace_id = write.caller.workspace(&mut write.db, named).await?;
+    let (program, token) = programs::add(&write.app, &mut write.db, workspace_id, changes).await?;
+    let now = write.now();
     let policy = NewPolicy {
         program_id: program.program_id,
         product_id: None,
@@ -124,7 +110,7 @@ async fn make(
         rate: &rate,
         created_at: now,
     };
-    policies::create(&mut transaction, &policy).await?;
+    policies::create(&mut write.db, &policy).await?;
     let audited = Audited::new(workspace_id, "program.created")
         .in_program(program.program_id)
         .about(program.program_id.get())
@@ -134,8 +120,8 @@ async fn make(
             "commission_type": commission_type.as_str(),
             "commission": commission_text(&rate),
         }));
-    user.audit(app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    write.record(audited).await?;
+    write.commit().await?;
     let domain = program.settings.domain.as_ref();
     Ok(Json(InitAnswer {
         program_id: program.program_id.to_string(),

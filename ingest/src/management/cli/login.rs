@@ -4,16 +4,16 @@ use chrono::TimeDelta;
 
 use crate::http::error::ApiError;
 
-/// Of a login nobody has begun.
+/// The refusal of an unknown login.
 pub const UNKNOWN_LOGIN: &str = "A CLI login session does not exist";
 /// How long a login waits to be confirmed.
 pub const LOGIN_LASTS: TimeDelta = TimeDelta::minutes(5);
 /// How often a command line asks whether it is.
 pub const POLL_SECONDS: u32 = 2;
-/// Then one has to sign in again.
+/// After that one signs in again.
 pub const SESSION_LASTS: TimeDelta = TimeDelta::days(90);
 
-/// For the description: how a route tells of a failure of ours.
+/// For the description: an internal error, with the id of its request.
 pub fn failed() -> ApiError {
     ApiError::InternalQuoted {
         message: "Internal Server Error",

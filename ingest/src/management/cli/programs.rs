@@ -10,12 +10,8 @@ use utoipa::ToSchema;
 
 use super::init::commission_text;
 use super::login::failed;
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::openapi::examples::Examples;
 use crate::http::request_id::RequestId;
-use crate::management::access::CliUser;
-use crate::management::answers::as_instant;
+use crate::management::prelude::*;
 
 /// What a program without a policy pays.
 const NO_COMMISSION: &str = "none";

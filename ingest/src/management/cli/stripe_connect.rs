@@ -1,10 +1,10 @@
 //! `POST /api/v1/cli/stripe-connect`: the account and the webhook a command line has set up at the processor.
 //!
-//! Comes with the program's own key, which is what a command line has after `init`, or with the session of somebody who
-//! may change the program.
+//! Takes the program's own key, which is what a command line has after `init`, or a session of a user who may change the
+//! program.
 
 use axum::Json;
-use axum::extract::{FromRequestParts, State};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use domain::ids::ProgramId;
 use domain::permission::Permission;
@@ -18,20 +18,14 @@ use storage::processor_connections;
 use utoipa::ToSchema;
 
 use super::login::failed;
-use crate::app::App;
-use crate::http::body::RequestBody;
 use crate::http::credential::Credential;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, IdNumber, refused};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
+use crate::http::field::IdNumber;
 use crate::http::request_id::RequestId;
-use crate::management::access::{self, CliUser, Source};
-use crate::management::advertiser::program::connection_change::{
-    Changer, change, connected_already, held_elsewhere,
-};
+use crate::management::access;
+use crate::management::advertiser::program::connection_change::{change, connected_already, held_elsewhere};
 use crate::management::advertiser::program::connection_settings::ConnectionChanges;
-use crate::tracking::caller::{Caller, out_of_scope};
+use crate::management::prelude::*;
+use crate::tracking::caller::{self, out_of_scope};
 use crate::tracking::test_event::program_number;
 use crate::tracking::test_mode::OTHER_PROGRAM;
 
@@ -56,7 +50,7 @@ pub struct StripeConnectAnswer {
     stripe_account_id: String,
     #[schema(required = true)]
     webhook_endpoint_id: Option<String>,
-    /// As far as the account's own events or the dashboard have told.
+    /// As last reported by the account's own events or set at the dashboard.
     charges_enabled: bool,
     payouts_enabled: bool,
 }
@@ -75,44 +69,36 @@ pub struct StripeConnectAnswer {
     )
 )]
 pub async fn connect(
-    State(app): State<App>,
     request_id: RequestId,
-    by: Result<Connector, ApiError>,
-    body: RequestBody,
+    write: Result<Write<Connector>, ApiError>,
 ) -> Result<Json<StripeConnectAnswer>, ApiError> {
-    keep(&app, by, body)
-        .await
-        .map_err(|error| error.quoting(&request_id))
+    keep(write).await.map_err(|error| error.quoting(&request_id))
 }
 
-async fn keep(
-    app: &App,
-    by: Result<Connector, ApiError>,
-    body: RequestBody,
-) -> Result<Json<StripeConnectAnswer>, ApiError> {
-    let by = by?;
-    let request: StripeConnectRequest = body.json()?;
+async fn keep(write: Result<Write<Connector>, ApiError>) -> Result<Json<StripeConnectAnswer>, ApiError> {
+    let mut write = write?;
+    let request: StripeConnectRequest = write.body().json()?;
     let Field::Given(IdNumber(program_id)) = request.program_id else {
         return Err(refused("program_id", "must be an integer"));
     };
     let program_id = ProgramId::new(program_id);
-    let mut transaction = app.management.begin().await?;
-    let access = by.program(&mut transaction, program_id).await?.for_change()?;
-    processor_connections::lock(&mut transaction, program_id).await?;
-    if let Connector::User(user) = &by
-        && processor_connections::find(&mut transaction, program_id)
+    let access = write.caller.program(&mut write.db, program_id).await?;
+    access.for_change()?;
+    processor_connections::lock(&mut write.db, program_id).await?;
+    if let Connector::User(user) = &write.caller
+        && processor_connections::find(&mut write.db, program_id)
             .await?
             .is_some()
     {
-        // Whoever sets the secret can sign sales, and the real events fail from then on.
-        user.just_proved(app)?;
+        // The secret signs sales, and with another one the real events fail from then on.
+        user.just_proved(&write.app)?;
     }
     let changes = ConnectionChanges::connected(
         required(request.stripe_user_id, "stripe_user_id")?,
         required(request.webhook_endpoint_id, "webhook_endpoint_id")?,
         required(request.webhook_secret, "webhook_secret")?,
     );
-    let connection = change(app, transaction, &by.changer(access), changes).await?;
+    let connection = change(write, access, changes).await?;
     Ok(Json(StripeConnectAnswer {
         connected: connection.status == ConnectionStatus::Connected,
         stripe_account_id: connection.account_id.to_string(),
@@ -142,7 +128,7 @@ impl Connector {
         &self,
         connection: &mut PgConnection,
         program_id: ProgramId,
-    ) -> Result<access::ProgramAccess, ApiError> {
+    ) -> Result<ProgramAccess, ApiError> {
         match self {
             Self::User(user) => {
                 user.program(connection, program_id, Permission::ProgramUpdate)
@@ -154,16 +140,27 @@ impl Connector {
             Self::Program { .. } => Err(ApiError::Forbidden(OTHER_PROGRAM)),
         }
     }
+}
 
-    fn changer(&self, access: access::ProgramAccess) -> Changer<'_> {
-        let (actor, source) = match self {
-            Self::User(user) => (user.actor(), user.source()),
-            Self::Program { program_id, source } => (AuditActor::Program(*program_id), source),
-        };
-        Changer {
-            access,
-            actor,
-            source,
+impl Caller for Connector {
+    fn actor(&self) -> AuditActor {
+        match self {
+            Self::User(user) => user.actor(),
+            Self::Program { program_id, .. } => AuditActor::Program(*program_id),
+        }
+    }
+
+    fn source(&self) -> &Source {
+        match self {
+            Self::User(user) => user.source(),
+            Self::Program { source, .. } => source,
+        }
+    }
+
+    fn just_proved(&self, app: &App) -> Result<(), ApiError> {
+        match self {
+            Self::User(user) => user.just_proved(app),
+            Self::Program { .. } => Ok(()),
         }
     }
 }
@@ -175,7 +172,7 @@ impl FromRequestParts<App> for Connector {
         if !matches!(Credential::of(&parts.headers), Credential::Program(_)) {
             return CliUser::from_request_parts(parts, app).await.map(Self::User);
         }
-        let Ok(caller) = Caller::from_request_parts(parts, app).await;
+        let Ok(caller) = caller::Caller::from_request_parts(parts, app).await;
         let program_id = caller
             .program("Missing API token", "Internal Server Error")?
             .demand(TokenScope::Connect)?;
@@ -198,7 +195,7 @@ pub fn examples() -> Examples {
         out_of_scope(TokenScope::Connect),
         connected_already(),
         ApiError::NotFound("Program not found"),
-        access::archived(),
+        archived(),
         held_elsewhere(),
         failed(),
     ])

@@ -5,11 +5,7 @@ use serde::Serialize;
 use storage::partner_view::{self, PartnerBalance};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::PartnerUser;
-use crate::management::answers::{List, Listed, Page, PageQuery};
+use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerBalanceView {
@@ -30,21 +26,10 @@ pub struct PartnerBalanceView {
     debt_cents: i64,
 }
 
-impl From<PartnerBalance> for PartnerBalanceView {
-    fn from(row: PartnerBalance) -> Self {
-        Self {
-            partner_program_id: row.partner_program_id,
-            program_id: row.program_id,
-            program_name: row.program_name,
-            currency: row.currency,
-            balance_cents: row.balance_cents,
-            pending_cents: row.pending_cents,
-            approved_cents: row.approved_cents,
-            paid_cents: row.paid_cents,
-            debt_cents: row.debt_cents,
-        }
-    }
-}
+view! { |row: PartnerBalance| PartnerBalanceView {
+    partner_program_id, program_id, program_name, currency, balance_cents, pending_cents, approved_cents, paid_cents,
+    debt_cents,
+} }
 
 /// List a partner's balances
 #[utoipa::path(
@@ -59,7 +44,7 @@ pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> L
     let user_id = partner.user.user_id;
     let (rows, total) =
         partner_view::balances(&mut connection, user_id, app.clock.now(), page.window()).await?;
-    Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
+    Ok(page.listed(rows, total))
 }
 
 pub fn examples() -> Examples {
@@ -74,5 +59,5 @@ pub fn examples() -> Examples {
         paid_cents: 4_000,
         debt_cents: 0,
     };
-    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")]).page(balance)
+    Examples::default().page(balance)
 }

@@ -1,4 +1,4 @@
-//! `GET /api/partner/clicks`: clicks on a partner's links. Of visitors it tells where and on what they were, not who.
+//! `GET /api/partner/clicks`: clicks on a partner's links, with the visitor's country and device, not their identity.
 
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -6,11 +6,7 @@ use serde::Serialize;
 use storage::partner_view::{self, PartnerClick};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::PartnerUser;
-use crate::management::answers::{List, Listed, Page, PageQuery, as_instant};
+use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerClickView {
@@ -26,20 +22,11 @@ pub struct PartnerClickView {
     converted: bool,
 }
 
-impl From<PartnerClick> for PartnerClickView {
-    fn from(row: PartnerClick) -> Self {
-        Self {
-            id: row.id,
-            click_timestamp: row.clicked_at,
-            program_id: row.program_id,
-            referral_link_id: row.referral_link_id,
-            short_code: row.short_code,
-            geo_country: row.country,
-            device_type: row.device_type,
-            converted: row.converted,
-        }
-    }
-}
+view! { |row: PartnerClick| PartnerClickView {
+    id, program_id, referral_link_id, short_code, device_type, converted;
+    click_timestamp: row.clicked_at,
+    geo_country: row.country,
+} }
 
 /// List a partner's clicks
 ///
@@ -54,7 +41,7 @@ impl From<PartnerClick> for PartnerClickView {
 pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerClickView> {
     let mut connection = app.management.acquire().await?;
     let (rows, total) = partner_view::clicks(&mut connection, partner.user.user_id, page.window()).await?;
-    Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
+    Ok(page.listed(rows, total))
 }
 
 pub fn examples() -> Examples {
@@ -68,5 +55,5 @@ pub fn examples() -> Examples {
         device_type: Some("mobile".to_owned()),
         converted: false,
     };
-    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")]).page(click)
+    Examples::default().page(click)
 }

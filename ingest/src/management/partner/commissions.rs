@@ -7,11 +7,7 @@ use serde::Serialize;
 use storage::partner_view::{self, PartnerCommission};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::PartnerUser;
-use crate::management::answers::{List, Listed, Page, PageQuery, as_instant, as_instant_if_any};
+use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerCommissionView {
@@ -40,26 +36,11 @@ pub struct PartnerCommissionView {
     created_at: DateTime<Utc>,
 }
 
-impl From<PartnerCommission> for PartnerCommissionView {
-    fn from(row: PartnerCommission) -> Self {
-        Self {
-            id: row.id,
-            program_id: row.program_id,
-            program_name: row.program_name,
-            amount_cents: row.amount_cents,
-            adjusted_cents: row.adjusted_cents,
-            deducted_cents: row.deducted_cents,
-            payable_cents: row.amount_cents - row.deducted_cents,
-            currency: row.currency,
-            status: row.status,
-            note: row.note,
-            hold_until: row.hold_until,
-            approved_at: row.approved_at,
-            paid_at: row.paid_at,
-            created_at: row.created_at,
-        }
-    }
-}
+view! { |row: PartnerCommission| PartnerCommissionView {
+    id, program_id, program_name, amount_cents, adjusted_cents, deducted_cents, currency, status, note, hold_until,
+    approved_at, paid_at, created_at;
+    payable_cents: row.amount_cents - row.deducted_cents,
+} }
 
 /// List a partner's commissions
 ///
@@ -75,7 +56,7 @@ pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> L
     let mut connection = app.management.acquire().await?;
     let (rows, total) =
         partner_view::commissions(&mut connection, partner.user.user_id, page.window()).await?;
-    Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
+    Ok(page.listed(rows, total))
 }
 
 pub fn examples() -> Examples {
@@ -96,5 +77,5 @@ pub fn examples() -> Examples {
         paid_at: None,
         created_at: at,
     };
-    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")]).page(commission)
+    Examples::default().page(commission)
 }

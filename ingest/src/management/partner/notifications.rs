@@ -3,13 +3,8 @@
 use axum::extract::State;
 use storage::notifications;
 
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::query::Query;
-use crate::management::access::PartnerUser;
-use crate::management::answers::{Answer, Data, List, Listed, Page, PageQuery, data};
 use crate::management::notices::{MarkReadRequest, MarkedRead, NotificationView, UnreadQuery};
+use crate::management::prelude::*;
 
 pub use crate::management::notices::{list_examples, mark_read_examples};
 
@@ -21,10 +16,7 @@ pub use crate::management::notices::{list_examples, mark_read_examples};
     path = "/api/partner/notifications",
     operation_id = "list_partner_notifications",
     params(UnreadQuery, PageQuery),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<NotificationView>),
-        (status = 400, description = "A parameter is not what it must be.", body = PlatformError),
-    )
+    responses((status = 200, description = "A page of them.", body = Listed<NotificationView>))
 )]
 pub async fn list(
     State(app): State<App>,
@@ -36,7 +28,7 @@ pub async fn list(
     let mut connection = app.management.acquire().await?;
     let user_id = partner.user.user_id;
     let (rows, total) = notifications::of_partner(&mut connection, user_id, unread, page.window()).await?;
-    Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
+    Ok(page.listed(rows, total))
 }
 
 /// Mark a partner's notifications as read

@@ -10,11 +10,7 @@ use serde::Serialize;
 use storage::{partner_view, programs};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::PartnerUser;
-use crate::management::answers::{List, Listed, Page, PageQuery, as_instant};
+use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerProgramView {
@@ -111,7 +107,7 @@ pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> L
         cookie_window_days: row.cookie_window_days,
         created_at: row.created_at,
     };
-    Ok(page.listed(rows.into_iter().map(view).collect(), total))
+    Ok(page.listed(rows.into_iter().map(view), total))
 }
 
 fn in_force(policies: &[Policy], now: DateTime<Utc>) -> Vec<TermsView> {
@@ -150,5 +146,5 @@ pub fn examples() -> Examples {
         }],
         created_at: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
     };
-    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")]).page(program)
+    Examples::default().page(program)
 }

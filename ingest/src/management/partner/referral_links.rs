@@ -9,16 +9,7 @@ use serde_json::json;
 use storage::partner_view::{self, PartnerLink};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{Audited, PartnerUser, archived};
-use crate::management::answers::{
-    Answer, Data, Ids, List, Listed, Page, PageQuery, as_instant, as_instant_if_any, data,
-};
+use crate::management::prelude::*;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartnerLinkView {
@@ -38,21 +29,9 @@ pub struct PartnerLinkView {
     updated_at: DateTime<Utc>,
 }
 
-impl From<PartnerLink> for PartnerLinkView {
-    fn from(row: PartnerLink) -> Self {
-        Self {
-            id: row.id,
-            program_id: row.program_id,
-            program_name: row.program_name,
-            short_code: row.short_code,
-            status: row.status,
-            clicks: row.clicks,
-            last_clicked: row.last_clicked,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-        }
-    }
-}
+view! { |row: PartnerLink| PartnerLinkView {
+    id, program_id, program_name, short_code, status, clicks, last_clicked, created_at, updated_at,
+} }
 
 /// List a partner's links
 ///
@@ -67,7 +46,7 @@ impl From<PartnerLink> for PartnerLinkView {
 pub async fn list(State(app): State<App>, partner: PartnerUser, page: Page) -> List<PartnerLinkView> {
     let mut connection = app.management.acquire().await?;
     let (rows, total) = partner_view::links(&mut connection, partner.user.user_id, page.window()).await?;
-    Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
+    Ok(page.listed(rows, total))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -91,41 +70,34 @@ pub struct LinkChange {
         (status = 409, description = "Its program is archived, or the advertiser turned it off.", body = PlatformError),
     )
 )]
-pub async fn update(
-    State(app): State<App>,
-    partner: PartnerUser,
-    Ids(link_id): Ids<ReferralLinkId>,
-    body: RequestBody,
-) -> Answer<PartnerLinkView> {
-    let mut transaction = app.management.begin().await?;
-    let locked = partner_view::lock_link(&mut transaction, partner.user.user_id, link_id)
+pub async fn update(mut write: Write<PartnerUser, Ids<ReferralLinkId>>) -> Answer<PartnerLinkView> {
+    let Ids(link_id) = write.on;
+    let locked = partner_view::lock_link(&mut write.db, write.caller.user.user_id, link_id)
         .await?
         .ok_or(ApiError::NotFound("Referral link not found"))?;
     if locked.program_status == ProgramStatus::Archived {
         return Err(archived());
     }
-    let change: LinkChange = body.json()?;
-    let active = match &change.status {
-        Field::Given(status) if status == "active" => true,
-        Field::Given(status) if status == "inactive" => false,
+    let change: LinkChange = write.body().json()?;
+    let active = match change.status.given().as_deref() {
+        Some("active") => true,
+        Some("inactive") => false,
         _ => return Err(neither()),
     };
     if active && locked.turned_off_by_advertiser {
-        return Err(turned_off_by_advertiser());
+        return Err(TURNED_OFF_BY_ADVERTISER);
     }
-    let link = partner_view::set_link_active(&mut transaction, link_id, active).await?;
+    let link = partner_view::set_link_active(&mut write.db, link_id, active).await?;
     let audited = Audited::new(locked.workspace_id, "referral_link.updated")
         .in_program(locked.program_id)
         .about(link_id.get())
         .with(json!({ "status": link.status }));
-    partner.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    write.record(audited).await?;
+    write.commit().await?;
     Ok(data(link.into()))
 }
 
-const fn turned_off_by_advertiser() -> ApiError {
-    ApiError::Conflict("The advertiser has turned this link off")
-}
+const TURNED_OFF_BY_ADVERTISER: ApiError = ApiError::Conflict("The advertiser has turned this link off");
 
 fn neither() -> ApiError {
     refused("status", "must be active or inactive")
@@ -147,11 +119,11 @@ fn example() -> PartnerLinkView {
 }
 
 pub fn list_examples() -> Examples {
-    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")]).page(example())
+    Examples::default().page(example())
 }
 
 pub fn examples() -> Examples {
-    Examples::of_refusals([neither(), archived(), turned_off_by_advertiser()])
+    Examples::of_refusals([neither(), archived(), TURNED_OFF_BY_ADVERTISER])
         .request("Off", json!({ "status": "inactive" }))
         .data("The link", example())
 }

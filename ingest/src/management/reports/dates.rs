@@ -8,9 +8,7 @@ use crate::http::query::Query;
 
 const RULE: &str = "must be an ISO 8601 date of the years 1970 to 9999";
 
-pub fn reversed() -> ApiError {
-    ApiError::bad_request("dateFrom must not be after dateTo")
-}
+pub const REVERSED: ApiError = ApiError::refusal("dateFrom must not be after dateTo");
 
 pub fn date_from(query: &Query) -> Result<Option<Moment>, ApiError> {
     query.parsed("dateFrom", RULE, Moment::parse)
@@ -34,7 +32,7 @@ impl Span {
         if let (Some(from), Some(to)) = (from, to)
             && from.start() >= to.end()
         {
-            return Err(reversed());
+            return Err(REVERSED);
         }
         Ok(Self {
             from: from.map_or(DateTime::UNIX_EPOCH, Moment::start),

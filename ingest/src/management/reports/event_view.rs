@@ -6,10 +6,8 @@ use serde_json::Value;
 use storage::events::{ClickDetails, ConversionDetails, EventDetails, EventType, LeadDetails, ListedEvent};
 use utoipa::ToSchema;
 
-use crate::http::error::ApiError;
-use crate::http::query::Query;
-use crate::management::answers::as_instant;
 use crate::management::csv_download::Cell;
+use crate::management::prelude::*;
 
 /// An event: what all types have, and what its own has.
 #[derive(Debug, Serialize, ToSchema)]
@@ -103,9 +101,9 @@ impl EventView {
             click_id: event.click_id,
             created_at: event.created_at,
             details: match event.details {
-                EventDetails::Click(click) => DetailsView::Click(ClickView::new(click)),
-                EventDetails::Lead(lead) => DetailsView::Lead(LeadView::new(lead)),
-                EventDetails::Conversion(sale) => DetailsView::Conversion(ConversionView::new(sale)),
+                EventDetails::Click(click) => DetailsView::Click(ClickView::from(click)),
+                EventDetails::Lead(lead) => DetailsView::Lead(LeadView::from(lead)),
+                EventDetails::Conversion(sale) => DetailsView::Conversion(ConversionView::from(sale)),
             },
         }
     }
@@ -126,7 +124,7 @@ impl EventView {
             .iter()
             .map(|column| match fields.get(*column) {
                 Some(Value::String(text)) => Cell::Text(text.clone()),
-                Some(Value::Number(number)) => Cell::number_if_any(number.as_i64()),
+                Some(Value::Number(number)) => number.as_i64().into(),
                 Some(Value::Bool(flag)) => is_true(*flag),
                 _ => Cell::Empty,
             })
@@ -160,46 +158,18 @@ pub const COLUMNS: [&str; 22] = [
     "createdAt",
 ];
 
-impl ClickView {
-    fn new(click: ClickDetails) -> Self {
-        Self {
-            session_id: click.session_id,
-            page_url: click.page_url,
-            referrer_url: click.referrer_url,
-            geo_country: click.geo_country,
-            geo_region: click.geo_region,
-            geo_city: click.geo_city,
-            device_type: click.device_type,
-            device_os: click.device_os,
-            browser_name: click.browser_name,
-            converted: click.converted,
-        }
-    }
-}
+view! { |click: ClickDetails| ClickView {
+    session_id, page_url, referrer_url, geo_country, geo_region, geo_city, device_type, device_os, browser_name,
+    converted,
+} }
 
-impl LeadView {
-    fn new(lead: LeadDetails) -> Self {
-        Self {
-            customer_key: lead.customer_key,
-            session_id: lead.session_id,
-            page_url: lead.page_url,
-            converted: lead.converted,
-        }
-    }
-}
+view! { |lead: LeadDetails| LeadView {
+    customer_key, session_id, page_url, converted,
+} }
 
-impl ConversionView {
-    fn new(sale: ConversionDetails) -> Self {
-        Self {
-            amount_cents: sale.amount_cents,
-            currency: sale.currency,
-            sale_type: sale.sale_type,
-            payment_status: sale.payment_status,
-            processor_event_id: sale.processor_event_id,
-            is_recurring: sale.is_recurring,
-        }
-    }
-}
+view! { |sale: ConversionDetails| ConversionView {
+    amount_cents, currency, sale_type, payment_status, processor_event_id, is_recurring,
+} }
 
 impl LiveEventView {
     pub fn new(event: ListedEvent) -> Self {

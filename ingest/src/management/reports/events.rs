@@ -6,15 +6,9 @@ use domain::permission::Permission;
 use futures::future::try_join_all;
 use storage::events::{self, Before, EventRead, ListedEvent};
 
-use super::dates::{Span, reversed};
+use super::dates::{REVERSED, Span};
 use super::event_view::{EventView, event_types};
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::http::query::Query;
-use crate::management::access::AdvertiserUser;
-use crate::management::answers::{Ids, List, Listed, Page, PageQuery};
+use crate::management::prelude::*;
 
 /// Of each type the list holds this many pages' worth of the newest events.
 const PAGES_OF_A_TYPE: i64 = 3;
@@ -42,10 +36,7 @@ pub struct EventsQuery {
     path = "/api/tracking/events/{program_id}",
     operation_id = "list_events",
     params(PageQuery, EventsQuery),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<EventView>),
-        (status = 400, description = "A parameter cannot be read.", body = PlatformError),
-    )
+    responses((status = 200, description = "A page of them.", body = Listed<EventView>))
 )]
 pub async fn list(
     State(app): State<App>,
@@ -76,7 +67,7 @@ pub async fn list(
     merged.sort_by_key(|event| std::cmp::Reverse(event.place()));
     let total = i64::try_from(merged.len()).unwrap_or(i64::MAX);
     let rows = page.window().of(merged).into_iter().map(EventView::new);
-    Ok(page.listed(rows.collect(), total))
+    Ok(page.listed(rows, total))
 }
 
 pub fn examples() -> Examples {
@@ -84,7 +75,10 @@ pub fn examples() -> Examples {
     let total = i64::try_from(events.len()).unwrap_or_default();
     Examples::of_refusals([
         ApiError::bad_request("eventType must be one of click, lead, conversion"),
-        reversed(),
+        REVERSED,
     ])
-    .answer("One of each type", Page::default().listed(events, total).0)
+    .answer(
+        "One of each type",
+        Page::default().listed::<EventView, _>(events, total).0,
+    )
 }

@@ -14,17 +14,11 @@ use domain::permission::Permission;
 use futures::stream;
 use storage::events::{self, Before, EventRead, EventType, ListedEvent};
 
-use super::dates::{Span, reversed};
+use super::dates::{REVERSED, Span};
 use super::event_view::{COLUMNS, EventView, event_types};
 use super::events::EventsQuery;
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::http::query::Query;
-use crate::management::access::AdvertiserUser;
-use crate::management::answers::Ids;
 use crate::management::csv_download::{Cell, written};
+use crate::management::prelude::*;
 use crate::management::workspace_limit::WorkspacePermit;
 
 /// Rows of one type read at once, and rows of a piece.
@@ -105,7 +99,6 @@ impl Format {
             description = "The file. Text that a spreadsheet would take for a formula begins with an apostrophe in CSV.",
             content((String = "text/csv"), (String = "application/x-ndjson"))
         ),
-        (status = 400, description = "A parameter cannot be read.", body = PlatformError),
         (status = 503, description = "Too many downloads at once.", body = PlatformError),
     )
 )]
@@ -126,8 +119,8 @@ pub async fn export(
         .unwrap_or(Format::Csv);
     let types = event_types(&query)?;
     let span = Span::of(&query)?;
-    let place = app.reads.export(access.workspace_id)?;
-    let mut download = Download::new(app, program_id, &types, span, place);
+    let permit = app.reads.export(access.workspace_id)?;
+    let mut download = Download::new(app, program_id, &types, span, permit);
     // Read before the answer begins: what fails at once is answered as a failure.
     let first = download.piece().await?;
     let mut begin = format.heading()?;
@@ -137,7 +130,7 @@ pub async fn export(
             return Ok(None);
         }
         let next = download.piece().await.and_then(|events| format.lines(events));
-        // The answer has begun: it breaks off, and the log says why.
+        // The response has started: it is aborted, and the cause is logged.
         let next = next.inspect_err(ApiError::log)?;
         Ok::<_, ApiError>(Some((Bytes::from(bytes), (download, next))))
     });
@@ -158,7 +151,7 @@ struct Download {
     program_id: ProgramId,
     span: Span,
     types: Vec<OfType>,
-    _place: WorkspacePermit,
+    _permit: WorkspacePermit,
 }
 
 struct OfType {
@@ -170,7 +163,13 @@ struct OfType {
 }
 
 impl Download {
-    fn new(app: App, program_id: ProgramId, types: &[EventType], span: Span, place: WorkspacePermit) -> Self {
+    fn new(
+        app: App,
+        program_id: ProgramId,
+        types: &[EventType],
+        span: Span,
+        permit: WorkspacePermit,
+    ) -> Self {
         let types = types.iter().map(|event_type| OfType {
             event_type: *event_type,
             read: VecDeque::new(),
@@ -181,7 +180,7 @@ impl Download {
             program_id,
             span,
             types: types.collect(),
-            _place: place,
+            _permit: permit,
         }
     }
 
@@ -232,7 +231,7 @@ impl Download {
 pub fn examples() -> Examples {
     Examples::of_refusals([
         ApiError::bad_request("format must be one of csv, ndjson"),
-        reversed(),
+        REVERSED,
         ApiError::Overloaded,
     ])
 }

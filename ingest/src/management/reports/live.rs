@@ -1,6 +1,6 @@
 //! `GET /api/tracking/live/{program_id}`: a program's events as they are committed, test events among them.
 //!
-//! Looked for in the tables, twice a second, by those who watch: the pipeline does nothing for a view that is rarely open.
+//! Each open stream polls the tables twice a second: the pipeline does nothing for a view that is rarely open.
 //! A stream is pulled by its client; while one does not read, nothing is looked for and nothing is held.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -18,12 +18,7 @@ use serde_json::json;
 use storage::events::{self, Before, EventRead, EventType, ListedEvent};
 
 use super::event_view::LiveEventView;
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::AdvertiserUser;
-use crate::management::answers::Ids;
+use crate::management::prelude::*;
 use crate::management::workspace_limit::WorkspacePermit;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -57,8 +52,8 @@ pub async fn live(
         .program(&mut connection, program_id, Permission::TrackingList)
         .await?;
     drop(connection);
-    let place = app.reads.live_stream(access.workspace_id)?;
-    let mut watch = Watch::new(app, user, program_id, place);
+    let permit = app.reads.live_stream(access.workspace_id)?;
+    let mut watch = Watch::new(app, user, program_id, permit);
     // What is there already is not news.
     watch.look().await?;
     let listening = Event::default().comment("listening");
@@ -83,18 +78,18 @@ struct Watch {
     seen: HashMap<EventType, HashSet<i64>>,
     /// To be sent.
     ready: VecDeque<Event>,
-    _place: WorkspacePermit,
+    _permit: WorkspacePermit,
 }
 
 impl Watch {
-    fn new(app: App, user: AdvertiserUser, program_id: ProgramId, place: WorkspacePermit) -> Self {
+    fn new(app: App, user: AdvertiserUser, program_id: ProgramId, permit: WorkspacePermit) -> Self {
         Self {
             app,
             user,
             program_id,
             seen: HashMap::new(),
             ready: VecDeque::new(),
-            _place: place,
+            _permit: permit,
         }
     }
 
@@ -108,7 +103,7 @@ impl Watch {
                 () = self.app.closing.cancelled() => return None,
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
-            // The client connects again, and is then told what is wrong.
+            // The client connects again, and gets the refusal then.
             if !self.may_still_watch().await.inspect_err(ApiError::log).ok()? {
                 return None;
             }

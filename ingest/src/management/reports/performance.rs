@@ -1,4 +1,4 @@
-//! `GET /api/tracking/performance/{program_id}`: what a program's days come to.
+//! `GET /api/tracking/performance/{program_id}`: a program's figures by day.
 
 use axum::Json;
 use axum::extract::State;
@@ -11,14 +11,8 @@ use serde::Serialize;
 use storage::rollups::{self, ProgramDay};
 use utoipa::ToSchema;
 
-use super::dates::{date_from, date_to, reversed};
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::http::query::Query;
-use crate::management::access::AdvertiserUser;
-use crate::management::answers::{Ids, instant};
+use super::dates::{REVERSED, date_from, date_to};
+use crate::management::prelude::*;
 
 #[derive(Debug, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -85,7 +79,7 @@ struct Metrics {
     commission_trend: TrendView,
 }
 
-/// How a total compares with that of as many days before.
+/// How a total compares with that of the same number of days before.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Trend)]
 #[serde(rename_all = "camelCase")]
@@ -162,11 +156,11 @@ impl Asked {
                 dates: None,
             }),
             (Some(from), Some(to)) => Ok(Self {
-                // With both dates a period is ignored, whatever it is.
+                // With both dates a period is ignored, even an invalid one.
                 period: period.ok().flatten(),
                 dates: Some(DayRange::new(from.day(), to.day()).map_err(refusal)?),
             }),
-            _ => Err(one_date_only()),
+            _ => Err(ONE_DATE_ONLY),
         }
     }
 
@@ -180,13 +174,11 @@ impl Asked {
     }
 }
 
-fn one_date_only() -> ApiError {
-    ApiError::bad_request("dateFrom and dateTo must be given together")
-}
+const ONE_DATE_ONLY: ApiError = ApiError::refusal("dateFrom and dateTo must be given together");
 
 fn refusal(error: DayRangeError) -> ApiError {
     match error {
-        DayRangeError::Reversed => reversed(),
+        DayRangeError::Reversed => REVERSED,
         DayRangeError::TooLong => {
             ApiError::bad_request(format!("A range has at most {} days", DayRange::MAX_DAYS))
         }
@@ -194,7 +186,7 @@ fn refusal(error: DayRangeError) -> ApiError {
     }
 }
 
-/// What a program's days come to
+/// A program's figures by day
 ///
 /// Days are UTC calendar days. Any member of the program's workspace may ask.
 #[utoipa::path(
@@ -204,7 +196,6 @@ fn refusal(error: DayRangeError) -> ApiError {
     params(PerformanceQuery),
     responses(
         (status = 200, description = "The days, their sums, and how they compare.", body = PerformanceAnswer),
-        (status = 400, description = "The range is none; the message says why.", body = PlatformError),
     )
 )]
 pub async fn performance(
@@ -215,7 +206,7 @@ pub async fn performance(
 ) -> Result<Json<PerformanceAnswer>, ApiError> {
     let program = {
         let mut connection = app.management.acquire().await?;
-        user.member_of(&mut connection, program_id).await?
+        user.program_as(&mut connection, program_id, |_| true).await?
     };
     let asked = Asked::of(&query)?;
     let range = asked.range(app.clock.now(), program.created_at)?;
@@ -227,7 +218,7 @@ pub async fn performance(
     Ok(Json(PerformanceAnswer::new(&performance, &range, asked.period)))
 }
 
-/// Sales are counted whatever they were paid in; amounts of another currency than the program's are left out.
+/// Sales of every currency are counted; amounts of another currency than the program's are left out.
 fn totals(day: &ProgramDay, currency: Currency) -> Totals {
     let cents = |cents| match day.currency {
         Some(its) if its == currency => Cents::new(cents),
@@ -319,7 +310,7 @@ impl TrendView {
 }
 
 pub fn examples() -> Examples {
-    let examples = Examples::of_refusals([one_date_only(), reversed(), refusal(DayRangeError::TooLong)]);
+    let examples = Examples::of_refusals([ONE_DATE_ONLY, REVERSED, refusal(DayRangeError::TooLong)]);
     let last = DateTime::UNIX_EPOCH.date_naive() + chrono::TimeDelta::days(20_000);
     let Ok(range) = DayRange::ending(last, 2) else {
         return examples;

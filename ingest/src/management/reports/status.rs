@@ -9,10 +9,7 @@ use storage::test_events::{LatestTestEvent, TestEvents};
 use storage::tracking_setup::{self, ProcessorAccount, TrackingSetup};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::AdvertiserUser;
-use crate::management::answers::{Answer, Data, Ids, as_instant, as_instant_if_any, data};
+use crate::management::prelude::*;
 
 /// What the processor's connection is called while there is none.
 const NOT_CONNECTED: &str = "not_connected";

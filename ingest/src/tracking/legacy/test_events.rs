@@ -88,7 +88,11 @@ impl Tester {
             (Self::Program(own), _) => Ok(own),
             (Self::Manager(advertiser), Field::Given(named)) => {
                 let mut connection = app.management.acquire().await?;
-                let access = match advertiser.program(&mut connection, *named, permission).await {
+                let access = match advertiser
+                    .rights
+                    .program(&mut connection, *named, permission)
+                    .await
+                {
                     Err(ApiError::NotFound(_)) => return Err(forbidden()),
                     access => access?,
                 };

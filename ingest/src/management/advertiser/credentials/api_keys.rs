@@ -13,16 +13,9 @@ use storage::workspaces;
 use utoipa::ToSchema;
 
 use super::key_settings::{KeyChanges, KeyView, described};
-use crate::app::App;
-use crate::http::body::{self, RequestBody};
-use crate::http::error::ApiError;
-use crate::http::field::refused;
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::http::query::Query;
-use crate::management::access::{AdvertiserUser, Audited, differences};
+use crate::http::body;
 use crate::management::advertiser::named_workspace::named_workspace;
-use crate::management::answers::{Answer, Created, Data, Ids, List, Listed, Page, PageQuery, created, data};
+use crate::management::prelude::*;
 
 /// Only the name must be there.
 #[derive(Debug, ToSchema)]
@@ -31,7 +24,7 @@ use crate::management::answers::{Answer, Created, Data, Ids, List, Listed, Page,
     reason = "described, never built: its two parts are read one by one"
 )]
 pub struct NewKeyRequest {
-    /// Needed by somebody who runs several workspaces.
+    /// Required for a user who runs several workspaces.
     workspace_id: Option<i64>,
     #[serde(flatten)]
     settings: KeyChanges,
@@ -54,18 +47,15 @@ pub struct CreatedKey {
     operation_id = "list_api_keys",
     params(
         PageQuery,
-        ("workspace_id" = Option<i64>, Query, description = "Needed by somebody who runs several workspaces.", example = 2),
+        ("workspace_id" = Option<i64>, Query, description = "Required for a user who runs several workspaces.", example = 2),
     ),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<KeyView>),
-        (status = 400, description = "A number in the query is none.", body = PlatformError),
-    )
+    responses((status = 200, description = "A page of them.", body = Listed<KeyView>))
 )]
 pub async fn list(State(app): State<App>, user: AdvertiserUser, page: Page, query: Query) -> List<KeyView> {
     let mut connection = app.management.acquire().await?;
     let workspace_id = user.workspace_asked_for(&mut connection, &query).await?;
     let (keys, total) = management_keys::list(&mut connection, workspace_id, page.window()).await?;
-    Ok(page.listed(keys.iter().map(KeyView::new).collect(), total))
+    Ok(page.listed(keys, total))
 }
 
 /// Create a management key
@@ -76,33 +66,31 @@ pub async fn list(State(app): State<App>, user: AdvertiserUser, page: Page, quer
     request_body = NewKeyRequest,
     responses((status = 201, description = "Made. The key is shown here only.", body = Data<CreatedKey>))
 )]
-pub async fn create(State(app): State<App>, user: AdvertiserUser, body: RequestBody) -> Created<CreatedKey> {
-    let bytes = body.bytes()?;
+pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedKey> {
+    let bytes = write.body().bytes()?;
     let named = named_workspace(&bytes)?;
     let changes: KeyChanges = body::parse(&bytes)?;
-    let now = app.clock.now();
-    let mut transaction = app.management.begin().await?;
-    let workspace_id = user.workspace(&mut transaction, named).await?.workspace_id;
-    user.user.just_proved(&app)?;
+    let now = write.now();
+    let workspace = write.caller.workspace(&mut write.db, named).await?;
+    let workspace_id = workspace.workspace_id;
+    write.just_proved()?;
     let settings = changes.of_new_key(now)?;
-    check_programs(&mut transaction, workspace_id, settings.program_scope.ids()).await?;
+    check_programs(&mut write.db, workspace_id, settings.program_scope.ids()).await?;
     let key = ManagementKey::generate(App::random());
     let new = NewKey {
         workspace_id,
         settings: &settings,
         key: &key,
-        created_by: user.user.user_id,
+        created_by: write.caller.user.user_id,
         created_at: now,
     };
-    let key_id = management_keys::create(&mut transaction, &new).await?;
-    let stored = locked(&mut transaction, key_id).await?;
-    let audited = Audited::new(workspace_id, "api_key.created")
-        .about(key_id.get())
-        .with(described(&stored.settings));
-    user.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    let key_id = management_keys::create(&mut write.db, &new).await?;
+    let stored = locked(&mut write.db, key_id).await?;
+    let audited = Audited::new(workspace_id, "api_key.created").about(key_id.get());
+    write.record(audited.with(described(&stored.settings))).await?;
+    write.commit().await?;
     Ok(created(CreatedKey {
-        view: KeyView::new(&stored),
+        view: stored.into(),
         key: key.expose().to_owned(),
     }))
 }
@@ -120,36 +108,25 @@ pub async fn create(State(app): State<App>, user: AdvertiserUser, body: RequestB
         (status = 409, description = "It is revoked.", body = PlatformError),
     )
 )]
-pub async fn update(
-    State(app): State<App>,
-    user: AdvertiserUser,
-    Ids(key_id): Ids<ManagementKeyId>,
-    body: RequestBody,
-) -> Answer<KeyView> {
-    let mut transaction = app.management.begin().await?;
-    let before = locked(&mut transaction, key_id).await?;
-    user.workspace(&mut transaction, Some(before.workspace_id))
-        .await?;
-    user.user.just_proved(&app)?;
-    let changes: KeyChanges = body.json()?;
+pub async fn update(mut write: Write<AdvertiserUser, Ids<ManagementKeyId>>) -> Answer<KeyView> {
+    let Ids(key_id) = write.on;
+    let before = locked(&mut write.db, key_id).await?;
+    let workspace_id = before.workspace_id;
+    write.caller.workspace(&mut write.db, Some(workspace_id)).await?;
+    write.just_proved()?;
+    let changes: KeyChanges = write.body().json()?;
     if before.status == KeyStatus::Revoked {
-        return Err(revoked());
+        return Err(REVOKED);
     }
-    let settings = changes.apply(before.settings.clone(), app.clock.now())?;
-    check_programs(
-        &mut transaction,
-        before.workspace_id,
-        settings.program_scope.ids(),
-    )
-    .await?;
-    management_keys::update(&mut transaction, key_id, &settings).await?;
-    let audited = Audited::new(before.workspace_id, "api_key.updated")
-        .about(key_id.get())
-        .with(differences(described(&before.settings), &described(&settings)));
-    user.audit(&app, &mut transaction, audited).await?;
-    let after = locked(&mut transaction, key_id).await?;
-    transaction.commit().await?;
-    Ok(data(KeyView::new(&after)))
+    let settings = changes.apply(before.settings.clone(), write.now())?;
+    check_programs(&mut write.db, workspace_id, settings.program_scope.ids()).await?;
+    management_keys::update(&mut write.db, key_id, &settings).await?;
+    let audited = Audited::new(workspace_id, "api_key.updated").about(key_id.get());
+    let details = differences(described(&before.settings), &described(&settings));
+    write.record(audited.with(details)).await?;
+    let after = locked(&mut write.db, key_id).await?;
+    write.commit().await?;
+    Ok(data(after.into()))
 }
 
 /// Revoke a management key
@@ -161,21 +138,17 @@ pub async fn update(
     operation_id = "revoke_api_key",
     responses((status = 200, description = "Revoked.", body = Data<KeyView>))
 )]
-pub async fn revoke(
-    State(app): State<App>,
-    user: AdvertiserUser,
-    Ids(key_id): Ids<ManagementKeyId>,
-) -> Answer<KeyView> {
-    let mut transaction = app.management.begin().await?;
-    let workspace_id = locked(&mut transaction, key_id).await?.workspace_id;
-    user.workspace(&mut transaction, Some(workspace_id)).await?;
-    if management_keys::revoke(&mut transaction, key_id, app.clock.now()).await? {
+pub async fn revoke(mut write: Write<AdvertiserUser, Ids<ManagementKeyId>>) -> Answer<KeyView> {
+    let Ids(key_id) = write.on;
+    let workspace_id = locked(&mut write.db, key_id).await?.workspace_id;
+    write.caller.workspace(&mut write.db, Some(workspace_id)).await?;
+    if management_keys::revoke(&mut write.db, key_id, write.app.clock.now()).await? {
         let audited = Audited::new(workspace_id, "api_key.revoked").about(key_id.get());
-        user.audit(&app, &mut transaction, audited).await?;
+        write.record(audited).await?;
     }
-    let after = locked(&mut transaction, key_id).await?;
-    transaction.commit().await?;
-    Ok(data(KeyView::new(&after)))
+    let after = locked(&mut write.db, key_id).await?;
+    write.commit().await?;
+    Ok(data(after.into()))
 }
 
 async fn locked(connection: &mut PgConnection, key_id: ManagementKeyId) -> Result<StoredKey, ApiError> {
@@ -201,9 +174,7 @@ async fn check_programs(
     }
 }
 
-fn revoked() -> ApiError {
-    ApiError::Conflict("This API key is revoked")
-}
+const REVOKED: ApiError = ApiError::Conflict("This API key is revoked");
 
 pub fn list_examples() -> Examples {
     let request = json!({ "name": "Backend", "scopes": ["program:list", "program:read"], "program_scope": ["1"],
@@ -212,19 +183,16 @@ pub fn list_examples() -> Examples {
         view: KeyView::example(),
         key: ManagementKey::generate([7; 32]).expose().to_owned(),
     };
-    Examples::of_refusals([
-        ApiError::bad_request("page must be a positive integer"),
-        ApiError::bad_request("name is required"),
-    ])
-    .request("For one program, for a year", request)
-    .page(KeyView::example())
-    .created("For one program, for a year", made)
+    Examples::of_refusals([ApiError::bad_request("name is required")])
+        .request("For one program, for a year", request)
+        .page(KeyView::example())
+        .created("For one program, for a year", made)
 }
 
 pub fn examples() -> Examples {
     Examples::of_refusals([
         ApiError::bad_request("scopes names no scope: everything"),
-        revoked(),
+        REVOKED,
     ])
     .request("Fewer scopes", json!({ "scopes": ["program:read"] }))
     .data("The key", KeyView::example())

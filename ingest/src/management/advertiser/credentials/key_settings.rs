@@ -10,9 +10,7 @@ use serde_json::{Value, json};
 use storage::management_keys::StoredKey;
 use utoipa::ToSchema;
 
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused, stated};
-use crate::management::answers::{as_instant, instant};
+use crate::management::prelude::*;
 
 /// Unless said otherwise.
 const NEW_KEY_LASTS: TimeDelta = TimeDelta::days(365);
@@ -161,23 +159,25 @@ impl KeyView {
             last_used_at: None,
         }
     }
+}
 
-    pub fn new(key: &StoredKey) -> Self {
+impl From<StoredKey> for KeyView {
+    fn from(key: StoredKey) -> Self {
         let settings = &key.settings;
         Self {
             id: key.key_id.get(),
             workspace_id: key.workspace_id.get(),
             name: settings.name.as_str().to_owned(),
-            prefix: key.prefix.clone(),
-            key_masked: key.key_masked.clone(),
             scopes: settings.scopes.names(),
             program_scope: shown(&settings.program_scope),
             status: key.status.as_str(),
             expires_at: settings.expires_at.map(instant),
+            prefix: key.prefix,
+            key_masked: key.key_masked,
             created_at: key.created_at,
             created_by: Creator {
                 id: key.created_by.get(),
-                name: key.creator_name.clone(),
+                name: key.creator_name,
             },
             last_used_at: key.last_used_at.map(instant),
         }

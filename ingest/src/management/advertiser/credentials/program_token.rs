@@ -1,11 +1,8 @@
-//! A program's own tracking token: a new one in place of the old, and the mark that it has to be replaced.
+//! A program's own tracking token: its replacement, and the mark that it must be replaced.
 
-use axum::Json;
-use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use domain::key_rotation::KeyRotation;
-use domain::permission::Permission;
 use domain::token::ProgramToken;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,14 +10,8 @@ use sqlx::PgConnection;
 use storage::{program_settings, tracking_tokens};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::body::{self, RequestBody};
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{Advertiser, archived};
-use crate::management::answers::{Data, Ids, data, instant};
+use crate::http::body;
+use crate::management::prelude::*;
 
 const KEEP_UNTIL: &str = "keep_previous_until";
 const KEPT_AT_MOST: TimeDelta = TimeDelta::days(30);
@@ -80,50 +71,36 @@ pub struct RotationView {
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/regenerate-api-token",
     operation_id = "regenerate_api_token",
-    tag = "credentials",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     request_body(content = Option<RegenerateRequest>),
     responses(
         (status = 200, description = "The new token, shown here only.", body = Data<NewToken>),
         (status = 409, description = "The program is archived.", body = PlatformError),
     )
 )]
-pub async fn regenerate(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Result<Json<Data<NewToken>>, ApiError> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
-        .await?
-        .for_change()?;
-    advertiser.just_proved(&app)?;
-    let bytes = body.bytes()?;
+pub async fn regenerate(mut write: WriteProgram<IssueToken>) -> Answer<NewToken> {
+    let program_id = write.on.ids;
+    write.just_proved()?;
+    let bytes = write.body().bytes()?;
     let request: RegenerateRequest = if bytes.is_empty() {
         RegenerateRequest::default()
     } else {
         body::parse(&bytes)?
     };
-    let now = app.clock.now();
+    let now = write.now();
     let keep_previous = request.keep_previous(now)?;
     // The deadline that was set for the old token holds.
-    let current = locked_mark(&mut transaction, program_id).await?;
+    let current = locked_mark(&mut write.db, program_id).await?;
     let keep_previous = keep_previous.and_then(|kept| kept.no_later_than(current, now));
     let token = ProgramToken::generate(App::random());
-    tracking_tokens::replace_own(&mut transaction, program_id, &token, keep_previous, now).await?;
+    tracking_tokens::replace_own(&mut write.db, program_id, &token, keep_previous, now).await?;
     let details = match keep_previous {
         Some(kept) => json!({ "api_token_masked": token.masked(), KEEP_UNTIL: instant(kept.rotate_by) }),
         None => json!({ "api_token_masked": token.masked() }),
     };
-    let audited = access
-        .audited("program_token.regenerated")
-        .about(program_id.get())
-        .with(details);
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    write
+        .audit("program_token.regenerated", program_id.get(), details)
+        .await?;
+    write.commit().await?;
     Ok(data(NewToken {
         api_token: token.expose().to_owned(),
         api_token_masked: token.masked(),
@@ -132,51 +109,37 @@ pub async fn regenerate(
 
 /// Mark a program's token for rotation
 ///
-/// It works until the deadline, and every answer to it says so. A later mark takes the place of an earlier one. After the
+/// It works until the deadline, and every answer to it says so. A later mark replaces an earlier one. After the
 /// deadline the token is refused for good, and has to be replaced.
 #[utoipa::path(
     post,
     path = "/api/advertiser/affiliate-programs/{program_id}/key-rotation",
     operation_id = "mark_key_rotation",
-    tag = "credentials",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     request_body = RotationRequest,
     responses(
         (status = 200, description = "Marked.", body = Data<RotationView>),
         (status = 409, description = "The program is archived, or the token's deadline has passed.", body = PlatformError),
     )
 )]
-pub async fn mark(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Result<Json<Data<RotationView>>, ApiError> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
-        .await?
-        .for_change()?;
-    advertiser.just_proved(&app)?;
-    let bytes = body.bytes()?;
-    let request: RotationRequest = body::parse(&bytes)?;
-    let now = app.clock.now();
+pub async fn mark(mut write: WriteProgram<IssueToken>) -> Answer<RotationView> {
+    let program_id = write.on.ids;
+    write.just_proved()?;
+    let request: RotationRequest = write.body().json()?;
+    let now = write.now();
     let rotation = KeyRotation {
         marked_at: now,
         rotate_by: request
             .rotate_by
             .time_to_come("rotate_by", now)?
-            .ok_or_else(required)?,
+            .ok_or(REQUIRED)?,
     };
-    set_mark(&mut transaction, program_id, Some(rotation), now).await?;
-    let audited = access
-        .audited("program_token.marked_for_rotation")
-        .about(program_id.get())
-        .with(json!({ "rotate_by": instant(rotation.rotate_by) }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    let view = marked(&mut transaction, program_id).await?;
-    transaction.commit().await?;
+    set_mark(&mut write.db, program_id, Some(rotation), now).await?;
+    let details = json!({ "rotate_by": instant(rotation.rotate_by) });
+    write
+        .audit("program_token.marked_for_rotation", program_id.get(), details)
+        .await?;
+    let view = marked(&mut write.db, program_id).await?;
+    write.commit().await?;
     Ok(data(view))
 }
 
@@ -187,30 +150,20 @@ pub async fn mark(
     delete,
     path = "/api/advertiser/affiliate-programs/{program_id}/key-rotation",
     operation_id = "unmark_key_rotation",
-    tag = "credentials",
-    security(("session" = []), ("management_key" = [])),
-    params(("program_id" = i64, Path)),
     responses(
         (status = 200, description = "Not marked.", body = Data<RotationView>),
         (status = 409, description = "The program is archived, or the token's deadline has passed.", body = PlatformError),
     )
 )]
-pub async fn unmark(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-) -> Result<Json<Data<RotationView>>, ApiError> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
-        .await?
-        .for_change()?;
-    advertiser.just_proved(&app)?;
-    set_mark(&mut transaction, program_id, None, app.clock.now()).await?;
-    let audited = access.audited("program_token.unmarked").about(program_id.get());
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    let view = marked(&mut transaction, program_id).await?;
-    transaction.commit().await?;
+pub async fn unmark(mut write: WriteProgram<IssueToken>) -> Answer<RotationView> {
+    let program_id = write.on.ids;
+    write.just_proved()?;
+    set_mark(&mut write.db, program_id, None, write.app.clock.now()).await?;
+    write
+        .audit("program_token.unmarked", program_id.get(), json!({}))
+        .await?;
+    let view = marked(&mut write.db, program_id).await?;
+    write.commit().await?;
     Ok(data(view))
 }
 
@@ -233,15 +186,13 @@ async fn set_mark(
 ) -> Result<(), ApiError> {
     let current = locked_mark(connection, program_id).await?;
     if current.is_some_and(|mark| mark.is_over(now)) {
-        return Err(deadline_passed());
+        return Err(DEADLINE_PASSED);
     }
     program_settings::mark_rotation(connection, program_id, mark).await?;
     Ok(())
 }
 
-const fn deadline_passed() -> ApiError {
-    ApiError::Conflict("The token's deadline has passed: replace it")
-}
+const DEADLINE_PASSED: ApiError = ApiError::Conflict("The token's deadline has passed: replace it");
 
 async fn marked(connection: &mut PgConnection, program_id: ProgramId) -> Result<RotationView, ApiError> {
     let program = program_settings::find_one(connection, program_id)
@@ -254,9 +205,7 @@ async fn marked(connection: &mut PgConnection, program_id: ProgramId) -> Result<
     })
 }
 
-fn required() -> ApiError {
-    ApiError::bad_request("rotate_by is required")
-}
+const REQUIRED: ApiError = ApiError::refusal("rotate_by is required");
 
 fn kept_too_long() -> ApiError {
     refused(KEEP_UNTIL, "must be within 30 days")
@@ -273,7 +222,7 @@ pub fn regenerate_examples() -> Examples {
             "The old one is accepted for a week",
             json!({ KEEP_UNTIL: "2026-11-28T12:00:00Z" }),
         )
-        .answer("A new token", Data { data: answer })
+        .data("A new token", answer)
 }
 
 pub fn rotation_examples() -> Examples {
@@ -282,7 +231,7 @@ pub fn rotation_examples() -> Examples {
         marked_at: Some("2026-11-21T12:00:00.000Z".to_owned()),
         rotate_by: Some("2026-12-21T12:00:00.000Z".to_owned()),
     };
-    Examples::of_refusals([required(), archived(), deadline_passed()])
+    Examples::of_refusals([REQUIRED, archived(), DEADLINE_PASSED])
         .request("Within a month", json!({ "rotate_by": "2026-12-21T12:00:00Z" }))
-        .answer("The mark", Data { data: view })
+        .data("The mark", view)
 }

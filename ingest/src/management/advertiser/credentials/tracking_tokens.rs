@@ -2,11 +2,9 @@
 //!
 //! A server's token is replaced without a gap: make another, hand it out, and revoke the first one when its last use is over.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, TrackingTokenId};
-use domain::permission::Permission;
 use domain::token::ProgramToken;
 use domain::tracking_token::{TokenScopes, TokenScopesError};
 use serde::{Deserialize, Serialize};
@@ -15,14 +13,7 @@ use storage::program_settings;
 use storage::tracking_tokens::{self, NewToken, StoredToken, TokenKind};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{Advertiser, Rights, archived};
-use crate::management::answers::{Answer, Created, Data, Ids, as_instant, as_instant_if_any, created, data};
+use crate::management::prelude::*;
 
 /// One for each server is meant, not one for each request.
 const MOST: usize = 20;
@@ -78,16 +69,9 @@ pub struct CreatedToken {
     operation_id = "list_tracking_tokens",
     responses((status = 200, description = "Of each the masked form.", body = Data<Vec<TokenView>>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-) -> Answer<Vec<TokenView>> {
-    let mut connection = app.management.acquire().await?;
-    advertiser
-        .program(&mut connection, program_id, Permission::ProgramRead)
-        .await?;
-    let tokens = tracking_tokens::list(&mut connection, program_id).await?;
+pub async fn list(mut read: ReadProgram<Read>) -> Answer<Vec<TokenView>> {
+    let program_id = read.ids;
+    let tokens = tracking_tokens::list(&mut read.db, program_id).await?;
     Ok(data(tokens.into_iter().map(TokenView::new).collect()))
 }
 
@@ -101,28 +85,19 @@ pub async fn list(
     request_body = NewTokenRequest,
     responses(
         (status = 201, description = "Made. The token is shown here only.", body = Data<CreatedToken>),
-        (status = 409, description = "The program is archived, or has as many as it may.", body = PlatformError),
+        (status = 409, description = "The program is archived, or has 20 already.", body = PlatformError),
     )
 )]
-pub async fn create(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Created<CreatedToken> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
-        .await?
-        .for_change()?;
-    advertiser.just_proved(&app)?;
-    let request: NewTokenRequest = body.json()?;
+pub async fn create(mut write: WriteProgram<IssueToken>) -> Created<CreatedToken> {
+    let program_id = write.on.ids;
+    write.just_proved()?;
+    let request: NewTokenRequest = write.body().json()?;
     let name = request.name.required_name("name", "name is required")?;
     let scopes = read_scopes(request.scopes)?;
-    program_settings::lock(&mut transaction, program_id).await?;
-    let tokens = tracking_tokens::list(&mut transaction, program_id).await?;
+    program_settings::lock(&mut write.db, program_id).await?;
+    let tokens = tracking_tokens::list(&mut write.db, program_id).await?;
     if tokens.len() > MOST {
-        return Err(too_many());
+        return Err(TOO_MANY);
     }
     let token = ProgramToken::generate(App::random());
     let new = NewToken {
@@ -130,19 +105,17 @@ pub async fn create(
         name: &name,
         scopes,
         token: &token,
-        created_by: match &advertiser.rights {
+        created_by: match &write.caller.rights {
             Rights::User(user) => Some(user.user_id),
             Rights::Key(_) => None,
         },
-        created_at: app.clock.now(),
+        created_at: write.app.clock.now(),
     };
-    let id = tracking_tokens::create(&mut transaction, &new).await?;
-    let audited = access
-        .audited("tracking_token.created")
-        .about(id.get())
-        .with(json!({ "name": name.as_str(), "scopes": scopes.names(), "api_token_masked": token.masked() }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    let id = tracking_tokens::create(&mut write.db, &new).await?;
+    let details =
+        json!({ "name": name.as_str(), "scopes": scopes.names(), "api_token_masked": token.masked() });
+    write.audit("tracking_token.created", id.get(), details).await?;
+    write.commit().await?;
     Ok(created(CreatedToken {
         id: id.get(),
         name: name.as_str().to_owned(),
@@ -165,22 +138,23 @@ pub async fn create(
     )
 )]
 pub async fn revoke(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids((program_id, tracking_token_id)): Ids<(ProgramId, TrackingTokenId)>,
+    mut write: WriteProgram<RevokeToken, (ProgramId, TrackingTokenId)>,
 ) -> Result<StatusCode, ApiError> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramRegenerateToken)
-        .await?;
-    if !tracking_tokens::revoke(&mut transaction, program_id, tracking_token_id, app.clock.now()).await? {
-        return Err(not_found());
+    let (program_id, tracking_token_id) = write.on.ids;
+    if !tracking_tokens::revoke(
+        &mut write.db,
+        program_id,
+        tracking_token_id,
+        write.app.clock.now(),
+    )
+    .await?
+    {
+        return Err(NOT_FOUND);
     }
-    let audited = access
-        .audited("tracking_token.revoked")
-        .about(tracking_token_id.get());
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    write
+        .audit("tracking_token.revoked", tracking_token_id.get(), json!({}))
+        .await?;
+    write.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -202,13 +176,8 @@ fn not_a_list() -> ApiError {
     refused("scopes", "must be a list of scopes")
 }
 
-const fn too_many() -> ApiError {
-    ApiError::Conflict("A program has at most 20 tracking tokens: revoke one first")
-}
-
-const fn not_found() -> ApiError {
-    ApiError::NotFound("Tracking token not found")
-}
+const TOO_MANY: ApiError = ApiError::Conflict("A program has at most 20 tracking tokens: revoke one first");
+const NOT_FOUND: ApiError = ApiError::NotFound("Tracking token not found");
 
 impl TokenView {
     fn new(token: StoredToken) -> Self {
@@ -260,7 +229,7 @@ pub fn list_examples() -> Examples {
     Examples::of_refusals([
         scopes_error(&TokenScopesError::Unknown("everything".to_owned())),
         archived(),
-        too_many(),
+        TOO_MANY,
     ])
     .request(
         "For a server that reports payments",
@@ -271,5 +240,5 @@ pub fn list_examples() -> Examples {
 }
 
 pub fn examples() -> Examples {
-    Examples::of_refusals([not_found()])
+    Examples::of_refusals([NOT_FOUND])
 }

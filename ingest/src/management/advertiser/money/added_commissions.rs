@@ -1,11 +1,9 @@
 //! `POST …/affiliate-programs/{program_id}/commissions`: a commission by hand, a bonus or what a sale should have earned.
 
-use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::commission::CommissionStatus;
 use domain::ids::{CommissionId, EventId, PartnerProgramId, ProgramId, SaleId};
 use domain::money::{AmountCents, Currency};
-use domain::permission::Permission;
 use domain::text::Text;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,15 +14,8 @@ use utoipa::ToSchema;
 
 use super::commission_changes::{ChangedCommission, read_changed};
 use super::payouts::not_a_currency;
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::Advertiser;
-use crate::management::answers::{Created, Data, Ids, created};
-use crate::management::idempotency::{IdempotencyKey, another_request};
+use crate::management::idempotency::{ANOTHER_REQUEST, IdempotencyKey};
+use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NewCommissionRequest {
@@ -59,25 +50,17 @@ struct Order {
 
 impl NewCommissionRequest {
     fn parse(self) -> Result<Order, ApiError> {
-        let partner_program_id = match self.partner_program_id {
-            Field::Given(id) => PartnerProgramId::new(id),
-            Field::Absent => return Err(ApiError::bad_request("partner_program_id is required")),
-            Field::WrongType => return Err(refused("partner_program_id", "must be an integer")),
-        };
-        let amount = match self.amount_cents {
-            Field::Given(cents) => AmountCents::new(cents).ok_or_else(not_an_amount)?,
-            Field::Absent => return Err(ApiError::bad_request("amount_cents is required")),
-            Field::WrongType => return Err(not_an_amount()),
-        };
-        let currency = match self.currency {
-            Field::Given(code) => Currency::parse(&code).ok_or_else(not_a_currency)?,
-            Field::Absent => return Err(ApiError::bad_request("currency is required")),
-            Field::WrongType => return Err(not_a_currency()),
-        };
+        let required = |missing| move || ApiError::bad_request(missing);
+        let partner_program_id = self.partner_program_id.required_integer("partner_program_id")?;
+        let cents = self.amount_cents.optional(not_an_amount)?;
+        let cents = cents.ok_or_else(required("amount_cents is required"))?;
+        let amount = AmountCents::new(cents).ok_or_else(not_an_amount)?;
+        let code = self.currency.optional(not_a_currency)?;
+        let code = code.ok_or_else(required("currency is required"))?;
         Ok(Order {
-            partner_program_id,
+            partner_program_id: PartnerProgramId::new(partner_program_id),
             amount,
-            currency,
+            currency: Currency::parse(&code).ok_or_else(not_a_currency)?,
             note: self.note.required_text("note", "note is required")?,
             transaction_id: self.transaction_id.text("transaction_id")?,
         })
@@ -115,41 +98,31 @@ impl Order {
         (status = 409, description = "The `Idempotency-Key` was used for another request, or the sale has earned.", body = PlatformError),
     )
 )]
-pub async fn create(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    headers: HeaderMap,
-    body: RequestBody,
-) -> Created<ChangedCommission> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramPayOut)
-        .await?;
-    advertiser.just_proved(&app)?;
-    let order = body.json::<NewCommissionRequest>()?.parse()?;
+pub async fn create(headers: HeaderMap, mut write: WriteProgram<PayOut>) -> Created<ChangedCommission> {
+    let program_id = write.on.ids;
+    write.just_proved()?;
+    let order = write.body().json::<NewCommissionRequest>()?.parse()?;
     let key = IdempotencyKey::read(&headers, &order.asked())?;
     if let Some(key) = &key {
         let name = key.key.as_str();
-        payouts::lock_key(&mut transaction, program_id, name).await?;
-        if let Some(made) = adjustments::find_by_key(&mut transaction, program_id, name).await? {
+        payouts::lock_key(&mut write.db, program_id, name).await?;
+        if let Some(made) = adjustments::find_by_key(&mut write.db, program_id, name).await? {
             key.check(made.request_hash.as_deref())?;
             return Ok(created(
-                read_changed(&mut transaction, program_id, made.commission_id).await?,
+                read_changed(&mut write.db, program_id, made.commission_id).await?,
             ));
         }
     }
-    let commission_id = add(&app, &mut transaction, program_id, &order, key.as_ref()).await?;
-    let added = read_changed(&mut transaction, program_id, commission_id).await?;
-    let audited = access
-        .audited("commission.added")
-        .about(commission_id.get())
-        .with(json!({
-            "partner_program_id": order.partner_program_id.get(), "amount_cents": order.amount.get(),
-            "currency": order.currency.to_string(),
-        }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    let commission_id = add(&write.app, &mut write.db, program_id, &order, key.as_ref()).await?;
+    let added = read_changed(&mut write.db, program_id, commission_id).await?;
+    let details = json!({
+        "partner_program_id": order.partner_program_id.get(), "amount_cents": order.amount.get(),
+        "currency": order.currency.to_string(),
+    });
+    write
+        .audit("commission.added", commission_id.get(), details)
+        .await?;
+    write.commit().await?;
     Ok(created(added))
 }
 
@@ -197,14 +170,12 @@ async fn made_up_for(
         .await?
         .ok_or(ApiError::NotFound("Sale not found"))?;
     if sale.earned {
-        return Err(already_earned());
+        return Err(ALREADY_EARNED);
     }
     Ok(sale.sale_id)
 }
 
-const fn already_earned() -> ApiError {
-    ApiError::Conflict("This sale has earned a commission already")
-}
+const ALREADY_EARNED: ApiError = ApiError::Conflict("This sale has earned a commission already");
 
 fn not_an_amount() -> ApiError {
     let most = AmountCents::MAX.get();
@@ -217,8 +188,8 @@ pub fn examples(of_path: Examples) -> Examples {
     of_path
         .refusal(&not_an_amount())
         .refusal(&not_a_currency())
-        .refusal(&another_request())
-        .refusal(&already_earned())
+        .refusal(&ANOTHER_REQUEST)
+        .refusal(&ALREADY_EARNED)
         .request("A bonus", request)
         .created(
             "Added",

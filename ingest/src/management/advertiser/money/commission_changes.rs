@@ -1,11 +1,9 @@
 //! `…/affiliate-programs/{program_id}/commissions`: rejecting commissions, and adjusting one by an amount.
 
-use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::adjustment::{Adjusted, Change};
 use domain::ids::{CommissionId, EventId, ProgramId};
 use domain::money::{AmountCents, Cents};
-use domain::permission::Permission;
 use domain::text::RefundReason;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,23 +13,16 @@ use storage::by_hand;
 use storage::payouts::{self, LockedCommission};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::Advertiser;
-use crate::management::answers::{Answer, Data, Ids, data};
 use crate::management::id_list::id_list;
-use crate::management::idempotency::{IdempotencyKey, another_request};
+use crate::management::idempotency::{ANOTHER_REQUEST, IdempotencyKey};
 use crate::management::payout::refused_commissions;
+use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct RejectRequest {
     #[schema(value_type = Vec<i64>, min_items = 1, max_items = 1000)]
     commission_ids: Option<Value>,
-    /// Told to the partners.
+    /// The partners read it.
     #[schema(value_type = String, max_length = 1000)]
     #[serde(default)]
     reason: Field<String>,
@@ -43,7 +34,7 @@ pub struct AdjustRequest {
     #[schema(value_type = i64)]
     #[serde(default)]
     amount_cents: Field<i64>,
-    /// Told to the partner.
+    /// The partner reads it.
     #[schema(value_type = String, max_length = 1000)]
     #[serde(default)]
     reason: Field<String>,
@@ -87,7 +78,7 @@ impl From<&(LockedCommission, Adjusted)> for ChangedCommission {
 
 /// Reject commissions
 ///
-/// Nothing is left of them, and their partners are told why. What was paid already is owed back and held back from later
+/// Nothing is left of them, and their partners are notified of the reason. What was paid already is owed back and held back from later
 /// payouts. All of them or none: those that cannot be rejected are named in `details.commissions`, each with its reason.
 #[utoipa::path(
     post,
@@ -99,29 +90,19 @@ impl From<&(LockedCommission, Adjusted)> for ChangedCommission {
         (status = 400, description = "Some cannot be rejected; none was.", body = PlatformError),
     )
 )]
-pub async fn reject(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Answer<Vec<ChangedCommission>> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramPayOut)
-        .await?;
-    advertiser.just_proved(&app)?;
-    let request: RejectRequest = body.json()?;
+pub async fn reject(mut write: WriteProgram<PayOut>) -> Answer<Vec<ChangedCommission>> {
+    let program_id = write.on.ids;
+    write.just_proved()?;
+    let request: RejectRequest = write.body().json()?;
     let ids = id_list(request.commission_ids, "commission_ids")?
         .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
     let reason = reason(request.reason)?;
-    let new = order(&app, program_id, Change::Reject, &reason);
+    let new = order(&write.app, program_id, Change::Reject, &reason);
     let changed =
-        changed(by_hand::change(&mut transaction, &ids, &new, || EventId::new(app.clock.mint())).await?)?;
-    let audited = access
-        .audited("commission.rejected")
-        .with(json!({ "commission_ids": ids }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+        changed(by_hand::change(&mut write.db, &ids, &new, || EventId::new(write.app.clock.mint())).await?)?;
+    let details = json!({ "commission_ids": ids });
+    write.audit("commission.rejected", None::<i64>, details).await?;
+    write.commit().await?;
     Ok(data(changed.iter().map(Into::into).collect()))
 }
 
@@ -145,42 +126,34 @@ pub async fn reject(
     )
 )]
 pub async fn adjust(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids((program_id, commission_id)): Ids<(ProgramId, CommissionId)>,
     headers: HeaderMap,
-    body: RequestBody,
+    mut write: WriteProgram<PayOut, (ProgramId, CommissionId)>,
 ) -> Answer<ChangedCommission> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramPayOut)
-        .await?;
-    advertiser.just_proved(&app)?;
-    let request: AdjustRequest = body.json()?;
+    let (program_id, commission_id) = write.on.ids;
+    write.just_proved()?;
+    let request: AdjustRequest = write.body().json()?;
     let by = amount(&request.amount_cents)?;
     let reason = reason(request.reason)?;
-    let new = order(&app, program_id, Change::By(by), &reason);
+    let new = order(&write.app, program_id, Change::By(by), &reason);
     let asked = json!([commission_id.get(), by.get(), reason.as_str()]);
     if let Some(key) = IdempotencyKey::read(&headers, &asked)? {
         let name = key.key.as_str();
-        let made =
-            adjustments::take_key(&mut transaction, program_id, name, &key.request_hash, new.now).await?;
+        let made = adjustments::take_key(&mut write.db, program_id, name, &key.request_hash, new.now).await?;
         if made.is_some() {
             key.check(made.as_deref())?;
             return Ok(data(
-                read_changed(&mut transaction, program_id, commission_id).await?,
+                read_changed(&mut write.db, program_id, commission_id).await?,
             ));
         }
     }
     let ids = [commission_id.get()];
     let changed =
-        changed(by_hand::change(&mut transaction, &ids, &new, || EventId::new(app.clock.mint())).await?)?;
-    let audited = access
-        .audited("commission.adjusted")
-        .about(commission_id.get())
-        .with(json!({ "amount_cents": by.get() }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+        changed(by_hand::change(&mut write.db, &ids, &new, || EventId::new(write.app.clock.mint())).await?)?;
+    let details = json!({ "amount_cents": by.get() });
+    write
+        .audit("commission.adjusted", commission_id.get(), details)
+        .await?;
+    write.commit().await?;
     let one = changed.first().map(ChangedCommission::from);
     one.map(data).ok_or(ApiError::NotFound("Commission not found"))
 }
@@ -263,7 +236,7 @@ pub fn adjust_examples() -> Examples {
     let reasons = [(12, "already paid".to_owned())];
     Examples::of_refusals([
         refused_commissions(NOT_CHANGEABLE, &reasons.into()),
-        another_request(),
+        ANOTHER_REQUEST,
     ])
     .request("A bonus", json!({ "amount_cents": 500, "reason": "Best of May" }))
     .data("Five more", ChangedCommission::example(12, 1_480, "pending"))

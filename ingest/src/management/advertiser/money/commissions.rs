@@ -1,10 +1,8 @@
 //! `…/affiliate-programs/{program_id}/commissions`: what partners have earned, and approving it before its time.
 
-use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;
 use domain::ids::{PartnerProgramId, ProgramId};
-use domain::permission::Permission;
 use domain::signal::Signal;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,19 +11,9 @@ use storage::commission_lists::{self, Filter, ListedCommission};
 use storage::{commissions, payouts};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::refused;
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::http::query::Query;
-use crate::management::access::Advertiser;
-use crate::management::answers::{
-    Answer, Data, Ids, List, Listed, Page, PageQuery, as_instant, as_instant_if_any, data,
-};
 use crate::management::id_list::id_list;
 use crate::management::payout::refused_commissions;
+use crate::management::prelude::*;
 
 /// A commission as its program's advertiser sees it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -64,11 +52,11 @@ pub struct CommissionView {
     #[serde(serialize_with = "as_instant_if_any")]
     paid_at: Option<DateTime<Utc>>,
     payout_id: Option<i64>,
-    /// What is odd about the sale, for somebody to look at; it changes nothing of what is paid. `self_referral`: the
+    /// Signs of fraud, for a person to review; they change nothing of what is paid. `self_referral`: the
     /// customer has the partner's address. `fast_sale`: it followed the first click within seconds.
     /// `contested_key`: a browser had bound the customer's key to one click, and the backend or a payment named another.
     /// `many_leads`: the lead was one of many within an hour that browsers sent for one link, or from one address.
-    /// `replaces_changed`: it takes the place of a commission that was rejected or adjusted by hand.
+    /// `replaces_changed`: it replaces a commission that was rejected or adjusted by hand.
     /// `erased`: there was one before the customer's data was erased.
     signals: Vec<String>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
@@ -82,38 +70,13 @@ pub struct NamedPartner {
     pub name: Option<String>,
 }
 
-impl From<ListedCommission> for CommissionView {
-    fn from(row: ListedCommission) -> Self {
-        Self {
-            id: row.id,
-            sale_id: row.sale_id,
-            transaction_id: row.transaction_id,
-            sale_amount_cents: row.sale_amount_cents,
-            commissionable_cents: row.commissionable_cents,
-            sale_currency: row.sale_currency,
-            partner_program_id: row.partner_program_id,
-            partner: NamedPartner {
-                id: row.partner_id,
-                name: row.partner_name,
-            },
-            amount_cents: row.amount_cents,
-            adjusted_cents: row.adjusted_cents,
-            deducted_cents: row.deducted_cents,
-            payable_cents: row.amount_cents - row.deducted_cents,
-            currency: row.currency,
-            status: row.status,
-            refund_reason: row.refund_reason,
-            rejection_reason: row.rejection_reason,
-            note: row.note,
-            hold_until: row.hold_until,
-            approved_at: row.approved_at,
-            paid_at: row.paid_at,
-            payout_id: row.payout_id,
-            signals: row.signals,
-            created_at: row.created_at,
-        }
-    }
-}
+view! { |row: ListedCommission| CommissionView {
+    id, sale_id, transaction_id, sale_amount_cents, commissionable_cents, sale_currency, partner_program_id,
+    amount_cents, adjusted_cents, deducted_cents, currency, status, refund_reason, rejection_reason, note, hold_until,
+    approved_at, paid_at, payout_id, signals, created_at;
+    partner: NamedPartner { id: row.partner_id, name: row.partner_name, },
+    payable_cents: row.amount_cents - row.deducted_cents,
+} }
 
 /// Which commissions, as it is described.
 #[derive(Debug, utoipa::IntoParams)]
@@ -131,7 +94,7 @@ pub struct CommissionQuery {
 const SIGNALS: &str =
     "must be one of self_referral, fast_sale, contested_key, many_leads, replaces_changed, erased, any";
 
-/// Those that a filter's word stands for.
+/// The signals of a filter.
 fn signals_named(text: &str) -> Option<&'static [Signal]> {
     let one = |signal| match signal {
         Signal::SelfReferral => &[Signal::SelfReferral],
@@ -171,27 +134,15 @@ pub async fn filter(
     path = "/api/advertiser/affiliate-programs/{program_id}/commissions",
     operation_id = "list_commissions",
     params(CommissionQuery, PageQuery),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<CommissionView>),
-        (status = 400, description = "A parameter is not what it must be.", body = PlatformError),
-    )
+    responses((status = 200, description = "A page of them.", body = Listed<CommissionView>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    page: Page,
-    query: Query,
-) -> List<CommissionView> {
-    let mut connection = app.management.acquire().await?;
-    advertiser
-        .program(&mut connection, program_id, Permission::ProgramRead)
-        .await?;
-    let Some(filter) = filter(&mut connection, program_id, &query).await? else {
-        return Ok(page.listed(Vec::new(), 0));
+pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<CommissionView> {
+    let program_id = list.program_id;
+    let Some(filter) = filter(&mut list.db, program_id, &query).await? else {
+        return Ok(list.page.listed([] as [CommissionView; 0], 0));
     };
-    let (rows, total) = commission_lists::page(&mut connection, program_id, filter, page.window()).await?;
-    Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
+    let (rows, total) = commission_lists::page(&mut list.db, program_id, filter, list.page.window()).await?;
+    Ok(list.page.listed(rows, total))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -220,20 +171,12 @@ pub struct Approved {
         (status = 400, description = "Some cannot be approved; none was.", body = PlatformError),
     )
 )]
-pub async fn approve(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Answer<Approved> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramPayOut)
-        .await?;
-    let request: ApproveRequest = body.json()?;
+pub async fn approve(mut write: WriteProgram<PayOut>) -> Answer<Approved> {
+    let program_id = write.on.ids;
+    let request: ApproveRequest = write.body().json()?;
     let ids = id_list(request.commission_ids, "commission_ids")?
         .ok_or_else(|| ApiError::bad_request("commission_ids is required"))?;
-    let locked = payouts::lock_listed(&mut transaction, program_id, &ids).await?;
+    let locked = payouts::lock_listed(&mut write.db, program_id, &ids).await?;
     let mut reasons = payouts::not_found(&ids, &locked);
     for commission in locked {
         if let Err(reason) = commission.state.approve_early() {
@@ -243,12 +186,10 @@ pub async fn approve(
     if !reasons.is_empty() {
         return Err(refused_commissions(NOT_APPROVABLE, &reasons));
     }
-    commissions::approve(&mut transaction, &ids, app.clock.now()).await?;
-    let audited = access
-        .audited("commission.approved")
-        .with(json!({ "commission_ids": ids }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    commissions::approve(&mut write.db, &ids, write.app.clock.now()).await?;
+    let details = json!({ "commission_ids": ids });
+    write.audit("commission.approved", None::<i64>, details).await?;
+    write.commit().await?;
     Ok(data(Approved { approved: ids }))
 }
 

@@ -3,43 +3,12 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::ids::{PayoutId, ProgramId};
-use domain::permission::Permission;
 use storage::commission_lists::{self, ListedCommission};
 use storage::payouts::{self, PaidCommission};
 
 use super::commissions::{CommissionQuery, filter};
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::query::Query;
-use crate::management::access::Advertiser;
-use crate::management::answers::Ids;
-use crate::management::csv_download::{Cell, PIECE, Piece, download};
-
-const COMMISSION_COLUMNS: &[&str] = &[
-    "commission_id",
-    "sale_id",
-    "transaction_id",
-    "partner_id",
-    "partner_name",
-    "amount_cents",
-    "deducted_cents",
-    "payable_cents",
-    "currency",
-    "status",
-    "refund_reason",
-    "hold_until",
-    "approved_at",
-    "paid_at",
-    "payout_id",
-    "created_at",
-    "signals",
-    "sale_amount_cents",
-    "commissionable_cents",
-    "sale_currency",
-    "adjusted_cents",
-    "note",
-];
+use crate::management::csv_download::{PIECE, Piece, csv_row, download};
+use crate::management::prelude::*;
 
 /// Export commissions
 ///
@@ -51,22 +20,17 @@ const COMMISSION_COLUMNS: &[&str] = &[
     params(CommissionQuery),
     responses(
         (status = 200, description = "A file with a line a commission.", body = String, content_type = "text/csv"),
-        (status = 400, description = "A parameter is not what it must be.", body = PlatformError),
     )
 )]
 pub async fn commissions(
     State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
+    mut read: ReadProgram<Read>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let mut connection = app.management.acquire().await?;
-    advertiser
-        .program(&mut connection, program_id, Permission::ProgramRead)
-        .await?;
-    advertiser.just_proved(&app)?;
-    let filter = filter(&mut connection, program_id, &query).await?;
-    drop(connection);
+    let program_id = read.ids;
+    read.caller.just_proved(&app)?;
+    let filter = filter(&mut read.db, program_id, &query).await?;
+    drop(read.db);
     let read = move |after| {
         let pool = app.management.clone();
         async move {
@@ -87,48 +51,32 @@ pub async fn commissions(
     download(&format!("commissions-{program_id}"), COMMISSION_COLUMNS, read).await
 }
 
-fn commission(row: ListedCommission) -> Vec<Cell> {
-    vec![
-        Cell::Number(row.id),
-        Cell::number_if_any(row.sale_id),
-        Cell::text_if_any(row.transaction_id),
-        Cell::Number(row.partner_id),
-        Cell::text_if_any(row.partner_name),
-        Cell::Number(row.amount_cents),
-        Cell::Number(row.deducted_cents),
-        Cell::Number(row.amount_cents - row.deducted_cents),
-        Cell::Text(row.currency),
-        Cell::Text(row.status),
-        Cell::text_if_any(row.refund_reason),
-        Cell::instant(row.hold_until),
-        Cell::instant_if_any(row.approved_at),
-        Cell::instant_if_any(row.paid_at),
-        Cell::number_if_any(row.payout_id),
-        Cell::instant(row.created_at),
-        Cell::Text(row.signals.join(" ")),
-        Cell::number_if_any(row.sale_amount_cents),
-        Cell::number_if_any(row.commissionable_cents),
-        Cell::text_if_any(row.sale_currency),
-        Cell::Number(row.adjusted_cents),
-        Cell::text_if_any(row.note),
-    ]
+csv_row! { COMMISSION_COLUMNS;
+    fn commission(row: ListedCommission) {
+        "commission_id": row.id,
+        "sale_id": row.sale_id,
+        "transaction_id": row.transaction_id,
+        "partner_id": row.partner_id,
+        "partner_name": row.partner_name,
+        "amount_cents": row.amount_cents,
+        "deducted_cents": row.deducted_cents,
+        "payable_cents": row.amount_cents - row.deducted_cents,
+        "currency": row.currency,
+        "status": row.status,
+        "refund_reason": row.refund_reason,
+        "hold_until": row.hold_until,
+        "approved_at": row.approved_at,
+        "paid_at": row.paid_at,
+        "payout_id": row.payout_id,
+        "created_at": row.created_at,
+        "signals": row.signals.join(" "),
+        "sale_amount_cents": row.sale_amount_cents,
+        "commissionable_cents": row.commissionable_cents,
+        "sale_currency": row.sale_currency,
+        "adjusted_cents": row.adjusted_cents,
+        "note": row.note,
+    }
 }
-
-const PAYOUT_COLUMNS: &[&str] = &[
-    "payout_id",
-    "reference",
-    "commission_id",
-    "sale_id",
-    "transaction_id",
-    "partner_id",
-    "partner_name",
-    "partner_email",
-    "requested_cents",
-    "shortfall_cents",
-    "amount_cents",
-    "currency",
-    "paid_at",
-];
 
 /// Export a payout
 ///
@@ -143,19 +91,15 @@ const PAYOUT_COLUMNS: &[&str] = &[
 )]
 pub async fn payout(
     State(app): State<App>,
-    advertiser: Advertiser,
-    Ids((program_id, payout_id)): Ids<(ProgramId, PayoutId)>,
+    mut read: ReadProgram<Read, (ProgramId, PayoutId)>,
 ) -> Result<Response, ApiError> {
-    let mut connection = app.management.acquire().await?;
-    advertiser
-        .program(&mut connection, program_id, Permission::ProgramRead)
-        .await?;
-    advertiser.just_proved(&app)?;
-    let reference = payouts::find(&mut connection, program_id, payout_id)
+    let (program_id, payout_id) = read.ids;
+    read.caller.just_proved(&app)?;
+    let reference = payouts::find(&mut read.db, program_id, payout_id)
         .await?
-        .ok_or_else(super::payouts::unknown)?
+        .ok_or(super::payouts::UNKNOWN)?
         .reference;
-    drop(connection);
+    drop(read.db);
     let read = move |after| {
         let (pool, reference) = (app.management.clone(), reference.clone());
         async move {
@@ -171,20 +115,20 @@ pub async fn payout(
     download(&format!("payout-{payout_id}"), PAYOUT_COLUMNS, read).await
 }
 
-fn paid(payout_id: PayoutId, reference: Option<String>, row: PaidCommission) -> Vec<Cell> {
-    vec![
-        Cell::Number(payout_id.get()),
-        Cell::text_if_any(reference),
-        Cell::Number(row.commission_id),
-        Cell::number_if_any(row.sale_id),
-        Cell::text_if_any(row.transaction_id),
-        Cell::Number(row.partner_id),
-        Cell::text_if_any(row.partner_name),
-        Cell::text_if_any(row.partner_email),
-        Cell::Number(row.requested_cents),
-        Cell::Number(row.shortfall_cents),
-        Cell::Number(row.amount_cents),
-        Cell::Text(row.currency),
-        Cell::instant_if_any(row.paid_at),
-    ]
+csv_row! { PAYOUT_COLUMNS;
+    fn paid(payout_id: PayoutId, reference: Option<String>, row: PaidCommission) {
+        "payout_id": payout_id.get(),
+        "reference": reference,
+        "commission_id": row.commission_id,
+        "sale_id": row.sale_id,
+        "transaction_id": row.transaction_id,
+        "partner_id": row.partner_id,
+        "partner_name": row.partner_name,
+        "partner_email": row.partner_email,
+        "requested_cents": row.requested_cents,
+        "shortfall_cents": row.shortfall_cents,
+        "amount_cents": row.amount_cents,
+        "currency": row.currency,
+        "paid_at": row.paid_at,
+    }
 }

@@ -1,11 +1,9 @@
 //! `…/affiliate-programs/{program_id}/payouts`: commissions marked as paid, a batch at a time.
 
-use axum::extract::State;
 use axum::http::HeaderMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{EventId, PayoutId, ProgramId};
 use domain::money::Currency;
-use domain::permission::Permission;
 use domain::text::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,19 +12,11 @@ use storage::payouts::{self, PartnerShare, StoredPayout};
 use utoipa::ToSchema;
 
 use super::commissions::NamedPartner;
-use crate::app::App;
-use crate::http::body::{self, RequestBody};
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::Advertiser;
-use crate::management::answers::{
-    Answer, Created, Data, Ids, List, Listed, Page, PageQuery, as_instant, created, data,
-};
+use crate::http::body;
 use crate::management::id_list::id_list;
-use crate::management::idempotency::{IdempotencyKey, another_request};
-use crate::management::payout::{self, PayoutOrder, Wanted, nothing_to_pay};
+use crate::management::idempotency::{ANOTHER_REQUEST, IdempotencyKey};
+use crate::management::payout::{self, NOTHING_TO_PAY, PayoutOrder, Wanted};
+use crate::management::prelude::*;
 
 /// Either `commission_ids` or `all_approved`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -81,34 +71,14 @@ pub struct PartnerShareView {
     amount_cents: i64,
 }
 
-impl From<StoredPayout> for PayoutView {
-    fn from(row: StoredPayout) -> Self {
-        Self {
-            id: row.id,
-            currency: row.currency,
-            amount_cents: row.amount_cents,
-            commission_count: row.commission_count,
-            reference: row.reference,
-            created_at: row.created_at,
-        }
-    }
-}
+view! { |row: StoredPayout| PayoutView {
+    id, currency, amount_cents, commission_count, reference, created_at,
+} }
 
-impl From<PartnerShare> for PartnerShareView {
-    fn from(row: PartnerShare) -> Self {
-        Self {
-            partner_program_id: row.partner_program_id,
-            partner: NamedPartner {
-                id: row.partner_id,
-                name: row.partner_name,
-            },
-            commission_count: row.commission_count,
-            requested_cents: row.requested_cents,
-            shortfall_cents: row.shortfall_cents,
-            amount_cents: row.amount_cents,
-        }
-    }
-}
+view! { |row: PartnerShare| PartnerShareView {
+    partner_program_id, commission_count, requested_cents, shortfall_cents, amount_cents;
+    partner: NamedPartner { id: row.partner_id, name: row.partner_name, },
+} }
 
 /// List payouts
 ///
@@ -120,18 +90,9 @@ impl From<PartnerShare> for PartnerShareView {
     params(PageQuery),
     responses((status = 200, description = "A page of them.", body = Listed<PayoutView>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    page: Page,
-) -> List<PayoutView> {
-    let mut connection = app.management.acquire().await?;
-    advertiser
-        .program(&mut connection, program_id, Permission::ProgramRead)
-        .await?;
-    let (rows, total) = payouts::page(&mut connection, program_id, page.window()).await?;
-    Ok(page.listed(rows.into_iter().map(Into::into).collect(), total))
+pub async fn list(mut list: ListProgram<Read>) -> List<PayoutView> {
+    let (rows, total) = payouts::page(&mut list.db, list.program_id, list.page.window()).await?;
+    Ok(list.page.listed(rows, total))
 }
 
 /// Pay commissions
@@ -157,41 +118,27 @@ pub async fn list(
         (status = 409, description = "The `Idempotency-Key` was used for another request.", body = PlatformError),
     )
 )]
-pub async fn create(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    headers: HeaderMap,
-    body: RequestBody,
-) -> Created<PayoutDetail> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramPayOut)
-        .await?;
-    advertiser.just_proved(&app)?;
-    let bytes = body.bytes()?;
-    let order = order(&app, program_id, &headers, body::parse(&bytes)?)?;
+pub async fn create(headers: HeaderMap, mut write: WriteProgram<PayOut>) -> Created<PayoutDetail> {
+    let program_id = write.on.ids;
+    write.just_proved()?;
+    let bytes = write.body().bytes()?;
+    let order = order(&write.app, program_id, &headers, body::parse(&bytes)?)?;
     if let Some(key) = &order.idempotency_key {
         let name = key.key.as_str();
-        payouts::lock_key(&mut transaction, program_id, name).await?;
-        if let Some(made) = payouts::find_by_key(&mut transaction, program_id, name).await? {
+        payouts::lock_key(&mut write.db, program_id, name).await?;
+        if let Some(made) = payouts::find_by_key(&mut write.db, program_id, name).await? {
             key.check(made.request_hash.as_deref())?;
-            return Ok(created(
-                detail(&mut transaction, program_id, made.payout_id).await?,
-            ));
+            return Ok(created(detail(&mut write.db, program_id, made.payout_id).await?));
         }
     }
-    let payout_id = payout::pay(&mut transaction, &order).await?;
-    let paid = detail(&mut transaction, program_id, payout_id).await?;
-    let audited = access
-        .audited("payout.created")
-        .about(payout_id.get())
-        .with(json!({
-            "amount_cents": paid.payout.amount_cents, "currency": paid.payout.currency,
-            "commission_count": paid.payout.commission_count, "reference": paid.payout.reference,
-        }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    let payout_id = payout::pay(&mut write.db, &order).await?;
+    let paid = detail(&mut write.db, program_id, payout_id).await?;
+    let details = json!({
+        "amount_cents": paid.payout.amount_cents, "currency": paid.payout.currency,
+        "commission_count": paid.payout.commission_count, "reference": paid.payout.reference,
+    });
+    write.audit("payout.created", payout_id.get(), details).await?;
+    write.commit().await?;
     Ok(created(paid))
 }
 
@@ -211,11 +158,10 @@ fn order(
             ));
         }
     };
-    let currency = match request.currency {
-        Field::Absent => None,
-        Field::Given(code) => Some(Currency::parse(&code).ok_or_else(not_a_currency)?),
-        Field::WrongType => return Err(not_a_currency()),
-    };
+    let currency = request.currency.optional(not_a_currency)?;
+    let currency = currency
+        .map(|code| Currency::parse(&code).ok_or_else(not_a_currency))
+        .transpose()?;
     let reference = request.reference.text("reference")?;
     let key = IdempotencyKey::read(headers, &asked(&wanted, currency, reference.as_ref()))?;
     Ok(PayoutOrder {
@@ -252,16 +198,9 @@ pub fn not_a_currency() -> ApiError {
     operation_id = "read_payout",
     responses((status = 200, description = "With each partner's part.", body = Data<PayoutDetail>))
 )]
-pub async fn read(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids((program_id, payout_id)): Ids<(ProgramId, PayoutId)>,
-) -> Answer<PayoutDetail> {
-    let mut connection = app.management.acquire().await?;
-    advertiser
-        .program(&mut connection, program_id, Permission::ProgramRead)
-        .await?;
-    Ok(data(detail(&mut connection, program_id, payout_id).await?))
+pub async fn read(mut read: ReadProgram<Read, (ProgramId, PayoutId)>) -> Answer<PayoutDetail> {
+    let (program_id, payout_id) = read.ids;
+    Ok(data(detail(&mut read.db, program_id, payout_id).await?))
 }
 
 async fn detail(
@@ -271,7 +210,7 @@ async fn detail(
 ) -> Result<PayoutDetail, ApiError> {
     let payout = payouts::find(connection, program_id, payout_id)
         .await?
-        .ok_or_else(unknown)?;
+        .ok_or(UNKNOWN)?;
     let shares = payouts::shares(connection, payout_id).await?;
     Ok(PayoutDetail {
         payout: payout.into(),
@@ -280,9 +219,7 @@ async fn detail(
 }
 
 /// The refusal of a payout that the program does not have.
-pub const fn unknown() -> ApiError {
-    ApiError::NotFound("Payout not found")
-}
+pub const UNKNOWN: ApiError = ApiError::NotFound("Payout not found");
 
 fn example() -> PayoutDetail {
     PayoutDetail {
@@ -313,23 +250,19 @@ fn example_of_a_list() -> PayoutView {
 }
 
 pub fn list_examples() -> Examples {
-    Examples::of_refusals([
-        ApiError::bad_request("page must be a positive integer"),
-        nothing_to_pay(),
-        another_request(),
-    ])
-    .request(
-        "Two commissions",
-        json!({ "commission_ids": [12, 14], "reference": "May" }),
-    )
-    .request(
-        "Everything in one currency",
-        json!({ "all_approved": true, "currency": "USD" }),
-    )
-    .page(example_of_a_list())
-    .created("Paid, less a debt", example())
+    Examples::of_refusals([NOTHING_TO_PAY, ANOTHER_REQUEST])
+        .request(
+            "Two commissions",
+            json!({ "commission_ids": [12, 14], "reference": "May" }),
+        )
+        .request(
+            "Everything in one currency",
+            json!({ "all_approved": true, "currency": "USD" }),
+        )
+        .page(example_of_a_list())
+        .created("Paid, less a debt", example())
 }
 
 pub fn examples() -> Examples {
-    Examples::of_refusals([unknown()]).data("The payout", example())
+    Examples::of_refusals([UNKNOWN]).data("The payout", example())
 }

@@ -5,7 +5,6 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
 use domain::ids::{PolicyId, ProgramId};
 use domain::money::{AmountCents, BasisPoints, Currency};
-use domain::permission::Permission;
 use domain::text::ProductId;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,14 +13,7 @@ use storage::policies::{self, NewPolicy, StoredPolicy};
 use storage::program_settings;
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{Advertiser, archived};
-use crate::management::answers::{Created, Data, Ids, List, Listed, Page, PageQuery, as_instant, created};
+use crate::management::prelude::*;
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NewPolicyRequest {
@@ -124,19 +116,10 @@ impl PolicyView {
     params(PageQuery),
     responses((status = 200, description = "A page of them.", body = Listed<PolicyView>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    page: Page,
-) -> List<PolicyView> {
-    let mut connection = app.management.acquire().await?;
-    advertiser
-        .program(&mut connection, program_id, Permission::ProgramRead)
-        .await?;
-    let views = views(&mut connection, program_id, app.clock.now()).await?;
+pub async fn list(State(app): State<App>, mut list: ListProgram<Read>) -> List<PolicyView> {
+    let views = views(&mut list.db, list.program_id, app.clock.now()).await?;
     let total = i64::try_from(views.len()).unwrap_or(i64::MAX);
-    Ok(page.listed(page.window().of(views), total))
+    Ok(list.page.listed(list.page.window().of(views), total))
 }
 
 /// Set a commission policy
@@ -152,23 +135,14 @@ pub async fn list(
         (status = 409, description = "The program is archived.", body = PlatformError),
     )
 )]
-pub async fn create(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Created<PolicyView> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramUpdate)
-        .await?
-        .for_change()?;
-    let request: NewPolicyRequest = body.json()?;
-    let program = program_settings::find_one(&mut transaction, program_id).await?;
+pub async fn create(mut write: WriteProgram<Update>) -> Created<PolicyView> {
+    let program_id = write.on.ids;
+    let request: NewPolicyRequest = write.body().json()?;
+    let program = program_settings::find_one(&mut write.db, program_id).await?;
     let currency = program
         .map(|program| program.settings.currency)
         .unwrap_or_default();
-    let now = app.clock.now();
+    let now = write.now();
     let terms = request.validate(currency, now)?;
     let new = NewPolicy {
         program_id,
@@ -178,14 +152,13 @@ pub async fn create(
         rate: &terms.rate,
         created_at: now,
     };
-    let id = policies::create(&mut transaction, &new).await?;
-    let view = made(&mut transaction, program_id, id, now).await?;
-    let audited = access
-        .audited("commission_policy.created")
-        .about(id.get())
-        .with(json!(view));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    let id = policies::create(&mut write.db, &new).await?;
+    let view = made(&mut write.db, program_id, id, now).await?;
+    let details = json!(view);
+    write
+        .audit("commission_policy.created", id.get(), details)
+        .await?;
+    write.commit().await?;
     Ok(created(view))
 }
 
@@ -258,17 +231,15 @@ fn rate(
     currency: Field<String>,
     programs: Currency,
 ) -> Result<Rate, ApiError> {
+    let missing = || ApiError::refusal("rate_bps or fixed_cents is required");
     match (rate_bps, fixed_cents) {
-        (Field::Absent, Field::Absent) => Err(ApiError::bad_request("rate_bps or fixed_cents is required")),
         (rate_bps, Field::Absent) => {
-            if currency != Field::Absent {
-                return Err(refused(
-                    "currency",
-                    "must be null: a share is paid in the sale's currency",
-                ));
+            if rate_bps != Field::Absent && currency != Field::Absent {
+                let rule = "must be null: a share is paid in the sale's currency";
+                return Err(refused("currency", rule));
             }
-            integer(&rate_bps, Rate::percentage)
-                .ok_or_else(|| refused("rate_bps", "must be an integer from 0 to 10000"))
+            let rate = rate_bps.within("rate_bps", 0..=10_000, Rate::percentage)?;
+            rate.ok_or_else(missing)
         }
         (Field::Absent, fixed_cents) => {
             let currency = match currency {
@@ -278,19 +249,11 @@ fn rate(
             };
             let currency =
                 currency.ok_or_else(|| refused("currency", "must be a currency code of three letters"))?;
-            integer(&fixed_cents, |cents| Rate::fixed(cents, currency)).ok_or_else(|| {
-                let rule = format!("must be an integer from 0 to {}", AmountCents::MAX.get());
-                refused("fixed_cents", &rule)
-            })
+            let range = 0..=AmountCents::MAX.get();
+            let rate = fixed_cents.within("fixed_cents", range, |cents| Rate::fixed(cents, currency))?;
+            rate.ok_or_else(missing)
         }
         _ => Err(refused("fixed_cents", "must be null where rate_bps is given")),
-    }
-}
-
-fn integer<T>(field: &Field<i64>, read: impl Fn(i64) -> Option<T>) -> Option<T> {
-    match field {
-        Field::Given(number) => read(*number),
-        Field::Absent | Field::WrongType => None,
     }
 }
 

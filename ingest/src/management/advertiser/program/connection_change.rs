@@ -1,19 +1,16 @@
-//! A change of a program's connection to its payment processor: what it must hold to, and who hears of it.
+//! Changes of a program's connection to its payment processor: their rules, and who is notified.
 
 use domain::ids::ProgramId;
 use runtime::metrics::PROCESSOR_ACCOUNTS_HELD_ELSEWHERE;
 use serde_json::{Value, json};
-use sqlx::{PgConnection, PgTransaction};
-use storage::StorageResult;
+use sqlx::PgConnection;
 use storage::audit_log::AuditActor;
 use storage::notifications::{self, NewNotification};
 use storage::processor_accounts::{self, HeldElsewhere};
 use storage::processor_connections::{self, Connection};
 
 use super::connection_settings::{ConnectionChanges, changed};
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::management::access::{Audited, ProgramAccess, Source};
+use crate::management::prelude::*;
 
 const HELD_ELSEWHERE: &str = "This account is connected by another workspace";
 const CONNECTED_ALREADY: &str = "The program has a connection already: sign in to change it";
@@ -28,87 +25,62 @@ pub const fn connected_already() -> ApiError {
     ApiError::Forbidden(CONNECTED_ALREADY)
 }
 
-/// Who changes a connection.
-#[derive(Debug)]
-pub struct Changer<'a> {
-    pub access: ProgramAccess,
-    pub actor: AuditActor,
-    pub source: &'a Source,
-}
-
-impl Changer<'_> {
-    /// A program's key is in servers and scripts: it makes a connection, and replaces none. Else a stolen one would stop the
-    /// real events, and sign sales of its own long after it was regenerated.
-    const fn may_replace(&self) -> bool {
-        !matches!(self.actor, AuditActor::Program(_))
-    }
-
-    pub async fn audit(
-        &self,
-        app: &App,
-        connection: &mut PgConnection,
-        audited: Audited,
-    ) -> StorageResult<()> {
-        self.source.audit(app, connection, self.actor, audited).await
-    }
-}
-
-/// Makes the changes and commits them. A refused claim of another workspace's account commits what is told of it.
-pub async fn change(
-    app: &App,
-    mut transaction: PgTransaction<'_>,
-    by: &Changer<'_>,
+/// Makes the changes and commits them. A refused claim of another workspace's account commits its audit entry and notification.
+pub async fn change<C: Caller, On: Send>(
+    mut write: Write<C, On>,
+    access: ProgramAccess,
     changes: ConnectionChanges,
 ) -> Result<Connection, ApiError> {
-    let program_id = by.access.program_id;
-    processor_connections::lock(&mut transaction, program_id).await?;
-    let before = processor_connections::find(&mut transaction, program_id).await?;
-    if before.is_some() && !by.may_replace() {
+    let program_id = access.program_id;
+    processor_connections::lock(&mut write.db, program_id).await?;
+    let before = processor_connections::find(&mut write.db, program_id).await?;
+    // A program's key is in servers and scripts: it makes a connection, and replaces none. Else a stolen one would stop the
+    // real events, and sign sales of its own long after it was regenerated.
+    if before.is_some() && matches!(write.caller.actor(), AuditActor::Program(_)) {
         return Err(connected_already());
     }
-    let now = app.clock.now();
-    let after = changes.apply(app, program_id, before.clone(), now)?;
+    let now = write.now();
+    let after = changes.apply(&write.app, program_id, before.clone(), now)?;
     let is_another_account = before
         .as_ref()
         .is_none_or(|before| before.account_id != after.account_id);
     if is_another_account
-        && let Some(held) = processor_accounts::claim(&mut transaction, program_id, &after.account_id).await?
+        && let Some(held) = processor_accounts::claim(&mut write.db, program_id, &after.account_id).await?
     {
-        report(app, &mut transaction, by, &held).await?;
-        transaction.commit().await?;
+        report(&mut write, &access, &held).await?;
+        write.commit().await?;
         PROCESSOR_ACCOUNTS_HELD_ELSEWHERE.with([]).inc();
         tracing::warn!(
             program_id = held.program_id.get(),
             held_by = held.held_by.get(),
             account_id = held.account_id.as_str(),
-            "a processor's account is held by a program of another workspace"
+            "processor account is held by another workspace"
         );
         return Err(held_elsewhere());
     }
-    processor_connections::save(&mut transaction, program_id, &after, now).await?;
+    processor_connections::save(&mut write.db, program_id, &after, now).await?;
     let details = changed(before.as_ref(), &after);
-    notify_of_change(app, &mut transaction, program_id, &details).await?;
-    let audited = by.access.audited("processor_connection.updated");
-    let audited = audited.about(program_id.get()).with(details);
-    by.audit(app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    notify_of_change(&write.app, &mut write.db, program_id, &details).await?;
+    let audited = access.audited("processor_connection.updated");
+    write
+        .record(audited.about(program_id.get()).with(details))
+        .await?;
+    write.commit().await?;
     Ok(after)
 }
 
-/// The owners of the account's program learn of each claim once a day, and not whose it was; the audit log of those who made
-/// it has them all.
-async fn report(
-    app: &App,
-    connection: &mut PgConnection,
-    by: &Changer<'_>,
+/// Notifies the owners of the account's program once a day, without the claimant; the claimant's audit log has every claim.
+async fn report<C: Caller, On: Send>(
+    write: &mut Write<C, On>,
+    access: &ProgramAccess,
     held: &HeldElsewhere,
 ) -> Result<(), ApiError> {
     let details = json!({ "account_id": held.account_id });
-    let audited = by.access.audited("processor_connection.claim_refused");
+    let audited = access.audited("processor_connection.claim_refused");
     let audited = audited.about(held.program_id.get()).with(details.clone());
-    by.audit(app, connection, audited).await?;
+    write.record(audited).await?;
     let notice = NewNotification {
-        event_id: held.notice_id(app.clock.now().date_naive()),
+        event_id: held.notice_id(write.app.clock.now().date_naive()),
         program_id: held.held_by.get(),
         partner_id: None,
         kind: "processor_account_claimed",
@@ -118,11 +90,11 @@ async fn report(
         ),
         details,
     };
-    notifications::add(connection, &[notice]).await?;
+    notifications::add(&mut write.db, &[notice]).await?;
     Ok(())
 }
 
-/// Another account or another secret decides whose word counts as a payment: owners learn of it, whoever did it.
+/// Notifies owners of another account or secret, which decide whose events count as payments.
 pub async fn notify_of_change(
     app: &App,
     connection: &mut PgConnection,

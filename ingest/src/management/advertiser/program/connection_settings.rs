@@ -8,10 +8,7 @@ use serde_json::{Map, Value, json};
 use storage::processor_connections::{Connection, SealedSecret};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused, stated};
-use crate::management::answers::as_instant_if_any;
+use crate::management::prelude::*;
 
 /// What is there is changed; what is not stays as it is. An account must be there to begin with.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -22,7 +19,7 @@ pub struct ConnectionChanges {
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<String>, max_length = 255)]
     webhook_endpoint_id: Option<Field<String>>,
-    /// Takes the place of the one before at once; to change it while webhooks arrive, rotate it. Null takes it away.
+    /// Replaces the one before at once; to change it while webhooks arrive, rotate it. Null takes it away.
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<String>, min_length = 16, max_length = 255)]
     webhook_secret: Option<Field<String>>,
@@ -92,7 +89,7 @@ impl ConnectionChanges {
         let mut connection = match (before, account_id) {
             (None, Some(Some(account_id))) => new(account_id),
             (Some(before), Some(Some(account_id))) if before.account_id == account_id => before,
-            // Nothing is proved of another account, and whoever knew the secret of the one before must not sign for it.
+            // Nothing is proved of another account, and the old secret must not sign for it.
             (Some(before), Some(Some(account_id))) => Connection {
                 status: before.status,
                 charges_enabled: before.charges_enabled,
@@ -153,14 +150,7 @@ fn status(field: &Field<String>) -> Result<ConnectionStatus, ApiError> {
 
 /// `None` for null and the empty string.
 pub fn secret(field: Field<String>) -> Result<Option<WebhookSecret>, ApiError> {
-    match field {
-        Field::Absent => Ok(None),
-        Field::Given(text) if text.is_empty() => Ok(None),
-        Field::Given(text) => WebhookSecret::parse(&text)
-            .map(Some)
-            .map_err(|error| refused("webhook_secret", &error.to_string())),
-        Field::WrongType => Err(refused("webhook_secret", "must be a string")),
-    }
+    field.parsed("webhook_secret", WebhookSecret::parse)
 }
 
 pub fn seal(app: &App, program_id: ProgramId, secret: &WebhookSecret) -> Result<SealedSecret, ApiError> {
@@ -206,7 +196,7 @@ impl ConnectionView {
             secret
                 .open(&app.sealing_keys, program_id)
                 .inspect_err(
-                    |error| tracing::error!(%program_id, %error, "a webhook secret cannot be opened"),
+                    |error| tracing::error!(%program_id, %error, "webhook secret cannot be decrypted"),
                 )
                 .ok()
         });

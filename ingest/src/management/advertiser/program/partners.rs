@@ -1,31 +1,19 @@
 //! `…/partners`: who promotes a program, and who may.
 
-use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::money::{Cents, Currency};
 use domain::partner::{MembershipStatus, PartnerName};
-use domain::permission::Permission;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::partners::{self, NewMembership, NewPartner, ProgramPartner, Selection};
+use storage::partners::{self, NewMembership, NewPartner, ProgramPartner};
 use storage::processor_events::{self, PARTNER_APPROVED};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused, stated};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::http::query::Query;
-use crate::management::access::{Advertiser, archived};
 use crate::management::advertiser::workspace::invitations::{InvitationLink, address, invite_partner};
-use crate::management::answers::{
-    Answer, Created, Data, Ids, List, Listed, Page, PageQuery, as_instant, as_instant_if_any, created, data,
-};
+use crate::management::prelude::*;
 
 const NO_STATUS: &str = "must be one of pending, approved, suspended";
 
@@ -94,8 +82,8 @@ pub struct InvitedPartner {
     invitation_expires_at: Option<DateTime<Utc>>,
 }
 
-impl PartnerView {
-    fn new(partner: ProgramPartner) -> Self {
+impl From<ProgramPartner> for PartnerView {
+    fn from(partner: ProgramPartner) -> Self {
         let who = partner.partner;
         Self {
             id: partner.partner_program_id.get(),
@@ -111,7 +99,9 @@ impl PartnerView {
             updated_at: partner.updated_at,
         }
     }
+}
 
+impl PartnerView {
     /// For the description.
     fn example() -> Self {
         let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
@@ -134,7 +124,7 @@ impl PartnerView {
 impl InvitedPartner {
     fn new(partner: ProgramPartner, link: Option<InvitationLink>) -> Self {
         Self {
-            partner: PartnerView::new(partner),
+            partner: partner.into(),
             invitation_expires_at: link.as_ref().map(|link| link.expires_at),
             invitation_url: link.map(|link| link.invitation_url),
         }
@@ -161,28 +151,12 @@ impl BalanceView {
         ("status" = Option<String>, Query, description = "Only those: `pending`, `approved` or `suspended`."),
         PageQuery,
     ),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<PartnerView>),
-        (status = 400, description = "page or pageSize is no positive integer, or status is none.", body = PlatformError),
-    )
+    responses((status = 200, description = "A page of them.", body = Listed<PartnerView>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    page: Page,
-    query: Query,
-) -> List<PartnerView> {
-    let mut connection = app.management.acquire().await?;
-    advertiser
-        .program(&mut connection, program_id, Permission::ProgramRead)
-        .await?;
+pub async fn list(mut list: ListProgram<Read>, query: Query) -> List<PartnerView> {
     let status = query.parsed("status", NO_STATUS, MembershipStatus::parse)?;
-    let window = page.window();
-    let partners =
-        partners::of_program(&mut connection, program_id, Selection::Page { status, window }).await?;
-    let total = partners::count(&mut connection, program_id, status).await?;
-    Ok(page.listed(partners.into_iter().map(PartnerView::new).collect(), total))
+    let (rows, total) = partners::page(&mut list.db, list.program_id, status, list.page.window()).await?;
+    Ok(list.page.listed(rows, total))
 }
 
 /// Add a partner
@@ -199,47 +173,30 @@ pub async fn list(
         (status = 409, description = "They are in the program already, or it is archived.", body = PlatformError),
     )
 )]
-pub async fn add(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Created<InvitedPartner> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramUpdate)
-        .await?
-        .for_change()?;
-    let request: NewPartnerRequest = body.json()?;
+pub async fn add(mut write: WriteProgram<Update>) -> Created<InvitedPartner> {
+    let program_id = write.on.ids;
+    let request: NewPartnerRequest = write.body().json()?;
     let name: PartnerName = request.name.required_name("name", "name is required")?;
     let email = address(request.email)?;
     let status = first_status(request.status)?;
-    let membership = join(&app, &mut transaction, program_id, (&name, &email), status).await?;
-    let partner = stored(&mut transaction, program_id, membership).await?;
+    let membership = join(&mut write, (&name, &email), status).await?;
+    let partner = stored(&mut write.db, program_id, membership).await?;
     let link = match &partner.partner {
-        Some(who) if who.user_id.is_none() => {
-            let (inviter, id) = (advertiser.actor(), who.partner_id);
-            Some(invite_partner(&app, &mut transaction, &access, inviter, id, &email).await?)
-        }
+        Some(who) if who.user_id.is_none() => Some(invite_partner(&mut write, who.partner_id, &email).await?),
         _ => None,
     };
-    let audited = access
-        .audited("partner.invited")
-        .about(membership.get())
-        .with(json!({ "status": status.as_str() }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    let details = json!({ "status": status.as_str() });
+    write.audit("partner.invited", membership.get(), details).await?;
+    write.commit().await?;
     Ok(created(InvitedPartner::new(partner, link)))
 }
 
 async fn join(
-    app: &App,
-    connection: &mut PgConnection,
-    program_id: ProgramId,
+    write: &mut WriteProgram<Update>,
     (name, email): (&PartnerName, &EmailAddress),
     status: MembershipStatus,
 ) -> Result<PartnerProgramId, ApiError> {
-    let created_at = app.clock.now();
+    let (program_id, created_at) = (write.on.ids, write.now());
     let partner = NewPartner {
         program_id,
         name,
@@ -248,13 +205,13 @@ async fn join(
     };
     let membership = NewMembership {
         program_id,
-        partner_id: partners::provide(connection, &partner).await?,
+        partner_id: partners::provide(&mut write.db, &partner).await?,
         status,
         created_at,
     };
-    partners::join(connection, &membership)
+    partners::join(&mut write.db, &membership)
         .await?
-        .ok_or_else(in_already)
+        .ok_or(IN_ALREADY)
 }
 
 /// Read a partner
@@ -264,17 +221,10 @@ async fn join(
     operation_id = "read_partner",
     responses((status = 200, description = "As they are.", body = Data<PartnerView>))
 )]
-pub async fn read(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids((program_id, membership)): Ids<(ProgramId, PartnerProgramId)>,
-) -> Answer<PartnerView> {
-    let mut connection = app.management.acquire().await?;
-    advertiser
-        .program(&mut connection, program_id, Permission::ProgramRead)
-        .await?;
-    let partner = stored(&mut connection, program_id, membership).await?;
-    Ok(data(PartnerView::new(partner)))
+pub async fn read(mut read: ReadProgram<Read, (ProgramId, PartnerProgramId)>) -> Answer<PartnerView> {
+    let (program_id, membership) = read.ids;
+    let partner = stored(&mut read.db, program_id, membership).await?;
+    Ok(data(partner.into()))
 }
 
 /// Approve, suspend or rename a partner
@@ -290,50 +240,41 @@ pub async fn read(
         (status = 409, description = "The program is archived.", body = PlatformError),
     )
 )]
-pub async fn update(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids((program_id, membership)): Ids<(ProgramId, PartnerProgramId)>,
-    body: RequestBody,
-) -> Answer<PartnerView> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramUpdate)
-        .await?
-        .for_change()?;
-    let changes: PartnerChanges = body.json()?;
+pub async fn update(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId)>) -> Answer<PartnerView> {
+    let (program_id, membership) = write.on.ids;
+    let changes: PartnerChanges = write.body().json()?;
     let status = changes.status.map(next_status).transpose()?;
     let name: Option<PartnerName> = changes
         .name
         .map(|name| name.required_name("name", "name is required"))
         .transpose()?;
-    let before = partners::lock(&mut transaction, program_id, membership)
+    let before = partners::lock(&mut write.db, program_id, membership)
         .await?
-        .ok_or_else(unknown)?;
-    let audited = |action, details| access.audited(action).about(membership.get()).with(details);
+        .ok_or(UNKNOWN)?;
     if let Some(status) = status.filter(|status| *status != before.status) {
-        partners::set_status(&mut transaction, membership, status, app.clock.now()).await?;
+        partners::set_status(&mut write.db, membership, status, write.app.clock.now()).await?;
         if status == MembershipStatus::Approved {
             let awaited = (program_id, PARTNER_APPROVED.to_owned());
-            processor_events::wake(&mut transaction, &[awaited]).await?;
+            processor_events::wake(&mut write.db, &[awaited]).await?;
         }
         let action = match status {
             MembershipStatus::Approved => "partner.approved",
             MembershipStatus::Pending | MembershipStatus::Suspended => "partner.suspended",
         };
-        let entry = audited(action, json!({ "before": before.status.as_str() }));
-        advertiser.audit(&app, &mut transaction, entry).await?;
+        let details = json!({ "before": before.status.as_str() });
+        write.audit(action, membership.get(), details).await?;
     }
     if let Some(name) = name {
-        let partner_id = before.partner.ok_or_else(unknown)?.partner_id;
-        partners::rename(&mut transaction, partner_id, &name).await?;
-        // People's names have no place in a log that is never erased.
-        let entry = audited("partner.renamed", json!({}));
-        advertiser.audit(&app, &mut transaction, entry).await?;
+        let partner_id = before.partner.ok_or(UNKNOWN)?.partner_id;
+        partners::rename(&mut write.db, partner_id, &name).await?;
+        // Names of people stay out of a log that is never erased.
+        write
+            .audit("partner.renamed", membership.get(), json!({}))
+            .await?;
     }
-    let partner = stored(&mut transaction, program_id, membership).await?;
-    transaction.commit().await?;
-    Ok(data(PartnerView::new(partner)))
+    let partner = stored(&mut write.db, program_id, membership).await?;
+    write.commit().await?;
+    Ok(data(partner.into()))
 }
 
 pub async fn stored(
@@ -343,7 +284,7 @@ pub async fn stored(
 ) -> Result<ProgramPartner, ApiError> {
     partners::find(connection, program_id, membership)
         .await?
-        .ok_or_else(unknown)
+        .ok_or(UNKNOWN)
 }
 
 fn first_status(field: Field<String>) -> Result<MembershipStatus, ApiError> {
@@ -358,11 +299,9 @@ fn first_status(field: Field<String>) -> Result<MembershipStatus, ApiError> {
 }
 
 fn next_status(field: Field<String>) -> Result<MembershipStatus, ApiError> {
-    let status = match field {
-        Field::Given(text) => MembershipStatus::parse(&text),
-        Field::Absent | Field::WrongType => None,
-    };
-    status
+    field
+        .given()
+        .and_then(|text| MembershipStatus::parse(&text))
         .filter(|status| *status != MembershipStatus::Pending)
         .ok_or_else(no_next_status)
 }
@@ -372,13 +311,9 @@ fn no_next_status() -> ApiError {
 }
 
 /// Who is not in this program.
-pub fn unknown() -> ApiError {
-    ApiError::NotFound("Partner not found")
-}
+pub const UNKNOWN: ApiError = ApiError::NotFound("Partner not found");
 
-fn in_already() -> ApiError {
-    ApiError::Conflict("This partner is in the program already")
-}
+const IN_ALREADY: ApiError = ApiError::Conflict("This partner is in the program already");
 
 pub fn list_examples() -> Examples {
     let link = InvitationLink::example();
@@ -387,7 +322,7 @@ pub fn list_examples() -> Examples {
         invitation_url: Some(link.invitation_url),
         invitation_expires_at: Some(link.expires_at),
     };
-    Examples::of_refusals([refused("status", NO_STATUS), in_already(), archived()])
+    Examples::of_refusals([refused("status", NO_STATUS), IN_ALREADY, archived()])
         .request(
             "By address",
             json!({ "name": "Ada", "email": "ada@letters.example", "status": "approved" }),

@@ -5,24 +5,15 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use domain::ids::ProgramId;
-use domain::permission::Permission;
 use domain::processor::Overlap;
 use serde::Deserialize;
 use serde_json::json;
 use storage::processor_connections;
 use utoipa::ToSchema;
 
-use super::connection_change::{Changer, change, held_elsewhere, notify_of_change};
+use super::connection_change::{change, held_elsewhere, notify_of_change};
 use super::connection_settings::{ConnectionChanges, ConnectionView, seal, secret};
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{Advertiser, archived};
-use crate::management::answers::{Answer, Data, Ids, data};
+use crate::management::prelude::*;
 
 const NO_CONNECTION: &str = "Processor connection not found";
 
@@ -42,16 +33,9 @@ pub struct RotateSecretRequest {
     operation_id = "read_processor_connection",
     responses((status = 200, description = "As it is.", body = Data<ConnectionView>))
 )]
-pub async fn read(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-) -> Answer<ConnectionView> {
-    let mut connection = app.management.acquire().await?;
-    advertiser
-        .program(&mut connection, program_id, Permission::ProgramRead)
-        .await?;
-    let found = processor_connections::find(&mut connection, program_id)
+pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer<ConnectionView> {
+    let program_id = read.ids;
+    let found = processor_connections::find(&mut read.db, program_id)
         .await?
         .ok_or(ApiError::NotFound(NO_CONNECTION))?;
     Ok(data(ConnectionView::new(&app, program_id, found)))
@@ -68,27 +52,13 @@ pub async fn read(
         (status = 409, description = "The program is archived, or another workspace has the account.", body = PlatformError),
     )
 )]
-pub async fn update(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Answer<ConnectionView> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramUpdate)
-        .await?
-        .for_change()?;
-    // Whoever sets the secret can sign sales.
-    advertiser.just_proved(&app)?;
-    let changes: ConnectionChanges = body.json()?;
-    let by = Changer {
-        access,
-        actor: advertiser.actor(),
-        source: &advertiser.source,
-    };
-    let connection = change(&app, transaction, &by, changes).await?;
-    Ok(data(ConnectionView::new(&app, program_id, connection)))
+pub async fn update(mut write: WriteProgram<Update>) -> Answer<ConnectionView> {
+    // The secret signs sales.
+    write.just_proved()?;
+    let changes: ConnectionChanges = write.body().json()?;
+    let (app, access) = (write.app.clone(), write.on.access);
+    let connection = change(write, access, changes).await?;
+    Ok(data(ConnectionView::new(&app, access.program_id, connection)))
 }
 
 /// Disconnect the processor
@@ -100,25 +70,17 @@ pub async fn update(
     operation_id = "delete_processor_connection",
     responses((status = 204, description = "Gone."))
 )]
-pub async fn remove(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-) -> Result<StatusCode, ApiError> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramUpdate)
-        .await?;
-    if !processor_connections::remove(&mut transaction, program_id).await? {
+pub async fn remove(mut write: WriteProgram<CleanUp>) -> Result<StatusCode, ApiError> {
+    let program_id = write.on.ids;
+    if !processor_connections::remove(&mut write.db, program_id).await? {
         return Err(ApiError::NotFound(NO_CONNECTION));
     }
-    let audited = access
-        .audited("processor_connection.deleted")
-        .about(program_id.get());
-    advertiser.audit(&app, &mut transaction, audited).await?;
+    write
+        .audit("processor_connection.deleted", program_id.get(), json!({}))
+        .await?;
     let details = json!({ "webhook_secret": "removed" });
-    notify_of_change(&app, &mut transaction, program_id, &details).await?;
-    transaction.commit().await?;
+    notify_of_change(&write.app, &mut write.db, program_id, &details).await?;
+    write.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -135,38 +97,26 @@ pub async fn remove(
         (status = 409, description = "The program is archived.", body = PlatformError),
     )
 )]
-pub async fn rotate_secret(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Answer<ConnectionView> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramUpdate)
-        .await?
-        .for_change()?;
-    // Whoever sets the secret can sign sales.
-    advertiser.just_proved(&app)?;
-    let request: RotateSecretRequest = body.json()?;
+pub async fn rotate_secret(mut write: WriteProgram<Update>) -> Answer<ConnectionView> {
+    let program_id = write.on.ids;
+    // The secret signs sales.
+    write.just_proved()?;
+    let request: RotateSecretRequest = write.body().json()?;
     let secret = secret(request.webhook_secret)?.ok_or_else(|| refused("webhook_secret", "is required"))?;
-    let overlap = match request.previous_valid_hours {
-        Field::Absent => Some(Overlap::DEFAULT),
-        Field::Given(hours) => u8::try_from(hours).ok().and_then(Overlap::new),
-        Field::WrongType => None,
-    };
-    let overlap =
-        overlap.ok_or_else(|| refused("previous_valid_hours", "must be an integer from 0 to 168"))?;
-    let now = app.clock.now();
-    processor_connections::lock(&mut transaction, program_id).await?;
-    let mut connection = processor_connections::find(&mut transaction, program_id)
+    let overlap = request
+        .previous_valid_hours
+        .within("previous_valid_hours", 0..=168, Overlap::new)?;
+    let overlap = overlap.unwrap_or(Overlap::DEFAULT);
+    let now = write.now();
+    processor_connections::lock(&mut write.db, program_id).await?;
+    let mut connection = processor_connections::find(&mut write.db, program_id)
         .await?
         .ok_or(ApiError::NotFound(NO_CONNECTION))?;
-    let previous = connection.secret.replace(seal(&app, program_id, &secret)?);
-    // The one in use, sent again by a client that did not hear the answer: the one before it still counts.
+    let previous = connection.secret.replace(seal(&write.app, program_id, &secret)?);
+    // A retry of the request that set the current secret: the previous secret stays valid.
     let is_repeated = previous
         .as_ref()
-        .and_then(|previous| previous.open(&app.sealing_keys, program_id).ok())
+        .and_then(|previous| previous.open(&write.app.sealing_keys, program_id).ok())
         .is_some_and(|previous| previous == secret);
     if is_repeated {
         return Err(refused("webhook_secret", "is the one in use"));
@@ -174,16 +124,16 @@ pub async fn rotate_secret(
     connection.previous = previous
         .filter(|_| !overlap.is_none())
         .map(|previous| (previous, now + overlap.duration()));
-    processor_connections::save(&mut transaction, program_id, &connection, now).await?;
-    let audited = access
-        .audited("processor_connection.secret_rotated")
-        .about(program_id.get())
-        .with(json!({ "previous_valid_hours": overlap.duration().num_hours() }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
+    processor_connections::save(&mut write.db, program_id, &connection, now).await?;
+    let details = json!({ "previous_valid_hours": overlap.duration().num_hours() });
+    write
+        .audit("processor_connection.secret_rotated", program_id.get(), details)
+        .await?;
     let details = json!({ "webhook_secret": "rotated" });
-    notify_of_change(&app, &mut transaction, program_id, &details).await?;
-    transaction.commit().await?;
-    Ok(data(ConnectionView::new(&app, program_id, connection)))
+    notify_of_change(&write.app, &mut write.db, program_id, &details).await?;
+    let view = ConnectionView::new(&write.app, program_id, connection);
+    write.commit().await?;
+    Ok(data(view))
 }
 
 pub fn examples() -> Examples {

@@ -1,14 +1,11 @@
 //! `/api/advertiser/affiliate-programs/{program_id}/processor-customers`: whose a payment processor's customers are, for payments
-//! that name nobody else.
+//! that name no customer.
 //!
 //! Events teach most of it. By hand it is for customers of before the integration, and to mend what an event said wrongly.
 
-use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::click_id::ClickId;
-use domain::ids::ProgramId;
 use domain::payer::Payer;
-use domain::permission::Permission;
 use domain::processor::ProcessorId;
 use domain::text::{CustomerKey, Label};
 use serde::{Deserialize, Serialize};
@@ -16,20 +13,14 @@ use serde_json::json;
 use storage::processor_customers::{self, Binding};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, Key, refused};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{Advertiser, archived};
-use crate::management::answers::{Answer, Created, Data, Ids, as_instant, as_instant_if_any, created, data};
+use crate::http::field::Key;
+use crate::management::prelude::*;
 use crate::tracking::lead::customer_key_schema;
 
-const NOBODY_NAMED: &str = "customer_key or click_id is required";
+const NONE_NAMED: &str = "customer_key or click_id is required";
 const LIMIT: i64 = 1_000;
 
-/// Names stand in the body, because paths end up in logs. One of `customer_key` and `click_id` is required.
+/// Names are in the body, because paths end up in logs. One of `customer_key` and `click_id` is required.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct ProcessorCustomerNamed {
     /// The processor's id of the customer.
@@ -75,16 +66,9 @@ impl From<Binding> for ProcessorCustomer {
     operation_id = "list_processor_customers",
     responses((status = 200, description = "As they are bound.", body = Data<Vec<ProcessorCustomer>>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-) -> Answer<Vec<ProcessorCustomer>> {
-    let mut connection = app.management.acquire().await?;
-    advertiser
-        .program(&mut connection, program_id, Permission::ProgramRead)
-        .await?;
-    let bound = processor_customers::list(&mut connection, program_id, LIMIT).await?;
+pub async fn list(mut read: ReadProgram<Read>) -> Answer<Vec<ProcessorCustomer>> {
+    let program_id = read.ids;
+    let bound = processor_customers::list(&mut read.db, program_id, LIMIT).await?;
     Ok(data(bound.into_iter().map(ProcessorCustomer::from).collect()))
 }
 
@@ -98,28 +82,20 @@ pub async fn list(
     request_body = ProcessorCustomerNamed,
     responses(
         (status = 201, description = "As it is bound now.", body = Data<ProcessorCustomer>),
-        (status = 400, description = "Nobody is named, or a name is not what it must be.", body = PlatformError),
+        (status = 400, description = "No customer is named, or a name is not what it must be.", body = PlatformError),
         (status = 409, description = "The program is archived.", body = PlatformError),
     )
 )]
-pub async fn bind(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Created<ProcessorCustomer> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramUpdate)
-        .await?
-        .for_change()?;
-    let (processor_customer, payer) = body.json::<ProcessorCustomerNamed>()?.validate()?;
+pub async fn bind(mut write: WriteProgram<Update>) -> Created<ProcessorCustomer> {
+    let program_id = write.on.ids;
+    let (processor_customer, payer) = write.body().json::<ProcessorCustomerNamed>()?.validate()?;
     let key = (program_id, processor_customer);
-    let binding = processor_customers::bind(&mut transaction, &key, &payer).await?;
+    let binding = processor_customers::bind(&mut write.db, &key, &payer).await?;
     // Without the names: they must not outlive an erasure there.
-    let audited = access.audited("processor_customer.bound").about(program_id.get());
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    write
+        .audit("processor_customer.bound", program_id.get(), json!({}))
+        .await?;
+    write.commit().await?;
     Ok(created(binding.into()))
 }
 
@@ -132,7 +108,7 @@ impl ProcessorCustomerNamed {
         let click_id = click_id
             .map(|text| ClickId::parse(text.as_str()).ok_or_else(|| refused("click_id", "is no click_id")))
             .transpose()?;
-        let payer = Payer::new(click_id, customer_key).ok_or_else(|| ApiError::bad_request(NOBODY_NAMED))?;
+        let payer = Payer::new(click_id, customer_key).ok_or_else(|| ApiError::bad_request(NONE_NAMED))?;
         Ok((id, payer))
     }
 }
@@ -149,7 +125,7 @@ fn example() -> ProcessorCustomer {
 
 pub fn examples() -> Examples {
     let request = json!({ "processor_customer_id": "cus_NffrFeUfNV2Hib", "customer_key": "user-42" });
-    Examples::of_refusals([ApiError::bad_request(NOBODY_NAMED), archived()])
+    Examples::of_refusals([ApiError::bad_request(NONE_NAMED), archived()])
         .request("A customer of before the integration", request)
         .data("One", vec![example()])
         .created("Bound", example())

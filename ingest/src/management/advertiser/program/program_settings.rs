@@ -13,10 +13,7 @@ use serde_json::{Value, json};
 use storage::program_settings::StoredProgram;
 use utoipa::ToSchema;
 
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused, stated};
-use crate::management::access::differences;
-use crate::management::answers::{as_instant, as_instant_if_any, instant};
+use crate::management::prelude::*;
 
 /// What is there is changed; what is not stays as it is. `null` takes a setting back to its default.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -87,96 +84,58 @@ impl ProgramChanges {
             settings.name = name.required_name("name", "name is required")?;
         }
         if let Some(slug) = self.slug {
-            settings.slug =
-                parsed(slug, "slug", Slug::parse)?.ok_or_else(|| refused("slug", "must not be empty"))?;
+            settings.slug = slug
+                .parsed("slug", Slug::parse)?
+                .ok_or_else(|| refused("slug", "must not be empty"))?;
         }
         if let Some(description) = self.description {
             settings.description = description.text("description")?;
         }
         if let Some(domain) = self.domain {
-            settings.domain = parsed(domain, "domain", Domain::parse)?;
+            settings.domain = domain.parsed("domain", Domain::parse)?;
         }
         if let Some(currency) = self.currency {
             let read = |code: &str| Currency::parse(code).ok_or("must be a currency code of three letters");
-            settings.currency = parsed(currency, "currency", read)?.unwrap_or_default();
+            settings.currency = currency.parsed("currency", read)?.unwrap_or_default();
         }
         if let Some(model) = self.attribution_model {
             let read = |name: &str| {
                 AttributionModel::parse(name).ok_or("must be one of last_click, first_click, linear")
             };
-            settings.attribution_model =
-                parsed(model, "attribution_model", read)?.unwrap_or(AttributionModel::LastClick);
+            settings.attribution_model = model
+                .parsed("attribution_model", read)?
+                .unwrap_or(AttributionModel::LastClick);
         }
-        if let Some(days) = &self.attribution_window_days {
-            let days = whole(
-                days,
-                "attribution_window_days",
-                "must be an integer from 1 to 365",
-                |days| AttributionWindow::new(u16::try_from(days).ok()?),
-            )?;
+        if let Some(days) = self.attribution_window_days {
+            let days = days.within("attribution_window_days", 1..=365, AttributionWindow::new)?;
             settings.attribution_window = days.unwrap_or(AttributionWindow::DEFAULT);
         }
-        if let Some(days) = &self.cookie_window_days {
-            let days = whole(
-                days,
-                "cookie_window_days",
-                "must be an integer from 1 to 365",
-                |days| CookieWindow::new(u16::try_from(days).ok()?),
-            )?;
+        if let Some(days) = self.cookie_window_days {
+            let days = days.within("cookie_window_days", 1..=365, CookieWindow::new)?;
             settings.cookie_window = days.unwrap_or(CookieWindow::DEFAULT);
         }
         if let Some(lead_auth) = self.lead_auth {
             let read = |name: &str| LeadAuth::parse(Some(name)).ok_or("must be server_required or null");
-            settings.lead_auth = parsed(lead_auth, "lead_auth", read)?.unwrap_or(LeadAuth::AnyCaller);
+            settings.lead_auth = lead_auth
+                .parsed("lead_auth", read)?
+                .unwrap_or(LeadAuth::AnyCaller);
         }
-        if let Some(days) = &self.hold_days {
-            let days = whole(days, "hold_days", "must be an integer from 0 to 31", |days| {
-                HoldPeriod::new(u8::try_from(days).ok()?)
-            })?;
+        if let Some(days) = self.hold_days {
+            let days = days.within("hold_days", 0..=31, HoldPeriod::new)?;
             settings.hold = days.unwrap_or(HoldPeriod::DEFAULT);
         }
         if let Some(which) = self.needs_approval {
             let read = |name: &str| NeedsApproval::parse(name).ok_or("must be one of none, flagged, all");
-            settings.needs_approval = parsed(which, "needs_approval", read)?.unwrap_or_default();
+            settings.needs_approval = which.parsed("needs_approval", read)?.unwrap_or_default();
         }
         if let Some(which) = self.self_referrals {
             let read = |name: &str| SelfReferrals::parse(name).ok_or("must be one of flag, refuse");
-            settings.self_referrals = parsed(which, "self_referrals", read)?.unwrap_or_default();
+            settings.self_referrals = which.parsed("self_referrals", read)?.unwrap_or_default();
         }
         if let Some(exclude_bots) = self.exclude_bots {
             settings.exclude_bots = exclude_bots.flag("exclude_bots")?;
         }
         Ok(settings)
-    }
-}
-
-/// Text with a form of its own; `None` for null and the empty string.
-fn parsed<T, E: ToString>(
-    field: Field<String>,
-    name: &str,
-    read: impl Fn(&str) -> Result<T, E>,
-) -> Result<Option<T>, ApiError> {
-    match field {
-        Field::Absent => Ok(None),
-        Field::Given(text) if text.is_empty() => Ok(None),
-        Field::Given(text) => read(&text)
-            .map(Some)
-            .map_err(|error| refused(name, &error.to_string())),
-        Field::WrongType => Err(refused(name, "must be a string")),
-    }
-}
-
-/// An integer with a range of its own; `None` for null.
-fn whole<T>(
-    field: &Field<i64>,
-    name: &str,
-    rule: &str,
-    read: impl Fn(i64) -> Option<T>,
-) -> Result<Option<T>, ApiError> {
-    match field {
-        Field::Absent => Ok(None),
-        Field::Given(number) => read(*number).map(Some).ok_or_else(|| refused(name, rule)),
-        Field::WrongType => Err(refused(name, rule)),
     }
 }
 

@@ -13,14 +13,9 @@ use storage::{policies, workspaces};
 use utoipa::ToSchema;
 
 use super::program_settings::{ProgramChanges, ProgramView, changed};
-use crate::app::App;
-use crate::http::body::{self, RequestBody};
-use crate::http::error::ApiError;
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{Advertiser, Audited, archived};
+use crate::http::body;
 use crate::management::advertiser::named_workspace::named_workspace;
-use crate::management::answers::{Answer, Created, Data, Ids, List, Listed, Page, PageQuery, created, data};
+use crate::management::prelude::*;
 
 /// The settings a program starts with; only its name must be there.
 #[derive(Debug, ToSchema)]
@@ -29,7 +24,7 @@ use crate::management::answers::{Answer, Created, Data, Ids, List, Listed, Page,
     reason = "described, never built: its two parts are read one by one"
 )]
 pub struct NewProgramRequest {
-    /// Needed by somebody who runs several workspaces.
+    /// Required for a user who runs several workspaces.
     workspace_id: Option<i64>,
     #[serde(flatten)]
     settings: ProgramChanges,
@@ -64,8 +59,7 @@ pub async fn list(State(app): State<App>, advertiser: Advertiser, page: Page) ->
     let pays = policies::defaults_in_force(&mut connection, &ids, app.clock.now()).await?;
     let views = programs
         .iter()
-        .map(|program| ProgramView::new(program, pays.get(&program.program_id)))
-        .collect();
+        .map(|program| ProgramView::new(program, pays.get(&program.program_id)));
     Ok(page.listed(views, total))
 }
 
@@ -79,24 +73,19 @@ pub async fn list(State(app): State<App>, advertiser: Advertiser, page: Page) ->
     request_body = NewProgramRequest,
     responses((status = 201, description = "Made. Its token is shown here only.", body = Data<CreatedProgram>))
 )]
-pub async fn create(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    body: RequestBody,
-) -> Created<CreatedProgram> {
-    advertiser.demand(Permission::ProgramCreate)?;
-    let bytes = body.bytes()?;
+pub async fn create(mut write: Write<Advertiser>) -> Created<CreatedProgram> {
+    write.caller.demand(Permission::ProgramCreate)?;
+    let bytes = write.body().bytes()?;
     let named = named_workspace(&bytes)?;
     let settings: ProgramChanges = body::parse(&bytes)?;
-    let mut transaction = app.management.begin().await?;
-    let workspace_id = advertiser.workspace_for_programs(&mut transaction, named).await?;
-    let (program, token) = add(&app, &mut transaction, workspace_id, settings).await?;
+    let workspace_id = write.caller.workspace_for_programs(&mut write.db, named).await?;
+    let (program, token) = add(&write.app, &mut write.db, workspace_id, settings).await?;
     let audited = Audited::new(workspace_id, "program.created")
         .in_program(program.program_id)
         .about(program.program_id.get())
         .with(json!({ "name": program.settings.name, "slug": program.settings.slug.as_str() }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    write.record(audited).await?;
+    write.commit().await?;
     Ok(created(CreatedProgram {
         // It has no policy yet.
         program: ProgramView::new(&program, None),
@@ -128,7 +117,7 @@ pub async fn add(
     };
     let program_id = program_settings::create(connection, &new)
         .await?
-        .ok_or_else(slug_taken)?;
+        .ok_or(SLUG_TAKEN)?;
     Ok((stored(connection, program_id).await?, token))
 }
 
@@ -139,16 +128,9 @@ pub async fn add(
     operation_id = "read_program",
     responses((status = 200, description = "As it is.", body = Data<ProgramView>))
 )]
-pub async fn read(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-) -> Answer<ProgramView> {
-    let mut connection = app.management.acquire().await?;
-    advertiser
-        .program(&mut connection, program_id, Permission::ProgramRead)
-        .await?;
-    Ok(data(view(&app, &mut connection, program_id).await?))
+pub async fn read(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer<ProgramView> {
+    let program_id = read.ids;
+    Ok(data(view(&app, &mut read.db, program_id).await?))
 }
 
 /// Change a program's settings
@@ -162,19 +144,10 @@ pub async fn read(
         (status = 409, description = "It is archived.", body = PlatformError),
     )
 )]
-pub async fn update(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Answer<ProgramView> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramUpdate)
-        .await?
-        .for_change()?;
-    let changes: ProgramChanges = body.json()?;
-    let locked = program_settings::lock(&mut transaction, program_id)
+pub async fn update(mut write: WriteProgram<Update>) -> Answer<ProgramView> {
+    let program_id = write.on.ids;
+    let changes: ProgramChanges = write.body().json()?;
+    let locked = program_settings::lock(&mut write.db, program_id)
         .await?
         .ok_or(ApiError::NotFound("Program not found"))?;
     // It may have been archived while this waited for the lock.
@@ -183,16 +156,13 @@ pub async fn update(
     }
     let before = locked.settings;
     let settings = changes.apply(before.clone())?;
-    if program_settings::update(&mut transaction, program_id, &settings).await? == Updated::SlugTaken {
-        return Err(slug_taken());
+    if program_settings::update(&mut write.db, program_id, &settings).await? == Updated::SlugTaken {
+        return Err(SLUG_TAKEN);
     }
-    let audited = access
-        .audited("program.updated")
-        .about(program_id.get())
-        .with(changed(&before, &settings));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    let program = view(&app, &mut transaction, program_id).await?;
-    transaction.commit().await?;
+    let details = changed(&before, &settings);
+    write.audit("program.updated", program_id.get(), details).await?;
+    let program = view(&write.app, &mut write.db, program_id).await?;
+    write.commit().await?;
     Ok(data(program))
 }
 
@@ -208,27 +178,20 @@ pub async fn update(
         (status = 409, description = "It is archived.", body = PlatformError),
     )
 )]
-pub async fn publish(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-) -> Answer<ProgramView> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramGoLive)
-        .await?
-        .for_change()?;
-    program_settings::publish(&mut transaction, program_id, app.clock.now()).await?;
-    let audited = access.audited("program.published").about(program_id.get());
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    let program = view(&app, &mut transaction, program_id).await?;
-    transaction.commit().await?;
+pub async fn publish(mut write: WriteProgram<GoLive>) -> Answer<ProgramView> {
+    let program_id = write.on.ids;
+    program_settings::publish(&mut write.db, program_id, write.app.clock.now()).await?;
+    write
+        .audit("program.published", program_id.get(), json!({}))
+        .await?;
+    let program = view(&write.app, &mut write.db, program_id).await?;
+    write.commit().await?;
     Ok(data(program))
 }
 
 /// Archive a program
 ///
-/// It takes no new sales from anywhere; its links stop working, and its key but for refunds of what was sold. The books stay,
+/// It takes no new sales from anywhere; its links stop working, and its key but for refunds of what was sold. Records stay,
 /// and what is owed is still owed. Archiving again changes nothing.
 #[utoipa::path(
     delete,
@@ -236,21 +199,15 @@ pub async fn publish(
     operation_id = "archive_program",
     responses((status = 200, description = "Archived.", body = Data<ProgramView>))
 )]
-pub async fn archive(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-) -> Answer<ProgramView> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramDelete)
+pub async fn archive(mut write: WriteProgram<Delete>) -> Answer<ProgramView> {
+    let program_id = write.on.ids;
+    write.just_proved()?;
+    program_settings::archive(&mut write.db, program_id, write.app.clock.now()).await?;
+    write
+        .audit("program.archived", program_id.get(), json!({}))
         .await?;
-    advertiser.just_proved(&app)?;
-    program_settings::archive(&mut transaction, program_id, app.clock.now()).await?;
-    let audited = access.audited("program.archived").about(program_id.get());
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    let program = view(&app, &mut transaction, program_id).await?;
-    transaction.commit().await?;
+    let program = view(&write.app, &mut write.db, program_id).await?;
+    write.commit().await?;
     Ok(data(program))
 }
 
@@ -277,22 +234,17 @@ pub fn list_examples() -> Examples {
         program: ProgramView::example(),
         api_token: ProgramToken::generate([7; 32]).expose().to_owned(),
     };
-    Examples::of_refusals([
-        ApiError::bad_request("page must be a positive integer"),
-        slug_taken(),
-    ])
-    .request("With the defaults but one", request)
-    .page(ProgramView::example())
-    .created("A draft", made)
+    Examples::of_refusals([SLUG_TAKEN])
+        .request("With the defaults but one", request)
+        .page(ProgramView::example())
+        .created("A draft", made)
 }
 
 pub fn examples() -> Examples {
     let request = json!({ "slug": "shop", "hold_days": 30, "lead_auth": "server_required" });
-    Examples::of_refusals([slug_taken(), archived()])
+    Examples::of_refusals([SLUG_TAKEN, archived()])
         .request("Some settings", request)
         .data("The program", ProgramView::example())
 }
 
-fn slug_taken() -> ApiError {
-    ApiError::bad_request("slug is taken by another program")
-}
+const SLUG_TAKEN: ApiError = ApiError::refusal("slug is taken by another program");

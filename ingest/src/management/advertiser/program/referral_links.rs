@@ -1,28 +1,17 @@
 //! `…/referral-links`: the codes partners carry into URLs.
 
-use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::partner::{LinkStatus, MembershipStatus, ShortCode};
-use domain::permission::Permission;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
-use storage::links::{self, Selection, StoredLink, Updated};
+use storage::links::{self, StoredLink, Updated};
 use storage::partners;
 use utoipa::ToSchema;
 
-use super::partners::unknown as unknown_partner;
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused, stated};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{Advertiser, archived};
-use crate::management::answers::{
-    Answer, Created, Data, Ids, List, Listed, Page, PageQuery, as_instant, as_instant_if_any, created, data,
-};
+use super::partners::UNKNOWN as UNKNOWN_PARTNER;
+use crate::management::prelude::*;
 
 /// A code made up is taken once in a million million times; this often in a row it is not chance.
 const TRIES: usize = 5;
@@ -69,21 +58,14 @@ pub struct LinkView {
     updated_at: DateTime<Utc>,
 }
 
-impl LinkView {
-    fn new(link: StoredLink) -> Self {
-        Self {
-            id: link.referral_link_id.get(),
-            partner_program_id: link.partner_program_id.map(PartnerProgramId::get),
-            partner_name: link.partner_name,
-            short_code: link.short_code,
-            status: link.status.as_str(),
-            clicks: link.clicks,
-            last_clicked: link.last_clicked,
-            created_at: link.created_at,
-            updated_at: link.updated_at,
-        }
-    }
+view! { |link: StoredLink| LinkView {
+    partner_name, short_code, clicks, last_clicked, created_at, updated_at;
+    id: link.referral_link_id.get(),
+    partner_program_id: link.partner_program_id.map(PartnerProgramId::get),
+    status: link.status.as_str(),
+} }
 
+impl LinkView {
     /// For the description.
     fn example() -> Self {
         let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
@@ -111,19 +93,9 @@ impl LinkView {
     params(PageQuery),
     responses((status = 200, description = "A page of them.", body = Listed<LinkView>))
 )]
-pub async fn list(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    page: Page,
-) -> List<LinkView> {
-    let mut connection = app.management.acquire().await?;
-    advertiser
-        .program(&mut connection, program_id, Permission::ProgramRead)
-        .await?;
-    let links = links::of_program(&mut connection, program_id, Selection::Page(page.window())).await?;
-    let total = links::count(&mut connection, program_id).await?;
-    Ok(page.listed(links.into_iter().map(LinkView::new).collect(), total))
+pub async fn list(mut list: ListProgram<Read>) -> List<LinkView> {
+    let (rows, total) = links::page(&mut list.db, list.program_id, list.page.window()).await?;
+    Ok(list.page.listed(rows, total))
 }
 
 /// Create a referral link
@@ -140,43 +112,30 @@ pub async fn list(
          body = PlatformError),
     )
 )]
-pub async fn create(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids(program_id): Ids<ProgramId>,
-    body: RequestBody,
-) -> Created<LinkView> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramUpdate)
-        .await?
-        .for_change()?;
-    let request: NewLinkRequest = body.json()?;
-    let membership = match request.partner_program_id {
-        Field::Given(id) => PartnerProgramId::new(id),
-        Field::Absent => return Err(ApiError::bad_request("partner_program_id is required")),
-        Field::WrongType => return Err(refused("partner_program_id", "must be an integer")),
-    };
+pub async fn create(mut write: WriteProgram<Update>) -> Created<LinkView> {
+    let program_id = write.on.ids;
+    let request: NewLinkRequest = write.body().json()?;
+    let membership = request
+        .partner_program_id
+        .required_integer("partner_program_id")?;
+    let membership = PartnerProgramId::new(membership);
     let code = match request.short_code {
         Field::Absent => None,
         given => Some(short_code(given)?),
     };
-    let partner = partners::find(&mut transaction, program_id, membership)
+    let partner = partners::find(&mut write.db, program_id, membership)
         .await?
         .filter(|membership| membership.partner.is_some())
-        .ok_or_else(unknown_partner)?;
+        .ok_or(UNKNOWN_PARTNER)?;
     if partner.status != MembershipStatus::Approved {
-        return Err(not_approved());
+        return Err(NOT_APPROVED);
     }
-    let id = add(&app, &mut transaction, membership, code).await?;
-    let link = stored(&mut transaction, program_id, id).await?;
-    let audited = access
-        .audited("referral_link.created")
-        .about(id.get())
-        .with(json!({ "short_code": link.short_code, "partner_program_id": membership.get() }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
-    Ok(created(LinkView::new(link)))
+    let id = add(&write.app, &mut write.db, membership, code).await?;
+    let link = stored(&mut write.db, program_id, id).await?;
+    let details = json!({ "short_code": link.short_code, "partner_program_id": membership.get() });
+    write.audit("referral_link.created", id.get(), details).await?;
+    write.commit().await?;
+    Ok(created(LinkView::from(link)))
 }
 
 /// With the code that was asked for, or one that is free.
@@ -190,7 +149,7 @@ async fn add(
     if let Some(code) = code {
         return links::create(connection, membership, &code, now)
             .await?
-            .ok_or_else(code_taken);
+            .ok_or(CODE_TAKEN);
     }
     for _ in 0..TRIES {
         let code = ShortCode::generate(App::random());
@@ -214,35 +173,25 @@ async fn add(
         (status = 409, description = "The code is taken, or the program archived.", body = PlatformError),
     )
 )]
-pub async fn update(
-    State(app): State<App>,
-    advertiser: Advertiser,
-    Ids((program_id, link_id)): Ids<(ProgramId, ReferralLinkId)>,
-    body: RequestBody,
-) -> Answer<LinkView> {
-    let mut transaction = app.management.begin().await?;
-    let access = advertiser
-        .program(&mut transaction, program_id, Permission::ProgramUpdate)
-        .await?
-        .for_change()?;
-    let changes: LinkChanges = body.json()?;
+pub async fn update(mut write: WriteProgram<Update, (ProgramId, ReferralLinkId)>) -> Answer<LinkView> {
+    let (program_id, link_id) = write.on.ids;
+    let changes: LinkChanges = write.body().json()?;
     let code = changes.short_code.map(short_code).transpose()?;
     let status = changes.status.map(status).transpose()?;
-    let before = links::lock(&mut transaction, program_id, link_id)
+    let before = links::lock(&mut write.db, program_id, link_id)
         .await?
-        .ok_or_else(unknown)?;
-    if links::update(&mut transaction, link_id, code.as_ref(), status).await? == Updated::CodeTaken {
-        return Err(code_taken());
+        .ok_or(UNKNOWN)?;
+    if links::update(&mut write.db, link_id, code.as_ref(), status).await? == Updated::CodeTaken {
+        return Err(CODE_TAKEN);
     }
-    let link = stored(&mut transaction, program_id, link_id).await?;
+    let link = stored(&mut write.db, program_id, link_id).await?;
     let was = |link: &StoredLink| json!({ "short_code": link.short_code, "status": link.status.as_str() });
-    let audited = access
-        .audited("referral_link.updated")
-        .about(link_id.get())
-        .with(json!({ "before": was(&before), "after": was(&link) }));
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
-    Ok(data(LinkView::new(link)))
+    let details = json!({ "before": was(&before), "after": was(&link) });
+    write
+        .audit("referral_link.updated", link_id.get(), details)
+        .await?;
+    write.commit().await?;
+    Ok(data(LinkView::from(link)))
 }
 
 async fn stored(
@@ -250,55 +199,35 @@ async fn stored(
     program_id: ProgramId,
     link_id: ReferralLinkId,
 ) -> Result<StoredLink, ApiError> {
-    links::find(connection, program_id, link_id)
-        .await?
-        .ok_or_else(unknown)
+    links::find(connection, program_id, link_id).await?.ok_or(UNKNOWN)
 }
 
 fn short_code(field: Field<String>) -> Result<ShortCode, ApiError> {
-    let text = match field {
-        Field::Given(text) => text,
-        Field::Absent | Field::WrongType => String::new(),
-    };
+    let text = field.given().unwrap_or_default();
     ShortCode::parse(&text).map_err(|error| refused("short_code", &error.to_string()))
 }
 
 fn status(field: Field<String>) -> Result<LinkStatus, ApiError> {
-    let status = match field {
-        Field::Given(text) => LinkStatus::parse(&text),
-        Field::Absent | Field::WrongType => None,
-    };
+    let status = field.given().and_then(|text| LinkStatus::parse(&text));
     status.ok_or_else(|| refused("status", "must be active or inactive"))
 }
 
-fn unknown() -> ApiError {
-    ApiError::NotFound("Referral link not found")
-}
-
-fn not_approved() -> ApiError {
-    ApiError::Conflict("This partner is not approved")
-}
-
-fn code_taken() -> ApiError {
-    ApiError::Conflict("short_code is taken by another link")
-}
+const UNKNOWN: ApiError = ApiError::NotFound("Referral link not found");
+const NOT_APPROVED: ApiError = ApiError::Conflict("This partner is not approved");
+const CODE_TAKEN: ApiError = ApiError::Conflict("short_code is taken by another link");
 
 pub fn list_examples() -> Examples {
-    Examples::of_refusals([
-        ApiError::bad_request("page must be a positive integer"),
-        code_taken(),
-        not_approved(),
-    ])
-    .request(
-        "With a code",
-        json!({ "partner_program_id": 5, "short_code": "ada-summer" }),
-    )
-    .page(LinkView::example())
-    .created("A link", LinkView::example())
+    Examples::of_refusals([CODE_TAKEN, NOT_APPROVED])
+        .request(
+            "With a code",
+            json!({ "partner_program_id": 5, "short_code": "ada-summer" }),
+        )
+        .page(LinkView::example())
+        .created("A link", LinkView::example())
 }
 
 pub fn examples() -> Examples {
-    Examples::of_refusals([code_taken(), archived()])
+    Examples::of_refusals([CODE_TAKEN, archived()])
         .request("Off", json!({ "status": "inactive" }))
         .data("The link", LinkView::example())
 }

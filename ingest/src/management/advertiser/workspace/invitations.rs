@@ -11,25 +11,14 @@ use domain::token::InvitationToken;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
-use storage::audit_log::AuditActor;
 use storage::invitations::{self, MemberInvitation, NewInvitation, Purpose};
 use storage::members;
 use utoipa::ToSchema;
 
 use super::members::{read_permissions, read_role, shown};
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::http::query::Query;
-use crate::management::access::{AdvertiserUser, Audited, ProgramAccess};
-use crate::management::answers::{
-    Answer, Created, Data, Ids, List, Listed, Page, PageQuery, as_instant, created, data,
-};
+use crate::management::prelude::*;
 
-/// Then the link is worth nothing.
+/// How long the link works.
 const INVITATION_LASTS: TimeDelta = TimeDelta::days(7);
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -42,7 +31,7 @@ pub struct NewInvitationRequest {
     /// Of a member: what they may do, by program id.
     #[schema(value_type = Option<BTreeMap<String, Vec<String>>>)]
     permissions: Field<Map<String, Value>>,
-    /// Needed by somebody who runs several workspaces.
+    /// Required for a user who runs several workspaces.
     #[schema(value_type = Option<i64>)]
     workspace_id: Field<i64>,
 }
@@ -63,7 +52,7 @@ pub struct InvitationView {
     created_at: DateTime<Utc>,
 }
 
-/// A new invitation. Whoever opens the link is the one who was invited: hand it to nobody else.
+/// A new invitation. Its link identifies the invitee: share it with them alone.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CreatedInvitation {
     #[serde(flatten)]
@@ -119,7 +108,7 @@ impl InvitationLink {
     fn new(app: &App, token: &InvitationToken, expires_at: DateTime<Utc>) -> Self {
         let base = app.public_url.as_str().trim_end_matches('/');
         Self {
-            // Behind the `#`, which browsers send to nobody: no proxy has the token in its log.
+            // Behind the `#`, which browsers do not send: no proxy logs the token.
             invitation_url: format!("{base}/invitation#{}", token.expose()),
             expires_at,
         }
@@ -136,47 +125,46 @@ impl InvitationLink {
 }
 
 /// Makes an invitation, and the link that is shown once. One for the same thing before it ends.
-async fn invite(
-    app: &App,
-    connection: &mut PgConnection,
+async fn invite<C: Caller, On: Send>(
+    write: &mut Write<C, On>,
     workspace_id: WorkspaceId,
     email: &EmailAddress,
     purpose: &Purpose,
-    invited_by: AuditActor,
 ) -> Result<(InvitationId, InvitationLink), ApiError> {
     let token = InvitationToken::generate(App::random());
-    let now = app.clock.now();
+    let now = write.now();
     let new = NewInvitation {
         workspace_id,
         email,
         purpose,
-        invited_by,
+        invited_by: write.caller.actor(),
         token_hash: token.hash(),
         created_at: now,
         expires_at: now + INVITATION_LASTS,
     };
-    let invitation_id = invitations::create(connection, &new).await?;
-    Ok((invitation_id, InvitationLink::new(app, &token, new.expires_at)))
+    let invitation_id = invitations::create(&mut write.db, &new).await?;
+    Ok((
+        invitation_id,
+        InvitationLink::new(&write.app, &token, new.expires_at),
+    ))
 }
 
 /// Makes an invitation of a partner to an account of their own.
-pub async fn invite_partner(
-    app: &App,
-    connection: &mut PgConnection,
-    access: &ProgramAccess,
-    invited_by: AuditActor,
+pub async fn invite_partner<I: ProgramIds>(
+    write: &mut WriteProgram<Update, I>,
     partner_id: PartnerId,
     email: &EmailAddress,
 ) -> Result<InvitationLink, ApiError> {
+    let access = write.on.access;
     let purpose = Purpose::Partner {
         partner_id,
         program_id: access.program_id,
     };
-    let (_, link) = invite(app, connection, access.workspace_id, email, &purpose, invited_by).await?;
+    let (_, link) = invite(write, access.workspace_id, email, &purpose).await?;
     Ok(link)
 }
 
-/// Invite somebody into a workspace
+/// Invite a user into a workspace
 ///
 /// For its owners and admins. The link works once, for seven days; one made before for the same address stops working.
 #[utoipa::path(
@@ -189,12 +177,8 @@ pub async fn invite_partner(
         (status = 409, description = "They work there already.", body = PlatformError),
     )
 )]
-pub async fn create(
-    State(app): State<App>,
-    advertiser: AdvertiserUser,
-    body: RequestBody,
-) -> Created<CreatedInvitation> {
-    let request: NewInvitationRequest = body.json()?;
+pub async fn create(mut write: Write<AdvertiserUser>) -> Created<CreatedInvitation> {
+    let request: NewInvitationRequest = write.body().json()?;
     let email = address(request.email)?;
     let role = read_role(request.role)?;
     if role != Role::Member && request.permissions != Field::Absent {
@@ -203,55 +187,49 @@ pub async fn create(
             "must be null: owners and admins may do everything",
         ));
     }
-    let named = match request.workspace_id {
-        Field::Absent => None,
-        Field::Given(id) => Some(WorkspaceId::new(id)),
-        Field::WrongType => return Err(no_workspace_id()),
-    };
-    let mut transaction = app.management.begin().await?;
-    let inviter = advertiser.workspace(&mut transaction, named).await?;
+    let named = request
+        .workspace_id
+        .integer("workspace_id")?
+        .map(WorkspaceId::new);
+    let inviter = write.caller.workspace(&mut write.db, named).await?;
     if role == Role::Owner && inviter.role != Role::Owner {
         return Err(ApiError::Forbidden("Only owners invite owners"));
     }
-    // Whoever comes in by it signs in anew, and is asked for no password but their own.
-    advertiser.user.just_proved(&app)?;
+    // The invitee signs in with a password of their own.
+    write.just_proved()?;
     let workspace_id = inviter.workspace_id;
-    let permissions = read_permissions(&mut transaction, workspace_id, request.permissions).await?;
-    if members::has_address(&mut transaction, workspace_id, &email).await? {
-        return Err(member_already());
+    let permissions = read_permissions(&mut write.db, workspace_id, request.permissions).await?;
+    if members::has_address(&mut write.db, workspace_id, &email).await? {
+        return Err(MEMBER_ALREADY);
     }
     let details = json!({ "role": role.as_str(), "permissions": shown(&permissions) });
     let purpose = Purpose::Member { role, permissions };
-    let invited_by = AuditActor::User(advertiser.user.user_id);
-    let (id, link) = invite(&app, &mut transaction, workspace_id, &email, &purpose, invited_by).await?;
+    let (id, link) = invite(&mut write, workspace_id, &email, &purpose).await?;
     let audited = Audited::new(workspace_id, "member.invited")
         .about(id.get())
         .with(details);
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    let invitation = stored(&mut transaction, id).await?;
-    transaction.commit().await?;
+    write.record(audited).await?;
+    let invitation = stored(&mut write.db, id).await?;
+    let now = write.now();
+    write.commit().await?;
     Ok(created(CreatedInvitation {
-        invitation: InvitationView::new(&invitation, app.clock.now()),
+        invitation: InvitationView::new(&invitation, now),
         invitation_url: link.invitation_url,
     }))
 }
 
 /// List invitations
 ///
-/// Of members, whatever became of them; newest first. For owners and admins.
+/// Of members, in any state; newest first. For owners and admins.
 #[utoipa::path(
     get,
     path = "/api/advertiser/invitations",
     operation_id = "list_invitations",
     params(
-        ("workspace_id" = Option<i64>, Query, description = "Needed by somebody who runs several workspaces."),
+        ("workspace_id" = Option<i64>, Query, description = "Required for a user who runs several workspaces."),
         PageQuery,
     ),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<InvitationView>),
-        (status = 400, description = "page or pageSize is no positive integer, or workspace_id is none.",
-         body = PlatformError),
-    )
+    responses((status = 200, description = "A page of them.", body = Listed<InvitationView>))
 )]
 pub async fn list(
     State(app): State<App>,
@@ -261,13 +239,11 @@ pub async fn list(
 ) -> List<InvitationView> {
     let mut connection = app.management.acquire().await?;
     let workspace_id = advertiser.workspace_asked_for(&mut connection, &query).await?;
-    let invitations = invitations::of_workspace(&mut connection, workspace_id, page.window()).await?;
-    let total = invitations::count(&mut connection, workspace_id).await?;
+    let (invitations, total) = invitations::page(&mut connection, workspace_id, page.window()).await?;
     let now = app.clock.now();
     let views = invitations
         .iter()
-        .map(|invitation| InvitationView::new(invitation, now))
-        .collect();
+        .map(|invitation| InvitationView::new(invitation, now));
     Ok(page.listed(views, total))
 }
 
@@ -277,26 +253,22 @@ pub async fn list(
     path = "/api/advertiser/invitations/{invitation_id}",
     operation_id = "withdraw_invitation",
     responses(
-        (status = 200, description = "Its link is worth nothing any more.", body = Data<InvitationView>),
+        (status = 200, description = "Its link no longer works.", body = Data<InvitationView>),
         (status = 409, description = "It was accepted, or withdrawn before.", body = PlatformError),
     )
 )]
-pub async fn withdraw(
-    State(app): State<App>,
-    advertiser: AdvertiserUser,
-    Ids(invitation_id): Ids<InvitationId>,
-) -> Answer<InvitationView> {
-    let mut transaction = app.management.begin().await?;
-    let workspace_id = stored(&mut transaction, invitation_id).await?.workspace_id;
-    advertiser.workspace(&mut transaction, Some(workspace_id)).await?;
-    let now = app.clock.now();
-    if !invitations::withdraw(&mut transaction, invitation_id, now).await? {
-        return Err(ended());
+pub async fn withdraw(mut write: Write<AdvertiserUser, Ids<InvitationId>>) -> Answer<InvitationView> {
+    let Ids(invitation_id) = write.on;
+    let workspace_id = stored(&mut write.db, invitation_id).await?.workspace_id;
+    write.caller.workspace(&mut write.db, Some(workspace_id)).await?;
+    let now = write.now();
+    if !invitations::withdraw(&mut write.db, invitation_id, now).await? {
+        return Err(ENDED);
     }
     let audited = Audited::new(workspace_id, "invitation.withdrawn").about(invitation_id.get());
-    advertiser.audit(&app, &mut transaction, audited).await?;
-    let invitation = stored(&mut transaction, invitation_id).await?;
-    transaction.commit().await?;
+    write.record(audited).await?;
+    let invitation = stored(&mut write.db, invitation_id).await?;
+    write.commit().await?;
     Ok(data(InvitationView::new(&invitation, now)))
 }
 
@@ -309,36 +281,24 @@ async fn stored(
         .ok_or(ApiError::NotFound("Invitation not found"))
 }
 
-/// Somebody's address, which must be there.
+/// A required e-mail address.
 pub fn address(field: Field<String>) -> Result<EmailAddress, ApiError> {
-    match field {
-        Field::Given(text) if !text.is_empty() => {
-            EmailAddress::parse(&text).map_err(|error| refused("email", &error.to_string()))
-        }
-        Field::Absent | Field::Given(_) => Err(ApiError::bad_request("email is required")),
-        Field::WrongType => Err(refused("email", "must be a string")),
-    }
+    field
+        .parsed("email", EmailAddress::parse)?
+        .ok_or_else(|| ApiError::bad_request("email is required"))
 }
 
-fn no_workspace_id() -> ApiError {
-    refused("workspace_id", "must be an integer")
-}
+/// The refusal of a second membership in the same workspace.
+pub const MEMBER_ALREADY: ApiError = ApiError::Conflict("They work in this workspace already");
 
-/// The refusal of a second place in the same workspace.
-pub fn member_already() -> ApiError {
-    ApiError::Conflict("They work in this workspace already")
-}
-
-fn ended() -> ApiError {
-    ApiError::Conflict("This invitation has ended already")
-}
+const ENDED: ApiError = ApiError::Conflict("This invitation has ended already");
 
 pub fn list_examples() -> Examples {
     let made = CreatedInvitation {
         invitation: InvitationView::example(),
         invitation_url: InvitationLink::example().invitation_url,
     };
-    Examples::of_refusals([no_workspace_id(), member_already()])
+    Examples::of_refusals([refused("workspace_id", "must be an integer"), MEMBER_ALREADY])
         .request(
             "A member for one program",
             json!({ "email": "max@shop.example", "role": "member",
@@ -353,5 +313,5 @@ pub fn examples() -> Examples {
         status: "withdrawn",
         ..InvitationView::example()
     };
-    Examples::of_refusals([ended()]).data("Withdrawn", withdrawn)
+    Examples::of_refusals([ENDED]).data("Withdrawn", withdrawn)
 }

@@ -18,15 +18,7 @@ use storage::members::{self, GivenPermissions, Member};
 use storage::workspaces;
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, refused, stated};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::http::query::Query;
-use crate::management::access::{AdvertiserUser, Audited, differences, forbidden};
-use crate::management::answers::{Answer, Data, Ids, List, Listed, Page, PageQuery, as_instant, data};
+use crate::management::prelude::*;
 
 const NO_PERMISSIONS: &str =
     "must map ids of this workspace's programs to lists of permissions, such as {\"1\": [\"tracking:read\"]}";
@@ -40,7 +32,7 @@ pub struct MemberChanges {
     role: Option<Field<String>>,
     /// By program id: some of `tracking:read`, `tracking:list`, `program:list`, `program:read`, `program:update`,
     /// `program:delete`, `program:go_live`, `program:regenerate-token`, `program:pay_out`, or `program:*` for every one of a
-    /// program's. They take the place of all that were given before.
+    /// program's. They replace all that were given before.
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<BTreeMap<String, Vec<String>>>)]
     permissions: Option<Field<Map<String, Value>>>,
@@ -59,7 +51,7 @@ pub struct MemberView {
     verified: bool,
     /// A code is asked for when they sign in, beside the password.
     second_factor: bool,
-    /// By program id. Owners and admins have every permission whatever stands here.
+    /// By program id. Owners and admins have every permission in any case.
     permissions: BTreeMap<String, Vec<&'static str>>,
     #[serde(rename = "createdAt", serialize_with = "as_instant")]
     created_at: DateTime<Utc>,
@@ -74,12 +66,9 @@ pub struct MemberView {
     operation_id = "list_members",
     params(
         PageQuery,
-        ("workspace_id" = Option<i64>, Query, description = "Needed by somebody who runs several workspaces.", example = 2),
+        ("workspace_id" = Option<i64>, Query, description = "Required for a user who runs several workspaces.", example = 2),
     ),
-    responses(
-        (status = 200, description = "A page of them.", body = Listed<MemberView>),
-        (status = 400, description = "A number in the query is none.", body = PlatformError),
-    )
+    responses((status = 200, description = "A page of them.", body = Listed<MemberView>))
 )]
 pub async fn list(
     State(app): State<App>,
@@ -90,7 +79,7 @@ pub async fn list(
     let mut connection = app.management.acquire().await?;
     let workspace_id = user.workspace_asked_for(&mut connection, &query).await?;
     let (members, total) = members::list(&mut connection, workspace_id, page.window()).await?;
-    Ok(page.listed(members.iter().map(MemberView::new).collect(), total))
+    Ok(page.listed(members, total))
 }
 
 /// Change a member's role or permissions
@@ -104,39 +93,34 @@ pub async fn list(
         (status = 409, description = "They are the last owner.", body = PlatformError),
     )
 )]
-pub async fn update(
-    State(app): State<App>,
-    user: AdvertiserUser,
-    Ids(member_id): Ids<MemberId>,
-    body: RequestBody,
-) -> Answer<MemberView> {
-    let mut transaction = app.management.begin().await?;
-    let (acting, before) = judged(&user, &mut transaction, member_id).await?;
-    user.user.just_proved(&app)?;
-    let changes: MemberChanges = body.json()?;
+pub async fn update(mut write: Write<AdvertiserUser, Ids<MemberId>>) -> Answer<MemberView> {
+    let Ids(member_id) = write.on;
+    let (acting, before) = judged(&mut write).await?;
+    let workspace_id = acting.workspace_id;
+    write.just_proved()?;
+    let changes: MemberChanges = write.body().json()?;
     let role = changes.role.map(read_role).transpose()?;
     let given = match changes.permissions {
-        Some(given) => Some(read_permissions(&mut transaction, acting.workspace_id, given).await?),
+        Some(given) => Some(read_permissions(&mut write.db, workspace_id, given).await?),
         None => None,
     };
     if let Some(role) = role.filter(|role| *role != before.role) {
         if role == Role::Owner && acting.role != Role::Owner {
             return Err(forbidden());
         }
-        keep_an_owner(&mut transaction, acting.workspace_id, &before).await?;
-        members::set_role(&mut transaction, member_id, role).await?;
+        keep_an_owner(&mut write.db, workspace_id, &before).await?;
+        members::set_role(&mut write.db, member_id, role).await?;
     }
     if let Some(given) = &given {
-        members::set_permissions(&mut transaction, member_id, given).await?;
+        members::set_permissions(&mut write.db, member_id, given).await?;
     }
-    end_unsupported(&app, &user, &mut transaction, acting.workspace_id).await?;
-    let after = found(&mut transaction, member_id).await?;
-    let audited = Audited::new(acting.workspace_id, "member.updated")
-        .about(member_id.get())
-        .with(differences(described(&before), &described(&after)));
-    user.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
-    Ok(data(MemberView::new(&after)))
+    end_unsupported(&mut write, workspace_id).await?;
+    let after = found(&mut write.db, member_id).await?;
+    let audited = Audited::new(workspace_id, "member.updated").about(member_id.get());
+    let details = differences(described(&before), &described(&after));
+    write.record(audited.with(details)).await?;
+    write.commit().await?;
+    Ok(data(after.into()))
 }
 
 /// Remove a member
@@ -151,53 +135,46 @@ pub async fn update(
         (status = 409, description = "They are the last owner.", body = PlatformError),
     )
 )]
-pub async fn remove(
-    State(app): State<App>,
-    user: AdvertiserUser,
-    Ids(member_id): Ids<MemberId>,
-) -> Result<StatusCode, ApiError> {
-    let mut transaction = app.management.begin().await?;
-    let (acting, before) = judged(&user, &mut transaction, member_id).await?;
-    user.user.just_proved(&app)?;
-    keep_an_owner(&mut transaction, acting.workspace_id, &before).await?;
-    members::remove(&mut transaction, member_id).await?;
-    end_unsupported(&app, &user, &mut transaction, acting.workspace_id).await?;
-    let audited = Audited::new(acting.workspace_id, "member.removed")
-        .about(member_id.get())
-        .with(json!({ "user_id": before.user_id.get(), "role": before.role.as_str() }));
-    user.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+pub async fn remove(mut write: Write<AdvertiserUser, Ids<MemberId>>) -> Result<StatusCode, ApiError> {
+    let Ids(member_id) = write.on;
+    let (acting, before) = judged(&mut write).await?;
+    let workspace_id = acting.workspace_id;
+    write.just_proved()?;
+    keep_an_owner(&mut write.db, workspace_id, &before).await?;
+    members::remove(&mut write.db, member_id).await?;
+    end_unsupported(&mut write, workspace_id).await?;
+    let audited = Audited::new(workspace_id, "member.removed").about(member_id.get());
+    let details = json!({ "user_id": before.user_id.get(), "role": before.role.as_str() });
+    write.record(audited.with(details)).await?;
+    write.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Ends the management keys, open invitations, CLI logins and CLI sessions whose right has just ended.
-async fn end_unsupported(
-    app: &App,
-    user: &AdvertiserUser,
-    connection: &mut PgConnection,
+async fn end_unsupported<On>(
+    write: &mut Write<AdvertiserUser, On>,
     workspace_id: WorkspaceId,
 ) -> Result<(), ApiError> {
-    for (action, subject_id) in workspaces::end_unsupported(connection, workspace_id, app.clock.now()).await?
-    {
-        let audited = Audited::new(workspace_id, action)
-            .about(subject_id)
-            .with(json!({ "reason": "right_ended" }));
-        user.audit(app, connection, audited).await?;
+    let now = write.now();
+    for (action, subject_id) in workspaces::end_unsupported(&mut write.db, workspace_id, now).await? {
+        let audited = Audited::new(workspace_id, action).about(subject_id);
+        write
+            .record(audited.with(json!({ "reason": "right_ended" })))
+            .await?;
     }
     Ok(())
 }
 
 /// Who acts and on whom, both as they are once every change before this one is done.
 async fn judged(
-    user: &AdvertiserUser,
-    connection: &mut PgConnection,
-    member_id: MemberId,
+    write: &mut Write<AdvertiserUser, Ids<MemberId>>,
 ) -> Result<(workspaces::Membership, Member), ApiError> {
+    let (Ids(member_id), connection) = (write.on, &mut *write.db);
     let workspace_id = members::workspace_of(connection, member_id)
         .await?
-        .ok_or_else(unknown)?;
+        .ok_or(UNKNOWN)?;
     members::lock(connection, workspace_id).await?;
-    let acting = user.workspace(connection, Some(workspace_id)).await?;
+    let acting = write.caller.workspace(connection, Some(workspace_id)).await?;
     let member = found(connection, member_id).await?;
     if member.role == Role::Owner && acting.role != Role::Owner {
         return Err(forbidden());
@@ -206,7 +183,7 @@ async fn judged(
 }
 
 async fn found(connection: &mut PgConnection, member_id: MemberId) -> Result<Member, ApiError> {
-    members::find(connection, member_id).await?.ok_or_else(unknown)
+    members::find(connection, member_id).await?.ok_or(UNKNOWN)
 }
 
 /// Refuses to take the last owner away.
@@ -220,14 +197,11 @@ async fn keep_an_owner(
     {
         return Ok(());
     }
-    Err(last_owner())
+    Err(LAST_OWNER)
 }
 
 pub fn read_role(field: Field<String>) -> Result<Role, ApiError> {
-    let role = match field {
-        Field::Given(name) => Role::parse(&name),
-        Field::Absent | Field::WrongType => None,
-    };
+    let role = field.given().and_then(|name| Role::parse(&name));
     role.ok_or_else(|| refused("role", "must be one of owner, admin, member"))
 }
 
@@ -238,11 +212,7 @@ pub async fn read_permissions(
     field: Field<Map<String, Value>>,
 ) -> Result<GivenPermissions, ApiError> {
     let wrong = || refused("permissions", NO_PERMISSIONS);
-    let entries = match field {
-        Field::Absent => Map::new(),
-        Field::Given(entries) => entries,
-        Field::WrongType => return Err(wrong()),
-    };
+    let entries = field.optional(wrong)?.unwrap_or_default();
     let mut given = GivenPermissions::new();
     for (program_id, names) in &entries {
         let program_id = program_id.parse().map_err(|_| wrong())?;
@@ -263,21 +233,14 @@ pub async fn read_permissions(
     Ok(given)
 }
 
-impl MemberView {
-    fn new(member: &Member) -> Self {
-        Self {
-            id: member.member_id.get(),
-            user_id: member.user_id.get(),
-            name: member.name.clone(),
-            email: member.email.clone(),
-            role: member.role.as_str(),
-            verified: member.verified,
-            second_factor: member.has_second_factor,
-            permissions: shown(&member.permissions),
-            created_at: member.created_at,
-        }
-    }
-}
+view! { |member: Member| MemberView {
+    name, email, verified, created_at;
+    id: member.member_id.get(),
+    user_id: member.user_id.get(),
+    role: member.role.as_str(),
+    second_factor: member.has_second_factor,
+    permissions: shown(&member.permissions),
+} }
 
 /// For the audit log.
 fn described(member: &Member) -> Value {
@@ -291,13 +254,8 @@ pub fn shown(given: &GivenPermissions) -> BTreeMap<String, Vec<&'static str>> {
         .collect()
 }
 
-fn unknown() -> ApiError {
-    ApiError::NotFound("Member not found")
-}
-
-fn last_owner() -> ApiError {
-    ApiError::Conflict("A workspace keeps at least one owner")
-}
+const UNKNOWN: ApiError = ApiError::NotFound("Member not found");
+const LAST_OWNER: ApiError = ApiError::Conflict("A workspace keeps at least one owner");
 
 fn example() -> MemberView {
     MemberView {
@@ -314,15 +272,12 @@ fn example() -> MemberView {
 }
 
 pub fn list_examples() -> Examples {
-    Examples::of_refusals([ApiError::bad_request("page must be a positive integer")]).page(example())
+    Examples::default().page(example())
 }
 
 pub fn examples() -> Examples {
     let request = json!({ "role": "member", "permissions": { "1": ["tracking:read"] } });
-    Examples::of_refusals([
-        refused("role", "must be one of owner, admin, member"),
-        last_owner(),
-    ])
-    .request("May look at one program's tracking", request)
-    .data("The member", example())
+    Examples::of_refusals([refused("role", "must be one of owner, admin, member"), LAST_OWNER])
+        .request("May look at one program's tracking", request)
+        .data("The member", example())
 }

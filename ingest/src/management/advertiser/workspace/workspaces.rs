@@ -1,24 +1,15 @@
 //! `PUT /api/advertiser/workspaces/{workspace_id}`: a workspace's name, and what its members must sign in with.
 
-use axum::extract::State;
 use domain::ids::WorkspaceId;
 use domain::permission::Role;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sqlx::PgConnection;
 use storage::workspaces::{self, Membership};
 use storage::{members, second_factors};
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::http::body::RequestBody;
-use crate::http::error::ApiError;
-use crate::http::field::{Field, stated};
-use crate::http::openapi::envelopes::PlatformError;
-use crate::http::openapi::examples::Examples;
-use crate::management::access::{AdvertiserUser, Audited, differences, forbidden};
-use crate::management::answers::{Answer, Data, Ids, data};
 use crate::management::auth::me::WorkspaceView;
+use crate::management::prelude::*;
 
 const NO_NAME: &str = "name is required";
 const NONE_OF_THEIR_OWN: &str = "Set up a second factor of your own first";
@@ -44,55 +35,47 @@ pub struct WorkspaceChanges {
     request_body = WorkspaceChanges,
     responses(
         (status = 200, description = "As it is now.", body = Data<WorkspaceView>),
-        (status = 409, description = "Whoever requires a second factor must have one.", body = PlatformError),
+        (status = 409, description = "The caller has no second factor of their own.", body = PlatformError),
     )
 )]
-pub async fn update(
-    State(app): State<App>,
-    user: AdvertiserUser,
-    Ids(workspace_id): Ids<WorkspaceId>,
-    body: RequestBody,
-) -> Answer<WorkspaceView> {
-    let mut transaction = app.management.begin().await?;
-    if !workspaces::exists(&mut transaction, workspace_id).await? {
+pub async fn update(mut write: Write<AdvertiserUser, Ids<WorkspaceId>>) -> Answer<WorkspaceView> {
+    let Ids(workspace_id) = write.on;
+    if !workspaces::exists(&mut write.db, workspace_id).await? {
         return Err(ApiError::NotFound("Workspace not found"));
     }
-    members::lock(&mut transaction, workspace_id).await?;
-    let before = user.workspace(&mut transaction, Some(workspace_id)).await?;
-    let changes: WorkspaceChanges = body.json()?;
+    members::lock(&mut write.db, workspace_id).await?;
+    let before = write.caller.workspace(&mut write.db, Some(workspace_id)).await?;
+    let changes: WorkspaceChanges = write.body().json()?;
     if changes.name.is_none() && changes.second_factor_required.is_none() {
         return Err(ApiError::bad_request(NO_NAME));
     }
     if let Some(name) = changes.name {
         let name = name.required_name("name", NO_NAME)?;
-        workspaces::rename(&mut transaction, workspace_id, &name).await?;
+        workspaces::rename(&mut write.db, workspace_id, &name).await?;
     }
     if let Some(required) = changes.second_factor_required {
         let required = required.flag("second_factor_required")?;
-        may_require(&app, &mut transaction, &user, &before).await?;
-        workspaces::require_second_factor(&mut transaction, workspace_id, required).await?;
+        may_require(&mut write, &before).await?;
+        workspaces::require_second_factor(&mut write.db, workspace_id, required).await?;
     }
-    let after = user.workspace(&mut transaction, Some(workspace_id)).await?;
-    let audited = Audited::new(workspace_id, "workspace.updated")
-        .about(workspace_id.get())
-        .with(differences(described(&before), &described(&after)));
-    user.audit(&app, &mut transaction, audited).await?;
-    transaction.commit().await?;
+    let after = write.caller.workspace(&mut write.db, Some(workspace_id)).await?;
+    let audited = Audited::new(workspace_id, "workspace.updated").about(workspace_id.get());
+    let details = differences(described(&before), &described(&after));
+    write.record(audited.with(details)).await?;
+    write.commit().await?;
     Ok(data(WorkspaceView::new(after)))
 }
 
-/// An owner, who would not lock themself out, and gave the password of late.
+/// An owner, who has a second factor and gave the password just now.
 async fn may_require(
-    app: &App,
-    connection: &mut PgConnection,
-    user: &AdvertiserUser,
+    write: &mut Write<AdvertiserUser, Ids<WorkspaceId>>,
     membership: &Membership,
 ) -> Result<(), ApiError> {
     if membership.role != Role::Owner {
         return Err(forbidden());
     }
-    user.user.just_proved(app)?;
-    match second_factors::enabled(connection, user.user.user_id).await? {
+    write.just_proved()?;
+    match second_factors::enabled(&mut write.db, write.caller.user.user_id).await? {
         Some(_) => Ok(()),
         None => Err(ApiError::Conflict(NONE_OF_THEIR_OWN)),
     }

@@ -1,0 +1,256 @@
+//! A route's caller and program with the connection it works on, as one argument.
+//!
+//! The checks run in the order in which a caller expects to learn of mistakes: credential (401), ids of the path (404), program
+//! (404), right (403), archived (409). The route then looks at the body.
+
+use std::marker::PhantomData;
+
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use chrono::{DateTime, Utc};
+use domain::ids::ProgramId;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sqlx::pool::PoolConnection;
+use sqlx::{PgConnection, PgTransaction, Postgres};
+use storage::StorageResult;
+
+use super::people::{Advertiser, Caller, SignedIn};
+use super::program::ProgramAccess;
+use super::right::Right;
+use super::source::Audited;
+use crate::app::App;
+use crate::http::body::RequestBody;
+use crate::http::error::ApiError;
+use crate::management::answers::{Ids, Page};
+
+/// The ids of a program's path.
+pub trait ProgramIds: DeserializeOwned + Copy + Send {
+    fn program_id(self) -> ProgramId;
+}
+
+impl ProgramIds for ProgramId {
+    fn program_id(self) -> ProgramId {
+        self
+    }
+}
+
+impl<T: DeserializeOwned + Copy + Send> ProgramIds for (ProgramId, T) {
+    fn program_id(self) -> ProgramId {
+        self.0
+    }
+}
+
+/// A program with which its caller may do what `R` says.
+#[derive(Debug)]
+pub struct Program<R, I> {
+    pub access: ProgramAccess,
+    pub ids: I,
+    right: PhantomData<R>,
+}
+
+impl<R: Right, I: ProgramIds> Program<R, I> {
+    async fn granted(caller: &Advertiser, ids: I, connection: &mut PgConnection) -> Result<Self, ApiError> {
+        let access = caller
+            .rights
+            .program(connection, ids.program_id(), R::PERMISSION)
+            .await?;
+        if !R::IN_ARCHIVED {
+            access.for_change()?;
+        }
+        Ok(Self {
+            access,
+            ids,
+            right: PhantomData,
+        })
+    }
+}
+
+/// A change: its caller, and the transaction in which it is made and audited. `On` is its target: the ids of the path, or a
+/// [`Program`].
+#[derive(Debug)]
+pub struct Write<C, On = ()> {
+    pub app: App,
+    pub caller: C,
+    pub on: On,
+    pub db: PgTransaction<'static>,
+    body: RequestBody,
+}
+
+pub type WriteProgram<R, I = ProgramId> = Write<Advertiser, Program<R, I>>;
+
+impl<C, On> Write<C, On> {
+    pub async fn begin(app: &App, caller: C, on: On, body: RequestBody) -> Result<Self, ApiError> {
+        Ok(Self {
+            app: app.clone(),
+            caller,
+            on,
+            db: app.management.begin().await?,
+            body,
+        })
+    }
+
+    pub fn now(&self) -> DateTime<Utc> {
+        self.app.clock.now()
+    }
+
+    /// The body, which is taken once.
+    pub const fn body(&mut self) -> RequestBody {
+        self.body.take()
+    }
+
+    pub async fn commit(self) -> Result<(), sqlx::Error> {
+        self.db.commit().await
+    }
+}
+
+impl<C: Caller, On> Write<C, On> {
+    /// As [`Caller::just_proved`].
+    pub fn just_proved(&self) -> Result<(), ApiError> {
+        self.caller.just_proved(&self.app)
+    }
+
+    /// Writes an entry to the audit log, by the caller.
+    pub async fn record(&mut self, audited: Audited) -> StorageResult<()> {
+        let actor = self.caller.actor();
+        self.caller
+            .source()
+            .audit(&self.app, &mut self.db, actor, audited)
+            .await
+    }
+}
+
+impl<R, I> WriteProgram<R, I> {
+    /// Writes an entry about the program to the audit log. The details hold no secret.
+    pub async fn audit(
+        &mut self,
+        action: &'static str,
+        subject_id: impl Into<Option<i64>>,
+        details: Value,
+    ) -> StorageResult<()> {
+        let audited = self.on.access.audited(action).with(details);
+        let subject_id = subject_id.into();
+        self.record(Audited {
+            subject_id,
+            ..audited
+        })
+        .await
+    }
+}
+
+impl<On> Write<SignedIn, On> {
+    /// Writes an entry about the caller's account to the audit log of every workspace they work in.
+    pub async fn audit_account(&mut self, action: &'static str, details: Value) -> StorageResult<()> {
+        self.caller.audit(&self.app, &mut self.db, action, details).await
+    }
+}
+
+impl<C: Caller> FromRequest<App> for Write<C> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let (mut parts, body) = request.into_parts();
+        let caller = C::from_request_parts(&mut parts, app).await?;
+        let body = read(parts, body, app).await;
+        Self::begin(app, caller, (), body).await
+    }
+}
+
+impl<C: Caller, T: DeserializeOwned + Send> FromRequest<App> for Write<C, Ids<T>> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let (mut parts, body) = request.into_parts();
+        let caller = C::from_request_parts(&mut parts, app).await?;
+        let ids = Ids::from_request_parts(&mut parts, app).await?;
+        let body = read(parts, body, app).await;
+        Self::begin(app, caller, ids, body).await
+    }
+}
+
+impl<R: Right, I: ProgramIds> FromRequest<App> for WriteProgram<R, I> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let write = Write::<Advertiser, Ids<I>>::from_request(request, app).await?;
+        let Write {
+            app,
+            caller,
+            on,
+            mut db,
+            body,
+        } = write;
+        let on = Program::granted(&caller, on.0, &mut db).await?;
+        Ok(Self {
+            app,
+            caller,
+            on,
+            db,
+            body,
+        })
+    }
+}
+
+/// Reads the body before a transaction begins: a slow client holds no connection.
+async fn read(parts: Parts, body: axum::body::Body, app: &App) -> RequestBody {
+    let Ok(body) = RequestBody::from_request(Request::from_parts(parts, body), app).await;
+    body
+}
+
+/// A read of a program.
+#[derive(Debug)]
+pub struct ReadProgram<R, I = ProgramId> {
+    pub caller: Advertiser,
+    pub ids: I,
+    pub db: PoolConnection<Postgres>,
+    right: PhantomData<R>,
+}
+
+impl<R: Right, I: ProgramIds> ReadProgram<R, I> {
+    async fn open(app: &App, caller: Advertiser, ids: I) -> Result<Self, ApiError> {
+        let mut db = app.management.acquire().await?;
+        let Program { ids, right, .. } = Program::granted(&caller, ids, &mut db).await?;
+        Ok(Self {
+            caller,
+            ids,
+            db,
+            right,
+        })
+    }
+}
+
+impl<R: Right, I: ProgramIds> FromRequestParts<App> for ReadProgram<R, I> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let caller = Advertiser::from_request_parts(parts, app).await?;
+        let Ids(ids) = Ids::from_request_parts(parts, app).await?;
+        Self::open(app, caller, ids).await
+    }
+}
+
+/// A page of a program's list. The page is parsed before the right is checked.
+#[derive(Debug)]
+pub struct ListProgram<R> {
+    pub program_id: ProgramId,
+    pub page: Page,
+    pub db: PoolConnection<Postgres>,
+    right: PhantomData<R>,
+}
+
+impl<R: Right> FromRequestParts<App> for ListProgram<R> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let caller = Advertiser::from_request_parts(parts, app).await?;
+        let Ids(program_id) = Ids::from_request_parts(parts, app).await?;
+        let page = Page::from_request_parts(parts, app).await?;
+        let read = ReadProgram::<R>::open(app, caller, program_id).await?;
+        Ok(Self {
+            program_id,
+            page,
+            db: read.db,
+            right: PhantomData,
+        })
+    }
+}

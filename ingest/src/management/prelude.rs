@@ -1,0 +1,21 @@
+//! What nearly every management route uses: its caller, its body, its answer and their description.
+
+pub use crate::app::App;
+pub use crate::http::body::RequestBody;
+pub use crate::http::error::ApiError;
+pub use crate::http::field::{Field, refused, stated};
+pub use crate::http::openapi::envelopes::{PlatformError, RateLimited};
+pub use crate::http::openapi::examples::Examples;
+pub use crate::http::query::Query;
+pub use crate::management::access::right::*;
+pub use crate::management::access::{
+    Advertiser, AdvertiserUser, Audited, Caller, CliConfirmer, CliUser, ListProgram, PartnerUser,
+    ProgramAccess, ProgramIds, Proof, ReadProgram, Rights, SignedIn, Source, Write, WriteProgram, archived,
+    differences, forbidden,
+};
+pub use crate::management::answers::{
+    Answer, Created, Data, Ids, List, Listed, Page, PageQuery, as_instant, as_instant_if_any, created, data,
+    instant,
+};
+
+pub(crate) use crate::management::answers::view;
