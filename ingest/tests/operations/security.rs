@@ -32,7 +32,9 @@ async fn a_transaction_id_that_another_program_holds_is_told_to_the_operator() {
     // Callers are answered before whose it is has been seen.
     let telling = "held by another program";
     stack
-        .eventually("the operator is told", async || services.logged().contains(telling))
+        .eventually("the operator is told", async || {
+            services.logged().contains(telling)
+        })
         .await;
     let logs = services.end();
     let told: Vec<&str> = logs.lines().filter(|line| line.contains(telling)).collect();
