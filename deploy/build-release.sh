@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the programs of a release. Each carries the list of its dependencies (`cargo audit bin` and scanners of images read
-# it), and target/release/sbom/ holds the same as CycloneDX, a file for each program.
+# Builds the programs of a release. Each contains the list of its dependencies (for `cargo audit bin` and image scanners);
+# target/release/sbom/ has the same as CycloneDX, one file for each program.
 #
 # It needs cargo-auditable and cargo-cyclonedx, in the versions of the Dockerfile.
 set -eu
@@ -12,10 +12,10 @@ sbom=target/release/sbom
 rm -rf "$sbom"
 mkdir -p "$sbom"
 for program in ingest worker webhook-consumer ctl; do
-    # It describes the whole workspace each time it runs, and writes beside each Cargo.toml.
+    # It describes the whole workspace each time, and writes beside each Cargo.toml.
     [ -f "$program/${program}_bin.cdx.json" ] ||
         cargo cyclonedx --quiet --format json --describe binaries --spec-version 1.5
-    # Where this was built is no part of what it is made of.
+    # Removes the build directory's path.
     sed "s|file://$PWD/|file:///|g" "$program/${program}_bin.cdx.json" > "$sbom/$program.cdx.json"
     if grep -F "$PWD" "$sbom/$program.cdx.json" >&2; then
         echo "$program: its SBOM names the directory it was built in" >&2

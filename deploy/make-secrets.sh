@@ -1,15 +1,15 @@
 #!/bin/sh
-# Makes the secrets of an installation, a file each, in the directory that is named:
+# Generates the secrets of an installation, one file each, in a directory:
 #
 #     deploy/make-secrets.sh DIRECTORY [POSTGRES [REPLICA [NATS [REDIS]]]]
 #
 # POSTGRES, REPLICA and REDIS are hosts, NATS hosts separated by commas. Two settings in the environment turn on TLS; both are paths as the
 # services see them:
-#     POSTGRES_CA_FILE  the certificate that vouches for PostgreSQL, which has its own from elsewhere
-#     SERVERS_CA_FILE   the certificate that vouches for NATS and Redis. It is made here (servers-ca.crt), and so are theirs, for ten years:
+#     POSTGRES_CA_FILE  the CA certificate of PostgreSQL, whose own certificate is not made here
+#     SERVERS_CA_FILE   the CA certificate of NATS and Redis. It is generated (servers-ca.crt), with their certificates, for ten years:
 #                       to make new ones, delete nats.crt, nats.key, redis.crt and redis.key, and run this again
-# What is there already stays as it is: click ids, hashes and sealed secrets can only be read with the keys that made them. Keep
-# a copy of the directory where the backups are not.
+# Existing files are kept: click ids, hashes and sealed secrets can only be read with the keys that made them. Keep a copy of the
+# directory, separate from the backups.
 set -eu
 umask 077
 
@@ -21,7 +21,7 @@ redis=${5:-127.0.0.1}
 mkdir -p "$directory"
 cd "$directory"
 
-# $1: file; its text comes from standard input. Whole or not at all.
+# $1: file; its text comes from standard input. Atomic.
 keep() {
     if [ -s "$1" ]; then
         cat > /dev/null
@@ -38,13 +38,13 @@ random_hex() {
 for key in click-id-keys email-hash-key secrets-keys; do
     random_hex 32 | keep "$key"
 done
-# NATS reads its configuration's variables as it reads values: digits first, and it would be a number.
+# NATS parses variables like values: a password that begins with a digit would be a number.
 for password in postgres-password postgres-service-password postgres-reads-password redis-password \
     nats-password-ingest nats-password-webhook-consumer nats-password-worker nats-password-ctl; do
     { printf p; random_hex 24; } | keep "$password"
 done
 
-# PostgreSQL: who owns the tables and migrates, what services connect as, and what only reads.
+# PostgreSQL: the owner of the tables, the services' role, and the read-only role.
 tls=${POSTGRES_CA_FILE:+?sslmode=verify-full&sslrootcert=$POSTGRES_CA_FILE}
 address() {
     printf 'postgres://%s:%s@%s:5432/referral_tracker%s' "$1" "$(cat "$2")" "$3" "$tls"
@@ -55,7 +55,7 @@ printf referral_tracker_reads | keep postgres-reads-user
 address tracker postgres-password "$postgres" | keep owner-database-url
 address referral_tracker_service postgres-service-password "$postgres" | keep database-url
 address referral_tracker_reads postgres-reads-password "$replica" | keep replica-database-url
-# For a PostgreSQL that nothing else prepares: `psql` as its superuser reads it.
+# Creates the roles on a plain PostgreSQL: run it with `psql` as superuser.
 {
     for role in '' -service -reads; do
         printf "CREATE ROLE %s LOGIN PASSWORD '%s';\n" "$(cat "postgres$role-user")" "$(cat "postgres$role-password")"
@@ -77,7 +77,7 @@ done | keep nats.env
 printf 'requirepass %s\n' "$(cat redis-password)" | keep redis.conf
 printf 'redis%s://:%s@%s:6379/0' "${SERVERS_CA_FILE:+s}" "$(cat redis-password)" "$redis" | keep redis-url
 
-# $1: of whom; the others say what for and signed by whom. Without the machine's own settings, which add to a certificate.
+# $1: the subject; the other arguments: purpose and signer. Ignores the machine's OpenSSL settings, which could add extensions.
 sign() {
     name=$1
     shift
@@ -90,7 +90,7 @@ sign() {
     rm openssl.cnf openssl.log
 }
 
-# $1: whose certificate; the others: its hosts. Servers of NATS show each other theirs, too.
+# $1: the server; the other arguments: its hosts. NATS servers also authenticate each other with it.
 certificate() {
     server=$1
     shift

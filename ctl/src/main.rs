@@ -55,7 +55,7 @@ Examples:
     ctl customer export --program-id 1 --customer-key user-42
     ctl customer erase --program-id 1 --email jane@customer.example
 
-Every setting is also an environment variable; LOG=info tells more of what is done.";
+Every setting is also an environment variable; LOG=info logs more details.";
 
 /// Operates a referral-tracker installation.
 #[derive(Debug, Parser)]

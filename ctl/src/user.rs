@@ -229,7 +229,7 @@ impl Who {
     async fn user(&self, connection: &mut PgConnection) -> anyhow::Result<users::User> {
         users::find_by_email(connection, &self.email)
             .await?
-            .with_context(|| format!("nobody has the address {}", self.email.as_str()))
+            .with_context(|| format!("no account has the address {}", self.email.as_str()))
     }
 
     async fn verify(self, pool: &PgPool) -> anyhow::Result<()> {

@@ -1,11 +1,11 @@
 #!/bin/sh
-# PostgreSQL's archive_command: keeps one segment of the log.
+# PostgreSQL's archive_command: archives one WAL segment.
 #
 #     archive_mode = on
 #     archive_timeout = 60s
 #     archive_command = '/usr/share/referral-tracker/backup/archive-wal.sh %p %f /var/backups/referral-tracker/wal'
 #
-# Succeeds only when the segment is on the disk, whole: PostgreSQL then forgets it. The directory must be another machine's.
+# Succeeds only after the complete segment is synced, because PostgreSQL then recycles it. The directory should be on another machine.
 set -eu
 
 segment=${1:?usage: archive-wal.sh PATH NAME DIRECTORY}
@@ -15,7 +15,7 @@ directory=${3:?}
 mkdir -p "$directory"
 kept="$directory/$name"
 if [ -e "$kept" ]; then
-    # Archived, and the answer was lost. Anything else under this name belongs to another server: it is never overwritten.
+    # Already archived, and the result was lost. A different file of this name is another server's, and is never overwritten.
     cmp -s "$segment" "$kept"
     exit
 fi

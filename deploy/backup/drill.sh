@@ -1,11 +1,11 @@
 #!/bin/sh
-# Restores the newest backup into a server of its own, checks the books in it, and throws it away. A backup nobody has restored is a hope.
+# Restores the newest backup into a temporary server, runs `ctl verify` in it, and deletes it.
 #
 #     drill.sh DIRECTORY [DATABASE]
 #
-# DIRECTORY is that of base-backup.sh. Needs `ctl` (or what CTL names) and PostgreSQL's programs on the path, and room for one more
-# copy. Run it as the account that runs PostgreSQL; nothing that runs is touched. Prints how old the newest event is: so much
-# would have been lost.
+# DIRECTORY is that of base-backup.sh. Needs `ctl` (or what CTL names) and PostgreSQL's programs on the path, and disk space for
+# another copy. Run it as the account that runs PostgreSQL; the running server is not affected. Prints the age of the newest event, which is
+# the amount of data that would be lost.
 set -eu
 umask 077
 
@@ -26,10 +26,10 @@ trap finish EXIT
 trap 'exit 1' INT TERM
 
 "$here/restore.sh" "$directory" "$work/data"
-# Where the distribution keeps settings elsewhere, the backup has none: the usual ones do.
+# Some distributions keep settings outside the data directory: use the defaults then.
 [ -e "$work/data/postgresql.conf" ] || : > "$work/data/postgresql.conf"
-# Asked by its socket alone, whoever may connect to the server it is a copy of; it waits for no standby. Nobody is let in before it
-# is done: a server that is asked meanwhile must be as large as the one it is a copy of.
+# Reachable only by its socket, and without synchronous standbys. No hot standby during recovery, which would require the original's
+# settings for connections.
 echo 'local all all trust' > "$work/pg_hba.conf"
 pg_ctl --pgdata="$work/data" --wait --timeout=3600 --silent --log="$work/log" --options="-c port=$port \
     -c listen_addresses='' -c unix_socket_directories='$work' -c hba_file='$work/pg_hba.conf' \

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes a data directory of a base backup and the log kept since: the newest state there is, or that of a moment.
+# Creates a data directory from a base backup and the archived WAL: the newest state, or that of a point in time.
 #
 #     restore.sh DIRECTORY DATA [TIME]
 #
 # DIRECTORY is that of base-backup.sh, DATA must be empty or missing, TIME as PostgreSQL reads it: '2026-11-22 03:15:00+00'. Run it
-# as the account that runs the server; then start the server on DATA. It reads the log, and is open for writing when it is
-# done. docs/runbook.md, "Restore from backup", says what to do about NATS before the services start.
+# as the account that runs the server; then start the server on DATA. It replays the WAL, and accepts writes
+# afterwards. docs/runbook.md, "Restore from backup", says what to do about NATS before the services start.
 set -eu
 umask 077
 
@@ -18,7 +18,7 @@ if [ -d "$data" ] && [ -n "$(ls -A "$data")" ]; then
     exit 1
 fi
 
-# The newest base backup that is older than the moment.
+# The newest base backup before that time.
 base=
 for candidate in "$directory"/base/*Z; do
     [ -d "$candidate" ] || continue
@@ -35,13 +35,13 @@ pg_verifybackup --quiet "$base"
 mkdir -p "$data"
 chmod 700 "$data"
 cp -R "$base/." "$data"
-# The manifest is the backup's, not the server's.
+# The manifest belongs to the backup, not to the server.
 rm -f "$data/backup_manifest"
 wal=$(cd "$directory/wal" && pwd)
 {
     echo "restore_command = 'cp \"$wal/%f\" \"%p\"'"
     echo "recovery_target_timeline = 'latest'"
-    # What the server before was told about its archive must not make this one write into it before somebody has looked.
+    # Disables archiving, so that this server does not write to the original's archive unchecked.
     echo "archive_mode = 'off'"
     if [ -n "$time" ]; then
         echo "recovery_target_time = '$time'"

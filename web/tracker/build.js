@@ -1,12 +1,12 @@
-// Builds dist/tracker.js, with its compressed forms, which the service embeds. `--check` builds nothing: it fails when
-// what is committed is not what the source makes, or is larger than it may be.
+// Builds dist/tracker.js, with its compressed forms, which the service embeds. `--check` builds nothing: it fails if
+// the committed files are out of date, or too large.
 
 import { readFileSync, writeFileSync, mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync, gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 
-/** Bytes of the script as most browsers get it. */
+/** Size limit of the script with brotli, in bytes. */
 const MOST_BROTLI_BYTES = 1500
 
 const built = await build({
@@ -29,7 +29,7 @@ const brotli = brotliCompressSync(script, {
 })
 
 if (process.argv.includes('--check')) {
-  // Compressors differ from version to version; what counts is what comes out again.
+  // Compressors differ between versions, so the decompressed bytes are compared.
   const forms = { 'tracker.js': bytes => bytes, 'tracker.js.br': brotliDecompressSync, 'tracker.js.gz': gunzipSync }
   for (const [file, decompress] of Object.entries(forms)) {
     if (!decompress(committed(file)).equals(script)) fail(`dist/${file} is not what the source makes: npm run build`)

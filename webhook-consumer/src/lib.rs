@@ -130,11 +130,11 @@ async fn observe(
     request: Request,
     next: Next,
 ) -> Response {
-    let begun = requests.start(request.method());
-    let span = Span::for_request(begun.route(), request.headers());
+    let started = requests.start(request.method());
+    let span = Span::for_request(started.route(), request.headers());
     let logs = span.log_span(&clock.mint().simple().to_string());
     let response = span.clone().scope(next.run(request).instrument(logs)).await;
     span.record_status(response.status());
-    begun.answered(response.status());
+    started.answered(response.status());
     response
 }

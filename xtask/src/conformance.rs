@@ -12,8 +12,8 @@ use harness::area::Checkout;
 use harness::interrupt::Interrupt;
 use harness::process;
 use harness::progress::Step;
+use harness::python;
 
-use crate::python;
 use crate::whole_service::WholeService;
 
 const SCHEMATHESIS: &str = "schemathesis==4.32.5";

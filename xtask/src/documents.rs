@@ -7,12 +7,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// `file.rs::test` in backticks.
-fn named_tests(table: &str) -> Vec<(&str, &str)> {
-    table
-        .split('`')
-        .filter_map(|code| code.split_once(".rs::"))
-        .collect()
+/// Texts in backticks, on one line each.
+fn codes(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+/// `file.rs::test`.
+fn named_tests(text: &str) -> Vec<(&str, &str)> {
+    codes(text).filter_map(|code| code.split_once(".rs::")).collect()
 }
 
 fn root() -> PathBuf {
@@ -37,7 +39,7 @@ fn sources_below(folder: &Path) -> Vec<PathBuf> {
 
 /// A document's tests that do not exist. It names an integration test by the end of its file's path, others by the path from the root.
 fn missing_tests(document: &str) -> Vec<String> {
-    let table = fs::read_to_string(root().join(document)).unwrap();
+    let table = read(document);
     let named = named_tests(&table);
     assert!(!named.is_empty(), "{document}");
     let tests: Vec<PathBuf> = TESTS
@@ -71,7 +73,7 @@ fn every_test_a_document_names_exists() {
 /// Each row of a table of threats ends with a test, or with the configuration of cargo-deny.
 #[test]
 fn every_threat_is_guarded_by_a_test() {
-    let text = fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let text = read("docs/security.md");
     let threats: Vec<&str> = text
         .lines()
         .filter(|line| {
@@ -90,20 +92,10 @@ fn every_threat_is_guarded_by_a_test() {
     assert!(unguarded.is_empty(), "{unguarded:#?}");
 }
 
-#[test]
-fn only_names_of_tests_are_found() {
-    let table = "| `a.rs::b` | `clicks`, see `docs/x.md` and `c_d.rs::e_f` |";
-    assert_eq!(named_tests(table), [("a", "b"), ("c_d", "e_f")]);
-}
-
-/// `file.yaml: rule` in backticks, on one line.
-fn named_entries(table: &str) -> BTreeSet<String> {
-    table
-        .lines()
-        .flat_map(|line| line.split('`').skip(1).step_by(2))
-        .filter(|code| code.contains(".yaml: "))
-        .map(str::to_owned)
-        .collect()
+/// `file.yaml: rule`.
+fn named_entries(text: &str) -> BTreeSet<String> {
+    let named = codes(text).filter(|code| code.contains(".yaml: "));
+    named.map(str::to_owned).collect()
 }
 
 /// The entries of one file, named as in the document. The runner of the table ensures that each rule is on one line, unquoted.
@@ -116,7 +108,7 @@ fn entries(file: &str, text: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_contract_table_names_every_entry_and_no_other() {
-    let named = named_entries(&fs::read_to_string(root().join("docs/contract.md")).unwrap());
+    let named = named_entries(&read("docs/contract.md"));
     let mut there = BTreeSet::new();
     for file in fs::read_dir(root().join("ingest/tests/contract")).unwrap() {
         let path = file.unwrap().path();
@@ -130,18 +122,16 @@ fn the_contract_table_names_every_entry_and_no_other() {
     assert!(left_out.is_empty(), "there, but not named: {left_out:#?}");
 }
 
-/// `file.test.js: scene` in backticks, on one line.
-fn named_scenes(table: &str) -> Vec<(&str, &str)> {
-    table
-        .lines()
-        .flat_map(|line| line.split('`').skip(1).step_by(2))
+/// `file.test.js: scene`.
+fn named_scenes(text: &str) -> Vec<(&str, &str)> {
+    codes(text)
         .filter_map(|code| code.split_once(".test.js: "))
         .collect()
 }
 
 #[test]
 fn every_scene_of_the_browser_script_that_is_named_is_played() {
-    let table = fs::read_to_string(root().join("docs/contract.md")).unwrap();
+    let table = read("docs/contract.md");
     let named = named_scenes(&table);
     assert!(named.len() > 10, "{}", named.len());
     let is_played = |file: &str, scene: &str| {
@@ -157,9 +147,10 @@ fn every_scene_of_the_browser_script_that_is_named_is_played() {
 }
 
 #[test]
-fn scenes_are_found_by_file_and_name() {
-    let table = "| One | `a.test.js: this is so`, `b.test.js: that, too` |\n- `c.rs::d`";
+fn names_are_found_by_file_and_test_or_scene() {
+    let table = "| One | `a.test.js: this is so`, `b.test.js: that, too` |\n| `a.rs::b` | `clicks`, `docs/x.md`, `c_d.rs::e_f` |";
     assert_eq!(named_scenes(table), [("a", "this is so"), ("b", "that, too")]);
+    assert_eq!(named_tests(table), [("a", "b"), ("c_d", "e_f")]);
 }
 
 #[test]
@@ -174,39 +165,36 @@ fn entries_are_found_by_file_and_rule() {
     assert_eq!(there, BTreeSet::from(both));
 }
 
-/// Paths in backticks: with a slash, and an extension or a trailing slash.
+/// Paths with a slash, and an extension or a trailing slash.
 fn named_paths(text: &str) -> Vec<&str> {
-    text.split('`')
-        .skip(1)
-        .step_by(2)
+    codes(text)
         .map(|code| code.split("::").next().unwrap_or(code))
         .filter(|code| !code.contains([' ', '…']) && code.contains('/'))
         .filter(|code| code.ends_with('/') || Path::new(code).extension().is_some())
         .collect()
 }
 
-#[test]
-fn every_file_the_architecture_names_is_where_it_says() {
-    let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
-    let named = named_paths(&text);
+fn assert_exist(named: &[&str]) {
     assert!(named.len() > 20, "{named:?}");
     let missing: Vec<_> = named.iter().filter(|path| !root().join(path).exists()).collect();
     assert!(missing.is_empty(), "named, but not there: {missing:?}");
 }
 
 #[test]
+fn every_file_the_architecture_names_is_where_it_says() {
+    assert_exist(&named_paths(&read("docs/architecture.md")));
+}
+
+#[test]
 fn every_file_of_a_defence_is_where_it_says() {
-    let text = fs::read_to_string(root().join("docs/security.md")).unwrap();
-    let is_test = |code: &&str| code.contains(".rs::");
-    let named: Vec<&str> = text
-        .split('`')
-        .skip(1)
-        .step_by(2)
-        .filter(|code| !is_test(code) && Path::new(code).extension().is_some_and(|end| end == "rs"))
-        .collect();
-    assert!(named.len() > 20, "{named:?}");
-    let missing: Vec<_> = named.iter().filter(|path| !root().join(path).exists()).collect();
-    assert!(missing.is_empty(), "named, but not there: {missing:?}");
+    let text = read("docs/security.md");
+    let is_source = |code: &&str| {
+        !code.contains(".rs::")
+            && Path::new(code)
+                .extension()
+                .is_some_and(|extension| extension == "rs")
+    };
+    assert_exist(&codes(&text).filter(is_source).collect::<Vec<_>>());
 }
 
 fn read(path: &str) -> String {

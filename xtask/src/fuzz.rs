@@ -6,13 +6,14 @@
 use std::env::consts::ARCH;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 use harness::area::Checkout;
 use harness::cargo::cargo;
-use harness::interrupt::{Interrupt, Interrupted, PAUSE};
+use harness::interrupt::Interrupt;
 use harness::process;
 use harness::progress::Step;
 
@@ -94,12 +95,6 @@ struct Directories {
     fixtures: PathBuf,
 }
 
-struct Fuzzer {
-    target: String,
-    child: Child,
-    log: PathBuf,
-}
-
 /// Prints one line for each target as it ends. Returns the targets whose property does not hold.
 fn run(
     directories: &Directories,
@@ -107,74 +102,54 @@ fn run(
     seconds: u64,
     interrupt: &Interrupt,
 ) -> Result<Vec<String>> {
-    let at_once = thread::available_parallelism().map_or(1, usize::from);
-    let mut waiting = targets.into_iter();
-    let mut running: Vec<Fuzzer> = Vec::new();
-    let mut failed = Vec::new();
-    loop {
-        while running.len() < at_once && !interrupt.came() {
-            let Some(target) = waiting.next() else {
-                break;
-            };
-            running.push(directories.start(target, seconds)?);
-        }
-        if running.is_empty() {
-            interrupt.check()?;
-            return Ok(failed);
-        }
-        if interrupt.came() {
-            for fuzzer in &mut running {
-                // It may have just ended.
-                let _ = fuzzer.child.kill();
-                fuzzer.child.wait()?;
-            }
-            return Err(Interrupted.into());
-        }
-        thread::sleep(PAUSE);
-        let mut going = Vec::new();
-        for mut fuzzer in running {
-            match fuzzer.child.try_wait()? {
-                None => going.push(fuzzer),
-                Some(status) => {
-                    println!("{}", summary(&fuzzer.target, &fs::read(&fuzzer.log)?));
-                    if !status.success() {
-                        eprintln!("{}", process::tail(&fuzzer.log));
-                        failed.push(fuzzer.target);
-                    }
-                }
+    let waiting = Mutex::new(targets.into_iter());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || -> Result<Vec<String>> {
+        let mut failed = Vec::new();
+        while let Some(target) = next() {
+            if !directories.fuzz(&target, seconds, interrupt)? {
+                failed.push(target);
             }
         }
-        running = going;
-    }
+        Ok(failed)
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let failed = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|_| bail!("a thread panicked")));
+        Ok(failed.collect::<Result<Vec<_>>>()?.concat())
+    })
 }
 
 impl Directories {
-    fn start(&self, target: String, seconds: u64) -> Result<Fuzzer> {
-        let found = self.found.join(&target);
+    /// Whether the target's property holds.
+    fn fuzz(&self, target: &str, seconds: u64, interrupt: &Interrupt) -> Result<bool> {
+        let found = self.found.join(target);
         let failures = self.found.join(format!("{target}-failures"));
         for dir in [&found, &failures] {
             fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
         }
         let log = self.found.join(format!("{target}.log"));
         let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
-        let mut command = Command::new(self.programs.join(&target));
+        let mut command = Command::new(self.programs.join(target));
         command
             .arg(format!("-max_total_time={seconds}"))
             .arg("-print_final_stats=1")
             .arg(format!("-artifact_prefix={}/", failures.display()))
             // Bodies are longer than libFuzzer's default; longer ones are rejected before parsing.
             .arg("-max_len=16384")
-            .args([&found, &self.kept.join(&target)]);
+            .args([&found, &self.kept.join(target)]);
         if target == "stripe_event" {
             command.arg(&self.fixtures);
         }
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(file)
-            .spawn()
-            .with_context(|| format!("cannot start {target}"))?;
-        Ok(Fuzzer { target, child, log })
+        let status = process::status(command.stdout(Stdio::null()).stderr(file), interrupt)?;
+        println!("{}", summary(target, &fs::read(&log)?));
+        if !status.success() {
+            eprintln!("{}", process::tail(&log));
+        }
+        Ok(status.success())
     }
 }
 

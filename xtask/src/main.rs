@@ -23,7 +23,6 @@ mod migrations;
 mod node;
 mod oracles;
 mod pinned;
-mod python;
 mod snippets;
 mod sqlx;
 mod stop;

@@ -11,9 +11,8 @@ use harness::area::Checkout;
 use harness::interrupt::Interrupt;
 use harness::process::{self, find_all};
 use harness::progress::Step;
+use harness::python;
 use harness::servers::version::Version;
-
-use crate::python;
 
 const OLDEST: Version = Version::new(20, 19);
 const PINS: &str = "xtask/node/requirements.txt";

@@ -7,12 +7,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use harness::area::Checkout;
 use harness::interrupt::Interrupt;
-use harness::keys::hex;
 use harness::progress::Step;
+use harness::python;
 use sha2::{Digest, Sha256};
 
 use crate::node::Node;
-use crate::python;
 
 /// The files that pin them.
 const PINS: [&str; 3] = ["package.json", "package-lock.json", "requirements.txt"];
@@ -30,7 +29,7 @@ impl Pinned {
         for pin in PINS {
             hash.update(fs::read(sources.join(pin))?);
         }
-        let hash = hex(&hash.finalize());
+        let hash = hex::encode(hash.finalize());
         let dir = format!("{name}-{}", hash.get(..12).unwrap_or(&hash));
         Ok(Self {
             sources,

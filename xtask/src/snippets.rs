@@ -42,11 +42,7 @@ const LANGUAGES: [Language; 5] = [
         programs: &["node"],
         arguments: &[],
         file: "node.mjs",
-        before: "const { CLICK_ID, CUSTOMER_KEY, ORDER_ID } = process.env
-const cookies = { tracker_click_id: CLICK_ID }
-const user = { id: CUSTOMER_KEY, email: 'jane@shop.example' }
-const order = { id: ORDER_ID }
-",
+        before: include_str!("../snippets/before.mjs"),
         around: None,
     },
     Language {
@@ -54,12 +50,7 @@ const order = { id: ORDER_ID }
         programs: &["python3"],
         arguments: &[],
         file: "python.py",
-        before: "import os
-from types import SimpleNamespace
-cookies = {'tracker_click_id': os.environ['CLICK_ID']}
-user = SimpleNamespace(id=os.environ['CUSTOMER_KEY'], email='jane@shop.example')
-order = SimpleNamespace(id=os.environ['ORDER_ID'])
-",
+        before: include_str!("../snippets/before.py"),
         around: None,
     },
     Language {
@@ -68,25 +59,7 @@ order = SimpleNamespace(id=os.environ['ORDER_ID'])
         arguments: &["run", "example.go"],
         file: "example.go",
         before: "",
-        around: Some((
-            "main.go",
-            "package main
-
-import \"os\"
-
-func main() {
-	for _, err := range []error{
-		signedUp(os.Getenv(\"CLICK_ID\"), os.Getenv(\"CUSTOMER_KEY\"), \"jane@shop.example\"),
-		paid(os.Getenv(\"ORDER_ID\"), os.Getenv(\"CUSTOMER_KEY\"), 4900),
-		refunded(os.Getenv(\"ORDER_ID\")),
-	} {
-		if err != nil {
-			panic(err)
-		}
-	}
-}
-",
-        )),
+        around: Some(("main.go", include_str!("../snippets/main.go"))),
     },
     Language {
         heading: "PHP",
@@ -94,15 +67,7 @@ func main() {
         arguments: &[],
         file: "example.php",
         before: "",
-        around: Some((
-            "around.php",
-            "<?php
-$_COOKIE['tracker_click_id'] = getenv('CLICK_ID');
-$user = (object) ['id' => getenv('CUSTOMER_KEY'), 'email' => 'jane@shop.example'];
-$order = (object) ['id' => getenv('ORDER_ID')];
-require __DIR__ . '/example.php';
-",
-        )),
+        around: Some(("around.php", include_str!("../snippets/around.php"))),
     },
 ];
 

@@ -1,6 +1,8 @@
 //! `cargo xtask sqlx`: rewrites or checks the committed `.sqlx`, with which `query!` is checked without a database.
 //!
-//! psql applies the migrations, not `ctl`: that is built from the `.sqlx` that this command may have to repair.
+//! psql applies the migrations, not `ctl`: that is built from the `.sqlx` that this command may have to repair. Not by `cargo sqlx prepare`:
+//! it updates the modification times of every crate that depends on sqlx, so that the next build compiles them again, and it does not
+//! fail on files without a query.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -7,7 +7,6 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use harness::area::Checkout;
 use harness::interrupt::Interrupt;
-use harness::keys::hex;
 use harness::process::find_all;
 use harness::progress::Step;
 use harness::servers::debian;
@@ -30,7 +29,7 @@ impl NodePackage {
             node: Node::provide(checkout, interrupt)?,
             dir: checkout.root.join(dir),
         };
-        let pins = hex(&Sha256::digest(fs::read(package.dir.join("package-lock.json"))?));
+        let pins = hex::encode(Sha256::digest(fs::read(package.dir.join("package-lock.json"))?));
         let marker = package.dir.join("node_modules/.installed");
         if fs::read_to_string(&marker).is_ok_and(|installed| installed == pins) {
             return Ok(package);

@@ -1,5 +1,10 @@
 //! What nearly every management route uses: its caller, its body, its answer and their description.
 
+pub use axum::extract::State;
+pub use serde::{Deserialize, Serialize};
+pub use serde_json::json;
+pub use utoipa::ToSchema;
+
 pub use crate::app::App;
 pub use crate::http::body::RequestBody;
 pub use crate::http::error::ApiError;

@@ -66,8 +66,8 @@ impl Modify for Shared {
         for (name, format, description) in [
             ("program_key", "aff_…", "The program's tracking token."),
             ("management_key", "affk_…", "A management key, within its scopes."),
-            ("session", "affs_…", "Somebody signed in at the dashboard."),
-            ("cli_session", "affs_…", "Somebody signed in at the command line."),
+            ("session", "affs_…", "A user signed in at the dashboard."),
+            ("cli_session", "affs_…", "A user signed in at the command line."),
         ] {
             let bearer = HttpBuilder::new()
                 .scheme(HttpAuthScheme::Bearer)

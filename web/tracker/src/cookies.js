@@ -1,5 +1,5 @@
-// First-party cookies, on the broadest domain that takes them, so that all subdomains of a site share them. Where they are
-// blocked, the page's memory stands in.
+// First-party cookies, on the broadest possible domain, so that all subdomains of a site share them. If they are blocked, values are
+// kept in memory.
 
 import { domains } from './domains.js'
 
@@ -16,12 +16,12 @@ export const read = name => {
   try {
     return decodeURIComponent(document.cookie.match('(?:^|; )' + name + '=([^;]*)')[1])
   } catch {
-    // Blocked, not there, or not ours.
+    // Blocked, missing, or not ours.
     return memory[name]
   }
 }
 
-/** From every domain a page here can have written it to: of two cookies with one name, one would hide the other. */
+/** Deletes it from every possible domain: of two cookies with one name, one would hide the other. */
 export const remove = name => keep(name, '', 0)
 
 export const keep = (name, value, days) => {
@@ -34,6 +34,6 @@ export const keep = (name, value, days) => {
       return document.cookie != before
     })
   } catch {
-    // Memory has it.
+    // Kept in memory.
   }
 }

@@ -1,8 +1,8 @@
-/** The code by which a landing URL names its partner, read as the service reads it; undefined without one. */
+/** The partner's code in a landing URL, parsed as by the service; undefined without one. */
 export const partnerCode = url => {
   try {
     return new URL(url).searchParams.getAll('aff').find(Boolean)
   } catch {
-    // No URL, no partner.
+    // Not a URL.
   }
 }

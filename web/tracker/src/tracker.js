@@ -1,8 +1,8 @@
-// Follows referral links: reports a click once for each partner, keeps the click_id it is answered with, and reports
+// Follows referral links: reports a click once for each partner, stores the click_id of the answer, and reports
 // signups with it.
 //
-// Everything happens in steps, one after the other (`then`), and none while the visitor may not be tracked. A request that
-// was not answered stays in the tab's storage and is sent once more on the next page. Nothing throws into the page.
+// Steps run in sequence (`then`), and only with the visitor's consent. A request without an answer stays in the session storage and is
+// retried once on the next page. Nothing throws into the page.
 
 import { keep, read, remove } from './cookies.js'
 import { partnerCode } from './partner.js'
@@ -16,14 +16,14 @@ const UNANSWERED = 'tracker_request'
 const start = () => {
   const script = document.currentScript
   const { apiHost, consent, programId, testMode } = script.dataset
-  // Beside the script, wherever a proxy has put the two.
+  // Relative to the script, also behind a proxy.
   const api = (apiHost || script.src.split('/js/')[0]).replace(/\/$/, '') + '/api/v1/track/'
   const additional = testMode == null ? testMode : { test_mode: true, program_id: programId }
 
   let allowed = consent != 'required'
   let open
 
-  /** Requests `[noun, body]`; undefined until storage was looked at. */
+  /** Requests `[noun, body]`; undefined until loaded from storage. */
   let unanswered
   let here
 
@@ -35,7 +35,7 @@ const start = () => {
       if (requests[0]) sessionStorage[UNANSWERED] = JSON.stringify(requests)
       else delete sessionStorage[UNANSWERED]
     } catch {
-      // Blocked or full: this page still knows.
+      // Blocked or full: kept in memory only.
     }
   }
 
@@ -47,7 +47,7 @@ const start = () => {
     }
   }
 
-  /** The service's answer; undefined when there is none, or nothing to ask. `first`: there may be a second time. */
+  /** The service's answer; undefined without one, or without a request. `first`: it may be retried. */
   const send = async (request, first) => {
     try {
       const [noun, body] = request
@@ -59,8 +59,7 @@ const start = () => {
         body.click_id = id
       }
       if (first) remember([...unanswered, request])
-      // Plain text, as beacons are: another type would cost a question before each request, and one that a page which
-      // is being left no longer asks.
+      // Plain text needs no preflight, which would cost a round trip and is not sent while the page unloads.
       const response = await fetch(api + noun, {
         method: 'POST',
         body: JSON.stringify(body),
@@ -84,7 +83,7 @@ const start = () => {
   }
 
   let steps = new Promise(resolve =>
-    // A page that is only prepared has no visitor yet.
+    // A prerendered page has no visitor yet.
     document.prerendering ? document.addEventListener('prerenderingchange', resolve) : resolve()
   )
   const then = step =>
@@ -96,7 +95,7 @@ const start = () => {
       .catch(() => {}))
 
   const visit = url => {
-    // Without the fragment, which is nobody else's business.
+    // Without the fragment, which is private.
     [url] = url.split('#')
     if (url == here) return
     here = url
@@ -108,7 +107,7 @@ const start = () => {
       const code = partnerCode(url)
       if (code) {
         await send(['click', {
-          // What a cookie can hold, with every character escaped; the code is all that counts.
+          // Truncated to what a cookie can hold when escaped; only the code matters.
           affiliate_url: url.length < 1000 ? url : location.origin + '/?aff=' + encodeURIComponent(code),
           page_url: text(url),
           page_title: text(document.title),
@@ -125,7 +124,7 @@ const start = () => {
   const follow = () => visit(location.href)
 
   const methods = {
-    // A name that is no method's is nothing else's either.
+    // Ignores unknown names.
     __proto__: null,
 
     signup: (customerKey, email) =>
@@ -136,7 +135,7 @@ const start = () => {
 
     getClickId: () => (allowed && clickId()) || null,
 
-    /** Settles when all that was held back has been dealt with. */
+    /** Settles when all queued steps are done. */
     consent: given => {
       allowed = given === true
       if (allowed) {
@@ -151,10 +150,10 @@ const start = () => {
 
   const stub = window.tracker
   window.__tracker = tracker
-  // A page may have a variable of that name.
+  // A page may already use this name.
   if (!stub || stub.q) window.tracker = tracker
 
-  // A router may have replaced the address before the script came.
+  // A router may have replaced the address before the script was loaded.
   const landed = visit([location.href, performance.getEntriesByType('navigation')[0]?.name].find(partnerCode) || location.href)
 
   for (const method of ['pushState', 'replaceState']) {
@@ -174,15 +173,15 @@ const start = () => {
   )
 }
 
-/** Of a length the service takes, and without halves of characters. */
+/** Truncated to the service's limit, without splitting a character. */
 const text = value => value.slice(0, 2000).replace(/[\ud800-\udfff]/gu, '')
 
-/** Numbers are what many call their users; objects are mistakes. */
+/** Numbers are valid user ids; objects are mistakes. */
 const name = value => (value && typeof value != 'object' ? '' + value : undefined)
 
 try {
-  // A second copy has nothing to do.
+  // Only the first copy of the script runs.
   window.__tracker || start()
 } catch {
-  // The page goes on without us.
+  // The page works without us.
 }

@@ -1,4 +1,4 @@
-// What a visit through a referral link leads to: requests, cookies, and who is credited.
+// Visits through referral links: requests, cookies, attribution.
 
 import assert from 'node:assert/strict'
 import { SCRIPT, scene } from './stage/stage.js'

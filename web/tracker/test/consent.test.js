@@ -1,11 +1,11 @@
-// Visitors who may not be tracked, not yet, or no longer.
+// Visitors without consent, not yet, or no longer.
 
 import assert from 'node:assert/strict'
 import { scene } from './stage/stage.js'
 
 const WAITS = { attributes: 'data-consent="required"' }
 
-/** What a visitor's browser holds of us. */
+/** Our data in a visitor's browser. */
 async function traces(stage) {
   const stored = await stage.page.evaluate(() => [...Object.keys(sessionStorage), ...Object.keys(localStorage)])
   return [...(await stage.context.cookies()).map(cookie => cookie.name), ...stored]

@@ -1,4 +1,4 @@
-// Which domain a cookie ends up on, and which addresses name whom.
+// The domain of cookies, and the partner of addresses.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -6,7 +6,7 @@ import { domains } from '../src/domains.js'
 import { partnerCode } from '../src/partner.js'
 import { scene } from './stage/stage.js'
 
-/** A browser's cookies: those of all hosts, and the suffixes under which strangers have sites. */
+/** A browser's cookies of all hosts, and its public suffixes. */
 class Jar {
   cookies = []
 
@@ -34,7 +34,7 @@ class Jar {
     assert.equal(attribute.samesite, 'lax')
     if (attribute.domain && !this.takes(attribute.domain)) return
     const domain = attribute.domain || this.host
-    // A public suffix that is a host of its own keeps a cookie to itself.
+    // A public suffix that is itself a host may have host-only cookies.
     const alone = !attribute.domain || this.publicSuffixes.includes(domain)
     this.cookies = this.cookies.filter(other => other.name != name || other.domain != domain || other.alone != alone)
     if (Number(attribute['max-age']) > 0) this.cookies.push({ name, value: value.join('='), domain, alone })
@@ -45,11 +45,11 @@ async function cookiesOf(host, publicSuffixes) {
   const jar = new Jar(host, publicSuffixes)
   globalThis.document = jar
   globalThis.location = { hostname: host, protocol: 'http:' }
-  // A module of its own for each: it has a memory.
+  // A fresh module for each: it keeps state.
   return { jar, ...(await import(`../src/cookies.js?${(cookiesOf.count = (cookiesOf.count ?? 0) + 1)}`)) }
 }
 
-/** Numbers that look random, and are the same each time. */
+/** Deterministic pseudo-random numbers. */
 function dice(seed) {
   return sides => {
     seed = (seed * 1664525 + 1013904223) % 2 ** 32
@@ -64,7 +64,7 @@ test('a cookie is on the broadest domain that is one site only, and on no other'
     const labels = Array.from({ length: 1 + roll(6) }, label)
     const host = labels.join('.')
     const suffixes = labels.map((_, i) => labels.slice(i).join('.'))
-    // The last label is always public; above it any may be, without gaps or with.
+    // The last label is always public; others may be, in any combination.
     const publicSuffixes = suffixes.filter((suffix, i) => i == labels.length - 1 || roll(3) == 0)
     const { jar, keep, read, remove } = await cookiesOf(host, publicSuffixes)
     for (let old = roll(4); old > 0; old--) {

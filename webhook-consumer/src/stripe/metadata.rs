@@ -137,13 +137,13 @@ mod tests {
         assert_eq!(read(&both), payer(&click_id, &customer_key));
         let forged = [("tracker_click_id", "cust_x"), ("tracker_customer_key", "user-1")];
         assert_eq!(read(&forged), payer(&None, &customer_key));
-        for nobody in [
+        for unnamed in [
             &[][..],
             &[("click_id", CLICK)],
             &[("tracker_click_id", "")],
             &[("program_id", "1")],
         ] {
-            assert_eq!(read(nobody), Ok(None), "{nobody:?}");
+            assert_eq!(read(unnamed), Ok(None), "{unnamed:?}");
         }
     }
 

@@ -4,7 +4,6 @@ use anyhow::{Context, Result};
 use domain::ids::ProgramId;
 use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
 use domain::sealed::SealingKeys;
-use harness::keys::hex;
 use hmac::{Hmac, KeyInit, Mac};
 use runtime::clock::Clock;
 use sha2::Sha256;
@@ -96,7 +95,7 @@ impl<'a> Payments<'a> {
             .chain_update(&self.signed_at)
             .chain_update(b".")
             .chain_update(self.template.at(self.body));
-        let digest = hex(&signed.finalize().into_bytes());
+        let digest = hex::encode(signed.finalize().into_bytes());
         self.template.set_text(self.signature, &digest);
     }
 }
@@ -154,7 +153,7 @@ mod tests {
             );
             let mut keyed = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
             keyed.update(format!("{}.{body}", event["created"]).as_bytes());
-            assert!(head.contains(&format!("v1={}", hex(&keyed.finalize().into_bytes()))));
+            assert!(head.contains(&format!("v1={}", hex::encode(keyed.finalize().into_bytes()))));
         }
     }
 }

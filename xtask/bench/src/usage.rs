@@ -1,10 +1,10 @@
-//! CPU time and memory of processes, from `/proc/<pid>/stat` and `/proc/<pid>/status`.
+//! CPU time and memory of processes.
 
-use std::fs;
 use std::time::Duration;
 
 use harness::pids::Recorded;
 use harness::process::Running;
+use procfs::process::{Process, all_processes};
 
 use super::outcome::float;
 
@@ -63,77 +63,35 @@ pub(super) fn shown(per_request: &[(String, f64)]) -> String {
 
 /// Resident MiB of a process: now, and at most since it started.
 pub(super) fn resident(process: &Recorded) -> (f64, f64) {
-    let status = fs::read_to_string(format!("/proc/{}/status", process.pid)).unwrap_or_default();
-    let mib = |name| float(memory(&status, name).unwrap_or_default()) / f64::from(1 << 20);
-    (mib("VmRSS:"), mib("VmHWM:"))
-}
-
-fn memory(status: &str, name: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
+    let status = i32::try_from(process.pid)
+        .ok()
+        .and_then(|pid| Process::new(pid).ok()?.status().ok());
+    let mib = |kib: Option<u64>| float(kib.unwrap_or_default()) / 1024.0;
+    status.map_or((0.0, 0.0), |status| (mib(status.vmrss), mib(status.vmhwm)))
 }
 
 /// Of a process with its current and former children: Postgres has one for each connection.
 fn cpu_with_children(pid: u32) -> Duration {
-    let own = stat(pid).map_or(0, |stat| stat.own + stat.waited_for);
-    let children = fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| {
-        let child = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        let stat = stat(child)?;
-        (stat.parent == pid).then_some(stat.own)
+    let stats = all_processes()
+        .into_iter()
+        .flatten()
+        .filter_map(|process| process.ok()?.stat().ok());
+    let ticks = stats.map(|stat| {
+        let own = stat.utime + stat.stime;
+        if u32::try_from(stat.pid) == Ok(pid) {
+            own + stat.cutime.unsigned_abs() + stat.cstime.unsigned_abs()
+        } else if u32::try_from(stat.ppid) == Ok(pid) {
+            own
+        } else {
+            0
+        }
     });
-    TICK * u32::try_from(own + children.sum::<u64>()).unwrap_or(u32::MAX)
-}
-
-#[derive(Debug, PartialEq, Eq)]
-struct Stat {
-    parent: u32,
-    /// Ticks, in user space and in the kernel.
-    own: u64,
-    /// Ticks of children that have ended.
-    waited_for: u64,
-}
-
-fn stat(pid: u32) -> Option<Stat> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-/// Fields are counted from the end of the program's name, which may contain spaces and parentheses.
-fn parse_stat(text: &str) -> Option<Stat> {
-    let (_, after_name) = text.rsplit_once(") ")?;
-    let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
-    let number = |index: usize| -> Option<u64> { fields.get(index)?.parse().ok() };
-    Some(Stat {
-        parent: u32::try_from(number(1)?).ok()?,
-        own: number(11)? + number(12)?,
-        waited_for: number(13)? + number(14)?,
-    })
+    TICK * u32::try_from(ticks.sum::<u64>()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ticks_are_found_behind_odd_program_names() {
-        let rest = "S 7 7 7 0 -1 4194304 100 0 0 0 11 22 3 4 20 0 1 0 8812345 1000 200";
-        let expected = Some(Stat {
-            parent: 7,
-            own: 33,
-            waited_for: 7,
-        });
-        assert_eq!(parse_stat(&format!("9 (a) R (b) {rest}")), expected);
-        assert_eq!(parse_stat("9 (worker) S 1 2"), None);
-    }
-
-    #[test]
-    fn memory_is_told_in_bytes() {
-        assert_eq!(
-            memory("VmHWM:\t   12 kB\nVmRSS:\t   2048 kB\n", "VmRSS:"),
-            Some(2 << 20)
-        );
-        assert_eq!(memory("Name:\tkthreadd\n", "VmRSS:"), None);
-    }
 
     #[test]
     fn a_request_costs_what_was_added() {

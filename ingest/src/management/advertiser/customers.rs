@@ -9,11 +9,9 @@ use domain::ids::{CustomerId, ProgramId};
 use domain::lead::EmailHash;
 use domain::permission::Role;
 use domain::text::{CustomerKey, Label};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sqlx::PgConnection;
 use storage::personal_data::{self, Erased, Export, Found, Reach, Stated};
-use utoipa::ToSchema;
 
 use crate::http::field::Key;
 use crate::management::prelude::*;

@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::State;
 use chrono::TimeDelta;
 use domain::ids::ProgramId;
 use domain::permission::Permission;
-use serde::Serialize;
 use storage::dashboard::{self, Figures, Money};
 use storage::page::Window;
 use storage::{program_settings, workspaces};
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

@@ -1,15 +1,11 @@
 //! `POST /api/auth/cli/inspect` and `…/confirm`: a signed-in user lets a command line act for them in one workspace.
 
-use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::WorkspaceId;
 use domain::user_code::UserCode;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::cli_logins::{self, Confirmed, WaitingLogin};
 use storage::members;
-use utoipa::ToSchema;
 
 use crate::management::cli::login::UNKNOWN_LOGIN;
 use crate::management::prelude::*;

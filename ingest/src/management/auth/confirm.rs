@@ -1,11 +1,7 @@
 //! `POST /api/auth/confirm-password`: the signed-in user gives the password again, for the routes that require it.
 
-use axum::extract::State;
 use axum::http::StatusCode;
-use serde::Deserialize;
-use serde_json::json;
 use storage::{sessions, users};
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

@@ -2,21 +2,17 @@
 //! the body: paths and queries end in logs.
 
 use axum::Extension;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::{Password, PasswordHash, PersonName, UserKind};
 use domain::ids::UserId;
 use domain::token::InvitationToken;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::audit_log::AuditActor;
 use storage::invitations::{self, OpenInvitation, Purpose};
 use storage::users::{self, NewUser, User};
 use storage::{members, partners, workspaces};
-use utoipa::ToSchema;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::http::client_address::ClientAddress;

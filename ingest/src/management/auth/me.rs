@@ -1,13 +1,10 @@
 //! `GET /api/users/me`: who is signed in, and where they work.
 
 use axum::Json;
-use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::permission::Role;
-use serde::Serialize;
 use storage::workspaces::{self, Membership};
 use storage::{second_factors, users};
-use utoipa::ToSchema;
 
 use super::open_session::UserView;
 use crate::management::prelude::*;

@@ -6,12 +6,9 @@ use axum::{Json, http::header};
 use chrono::TimeDelta;
 use domain::account::UserKind;
 use domain::token::SessionToken;
-use serde::Serialize;
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::sessions::{NewSession, SessionKind, open};
 use storage::users::{self, User};
-use utoipa::ToSchema;
 
 use crate::management::access::SessionCookie;
 use crate::management::prelude::*;

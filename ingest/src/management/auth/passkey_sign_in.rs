@@ -1,14 +1,11 @@
 //! Signing in with a passkey, and showing one instead of the password.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use domain::ids::UserId;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sqlx::PgConnection;
 use storage::{passkeys, sessions, users};
-use utoipa::ToSchema;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use super::passkeys::{ChallengeView, example_handle, keep, taken};

@@ -3,17 +3,14 @@
 //! Adding or using one takes two requests: the first returns a challenge for the device and a handle, the second brings the signed challenge and that
 //! handle. A challenge is stored, expires after five minutes, and is accepted once.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PasskeyId, UserId};
 use domain::token::PasskeyChallengeToken;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sqlx::PgConnection;
 use storage::passkeys::{self, ListedPasskey, NewChallenge, NewPasskey};
 use storage::{sessions, users};
-use utoipa::ToSchema;
 
 use super::second_factor::{DEMANDED, keep_a_required_one};
 use crate::management::passkeys::{Challenge, not_offered, refused};

@@ -1,12 +1,8 @@
 //! `POST /api/auth/change-password`: sets a new password, given the current one. Every other session ends.
 
-use axum::extract::State;
 use axum::response::Response;
 use domain::account::Password;
-use serde::Deserialize;
-use serde_json::json;
 use storage::{sessions, users};
-use utoipa::ToSchema;
 
 use super::open_session::{SignInMethod, SignedInAnswer, open_session};
 use crate::management::prelude::*;

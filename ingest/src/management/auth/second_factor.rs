@@ -3,15 +3,11 @@
 //! Setting one up takes two steps: the secret is shown, and a code shows that the app has it. Only then it is asked for, every
 //! other session ends, and a list of recovery codes is shown, once.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use domain::ids::UserId;
 use domain::second_factor::{AuthenticatorSecret, RecoveryCode};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::{second_factors, sessions, users, workspaces};
-use utoipa::ToSchema;
 
 use super::confirm::PasswordAgain;
 use crate::management::access::take_code;

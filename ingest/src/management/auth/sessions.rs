@@ -1,13 +1,9 @@
 //! `/api/users/me/sessions`: the sessions of the signed-in user, at dashboards and command lines, and how they are ended.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use domain::ids::SessionId;
-use serde::Serialize;
-use serde_json::json;
 use storage::sessions::{self, ListedSession, SessionKind};
-use utoipa::ToSchema;
 
 use crate::management::access::User;
 use crate::management::prelude::*;

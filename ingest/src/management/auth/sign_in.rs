@@ -1,12 +1,8 @@
 //! `POST /api/auth/local`: address and password for a session.
 
-use axum::extract::State;
 use axum::response::Response;
 use domain::account::EmailAddress;
-use serde::Deserialize;
-use serde_json::json;
 use storage::users;
-use utoipa::ToSchema;
 
 use super::open_session::{SignInMethod, SignedInAnswer, sign_in_by};
 use crate::management::prelude::*;

@@ -1,18 +1,14 @@
 //! `POST` and `GET /api/v1/cli/auth/poll`: the state of a login, and once it is confirmed, its token.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{Method, Uri};
 use domain::token::{CliLoginToken, SessionToken};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::audit_log::AuditActor;
 use storage::cli_logins::{self, Confirmed};
 use storage::sessions::{self, NewSession, SessionKind};
 use storage::users::{self, User};
 use url::form_urlencoded;
-use utoipa::ToSchema;
 
 use super::login::{SESSION_LASTS, UNKNOWN_LOGIN, failed};
 use crate::http::request_id::RequestId;

@@ -1,14 +1,11 @@
 //! `POST /api/v1/cli/auth/start`: a command line asks to be signed in.
 
 use axum::Json;
-use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::token::CliLoginToken;
 use domain::user_code::UserCode;
-use serde::Serialize;
 use storage::cli_logins::{self, NewLogin};
 use url::Url;
-use utoipa::ToSchema;
 
 use super::login::{LOGIN_LASTS, POLL_SECONDS, failed};
 use crate::http::request_id::RequestId;

@@ -10,11 +10,8 @@ use domain::ids::WorkspaceId;
 use domain::money::{BasisPoints, Cents, Currency};
 use domain::program::CookieWindow;
 use domain::token::ProgramToken;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use serde_json::value::RawValue;
 use storage::policies::{self, NewPolicy};
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use super::login::failed;

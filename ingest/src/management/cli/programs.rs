@@ -1,12 +1,9 @@
 //! `GET /api/v1/cli/programs`: the programs of the workspace a command line was connected to.
 
 use axum::Json;
-use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::program::ProgramStatus;
-use serde::Serialize;
 use storage::program_overview::{self, ProgramOverview};
-use utoipa::ToSchema;
 
 use super::init::commission_text;
 use super::login::failed;

@@ -10,12 +10,9 @@ use domain::ids::ProgramId;
 use domain::permission::Permission;
 use domain::processor::ConnectionStatus;
 use domain::tracking_token::TokenScope;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::audit_log::AuditActor;
 use storage::processor_connections;
-use utoipa::ToSchema;
 
 use super::login::failed;
 use crate::http::credential::Credential;

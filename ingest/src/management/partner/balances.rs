@@ -1,9 +1,6 @@
 //! `GET /api/partner/balances`: what a partner is owed and has received, by program and currency.
 
-use axum::extract::State;
-use serde::Serialize;
 use storage::partner_view::{self, PartnerBalance};
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

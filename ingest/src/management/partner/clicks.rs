@@ -1,10 +1,7 @@
 //! `GET /api/partner/clicks`: clicks on a partner's links, with the visitor's country and device, not their identity.
 
-use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use serde::Serialize;
 use storage::partner_view::{self, PartnerClick};
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

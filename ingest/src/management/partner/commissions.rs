@@ -1,11 +1,8 @@
 //! `GET /api/partner/commissions`: what a partner has earned. Whose purchases they were is the advertiser's to know.
 
-use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;
-use serde::Serialize;
 use storage::partner_view::{self, PartnerCommission};
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

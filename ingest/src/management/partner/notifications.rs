@@ -1,6 +1,5 @@
 //! `/api/partner/notifications`: what a partner should know.
 
-use axum::extract::State;
 use storage::notifications;
 
 use crate::management::notices::{MarkReadRequest, MarkedRead, NotificationView, UnreadQuery};

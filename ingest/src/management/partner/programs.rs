@@ -2,13 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
 use domain::money::Currency;
-use serde::Serialize;
 use storage::{partner_view, programs};
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

@@ -1,13 +1,9 @@
 //! `/api/partner/referral-links`: a partner's links, and turning them on and off.
 
-use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ReferralLinkId;
 use domain::program::ProgramStatus;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use storage::partner_view::{self, PartnerLink};
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

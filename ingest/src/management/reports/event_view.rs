@@ -1,10 +1,8 @@
 //! Events as the list, the live view and exports show them.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serde::Serialize;
 use serde_json::Value;
 use storage::events::{ClickDetails, ConversionDetails, EventDetails, EventType, LeadDetails, ListedEvent};
-use utoipa::ToSchema;
 
 use crate::management::csv_download::Cell;
 use crate::management::prelude::*;

@@ -1,6 +1,5 @@
 //! `GET /api/tracking/events/{program_id}`: a program's latest events.
 
-use axum::extract::State;
 use domain::ids::ProgramId;
 use domain::permission::Permission;
 use futures::future::try_join_all;

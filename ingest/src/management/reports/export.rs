@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use domain::ids::ProgramId;

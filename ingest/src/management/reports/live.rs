@@ -7,14 +7,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use chrono::TimeDelta;
 use domain::ids::ProgramId;
 use domain::permission::Permission;
 use futures::stream;
-use serde_json::json;
 use storage::events::{self, Before, EventRead, EventType, ListedEvent};
 
 use super::event_view::LiveEventView;

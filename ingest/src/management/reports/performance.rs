@@ -1,15 +1,12 @@
 //! `GET /api/tracking/performance/{program_id}`: a program's figures by day.
 
 use axum::Json;
-use axum::extract::State;
 use chrono::{DateTime, NaiveDate, Utc};
 use domain::days::{DayRange, DayRangeError};
 use domain::ids::ProgramId;
 use domain::money::{Cents, Currency};
 use domain::performance::{Performance, Totals, Trend};
-use serde::Serialize;
 use storage::rollups::{self, ProgramDay};
-use utoipa::ToSchema;
 
 use super::dates::{REVERSED, date_from, date_to};
 use crate::management::prelude::*;

@@ -1,13 +1,10 @@
 //! `GET /api/tracking/status/{program_id}`: which steps of setting up tracking are done.
 
-use axum::extract::State;
 use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
 use domain::permission::Permission;
-use serde::Serialize;
 use storage::test_events::{LatestTestEvent, TestEvents};
 use storage::tracking_setup::{self, ProcessorAccount, TrackingSetup};
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

@@ -238,7 +238,7 @@ struct Latest {
 /// Ask which test events have arrived
 ///
 /// Of one step's type or of all. Use `GET /api/v1/programs/me/readiness` instead.
-// It needs a credential: without one, the answers would tell strangers which programs exist and whose they are.
+// It needs a credential: otherwise the answers would reveal which programs exist and who owns them.
 #[utoipa::path(
     post,
     path = "/api/tracking/check-test-events",

@@ -152,7 +152,7 @@ async fn somebody_suspended_is_out_at_once_until_they_are_restored() {
     fails(
         &stack,
         &["user", "suspend", "--email", "nobody@acme.example"],
-        "nobody has the address",
+        "no account has the address",
     )
     .await;
 }

@@ -1,4 +1,4 @@
-/** The one door to the API: every request goes through here, and every refusal becomes an [`ApiError`]. */
+/** All requests to the API; every error becomes an [`ApiError`]. */
 import type { Operations } from './operations';
 import { credential } from './credential';
 
@@ -6,7 +6,7 @@ type Operation = keyof Operations;
 type Given<O extends Operation> = {
   [Part in 'path' | 'query' | 'body' as undefined extends Operations[O][Part] ? never : Part]: Operations[O][Part];
 };
-/** An operation with nothing but optional parts can be called without any. */
+/** An operation with only optional parameters can be called without arguments. */
 type Arguments<O extends Operation> = Record<never, never> extends Given<O>
   ? [given?: Given<O> & Extra]
   : [given: Given<O> & Extra];
@@ -16,7 +16,7 @@ interface Extra {
 }
 export type Answer<O extends Operation> = Operations[O]['answer'];
 
-/** Why a request came to nothing: refused by the service, or never answered (status 0). */
+/** A failed request: rejected by the service, or without an answer (status 0). */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
 
@@ -36,17 +36,17 @@ const FAILED = 'Something went wrong on our side. Try again in a moment.';
 type Ended = () => void;
 let ended: Ended = () => {};
 
-/** What to do when the service says that nobody is signed in. */
+/** Called when the session has ended. */
 export function onSessionEnd(listener: Ended) {
   ended = listener;
 }
 
-/** A recent password, for which a passkey will do; or a passkey, where the account's own factor is one. */
+/** A recent password or passkey; or only a passkey, if that is the account's second factor. */
 export type ProofNeeded = 'PASSWORD_REQUIRED' | 'PASSKEY_REQUIRED';
 type Prove = (needed: ProofNeeded) => Promise<boolean>;
 let prove: Prove = async () => false;
 
-/** How to ask for a proof; the answer is whether it was given. The request that needed it is then sent again. */
+/** Asks for a proof; resolves to whether it was given. The request is then retried. */
 export function onProofRequired(ask: Prove) {
   prove = ask;
 }
@@ -56,7 +56,7 @@ export async function call<O extends Operation>(operation: O, ...[given]: Argume
   return (response.status === 204 ? undefined : await response.json()) as Answer<O>;
 }
 
-/** As [`call`], for an answer that is no JSON: a file or a stream. */
+/** As [`call`], for responses other than JSON: files and streams. */
 export async function request<O extends Operation>(operation: O, given?: Arguments<O>[0]): Promise<Response> {
   const [method = 'GET', template = ''] = operation.split(' ');
   const { path, query, body, signal, headers } = (given ?? {}) as {
@@ -86,7 +86,7 @@ export async function request<O extends Operation>(operation: O, given?: Argumen
   throw error;
 }
 
-/** Fills in a path's places and appends what the query has; absent and empty values are left out. */
+/** Fills in the path's parameters and appends the query, without absent and empty values. */
 export function address(
   template: string,
   path: Record<string, unknown> = {},
@@ -110,7 +110,7 @@ async function refusal(response: Response): Promise<ApiError> {
   return new ApiError(response.status, worded(message ?? FAILED), code ?? details?.code, seconds);
 }
 
-/** Messages begin with field names, and names of fields are not words. */
+/** Messages begin with field names, which are shown as words. */
 function worded(message: string): string {
   const field = /^([a-z]+_[a-z_]*[a-z]|[a-z]+)\b/.exec(message)?.[0];
   if (!field) return message;

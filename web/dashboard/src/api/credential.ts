@@ -1,8 +1,8 @@
 /**
- * How requests show who is signed in.
+ * The credential of requests.
  *
- * Over https the browser holds the session in a cookie that no script can read, and nothing is done here. Browsers refuse
- * that cookie over plain http, which is for a developer's own machine: only there the token is kept for as long as the tab.
+ * Over https the session is an HttpOnly cookie, and nothing is done here. Browsers reject that cookie over plain http, which is for
+ * development: only then the token is kept in the tab.
  */
 const NAME = 'session';
 const isPlainHttp = location.protocol === 'http:';

@@ -1,7 +1,7 @@
 import { request } from './client';
 import type { Operations } from './operations';
 
-/** Saves an answer as a file. An answer that breaks off is saved nowhere: it would not be the whole file. */
+/** Saves a response as a file. An incomplete response is not saved. */
 export async function download<O extends keyof Operations>(
   operation: O,
   given: Parameters<typeof request<O>>[1],

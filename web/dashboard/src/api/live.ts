@@ -1,6 +1,6 @@
 /**
- * A program's events as they arrive. Read with `fetch`, not with `EventSource`, which could neither show a credential nor
- * say why it was refused.
+ * A program's events as they arrive. Read with `fetch`, because `EventSource` can neither send a credential nor
+ * report why it was rejected.
  */
 import { ApiError, request } from './client';
 import type { LiveEventView } from './operations';
@@ -8,17 +8,17 @@ import type { LiveEventView } from './operations';
 export type LiveEvent = LiveEventView;
 
 export interface Listener {
-  /** The service listens from now on. */
+  /** The stream is open. */
   open(): void;
   event(event: LiveEvent): void;
-  /** The stream has broken off; it is opened again unless `final`. */
+  /** The stream has ended; it is reopened unless `final`. */
   lost(error: ApiError, final: boolean): void;
 }
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-/** Watches until the signal is aborted, opening the stream again when it breaks off. */
+/** Watches until the signal is aborted, reopening the stream when it ends. */
 export async function watch(programId: number, listener: Listener, signal: AbortSignal): Promise<void> {
   let wait = FIRST_WAIT_MS;
   while (!signal.aborted) {
@@ -37,7 +37,7 @@ export async function watch(programId: number, listener: Listener, signal: Abort
       listener.lost(why, final);
       if (final) return;
     }
-    // Many tabs lose their stream at the same moment, and should not come back at the same moment.
+    // Jitter: many tabs lose their stream at the same moment.
     await pause(wait / 2 + (Math.random() * wait) / 2, signal);
     wait = Math.min(wait * 2, LONGEST_WAIT_MS);
   }
@@ -58,7 +58,7 @@ async function read(response: Response, listener: Listener) {
   }
 }
 
-/** Cuts a stream of text into blocks, which end with an empty line. */
+/** Splits a stream of text into blocks, which end with an empty line. */
 export class Blocks {
   #rest = '';
 
@@ -70,7 +70,7 @@ export class Blocks {
   }
 }
 
-/** The event of a block; comments, and words about events that were dropped, are none. */
+/** The event of a block; `undefined` for comments and for notices of dropped events. */
 export function parsed(block: string): LiveEvent | undefined {
   const fields = new Map<string, string>();
   for (const line of block.split('\n')) {

@@ -1,4 +1,4 @@
-/** Entries of the audit log, in words. */
+/** Display texts of audit log entries. */
 import { label } from './words';
 
 /** `api_key.revoked` as `Api key revoked`. */

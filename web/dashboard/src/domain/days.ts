@@ -14,7 +14,7 @@ export interface DayRange {
 
 export const PERIODS = ['7d', '30d', '90d', 'all'] as const;
 export type Period = (typeof PERIODS)[number];
-/** What a report is about: one of the periods, or days of one's own. */
+/** The range of a report: a preset period, or custom days. */
 export type Span = Period | DayRange;
 
 export function isDay(text: string): boolean {
@@ -34,12 +34,12 @@ export function length({ from, to }: DayRange): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1;
 }
 
-/** As many days right before. */
+/** The previous period of the same length. */
 export function previous(range: DayRange): DayRange {
   return { from: addDays(range.from, -length(range)), to: addDays(range.from, -1) };
 }
 
-/** Why days of one's own cannot be asked for; `undefined` when they can. */
+/** The error of custom days; `undefined` if they are valid. */
 export function objection(range: DayRange): string | undefined {
   if (!isDay(range.from) || !isDay(range.to)) return 'Choose both days.';
   if (range.from > range.to) return 'The first day is after the last.';
@@ -47,12 +47,12 @@ export function objection(range: DayRange): string | undefined {
   return undefined;
 }
 
-/** As it stands in an address: `30d`, or `2026-01-01..2026-01-31`. */
+/** As in an address: `30d`, or `2026-01-01..2026-01-31`. */
 export function spanText(span: Span): string {
   return typeof span === 'string' ? span : `${span.from}..${span.to}`;
 }
 
-/** What an address says, or the last 30 days. */
+/** Parses an address; the last 30 days by default. */
 export function parseSpan(text: string | null): Span {
   const period = PERIODS.find((name) => name === text);
   if (period) return period;

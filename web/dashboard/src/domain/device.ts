@@ -1,6 +1,6 @@
-/** A browser's words about itself, for people: `Firefox on Linux`. */
+/** A short name of a user agent: `Firefox on Linux`. */
 
-/** The first that is found: most of them name others, too. */
+/** The first match, because most user agents name several. */
 const BROWSERS: [RegExp, string][] = [
   [/\bEdg/, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -23,7 +23,7 @@ export function deviceText(userAgent: string | null | undefined): string {
   if (!userAgent) return 'Unknown';
   const named = (names: [RegExp, string][]) => names.find(([pattern]) => pattern.test(userAgent))?.[1];
   const [browser, system] = [named(BROWSERS), named(SYSTEMS)];
-  // Programs call themselves `name/version`.
+  // Programs send `name/version`.
   const program = browser ?? userAgent.split(/[\s/]/, 1)[0] ?? userAgent;
   return system ? `${program} on ${system}` : program;
 }

@@ -2,7 +2,7 @@
 
 const FALLBACK_DIGITS = 2;
 
-/** How many digits of an amount stand behind the point: two for dollars, none for yen. */
+/** Decimal digits of a currency: two for dollars, none for yen. */
 export function minorDigits(currency: string): number {
   try {
     const format = new Intl.NumberFormat('en', { style: 'currency', currency });
@@ -20,7 +20,7 @@ export function decimal(cents: number, digits: number): `${number}` {
   return (digits === 0 ? `${sign}${whole}` : `${sign}${whole}.${text.slice(-digits)}`) as `${number}`;
 }
 
-/** As people read it: `$1,234.50`. */
+/** Formatted: `$1,234.50`. */
 export function money(cents: number, currency: string): string {
   const amount = decimal(cents, minorDigits(currency));
   try {
@@ -30,7 +30,7 @@ export function money(cents: number, currency: string): string {
   }
 }
 
-/** For axes, where there is little room: `$1.2K`. */
+/** Short, for axes: `$1.2K`. */
 export function shortMoney(cents: number, currency: string): string {
   const amount = decimal(Math.round(cents), minorDigits(currency));
   try {
@@ -45,7 +45,7 @@ export function centsOfDollars(dollars: number): number {
   return Number(dollars.toFixed(2).replace('.', ''));
 }
 
-/** What somebody typed, such as `12.5`, in the smallest unit; `undefined` when it is no such amount. */
+/** Parses an input such as `12.5` into the smallest unit; `undefined` if it is not an amount. */
 export function centsOfText(text: string, currency: string): number | undefined {
   const digits = minorDigits(currency);
   const match = /^(\d{1,12})(?:[.,](\d+))?$/.exec(text.trim());
@@ -68,7 +68,7 @@ export function basisPointsOfText(text: string): number | undefined {
   return points <= 10_000 ? points : undefined;
 }
 
-/** A count with its thousands apart. */
+/** A count with thousands separators. */
 export function count(number: number): string {
   return number.toLocaleString('en');
 }

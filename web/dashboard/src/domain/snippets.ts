@@ -1,18 +1,18 @@
-/** What an advertiser pastes elsewhere, with the program's own ids in it. */
+/** Snippets for advertisers, with the program's ids. */
 import { linkAddress } from './link';
 
 export interface Facts {
-  /** Where the service is reached. */
+  /** The address of the service. */
   origin: string;
   program: number;
   domain: string | null | undefined;
   /** Of a referral link; absent while the program has none. */
   shortCode: string | undefined;
-  /** The program's key, where this tab has seen it. */
+  /** The program's key, if it was shown in this tab. */
   key: string | undefined;
 }
 
-/** Stands for a key that nobody has shown. */
+/** Placeholder for an unknown key. */
 export const KEY_PLACE = 'YOUR_PROGRAM_KEY';
 export const CODE_PLACE = 'CODE_OF_A_LINK';
 const EXAMPLE_CENTS = 4_900;
@@ -26,7 +26,7 @@ export const SERVER_LANGUAGES: [ServerLanguage, string][] = [
   ['php', 'PHP'],
 ];
 
-/** The first line lets pages call the script before it has arrived. */
+/** The first line queues calls until the script is loaded. */
 export function script({ origin, program }: Facts): string {
   return [
     '<script>window.tracker||((window.tracker=function(){tracker.q.push(arguments)}).q=[])</script>',
@@ -117,7 +117,7 @@ $answer = curl_exec($request);`;
   }
 }
 
-/** What Stripe is to send to the program's endpoint. */
+/** Stripe's event types for the program's endpoint. */
 export const STRIPE_EVENTS = [
   'checkout.session.completed',
   'checkout.session.async_payment_succeeded',
@@ -136,7 +136,7 @@ export const STRIPE_EVENTS = [
   'customer.updated',
 ];
 
-/** Says whose payment a checkout session of Stripe's is; of the two names one is enough. */
+/** Metadata that names the customer of a Stripe checkout session; one of the two ids is enough. */
 export function stripeMetadata(program: number): string {
   const metadata = `{ tracker_click_id: cookies.tracker_click_id, tracker_customer_key: user.id, program_id: '${program}' }`;
   return `metadata: ${metadata},\nsubscription_data: {\n  metadata: ${metadata},\n},`;
@@ -179,7 +179,7 @@ function curl(noun: Noun, facts: Facts, body: object): string {
   return request(noun, facts, `-d '${JSON.stringify(body)}'`);
 }
 
-/** Clicks come from browsers, and show no key. */
+/** Clicks come from browsers, without a key. */
 function request(noun: Noun, { origin, key }: Facts, data: string): string {
   const credential = noun === 'click' ? '' : `  -H 'Authorization: Bearer ${key ?? KEY_PLACE}' \\\n`;
   return `curl -sS ${origin}/api/v1/track/${noun} \\\n${credential}  -H 'Content-Type: application/json' \\\n  ${data}`;

@@ -9,7 +9,7 @@ interface Terms {
   currency?: string | null;
 }
 
-/** What a commission policy pays, in a few words: `20% of every payment`. */
+/** Short description of a commission policy: `20% of every payment`. */
 export function termsText(terms: Terms, currency: string): string {
   if (!terms.commission_type) return 'Nothing yet';
   const isFixed = terms.fixed_cents != null;

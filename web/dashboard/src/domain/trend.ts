@@ -1,4 +1,4 @@
-/** How a figure compares with that of as many days before, as the service reckons it. */
+/** A figure compared with the previous period, as the service computes it. */
 
 export interface Trend {
   /** Percent, without a sign. */
@@ -9,12 +9,12 @@ export interface Trend {
 export interface TrendWords {
   /** `+12.5%` */
   text: string;
-  /** For those who do not see the arrow. */
+  /** For screen readers. */
   spoken: string;
   tone: 'up' | 'down' | 'stable';
 }
 
-/** A rise from nothing has no percentage: the service says 100. `before` is the figure of the days before, where it is known. */
+/** A rise from zero has no percentage; the service reports 100. `before`: the previous period's figure, if known. */
 export function trendWords({ trend, trendDirection }: Trend, before?: number): TrendWords {
   if (before === 0 && trendDirection === 'up') return { text: 'new', spoken: 'none in the days before', tone: 'stable' };
   const amount = `${trend.toLocaleString('en', { maximumFractionDigits: 1 })}%`;
@@ -28,7 +28,7 @@ export function trendWords({ trend, trendDirection }: Trend, before?: number): T
   }
 }
 
-/** How many of a hundred got to the next step, with one decimal; nothing of nothing is nothing. */
+/** The conversion rate in percent, with one decimal; empty without a base. */
 export function share(part: number, whole: number): string {
   if (whole === 0) return '0%';
   return `${((part * 100) / whole).toLocaleString('en', { maximumFractionDigits: 1 })}%`;

@@ -1,4 +1,4 @@
-/** The service's words for people. */
+/** Display texts for the service's values. */
 
 export type Tone = 'good' | 'wait' | 'bad' | 'plain' | 'info';
 

@@ -1,4 +1,4 @@
-/** Which component draws which route. Those about a program get its number as `program`. */
+/** The component of each route. Pages of a program get its id as `program`. */
 import type { Component } from 'svelte';
 import type { RouteName } from '../router/routes';
 import Account from './Account.svelte';
@@ -25,7 +25,7 @@ import Processor from './Processor.svelte';
 import Programs from './Programs.svelte';
 import Settings from './settings/Settings.svelte';
 
-/** Each takes the numbers of its own path. */
+/** Each takes the parameters of its path. */
 type Page = Component<any>;
 
 export const PAGES: Partial<Record<RouteName, Page>> = {

@@ -1,4 +1,4 @@
-/** The address bar: where we are, and going elsewhere. */
+/** The address bar: current location and navigation. */
 import { match, path, type Match, type RouteName } from './routes';
 
 class Place {
@@ -7,7 +7,7 @@ class Place {
   hash = $state(location.hash);
   readonly match: Match | undefined = $derived(match(this.path));
   readonly query = $derived(new URLSearchParams(this.search));
-  /** Counts the pages somebody went to, to tell them from the first one. */
+  /** Number of navigations; 0 on the first page. */
   visits = $state(0);
 
   read() {
@@ -20,7 +20,7 @@ class Place {
 
 export const place = new Place();
 
-/** Goes to an address of ours; `replace` leaves no way back. */
+/** Navigates to a page; `replace` replaces the history entry. */
 export function go(href: string, replace = false) {
   history[replace ? 'replaceState' : 'pushState'](null, '', href);
   place.read();
@@ -30,7 +30,7 @@ export function goTo(name: RouteName, parameters: Record<string, string | number
   go(path(name, parameters));
 }
 
-/** Puts what a page shows into its address, so that it can be kept and shared. */
+/** Stores a page's state in its address, so that it can be bookmarked and shared. */
 export function setQuery(changes: Record<string, string | undefined>) {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
@@ -40,7 +40,7 @@ export function setQuery(changes: Record<string, string | undefined>) {
   go(query.size > 0 ? `${location.pathname}?${query}` : location.pathname, true);
 }
 
-/** Links to our pages need no new document. */
+/** Handles clicks on links to our pages without loading a document. */
 export function followLinks() {
   addEventListener('popstate', () => place.read());
   document.addEventListener('click', (event) => {

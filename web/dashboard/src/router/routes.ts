@@ -1,6 +1,6 @@
-/** The pages and their addresses. Pure: what the address bar does is in `location.svelte.ts`. */
+/** The pages and their addresses. Pure; `location.svelte.ts` handles the address bar. */
 
-/** A place in a path begins with a colon and takes digits only, except `:token`. */
+/** A parameter of a path begins with a colon and matches digits only, except `:token`. */
 export const ROUTES = {
   home: '/app',
   signIn: '/app/sign-in',
@@ -22,7 +22,7 @@ export const ROUTES = {
   members: '/app/members',
   auditLog: '/app/audit-log',
   account: '/app/account',
-  /** Where a command line is confirmed. Its code is behind the `#`. */
+  /** Confirmation of a command line's login. Its code is behind the `#`. */
   connect: '/app/connect',
   partnerPrograms: '/app/partner',
   partnerLinks: '/app/partner/links',
@@ -31,7 +31,7 @@ export const ROUTES = {
   partnerNotifications: '/app/partner/notifications',
   /** Its token is behind the `#`. */
   invitation: '/invitation',
-  /** As links named it before. */
+  /** The path in older links. */
   olderInvitation: '/invitations/:token',
 } as const;
 
@@ -73,7 +73,7 @@ function decode(text: string): string {
   }
 }
 
-/** The numbers that stand in a path. */
+/** The numeric parameters of a path. */
 export function numbers(parameters: Parameters): Record<string, number> {
   return Object.fromEntries(Object.entries(parameters).map(([place, text]) => [place, Number(text)]));
 }
@@ -83,7 +83,7 @@ export function path(name: RouteName, parameters: Record<string, string | number
   return ROUTES[name].replace(PLACE, (_, place: string) => encodeURIComponent(String(parameters[place])));
 }
 
-/** Where to go after signing in: a path of ours, and nothing that leads elsewhere. */
+/** The path to open after signing in: only our own, never another site's. */
 export function safeNext(next: string | null): string | undefined {
   return next && match(next.split(/[?#]/)[0] ?? '') && !next.startsWith('//') ? next : undefined;
 }

@@ -1,11 +1,11 @@
-/** How many notifications wait to be read, asked for again at each page. */
+/** The number of unread notifications, reloaded on each page. */
 import { call } from '../api/client';
 
 class News {
   unread = $state(0);
   #of: number | 'partner' | undefined;
 
-  /** An effect: looks, and says nothing when it cannot. */
+  /** An effect: reloads the number, and ignores errors. */
   follow(of: number | 'partner' | undefined, _path: string) {
     if (of !== this.#of) this.unread = 0;
     this.#of = of;

@@ -1,11 +1,11 @@
-/** The password or a passkey, asked for again where the service requires it. */
+/** Asks for the password or a passkey again when the service requires it. */
 import { onProofRequired, type ProofNeeded } from '../api/client';
 
 class PasswordAgain {
   asked = $state<ProofNeeded>();
   #waiting: ((given: boolean) => void)[] = [];
 
-  /** Whoever needs it at the same time waits for the same answer; a passkey is enough for both. */
+  /** Concurrent requests share one prompt; a passkey satisfies both. */
   ask(needed: ProofNeeded): Promise<boolean> {
     if (this.asked !== 'PASSKEY_REQUIRED') this.asked = needed;
     return new Promise((resolve) => this.#waiting.push(resolve));

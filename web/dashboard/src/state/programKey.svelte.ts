@@ -1,4 +1,4 @@
-/** Program keys that were shown in this tab: for snippets that work as they are. Kept nowhere, gone with the tab. */
+/** Program keys that were shown in this tab, for complete snippets. Kept in memory only. */
 class Given {
   #keys = $state<Record<number, string>>({});
 

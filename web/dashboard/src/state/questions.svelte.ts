@@ -1,4 +1,4 @@
-/** Asking before something is done that cannot be undone. */
+/** Confirmation of irreversible actions. */
 export interface Question {
   title: string;
   text: string;

@@ -1,4 +1,4 @@
-/** Something a page shows: asked for when the page opens, and again when what it depends on changes. */
+/** Data of a page: loaded when the page opens, and again when its dependencies change. */
 import { untrack } from 'svelte';
 import { ApiError } from '../api/client';
 
@@ -26,7 +26,7 @@ export class Resource<T> {
     this.#version += 1;
   }
 
-  /** An answer that was overtaken by a later question is none. */
+  /** Ignores a response that a later request has overtaken. */
   #settle(asked: number, take: () => void) {
     if (asked !== this.#asked) return;
     take();

@@ -1,4 +1,4 @@
-/** Who is signed in, and which programs they look after. */
+/** The signed-in user and their programs. */
 import { ApiError, call, onSessionEnd, type Answer } from '../api/client';
 import { credential } from '../api/credential';
 import type { ProgramView } from '../api/operations';
@@ -13,11 +13,11 @@ const MOST_PROGRAMS = 100;
 class Session {
   user = $state.raw<User>();
   programs = $state.raw<Program[]>([]);
-  /** Until it is known whether somebody is signed in. */
+  /** True until the session is known. */
   unknown = $state(true);
   failure = $state.raw<ApiError>();
 
-  /** The program that the page is about, or that was looked at last. */
+  /** The program of the page, or the last one. */
   readonly program = $derived.by(() => {
     const id = Number(place.match?.parameters.program ?? this.lastProgram);
     return this.programs.find((program) => program.id === id) ?? this.programs[0];
@@ -28,16 +28,16 @@ class Session {
     return this.user?.kind === 'partner';
   }
 
-  /** A workspace of theirs requires a second factor: until they have one, the account's page is all there is. */
+  /** A workspace of theirs requires a second factor: until they have one, only the account page is available. */
   readonly lacksSecondFactor = $derived(this.user?.lacks_second_factor ?? false);
 
-  /** The workspaces whose members, keys and programs are theirs to look after. */
+  /** The workspaces that the user manages. */
   readonly run = $derived((this.user?.workspaces ?? []).filter(({ role }) => role !== 'member'));
 
-  /** Those whose audit log is theirs to read. */
+  /** The workspaces whose audit log the user may read. */
   readonly owned = $derived(this.run.filter(({ role }) => role === 'owner'));
 
-  /** Asks who is signed in. */
+  /** Loads the session. */
   async begin() {
     this.failure = undefined;
     try {

@@ -1,4 +1,4 @@
-/** Light or dark: the system's choice, unless somebody has made their own. */
+/** Light or dark: the system's choice, unless the user has chosen one. */
 export type Choice = 'system' | 'light' | 'dark';
 
 const NAME = 'theme';

@@ -1,4 +1,4 @@
-/** Short words about what has just happened. */
+/** Short notifications of results. */
 import { ApiError } from '../api/client';
 
 export interface Toast {
@@ -17,7 +17,7 @@ class Toasts {
   say(text: string, isBad = false) {
     const id = ++last;
     this.list = [...this.list, { id, text, isBad }].slice(-MOST);
-    // Bad news stays until it is dismissed.
+    // Errors stay until they are dismissed.
     if (!isBad) setTimeout(() => this.dismiss(id), SHOWN_MS);
   }
 
@@ -32,7 +32,7 @@ export function explain(error: unknown): string {
   return error instanceof ApiError ? error.message : 'Something went wrong in this page. Reload it, and try again.';
 }
 
-/** Does what somebody asked for, and tells them when it cannot be done, unless the session's end already says it. */
+/** Runs an action, and shows its error unless the session has ended. */
 export async function attempt(work: () => Promise<unknown>) {
   try {
     await work();

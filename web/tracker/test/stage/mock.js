@@ -1,5 +1,5 @@
-// The two endpoints the script talks to, as far as it can tell them from the service: the same answers to the same
-// bodies, in memory. `service.js` puts the service itself in its place.
+// A mock of the two endpoints that the script calls: the same answers to the same bodies, in memory. `service.js` replaces it by the
+// service itself.
 
 const LINKS = new Map([
   ['ada', { days: 90 }],
@@ -20,7 +20,7 @@ export class Mock {
     } catch {
       return refused(400, 'Request body must be a valid JSON object')
     }
-    // What serde_json says of a surrogate alone.
+    // serde_json rejects a lone surrogate.
     if (/\\ud[89a-f]/.test(body)) return refused(400, 'Request body must be a valid JSON object')
     return noun == 'click' ? this.click(fields) : this.lead(fields)
   }
@@ -72,7 +72,7 @@ export class Mock {
     return `cust_${Math.floor(Math.random() * 2 ** 53)}_${Date.now()}`
   }
 
-  /** Whether a payment of this customer would pay the partner of this code. */
+  /** Whether a payment of this customer would be attributed to the partner of this code. */
   async pays(code, customerKey) {
     return [...this.customers.values()].some(customer => customer.key == customerKey && customer.code == code)
   }

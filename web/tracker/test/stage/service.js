@@ -1,5 +1,5 @@
-// A running service, at the address TRACKER_API names, in place of the mock. Its program is the one that `cargo xtask dev`
-// seeds and describes by the same variables in `.dev/env`.
+// A running service at TRACKER_API, in place of the mock. Its program is the demo program of `cargo xtask dev`, described by the variables of
+// `.dev/env`.
 
 import { randomUUID } from 'node:crypto'
 
@@ -10,7 +10,7 @@ export const isReal = Boolean(BASE)
 export class Service {
   codes = { ada: required('DEMO_AFF_A'), bruno: required('DEMO_AFF_B'), nobody: 'no-such-link' }
   programId = required('DEMO_PROGRAM_ID')
-  // An address of its own: no test uses up what another may ask.
+  // Its own address, so that tests do not share rate limits.
   address = `198.18.${byte()}.${byte()}`
 
   async answer(noun, body, headers) {
@@ -21,7 +21,7 @@ export class Service {
     })
   }
 
-  /** Whether a payment of this customer pays a partner. Which one, its key is not told. */
+  /** Whether a payment of this customer is attributed. The answer does not name the partner. */
   async pays(_, customerKey) {
     const sale = { transaction_id: `tracker-${randomUUID()}`, amount_cents: 1000, customer_key: customerKey }
     const headers = { authorization: `Bearer ${required('DEMO_API_KEY')}` }

@@ -1,5 +1,4 @@
-// Sites, the script's host and the tracking API, all on one port of this machine: every host name leads there. Chromium
-// comes from the machine.
+// Sites, the script's host and the tracking API on one local port, to which every host name resolves. Uses the machine's Chromium.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -10,7 +9,7 @@ import { Mock } from './mock.js'
 import { Service, isReal } from './service.js'
 
 export const SCRIPT = readFileSync(new URL('../../dist/tracker.js', import.meta.url))
-/** As the documentation has it. */
+/** As in the documentation. */
 export const STUB = 'window.tracker||((window.tracker=function(){tracker.q.push(arguments)}).q=[])'
 const SCRIPT_HEADERS = { 'content-type': 'text/javascript', 'access-control-allow-origin': '*' }
 const PATIENCE_MS = 15_000
@@ -32,11 +31,11 @@ async function launch() {
 }
 
 /**
- * One test on a stage of its own. Whatever happens, the script throws nothing into the page.
+ * One test with its own stage. The script must never throw into the page.
  *
  * @param {string} name
  * @param {(stage: Stage) => Promise<void>} play
- * @param {{ real?: boolean, mock?: boolean }} on Which services it is about, if not both.
+ * @param {{ real?: boolean, mock?: boolean }} on The services to run it with; both by default.
  */
 export function scene(name, play, { real = true, mock = true } = {}) {
   const skip = (isReal ? real : mock) ? false : `not against ${isReal ? 'a running service' : 'the mock'}`
@@ -58,7 +57,7 @@ export class Stage {
   /** What reached the API, in order: `{ noun, method, address, headers, body, answer, broken }`. */
   requests = []
   pageErrors = []
-  /** `up`, `down` (connections break), `held` (until `release`), or a status that it answers everything with. */
+  /** `up`, `down` (connections break), `held` (until `release`), or a status for every answer. */
   api = 'up'
   scriptHangs = false
   site = {}
@@ -96,7 +95,7 @@ export class Stage {
     return `http://${host}:${this.port}${path}`
   }
 
-  /** How pages look from now on. */
+  /** Sets the content of pages. */
   pages(site) {
     this.site = site
   }
@@ -119,7 +118,7 @@ export class Stage {
 <script>${after}</script><body>${body}</body>`
   }
 
-  /** Opens a page and waits until the script has dealt with it. */
+  /** Opens a page and waits until the script is done. */
   async visit(url, page = this.page) {
     await page.goto(url, { referer: this.site.referer })
     await this.ready(page)
@@ -129,12 +128,12 @@ export class Stage {
     return page.waitForFunction(() => window.ready)
   }
 
-  /** Waits until the script has done all it was asked so far. */
+  /** Waits until the script has finished all calls. */
   settled(page = this.page) {
     return page.evaluate(() => window.__tracker.consent(true).then(() => {}))
   }
 
-  /** What a page does on the client's side, and what follows from it. */
+  /** Runs code in the page, and waits for the script. */
   async act(script, argument) {
     const result = await this.page.evaluate(script, argument)
     await this.settled()
@@ -157,12 +156,12 @@ export class Stage {
     return this.of('lead')
   }
 
-  /** The visitor is as new. The browser's own way to clear cookies may come to a page's notice late. */
+  /** Clears the visitor's state. The browser's own method may take effect late in an open page. */
   forget() {
     return this.page.evaluate(() => window.__tracker?.consent(false))
   }
 
-  /** The site's cookies by name; fails when there are two of one name. */
+  /** The site's cookies by name; fails if two have one name. */
   async cookies(url = this.url('/')) {
     const cookies = await this.context.cookies(url)
     const byName = Object.fromEntries(cookies.map(cookie => [cookie.name, cookie]))
@@ -204,7 +203,7 @@ export class Stage {
     response.writeHead(answer.status, answer.headers).end(answer.body)
   }
 
-  /** Nothing when the connection is to break. */
+  /** Nothing if the connection is to be broken. */
   async answer(method, url, headers, body, record = {}) {
     if (url.pathname.endsWith('/js/tracker.js')) {
       if (this.scriptHangs) await this.#hold()

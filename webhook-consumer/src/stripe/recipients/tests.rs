@@ -111,10 +111,10 @@ fn an_event_of_another_account_is_kept_back() {
 
 #[test]
 fn what_is_for_nobody_is_kept_until_its_account_is_known() {
-    let nobody = distributor(&[], &[]);
-    let kept = shares(Ok(translated(Some(sale()), None)), None, &nobody);
+    let no_programs = distributor(&[], &[]);
+    let kept = shares(Ok(translated(Some(sale()), None)), None, &no_programs);
     assert_eq!(shown(&kept), [(None, "stuck", false, false)]);
-    let ignored = shares(Err(Untranslated::Ignored("nothing")), None, &nobody);
+    let ignored = shares(Err(Untranslated::Ignored("nothing")), None, &no_programs);
     assert_eq!(shown(&ignored), [(None, "ignored", false, false)]);
 }
 

@@ -10,7 +10,7 @@ use super::*;
 mod commissionable;
 mod payments;
 
-/// The versions after which the shapes are called; what an event means may depend on what its version tells.
+/// The versions that the shapes are named after; an event's meaning may depend on its version.
 const ACACIA: &str = "acacia";
 const BASIL: &str = "basil";
 
@@ -459,7 +459,7 @@ fn every_event_is_there_in_both_shapes() {
         let body = fixture(&name, BASIL);
         assert_ne!(meaning(&body), "unknown", "{name}");
         assert!(body["api_version"].as_str().unwrap().ends_with(BASIL));
-        // What it tells came with the later shape.
+        // Its fields came with the later shape.
         if name != "invoice_payment.paid" {
             assert!(
                 fixture(&name, ACACIA)["api_version"]
@@ -491,7 +491,7 @@ fn paths(at: &Value, path: &str, found: &mut Vec<String>) {
 
 #[test]
 fn another_type_in_any_field_is_understood_or_stuck_and_never_a_panic() {
-    let odd = [
+    let values = [
         Value::Null,
         json!(true),
         json!(-7),
@@ -506,9 +506,9 @@ fn another_type_in_any_field_is_understood_or_stuck_and_never_a_panic() {
         let mut found = Vec::new();
         paths(&event["data"]["object"], "/data/object", &mut found);
         for path in found {
-            for odd in &odd {
+            for value in &values {
                 let mut event = event.clone();
-                *event.pointer_mut(&path).unwrap() = odd.clone();
+                *event.pointer_mut(&path).unwrap() = value.clone();
                 assert_ne!(meaning(&event), "unknown", "{name} {path}");
             }
         }

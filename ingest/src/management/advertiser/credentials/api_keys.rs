@@ -1,16 +1,12 @@
 //! `/api/advertiser/api-keys`: management keys. Only people make and change them: a key can neither make keys nor widen
 //! itself.
 
-use axum::extract::State;
 use domain::ids::{ManagementKeyId, WorkspaceId};
 use domain::management_key::KeyStatus;
 use domain::token::ManagementKey;
-use serde::Serialize;
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::management_keys::{self, NewKey, StoredKey};
 use storage::workspaces;
-use utoipa::ToSchema;
 
 use super::key_settings::{KeyChanges, KeyView, described};
 use crate::http::body;

@@ -5,10 +5,8 @@ use domain::ids::ProgramId;
 use domain::management_key::{KeySettings, KeyStatus};
 use domain::permission::{ProgramScope, Scopes};
 use domain::token::ManagementKey;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use storage::management_keys::StoredKey;
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

@@ -4,11 +4,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use domain::key_rotation::KeyRotation;
 use domain::token::ProgramToken;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::{program_settings, tracking_tokens};
-use utoipa::ToSchema;
 
 use crate::http::body;
 use crate::management::prelude::*;

@@ -7,11 +7,9 @@ use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, TrackingTokenId};
 use domain::token::ProgramToken;
 use domain::tracking_token::{TokenScopes, TokenScopesError};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use storage::program_settings;
 use storage::tracking_tokens::{self, NewToken, StoredToken, TokenKind};
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

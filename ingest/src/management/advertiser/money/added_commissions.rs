@@ -5,12 +5,10 @@ use domain::commission::CommissionStatus;
 use domain::ids::{CommissionId, EventId, PartnerProgramId, ProgramId, SaleId};
 use domain::money::{AmountCents, Currency};
 use domain::text::Text;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sqlx::PgConnection;
 use storage::adjustments::{self, AddedCommission};
 use storage::{by_hand, partners, payouts};
-use utoipa::ToSchema;
 
 use super::commission_changes::{ChangedCommission, read_changed};
 use super::payouts::not_a_currency;

@@ -5,13 +5,11 @@ use domain::adjustment::{Adjusted, Change};
 use domain::ids::{CommissionId, EventId, ProgramId};
 use domain::money::{AmountCents, Cents};
 use domain::text::RefundReason;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sqlx::PgConnection;
 use storage::adjustments::{self, NewAdjustment};
 use storage::by_hand;
 use storage::payouts::{self, LockedCommission};
-use utoipa::ToSchema;
 
 use crate::management::id_list::id_list;
 use crate::management::idempotency::{ANOTHER_REQUEST, IdempotencyKey};

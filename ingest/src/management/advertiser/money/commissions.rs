@@ -4,12 +4,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::signal::Signal;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sqlx::PgConnection;
 use storage::commission_lists::{self, Filter, ListedCommission};
 use storage::{commissions, payouts};
-use utoipa::ToSchema;
 
 use crate::management::id_list::id_list;
 use crate::management::payout::refused_commissions;

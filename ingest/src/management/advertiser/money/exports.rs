@@ -1,6 +1,5 @@
 //! Commissions and payouts as CSV files.
 
-use axum::extract::State;
 use axum::response::Response;
 use domain::ids::{PayoutId, ProgramId};
 use storage::commission_lists::{self, ListedCommission};

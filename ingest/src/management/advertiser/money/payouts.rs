@@ -5,11 +5,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{EventId, PayoutId, ProgramId};
 use domain::money::Currency;
 use domain::text::Text;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sqlx::PgConnection;
 use storage::payouts::{self, PartnerShare, StoredPayout};
-use utoipa::ToSchema;
 
 use super::commissions::NamedPartner;
 use crate::http::body;

@@ -1,17 +1,13 @@
 //! `…/commission-policies`: what a program pays, version by version. None is ever changed: a later one supersedes it.
 
-use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::{CommissionType, Policy, Rate, policy_in_force};
 use domain::ids::{PolicyId, ProgramId};
 use domain::money::{AmountCents, BasisPoints, Currency};
 use domain::text::ProductId;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::policies::{self, NewPolicy, StoredPolicy};
 use storage::program_settings;
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use domain::ids::ProgramId;
 use runtime::metrics::PROCESSOR_ACCOUNTS_HELD_ELSEWHERE;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sqlx::PgConnection;
 use storage::audit_log::AuditActor;
 use storage::notifications::{self, NewNotification};

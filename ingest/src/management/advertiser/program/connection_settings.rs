@@ -3,10 +3,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::ProgramId;
 use domain::processor::{ConnectionStatus, ProcessorId, WebhookSecret};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use storage::processor_connections::{Connection, SealedSecret};
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

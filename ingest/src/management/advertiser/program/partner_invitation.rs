@@ -2,7 +2,6 @@
 
 use domain::account::EmailAddress;
 use domain::ids::{PartnerProgramId, ProgramId};
-use serde_json::json;
 
 use super::partners::{UNKNOWN, stored};
 use crate::management::advertiser::workspace::invitations::{InvitationLink, invite_partner};

@@ -5,12 +5,9 @@ use domain::account::EmailAddress;
 use domain::ids::{PartnerProgramId, ProgramId};
 use domain::money::{Cents, Currency};
 use domain::partner::{MembershipStatus, PartnerName};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::partners::{self, NewMembership, NewPartner, ProgramPartner};
 use storage::processor_events::{self, PARTNER_APPROVED};
-use utoipa::ToSchema;
 
 use crate::management::advertiser::workspace::invitations::{InvitationLink, address, invite_partner};
 use crate::management::prelude::*;

@@ -3,13 +3,9 @@
 //! The secret its webhooks are signed with goes in and never comes out: answers show that there is one, and its last four
 //! characters.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use domain::processor::Overlap;
-use serde::Deserialize;
-use serde_json::json;
 use storage::processor_connections;
-use utoipa::ToSchema;
 
 use super::connection_change::{change, held_elsewhere, notify_of_change};
 use super::connection_settings::{ConnectionChanges, ConnectionView, seal, secret};

@@ -8,10 +8,7 @@ use domain::click_id::ClickId;
 use domain::payer::Payer;
 use domain::processor::ProcessorId;
 use domain::text::{CustomerKey, Label};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use storage::processor_customers::{self, Binding};
-use utoipa::ToSchema;
 
 use crate::http::field::Key;
 use crate::management::prelude::*;

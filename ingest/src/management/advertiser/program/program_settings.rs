@@ -8,10 +8,8 @@ use domain::money::{BasisPoints, Currency};
 use domain::program::{CookieWindow, Domain, ProgramSettings, ProgramStatus, Slug};
 use domain::text::Text;
 use domain::token::ProgramToken;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use storage::program_settings::StoredProgram;
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

@@ -1,16 +1,12 @@
 //! `/api/advertiser/affiliate-programs`: programs, their settings and their life.
 
-use axum::extract::State;
 use domain::ids::{ProgramId, WorkspaceId};
 use domain::permission::Permission;
 use domain::program::{ProgramSettings, ProgramStatus, Slug};
 use domain::token::ProgramToken;
-use serde::Serialize;
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::program_settings::{self, NewProgram, StoredProgram, Updated};
 use storage::{policies, workspaces};
-use utoipa::ToSchema;
 
 use super::program_settings::{ProgramChanges, ProgramView, changed};
 use crate::http::body;

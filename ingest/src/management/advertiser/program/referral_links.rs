@@ -3,12 +3,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::ids::{PartnerProgramId, ProgramId, ReferralLinkId};
 use domain::partner::{LinkStatus, MembershipStatus, ShortCode};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sqlx::PgConnection;
 use storage::links::{self, StoredLink, Updated};
 use storage::partners;
-use utoipa::ToSchema;
 
 use super::partners::UNKNOWN as UNKNOWN_PARTNER;
 use crate::management::prelude::*;

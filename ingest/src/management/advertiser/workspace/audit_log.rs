@@ -1,17 +1,14 @@
 //! `GET /api/advertiser/audit-log` and `…/export.csv`: who signed in, and who did what to which credential, setting or payout.
 //! For owners.
 
-use axum::extract::State;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, UserId, WorkspaceId};
 use domain::permission::Role;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sqlx::PgConnection;
 use storage::audit_log::{self, AuditActor, AuditEntry};
 use storage::workspaces;
-use utoipa::ToSchema;
 
 use crate::management::csv_download::{PIECE, Piece, csv_row, download};
 use crate::management::prelude::*;

@@ -2,18 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
 use domain::ids::{InvitationId, PartnerId, WorkspaceId};
 use domain::permission::Role;
 use domain::token::InvitationToken;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sqlx::PgConnection;
 use storage::invitations::{self, MemberInvitation, NewInvitation, Purpose};
 use storage::members;
-use utoipa::ToSchema;
 
 use super::members::{read_permissions, read_role, shown};
 use crate::management::prelude::*;

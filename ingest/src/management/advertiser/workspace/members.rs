@@ -6,17 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use domain::ids::{MemberId, ProgramId, WorkspaceId};
 use domain::permission::{Permission, ProgramPermissions, Role};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sqlx::PgConnection;
 use storage::members::{self, GivenPermissions, Member};
 use storage::workspaces;
-use utoipa::ToSchema;
 
 use crate::management::prelude::*;
 

@@ -2,11 +2,9 @@
 
 use domain::ids::WorkspaceId;
 use domain::permission::Role;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use storage::workspaces::{self, Membership};
 use storage::{members, second_factors};
-use utoipa::ToSchema;
 
 use crate::management::auth::me::WorkspaceView;
 use crate::management::prelude::*;

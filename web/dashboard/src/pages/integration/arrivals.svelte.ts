@@ -1,11 +1,11 @@
-/** What has arrived since the page was opened, and which test events had before. */
+/** Events since the page was opened, and earlier test events. */
 import { call } from '../../api/client';
 import { watch, type LiveEvent } from '../../api/live';
 
 export type Kind = 'click' | 'lead' | 'conversion';
 
 export class Arrivals {
-  /** The latest of each, test events and others apart. */
+  /** The latest of each type, test events separately. */
   tests = $state.raw<Partial<Record<Kind, LiveEvent>>>({});
   real = $state.raw<Partial<Record<Kind, LiveEvent>>>({});
   /** When test events of earlier visits came. */
@@ -41,7 +41,7 @@ export class Arrivals {
     else this.real = { ...this.real, [kind]: event };
   }
 
-  /** Errors are the stream's to tell. */
+  /** The stream reports errors. */
   async #lookBack(program_id: number, signal: AbortSignal) {
     const answer = await call('GET /api/tracking/status/{program_id}', { path: { program_id }, signal }).catch(() => undefined);
     if (!answer) return;

@@ -1,4 +1,4 @@
-/** What the overview makes of a report. */
+/** The overview's view of a report. */
 import type { Answer } from '../../api/client';
 import type { DayRange } from '../../domain/days';
 import { centsOfDollars, count, money, shortMoney } from '../../domain/money';
@@ -16,7 +16,7 @@ export interface Measure {
   isMoney: boolean;
 }
 
-/** What has a figure for each day. Amounts are in cents. */
+/** Series with a figure for each day. Amounts are in cents. */
 export const MEASURES: Measure[] = [
   {
     id: 'clicks',
@@ -66,7 +66,7 @@ export const full = (measure: Measure, currency: string) => (value: number) =>
 export const short = (measure: Measure, currency: string) => (value: number) =>
   measure.isMoney ? shortMoney(value, currency) : compact(value);
 
-/** Between whole counts an axis says nothing. */
+/** Integer ticks only for counts. */
 function compact(value: number): string {
   return Number.isInteger(value) ? value.toLocaleString('en', { notation: 'compact' }) : '';
 }

@@ -2,14 +2,14 @@ import { ApiError } from '../../api/client';
 import type { NewPolicyRequest } from '../../api/operations';
 import { basisPointsOfText, centsOfText } from '../../domain/money';
 
-/** A commission as somebody fills it in. */
+/** The form of a commission. */
 export class Terms {
   kind = $state('cps_lifetime');
   months = $state('12');
   unit = $state<'rate' | 'fixed'>('rate');
   amount = $state('20');
 
-  /** For the service, or what is wrong with it. */
+  /** The request, or the form's error. */
   body(currency: string): NewPolicyRequest {
     const months = Number(this.months);
     if (this.kind === 'cps_recurring' && !(Number.isInteger(months) && months > 0)) {

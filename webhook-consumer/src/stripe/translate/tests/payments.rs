@@ -1,4 +1,4 @@
-//! The rows of `docs/payments.md`: what each tells, in both shapes.
+//! The rows of `docs/payments.md`, in both shapes.
 //!
 //! A case is a fixture, with fields of its object set, and a part of what it means.
 

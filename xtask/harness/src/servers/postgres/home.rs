@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 
 use crate::area::{Area, remove};
-use crate::keys::{hex, random_hex};
+use crate::keys::random_hex;
 use crate::process;
 use crate::progress::note;
 
@@ -79,7 +79,7 @@ impl Home {
     /// In the area, or outside a checkout that the server's account cannot enter.
     pub(super) fn places(area: &Area) -> [PathBuf; 2] {
         let own = area.dir.join(NAME);
-        let name: String = hex(&Sha256::digest(own.as_os_str().as_encoded_bytes()))
+        let name: String = hex::encode(Sha256::digest(own.as_os_str().as_encoded_bytes()))
             .chars()
             .take(16)
             .collect();

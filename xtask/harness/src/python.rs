@@ -4,14 +4,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::area::remove;
+use crate::interrupt::Interrupt;
+use crate::process::{self, find_all};
+use crate::servers::debian;
 use anyhow::{Context, Result};
-use harness::area::remove;
-use harness::interrupt::Interrupt;
-use harness::process::{self, find_all};
-use harness::servers::debian;
 
 /// Creates an environment with `packages`, arguments of `pip install`. The caller marks it as complete.
-pub(crate) fn make_environment<S: AsRef<OsStr>>(
+pub fn make_environment<S: AsRef<OsStr>>(
     environment: &Path,
     packages: &[S],
     interrupt: &Interrupt,
