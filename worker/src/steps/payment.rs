@@ -1,13 +1,14 @@
-//! What processors tell of payments beside the sale itself.
+//! What processors report of payments beside the sale itself.
 //!
-//! Two transactions, because each closes a gap the other would leave. **Tell** stores what was told: names that are one
-//! payment's, reversals, ends of subscriptions, accounts. **Settle** then locks the claims of all names of these payments. A
-//! sale step that holds one of them looked for the payment's names before or after *tell* committed: if before, *settle* waits
-//! for it and finds its sale; if after, it found the names, and settles itself ([`reverse`]).
+//! Three transactions, because each closes a gap that the next one would leave. **Subscriptions** stores their starts and ends
+//! after the sales of them that are being recorded, so that *settle* sees these sales. **Record** stores the other facts: names
+//! that are one payment's, reversals, accounts. **Settle** then locks the claims of all names of these payments. A sale step that
+//! holds one of them looked for the payment's names before or after *record* committed: if before, *settle* waits for it and
+//! finds its sale; if after, it found the names, and settles itself ([`reverse`]).
 //!
-//! A payment with one sale has its reversals counted on it; one with two was reported under two names before anybody could
-//! know, and the later sale is undone ([`duplicates`]); without one, its reversals wait. Everything told twice changes
-//! nothing, so that a second delivery repeats both transactions.
+//! A payment with one sale has its reversals counted on it. One with two sales was reported under two names before they were
+//! known to be one payment's, and the later sale is undone ([`duplicates`]). Without a sale, its reversals wait. A repeated
+//! report changes nothing, so a second delivery repeats all transactions.
 
 mod duplicates;
 mod reversals;
@@ -59,6 +60,7 @@ impl TransactionalStep for PaymentStep {
     }
 
     async fn prepare(&self, batch: &[Delivered<PaymentRecord>]) -> Result<HashSet<EventId>, StepError> {
+        self.record_subscriptions(batch).await?;
         let mut recording = self.0.begin().await?;
         let conflicts = record_facts(&mut recording, &records(batch))
             .await
@@ -96,42 +98,6 @@ async fn record_facts(
     }
     let reversals: Vec<NewReversal<'_>> = records.iter().filter_map(|record| reversal(record)).collect();
     processor_reversals::insert(connection, &reversals).await?;
-    let mut ends: BTreeMap<SubscriptionKey, DateTime<Utc>> = BTreeMap::new();
-    let mut starts: BTreeMap<SubscriptionKey, DateTime<Utc>> = BTreeMap::new();
-    let mut accounts = Vec::new();
-    for record in records {
-        match &record.fact {
-            Some(PaymentFact::SubscriptionEnded { subscription_id }) => {
-                let key = (record.program_id, subscription_id.to_string());
-                let ended_at = ends.entry(key).or_insert(record.occurred_at);
-                *ended_at = record.occurred_at.max(*ended_at);
-            }
-            Some(PaymentFact::SubscriptionStarted { subscription_id }) => {
-                let key = (record.program_id, subscription_id.to_string());
-                let started_at = starts.entry(key).or_insert(record.occurred_at);
-                *started_at = record.occurred_at.min(*started_at);
-            }
-            Some(PaymentFact::Account {
-                connected,
-                charges_enabled,
-                payouts_enabled,
-                details_submitted,
-            }) => accounts.push(AccountTold {
-                event_id: record.event_id,
-                program_id: record.program_id,
-                told_at: record.occurred_at,
-                status: if *connected {
-                    ConnectionStatus::Connected
-                } else {
-                    ConnectionStatus::Disconnected
-                },
-                charges_enabled: *charges_enabled,
-                payouts_enabled: *payouts_enabled,
-                details_submitted: *details_submitted,
-            }),
-            Some(PaymentFact::Refunded { .. } | PaymentFact::Disputed { .. }) | None => {}
-        }
-    }
     let namings: Vec<Naming<'_>> = records.iter().filter_map(|record| naming(record)).collect();
     let conflicts = processor_customers::learn(connection, &namings).await?;
     if !conflicts.is_empty() {
@@ -140,13 +106,37 @@ async fn record_facts(
             "events name other customers than their processor's customers are bound to"
         );
     }
-    subscription_periods::record_starts(connection, &starts).await?;
-    subscription_periods::record_ends(connection, &ends).await?;
+    let mut accounts: Vec<AccountTold> = records.iter().filter_map(|record| account(record)).collect();
     accounts.sort_by_key(|account| (account.program_id, account.told_at));
     for account in &accounts {
         processor_connections::tell(connection, account).await?;
     }
     Ok(conflicts)
+}
+
+fn account(record: &PaymentRecord) -> Option<AccountTold> {
+    let Some(PaymentFact::Account {
+        connected,
+        charges_enabled,
+        payouts_enabled,
+        details_submitted,
+    }) = record.fact
+    else {
+        return None;
+    };
+    Some(AccountTold {
+        event_id: record.event_id,
+        program_id: record.program_id,
+        told_at: record.occurred_at,
+        status: if connected {
+            ConnectionStatus::Connected
+        } else {
+            ConnectionStatus::Disconnected
+        },
+        charges_enabled,
+        payouts_enabled,
+        details_submitted,
+    })
 }
 
 fn naming(record: &PaymentRecord) -> Option<Naming<'_>> {
@@ -202,6 +192,33 @@ impl PaymentStep {
 }
 
 impl PaymentStep {
+    /// In a transaction of its own: it waits for sales of these subscriptions that are being recorded, and holds nothing that
+    /// these wait for.
+    async fn record_subscriptions(&self, batch: &[Delivered<PaymentRecord>]) -> Result<(), StepError> {
+        let mut ends: BTreeMap<SubscriptionKey, DateTime<Utc>> = BTreeMap::new();
+        let mut starts: BTreeMap<SubscriptionKey, DateTime<Utc>> = BTreeMap::new();
+        for record in records(batch) {
+            let Some((key, at)) = subscription_news(record) else {
+                continue;
+            };
+            if matches!(record.fact, Some(PaymentFact::SubscriptionEnded { .. })) {
+                let ended_at = ends.entry(key).or_insert(at);
+                *ended_at = at.max(*ended_at);
+            } else {
+                let started_at = starts.entry(key).or_insert(at);
+                *started_at = at.min(*started_at);
+            }
+        }
+        if starts.is_empty() && ends.is_empty() {
+            return Ok(());
+        }
+        let mut transaction = self.0.begin().await?;
+        subscription_periods::record(&mut transaction, &starts, &ends)
+            .await
+            .map_err(storage_failed)?;
+        commit(transaction).await
+    }
+
     /// When a subscription began or ended may become known after payments of it.
     async fn reassess_subscriptions(
         &self,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::batch::{array_literal, columns};
+use crate::batch::{array_literal, columns, unnest};
 use crate::error::StorageResult;
 use domain::ids::{CustomerId, ProgramId, ReferralLinkId, SaleId};
 use domain::sale::{FirstPayment, Subscription};
@@ -59,6 +59,23 @@ pub async fn find(
             )
         })
         .collect())
+}
+
+/// Locks subscriptions that have no payment yet against news of their start and end until the transaction ends. Of two such
+/// transactions one sees what the other did: there is no row yet that both would touch. Other sales are not held up.
+pub async fn lock_unpaid(connection: &mut PgConnection, keys: &[SubscriptionKey]) -> StorageResult<()> {
+    unnest!(
+        query,
+        "SELECT pg_advisory_xact_lock_shared(id)
+         FROM (SELECT DISTINCT hashtextextended('subscription ' || p || ' ' || s, 0) AS id
+               FROM UNNEST($1::bigint[], $2::text[]) AS k (p, s) ORDER BY id) AS locks",
+        (program_id, subscription_id) in keys =>
+            programs: i64 = program_id.get(),
+            ids: &str = subscription_id.as_str()
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// A subscription and its first payment, as far as is known.

@@ -124,6 +124,55 @@ async fn the_first_payment_after_a_trial_is_a_sale_at_once_and_pays_whom_the_tri
     shop.stack.verify().await;
 }
 
+/// A sale is not written while there is a row in `sales_held`. A lock would not do: batches do not wait for one for long.
+const HOLD_SALES: &str = "CREATE TABLE sales_held AS SELECT true;
+    CREATE FUNCTION hold_sale() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        WHILE EXISTS (SELECT FROM public.sales_held) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NEW; END $$;
+    CREATE TRIGGER hold_sale BEFORE INSERT ON sale_events FOR EACH ROW EXECUTE FUNCTION hold_sale();
+    GRANT SELECT ON sales_held TO PUBLIC";
+
+/// The renewal is being recorded when the trial becomes known: neither sees the other.
+#[tokio::test]
+async fn a_trial_that_becomes_known_while_its_renewal_is_recorded_is_credited_too() {
+    let shop = shop().await;
+    let program = shop.program().await;
+    let click_id = shop.stack.customer(&program, &program.ada.code, "user-1").await;
+    click_again(&shop, &program.bruno.code, &click_id, hour(2)).await;
+    rows::counted(&shop.stack, program.bruno.link, 1).await;
+    shop.stack.clock.set(hour(24));
+    shop.stack.execute(HOLD_SALES).await;
+    let sessions = async |that: &'static str| {
+        let sessions =
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = $1";
+        let count: i64 = sqlx::query_scalar(sessions)
+            .bind(that)
+            .fetch_one(shop.stack.pool())
+            .await
+            .unwrap();
+        count > 0
+    };
+    let renewal = payment("1", Some("sub_1"), hour(24), 4900);
+    shop.report(&program, &renewal.invoice("invoice.paid", "subscription_cycle"))
+        .await;
+    shop.stack
+        .eventually("the renewal is about to be written", async || {
+            sessions("PgSleep").await
+        })
+        .await;
+    let trial = payment("0", Some("sub_1"), hour(1), 0);
+    shop.report(&program, &trial.invoice("invoice.paid", "subscription_create"))
+        .await;
+    shop.stack
+        .eventually("the trial is known, or waits for the renewal", async || {
+            shop.event("evt_invoice.paid_0").await.0 == "done" || sessions("advisory").await
+        })
+        .await;
+    shop.stack.execute("DELETE FROM sales_held").await;
+    shop.settled().await;
+    assert_eq!(partner_of(&shop, "in_1").await, program.ada.partner_id.get());
+    shop.stack.verify().await;
+}
+
 #[tokio::test]
 async fn a_renewal_of_an_unknown_subscription_is_a_sale_at_once() {
     let shop = shop().await;

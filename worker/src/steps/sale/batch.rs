@@ -59,11 +59,7 @@ impl SaleBatch {
     ) -> StorageResult<Self> {
         let program_ids: HashSet<i64> = records.iter().map(|record| record.program_id.get()).collect();
         let programs = programs::find(connection, &program_ids.into_iter().collect::<Vec<_>>()).await?;
-        let named: HashSet<SubscriptionKey> = records
-            .iter()
-            .filter_map(|record| subscription_key(record))
-            .collect();
-        let subscriptions = subscriptions::find(connection, &named.into_iter().collect::<Vec<_>>()).await?;
+        let subscriptions = find_subscriptions(connection, records).await?;
         let touched = customers.values().flat_map(|customer| customer.journey.touches());
         let mut link_ids: HashSet<i64> = touched.map(|touch| touch.referral_link_id.get()).collect();
         link_ids.extend(
@@ -283,6 +279,29 @@ fn sale_customer(customer: &Customer, sold_at: DateTime<Utc>) -> SaleCustomer {
             .map(|first| first.at)
             .filter(|first| *first < sold_at),
     }
+}
+
+async fn find_subscriptions(
+    connection: &mut PgConnection,
+    records: &[&SaleRecord],
+) -> StorageResult<HashMap<SubscriptionKey, Subscription>> {
+    let named: HashSet<SubscriptionKey> = records
+        .iter()
+        .filter_map(|record| subscription_key(record))
+        .collect();
+    let named: Vec<SubscriptionKey> = named.into_iter().collect();
+    let mut subscriptions = subscriptions::find(connection, &named).await?;
+    subscriptions.retain(|_, subscription| subscription.first.is_some());
+    // The payment step has sales judged again when a start or end becomes known, but sees no sale of a transaction still open.
+    let unpaid: Vec<SubscriptionKey> = named
+        .into_iter()
+        .filter(|key| !subscriptions.contains_key(key))
+        .collect();
+    if !unpaid.is_empty() {
+        subscriptions::lock_unpaid(connection, &unpaid).await?;
+        subscriptions.extend(subscriptions::find(connection, &unpaid).await?);
+    }
+    Ok(subscriptions)
 }
 
 pub fn subscription_key(record: &SaleRecord) -> Option<SubscriptionKey> {
