@@ -86,7 +86,7 @@ impl Edge {
         request.body(body.to_string()).send().await.unwrap().status()
     }
 
-    /// The status of `/livez` or `/readyz`; `None` while nobody listens.
+    /// The status of `/livez` or `/readyz`; `None` while the port is closed.
     pub async fn health(&self, path: &str) -> Option<StatusCode> {
         let answer = self
             .http

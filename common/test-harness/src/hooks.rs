@@ -22,7 +22,7 @@ pub const DISTRIBUTOR_SECRET: &str = "whsec_of_the_platform_2222";
 pub const ACCOUNT: &str = "acct_1Shop";
 pub const DISTRIBUTOR: &str = "/api/webhook-distributor/stripe";
 
-/// A webhook consumer, and somebody who delivers to it.
+/// A client of a webhook consumer.
 #[derive(Debug, Clone)]
 pub struct Hooks {
     pub address: SocketAddr,
@@ -191,7 +191,7 @@ pub async fn settled(stack: &Stack, states: &[&str]) {
         .await;
 }
 
-/// What nobody refused may leave.
+/// A rejected event leaves no row.
 pub async fn nothing_stored(stack: &Stack) {
     let rows: i64 = stack
         .value("SELECT (SELECT count(*) FROM processor_events) + (SELECT count(*) FROM transaction_claims)")

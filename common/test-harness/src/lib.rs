@@ -12,6 +12,7 @@ mod edge;
 mod fixtures;
 pub mod hooks;
 pub mod leads;
+mod logged_services;
 pub mod managed;
 mod people;
 mod program;
@@ -21,17 +22,16 @@ pub mod rows;
 mod shop;
 mod stack;
 mod streams;
-mod talkative;
 
 pub use self::ctl::{Ran, ctl, ctl_reading, succeeds};
 pub use self::edge::{
     Edge, PATIENT, allow_open_files, answering_within, ended, sale_at_a_dying_ingest, sale_of,
 };
 pub use self::fixtures::{digests, mark_for_rotation, pay_out, switched_customer, two_clicks};
+pub use self::logged_services::LoggedServices;
 pub use self::people::{PASSWORD, Person, Workspace};
 pub use self::program::{Partner, Program, noon, percentage};
 pub use self::requests::Answer;
 pub use self::shop::{Shop, reasons, sell};
 pub use self::stack::Stack;
 pub use self::streams::Streams;
-pub use self::talkative::Talkative;

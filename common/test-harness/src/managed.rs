@@ -35,7 +35,7 @@ impl Managed {
         program
     }
 
-    /// What stands below the program, such as `partners`.
+    /// A path below the program, such as `partners`.
     pub fn path(&self, below: &str) -> String {
         format!("{PROGRAMS}/{}/{below}", self.id)
     }
@@ -85,7 +85,7 @@ impl Managed {
     }
 }
 
-/// How often something stands in the audit log.
+/// How many entries of an action the audit log has.
 pub async fn audited(stack: &Stack, action: &str) -> i64 {
     sqlx::query_scalar("SELECT count(*) FROM audit_log WHERE action = $1")
         .bind(action)

@@ -1,4 +1,4 @@
-//! Somebody to be: users with sessions, keys and workspaces, made in the tables and signed in over HTTP.
+//! Users with sessions, keys and workspaces, made in the tables and signed in over HTTP.
 
 use domain::account::{EmailAddress, Password, PasswordHash, UserKind};
 use domain::ids::{PartnerId, UserId, WorkspaceId};
@@ -14,7 +14,7 @@ use crate::stack::Stack;
 
 pub const PASSWORD: &str = "correct horse battery";
 
-/// Somebody signed in.
+/// A user with a session.
 #[derive(Debug, Clone)]
 pub struct Person {
     pub user_id: UserId,
@@ -57,7 +57,7 @@ impl Stack {
         self.signed_in(user_id, email).await
     }
 
-    /// Somebody who owns the workspace of a program made by [`Self::program`].
+    /// The owner of the workspace of a program made by [`Self::program`].
     pub async fn owner_of(&self, program: &Program) -> Person {
         let workspace_id: i64 = sqlx::query_scalar("SELECT workspace_id FROM programs WHERE id = $1")
             .bind(program.program_id.get())
@@ -104,7 +104,7 @@ impl Stack {
         }
     }
 
-    /// Gives the password again, as somebody does whose last time is a while ago.
+    /// Confirms the password, as after a while a session must.
     pub async fn prove(&self, person: &Person) {
         let body = json!({ "password": PASSWORD });
         let proved = self

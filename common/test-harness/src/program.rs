@@ -62,7 +62,7 @@ impl Stack {
         self.program_founded(model, kind, rate, &[]).await
     }
 
-    /// With these statements about the program `$1` run in the transaction that makes it: nobody sees it without them.
+    /// With these statements about the program `$1` run in the transaction that creates it: no process reads it without them.
     pub async fn program_founded(
         &self,
         model: AttributionModel,

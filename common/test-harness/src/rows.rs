@@ -1,4 +1,4 @@
-//! What stands in the tables, as JSON: tests speak of rows by what callers know them by.
+//! Rows of the tables as JSON, found by the ids that callers know.
 
 use std::collections::BTreeMap;
 

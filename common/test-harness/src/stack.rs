@@ -255,7 +255,7 @@ impl Stack {
             .await;
     }
 
-    /// No invariant of the books is broken. Clicks are written behind the answer, so theirs may take a moment.
+    /// No invariant is violated. Clicks are written after the answer, so their counters are awaited.
     pub async fn verify(&self) {
         self.eventually("counters follow", async || {
             verify::violations(self.pool()).await.unwrap().is_empty()

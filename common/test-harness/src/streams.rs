@@ -1,4 +1,4 @@
-//! What lies in the streams of a stack: read it, publish it again, put something else in, wait until all is consumed.
+//! The streams of a stack: reads, publishes and repeats messages, and waits until all are acknowledged.
 
 use std::time::Duration;
 

@@ -60,8 +60,8 @@ pub fn block_on<T: Send>(future: impl Future<Output = T> + Send) -> T {
 /// Below the ephemeral ports of the system.
 const PORTS: Range<u16> = 12_000..32_000;
 
-/// A free loopback address, reserved for this test while it runs: its server may start late, and requests must not reach
-/// another test's server.
+/// A free loopback address, which no other test is given while this one runs: a service that is started
+/// with it may take a while to listen, and a request meant for it must not meet another test's service.
 pub fn free_address() -> SocketAddr {
     static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
     let directory = std::env::temp_dir().join("referral-tracker-test-ports");

@@ -1,4 +1,4 @@
-//! A secret is shown once, in the answer that makes it, and stands nowhere else: in no log at its most talkative, in no
+//! A secret is shown once, in the answer that makes it, and is stored and logged nowhere else: in no log at `trace`, in no
 //! column, in no error and in no later answer.
 
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
-use test_harness::{Answer, PASSWORD, Stack, Talkative, Workspace, rows::text_of_all_rows};
+use test_harness::{Answer, LoggedServices, PASSWORD, Stack, Workspace, rows::text_of_all_rows};
 
 const PROGRAMS: &str = "/api/advertiser/affiliate-programs";
 const KEYS: &str = "/api/advertiser/api-keys";
@@ -219,7 +219,7 @@ async fn a_secret_is_shown_once_and_stands_in_no_log_no_column_and_no_other_answ
     for limit in ["CLI_LIMIT", "READINESS_LIMIT"] {
         stack.settings.push((limit, "1000000".to_owned()));
     }
-    let services = Talkative::start(&mut stack).await;
+    let services = LoggedServices::start(&mut stack).await;
     let program = stack.program().await;
     let acme = stack.workspace("acme").await;
     // A lead that is recorded: its address travels all the way.

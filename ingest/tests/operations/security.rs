@@ -5,7 +5,7 @@ use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{
-    PASSWORD, Stack, Streams, Talkative,
+    LoggedServices, PASSWORD, Stack, Streams,
     hooks::{Hooks, connected, event, path},
     sale_of,
 };
@@ -15,7 +15,7 @@ const SCRIPT: &str = "<!doctype html><script>alert(1)</script>";
 #[tokio::test]
 async fn a_transaction_id_that_another_program_holds_is_told_to_the_operator() {
     let mut stack = Stack::without_services(Clock::system()).await;
-    let services = Talkative::start(&mut stack).await;
+    let services = LoggedServices::start(&mut stack).await;
     let (holder, other) = (stack.program().await, stack.program().await);
     stack.customer(&holder, &holder.ada.code, "user-1").await;
     stack.customer(&other, &other.ada.code, "user-2").await;
@@ -32,7 +32,9 @@ async fn a_transaction_id_that_another_program_holds_is_told_to_the_operator() {
     // Callers are answered before whose it is has been seen.
     let telling = "held by another program";
     stack
-        .eventually("the operator is told", async || services.said().contains(telling))
+        .eventually("the operator is told", async || {
+            services.logged().contains(telling)
+        })
         .await;
     let logs = services.end();
     let told: Vec<&str> = logs.lines().filter(|line| line.contains(telling)).collect();
@@ -209,7 +211,7 @@ const TOLD: &[Told] = &[
 #[tokio::test]
 async fn what_customers_tell_stands_in_no_log() {
     let mut stack = Stack::without_services(Clock::system()).await;
-    let services = Talkative::start(&mut stack).await;
+    let services = LoggedServices::start(&mut stack).await;
     let program = connected(&stack).await;
     let [
         key,

@@ -3,4 +3,4 @@ mod crashes;
 mod dead_letters;
 mod delivery;
 mod held_rows;
-mod room;
+mod stream_trim;

@@ -1,4 +1,4 @@
-//! The services with their logs at the most talkative, for tests of what must not stand there.
+//! The services with logs at `trace`, for tests of what must not be logged.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -11,24 +11,24 @@ use crate::stack::Stack;
 
 /// The services as processes of their own, whose logs can be read.
 #[derive(Debug)]
-pub struct Talkative {
+pub struct LoggedServices {
     /// Where the webhook consumer listens.
     pub webhooks: SocketAddr,
     logs: Vec<PathBuf>,
     processes: Vec<Process>,
 }
 
-impl Talkative {
+impl LoggedServices {
     /// A worker, an ingest and a webhook consumer; requests of the stack go to this ingest.
     pub async fn start(stack: &mut Stack) -> Self {
-        let mut talkative = Self {
+        let mut services = Self {
             webhooks: free_address(),
             logs: Vec::new(),
             processes: Vec::new(),
         };
         for name in ["worker", "webhook-consumer", "ingest"] {
             let address = if name == "webhook-consumer" {
-                talkative.webhooks
+                services.webhooks
             } else {
                 free_address()
             };
@@ -36,30 +36,30 @@ impl Talkative {
             settings.push(("LOG", "trace".to_owned()));
             let log = std::env::temp_dir().join(format!("{}-{name}.log", unique_name()));
             let file = File::create(&log).unwrap();
-            talkative
+            services
                 .processes
                 .push(Process::start_logging(name, &settings, file.into()));
-            talkative.logs.push(log);
+            services.logs.push(log);
             stack.use_ingest(address);
         }
         stack.ready().await;
-        Edge::at(talkative.webhooks).ready(stack).await;
-        talkative
+        Edge::at(services.webhooks).ready(stack).await;
+        services
     }
 
-    /// What they have said so far.
-    pub fn said(&self) -> String {
+    /// What they have logged so far.
+    pub fn logged(&self) -> String {
         let text = |log| String::from_utf8_lossy(&std::fs::read(log).unwrap()).into_owned();
         self.logs.iter().map(text).collect()
     }
 
-    /// Ends them, and returns what they said.
+    /// Ends them, and returns what they logged.
     pub fn end(mut self) -> String {
         self.processes.iter_mut().for_each(Process::kill);
-        let said = self.said();
+        let logged = self.logged();
         for log in &self.logs {
             std::fs::remove_file(log).unwrap();
         }
-        said
+        logged
     }
 }
