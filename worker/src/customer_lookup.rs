@@ -23,7 +23,7 @@ use storage::{StorageResult, customer_ids};
 use tokio::time::timeout;
 
 use self::keys::yields;
-pub use self::keys::{KeyBindings, Match, Whom};
+pub use self::keys::{KeyBindings, Match, NamedCustomer};
 
 /// The times in two streams may come from two servers; their clocks differ by less than this.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(3);

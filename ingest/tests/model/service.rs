@@ -92,6 +92,9 @@ impl World<'_> {
         // All ids first: a refund of the same burst names what a sale made.
         for ((number, call), answer) in calls.iter().zip(&answers) {
             self.learn(*number, call, &answer.body);
+            if let What::Refund(refund) = &call.what {
+                self.learn_commissions_in_force(refund.transaction).await;
+            }
         }
         for answer in answers {
             told.push(Answered {
@@ -130,6 +133,16 @@ impl World<'_> {
                 let name = format!("commission {place} of {transaction}");
                 self.commissions.entry(id).or_insert(name);
             }
+        }
+    }
+
+    /// A click of the sale's burst may be stored after the sale, and be the earlier one: then other commissions take the place of
+    /// those that the sale was answered with.
+    async fn learn_commissions_in_force(&mut self, transaction: usize) {
+        let (_, ids) = self.commissions(transaction).await;
+        for (place, id) in ids.into_iter().enumerate() {
+            let name = format!("commission {place} of {transaction}");
+            self.commissions.entry(id).or_insert(name);
         }
     }
 

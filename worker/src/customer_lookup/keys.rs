@@ -28,35 +28,35 @@ pub(super) fn yields(caller: Option<ProgramId>, holder: Option<&Customer>) -> bo
 pub struct KeyBindings {
     /// `None`: unbound.
     holders: HashMap<(ProgramId, String), Option<CustomerId>>,
-    losers: Vec<CustomerId>,
+    previous_holders: Vec<CustomerId>,
 }
 
 /// The customer of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Whom {
+pub struct NamedCustomer {
     pub customer_id: CustomerId,
     /// An authenticated call named the customer's click.
-    vouched: bool,
+    is_authentic: bool,
     /// The customer to whom a browser had bound the key that the record names.
-    loser: Option<CustomerId>,
+    previous_holder: Option<CustomerId>,
 }
 
-impl Whom {
+impl NamedCustomer {
     /// The record takes its key from a customer to whom only a browser had bound it, even if the record is refused.
     pub const fn takes_key(&self) -> bool {
-        self.loser.is_some()
+        self.previous_holder.is_some()
     }
 }
 
 impl KeyBindings {
     /// Bindings of this batch override the stored ones. `None`: the key was unbound.
-    pub fn whom(
+    pub fn named_customer(
         &self,
         customers: &HashMap<CustomerId, Customer>,
         caller: Option<ProgramId>,
         key: Option<&CustomerKey>,
         found: Match,
-    ) -> Option<Whom> {
+    ) -> Option<NamedCustomer> {
         let program_id = match caller {
             Some(program_id) => program_id,
             None => customers.get(&found.customer_id)?.program_id,
@@ -77,10 +77,10 @@ impl KeyBindings {
         let other = found.clicked.filter(|clicked| *clicked != customer_id);
         let other = other.filter(|clicked| yields(caller, by_key) && ours(clicked));
         let customer_id = other.unwrap_or(customer_id);
-        Some(Whom {
+        Some(NamedCustomer {
             customer_id,
-            vouched: caller.is_some() && found.clicked == Some(customer_id),
-            loser: other.and(by_key).map(|holder| holder.customer_id),
+            is_authentic: caller.is_some() && found.clicked == Some(customer_id),
+            previous_holder: other.and(by_key).map(|holder| holder.customer_id),
         })
     }
 
@@ -89,20 +89,20 @@ impl KeyBindings {
     pub fn bind(
         &mut self,
         customers: &mut HashMap<CustomerId, Customer>,
-        whom: &Whom,
+        named: &NamedCustomer,
         key: Option<&CustomerKey>,
     ) -> Vec<CustomerId> {
         let Some(key) = key else { return Vec::new() };
         let mut changed = Vec::new();
-        if let Some(loser) = whom.loser.and_then(|loser| customers.get_mut(&loser)) {
-            loser.customer_key = None;
-            loser.key_from_browser = false;
-            loser.key_contested = true;
-            self.holders.insert((loser.program_id, key.to_string()), None);
-            self.losers.push(loser.customer_id);
-            changed.push(loser.customer_id);
+        if let Some(holder) = named.previous_holder.and_then(|id| customers.get_mut(&id)) {
+            holder.customer_key = None;
+            holder.key_from_browser = false;
+            holder.key_contested = true;
+            self.holders.insert((holder.program_id, key.to_string()), None);
+            self.previous_holders.push(holder.customer_id);
+            changed.push(holder.customer_id);
         }
-        let Some(customer) = customers.get_mut(&whom.customer_id) else {
+        let Some(customer) = customers.get_mut(&named.customer_id) else {
             return changed;
         };
         let before = (
@@ -110,15 +110,15 @@ impl KeyBindings {
             customer.key_from_browser,
             customer.key_contested,
         );
-        customer.key_contested |= whom.loser.is_some();
+        customer.key_contested |= named.previous_holder.is_some();
         if customer.customer_key.is_none() {
             customer.customer_key = Some(key.to_string());
             customer.proposed_customer_key = None;
-            customer.key_from_browser = !whom.vouched;
+            customer.key_from_browser = !named.is_authentic;
             self.holders
                 .insert((customer.program_id, key.to_string()), Some(customer.customer_id));
         } else if customer.customer_key.as_deref() == Some(key.as_str()) {
-            customer.key_from_browser &= !whom.vouched;
+            customer.key_from_browser &= !named.is_authentic;
         }
         if before != (true, customer.key_from_browser, customer.key_contested) {
             changed.push(customer.customer_id);
@@ -134,7 +134,7 @@ impl KeyBindings {
         changed: impl IntoIterator<Item = &CustomerId>,
     ) -> StorageResult<()> {
         let changed: Vec<&Customer> = changed.into_iter().filter_map(|id| customers.get(id)).collect();
-        let ids: Vec<i64> = self.losers.iter().map(|loser| loser.get()).collect();
+        let ids: Vec<i64> = self.previous_holders.iter().map(|id| id.get()).collect();
         customers::unbind(connection, &ids).await?;
         customers::save(connection, &changed).await?;
         let bound = self.holders.iter().filter(|(_, holder)| holder.is_some());
@@ -142,9 +142,9 @@ impl KeyBindings {
             .map(|((program_id, key), _)| (*program_id, waits_for_key(key)))
             .collect();
         processor_events::wake(connection, &awaited).await?;
-        let losers = self.losers.iter().filter_map(|loser| customers.get(loser));
-        let bought: Vec<_> = losers
-            .filter_map(|loser| Some((loser.customer_id, loser.program_id, loser.first_purchase?.at)))
+        let previous_holders = self.previous_holders.iter().filter_map(|id| customers.get(id));
+        let bought: Vec<_> = previous_holders
+            .filter_map(|holder| Some((holder.customer_id, holder.program_id, holder.first_purchase?.at)))
             .collect();
         commissions::flag(connection, &bought, Signal::ContestedKey).await
     }

@@ -176,16 +176,21 @@ impl<'a> LeadBatch<'a> {
     /// `None`: waits for its click.
     fn take(&mut self, record: &'a LeadRecord, found: Found) -> Option<LeadOutcome> {
         let key = record.lead.customer_key.as_ref();
-        let whom = match found {
+        let named_customer = match found {
             Found::NotYet => return None,
             Found::Missing => None,
             Found::Customer(found) => {
                 self.keys
-                    .whom(&self.customers, record.lead.mode.program_id(), key, found)
+                    .named_customer(&self.customers, record.lead.mode.program_id(), key, found)
             }
         };
-        let named = whom.and_then(|whom| Some((whom, self.customers.get_mut(&whom.customer_id)?)));
-        let Some((whom, customer)) = named else {
+        let named = named_customer.and_then(|named_customer| {
+            Some((
+                named_customer,
+                self.customers.get_mut(&named_customer.customer_id)?,
+            ))
+        });
+        let Some((named_customer, customer)) = named else {
             return Some(self.refuse(record, LeadRefusal::CustomerNotFound));
         };
         let lead_auth = self
@@ -199,9 +204,9 @@ impl<'a> LeadBatch<'a> {
                 } else {
                     LeadRefusal::CustomerNotFound
                 };
-                if whom.takes_key() {
+                if named_customer.takes_key() {
                     self.changed
-                        .extend(self.keys.bind(&mut self.customers, &whom, key));
+                        .extend(self.keys.bind(&mut self.customers, &named_customer, key));
                 }
                 return Some(self.refuse(record, reason));
             }
@@ -234,7 +239,7 @@ impl<'a> LeadBatch<'a> {
             return Some(LeadOutcome::Provisional);
         }
         self.changed
-            .extend(self.keys.bind(&mut self.customers, &whom, key));
+            .extend(self.keys.bind(&mut self.customers, &named_customer, key));
         Some(LeadOutcome::Tracked)
     }
 

@@ -163,11 +163,11 @@ impl PaymentStep {
             let names: Vec<&str> = payments.keys().map(|(_, name)| name.as_str()).collect();
             duplicates::undo(connection, &self.0, &duplicates, &names).await?;
         }
-        let standing: Vec<(Reference, SaleId)> = sales
+        let counted: Vec<(Reference, SaleId)> = sales
             .iter()
             .filter_map(|(payment, sales)| sales.first().map(|sale_id| (payment.clone(), *sale_id)))
             .collect();
-        reverse(connection, &standing, &self.0.clock).await?;
+        reverse(connection, &counted, &self.0.clock).await?;
         let endings: Vec<_> = records
             .iter()
             .filter_map(|record| {

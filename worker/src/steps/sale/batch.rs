@@ -22,7 +22,7 @@ use storage::programs::{self, Program};
 use storage::rollups::Deltas;
 use storage::subscriptions::{self, SubscriptionKey};
 
-use crate::customer_lookup::{Found, KeyBindings, Match, Whom};
+use crate::customer_lookup::{Found, KeyBindings, Match, NamedCustomer};
 use crate::reassessment::OutOfOrder;
 use crate::signals;
 
@@ -95,12 +95,13 @@ impl SaleBatch {
     }
 
     pub fn judge(&mut self, record: &SaleRecord, found: Found, rules: &SignalRules) -> Judged {
-        let whom = match found {
+        let named_customer = match found {
             Found::NotYet => return Judged::NotYet,
             Found::Missing => None,
-            Found::Customer(found) => self.whom(record, found),
+            Found::Customer(found) => self.named_customer(record, found),
         };
-        let customer = whom.and_then(|whom| self.customers.get(&whom.customer_id));
+        let customer =
+            named_customer.and_then(|named_customer| self.customers.get(&named_customer.customer_id));
         let Some(program) = self.programs.get(&record.program_id) else {
             return Judged::Decided(SaleDecision::Refuse(SaleRefusal::NoAttribution));
         };
@@ -138,8 +139,10 @@ impl SaleBatch {
             }
             _ => false,
         };
-        if let Some(whom) = whom.filter(|whom| is_recorded || whom.takes_key()) {
-            self.bind(record, &whom);
+        if let Some(named_customer) =
+            named_customer.filter(|named_customer| is_recorded || named_customer.takes_key())
+        {
+            self.bind(record, &named_customer);
         }
         Judged::Decided(decision)
     }
@@ -149,24 +152,24 @@ impl SaleBatch {
         let Found::Customer(found) = found else {
             return;
         };
-        if let Some(whom) = self.whom(record, found)
-            && let Some(customer) = self.customers.get(&whom.customer_id)
+        if let Some(named_customer) = self.named_customer(record, found)
+            && let Some(customer) = self.customers.get(&named_customer.customer_id)
             && customer.program_id == record.program_id
         {
-            self.bind(record, &whom);
+            self.bind(record, &named_customer);
         }
     }
 
-    fn whom(&self, record: &SaleRecord, found: Match) -> Option<Whom> {
+    fn named_customer(&self, record: &SaleRecord, found: Match) -> Option<NamedCustomer> {
         let key = record.sale.customer_key.as_ref();
         self.keys
-            .whom(&self.customers, Some(record.program_id), key, found)
+            .named_customer(&self.customers, Some(record.program_id), key, found)
     }
 
-    fn bind(&mut self, record: &SaleRecord, whom: &Whom) {
+    fn bind(&mut self, record: &SaleRecord, named_customer: &NamedCustomer) {
         let key = record.sale.customer_key.as_ref();
         self.changed
-            .extend(self.keys.bind(&mut self.customers, whom, key));
+            .extend(self.keys.bind(&mut self.customers, named_customer, key));
     }
 
     /// What the next record of the batch must see.
