@@ -8,34 +8,18 @@ use sqlx::PgConnection;
 
 use crate::batch::unnest;
 use crate::error::StorageResult;
-use crate::tracking::subscriptions::SubscriptionKey;
+use crate::tracking::subscriptions::{self, SubscriptionKey};
 
-/// Stores starts and ends, after the transactions that hold these subscriptions by
-/// [`lock_unpaid`](super::subscriptions::lock_unpaid) have ended; later ones wait until this one has ended.
+/// Stores starts and ends under the subscriptions' locks.
 pub async fn record(
     connection: &mut PgConnection,
     starts: &BTreeMap<SubscriptionKey, DateTime<Utc>>,
     ends: &BTreeMap<SubscriptionKey, DateTime<Utc>>,
 ) -> StorageResult<()> {
-    let keys: Vec<&SubscriptionKey> = starts.keys().chain(ends.keys()).collect();
-    lock(connection, &keys).await?;
+    let keys: Vec<SubscriptionKey> = starts.keys().chain(ends.keys()).cloned().collect();
+    subscriptions::lock(connection, &keys).await?;
     record_starts(connection, starts).await?;
     record_ends(connection, ends).await
-}
-
-async fn lock(connection: &mut PgConnection, keys: &[&SubscriptionKey]) -> StorageResult<()> {
-    unnest!(
-        query,
-        "SELECT pg_advisory_xact_lock(id)
-         FROM (SELECT DISTINCT hashtextextended('subscription ' || p || ' ' || s, 0) AS id
-               FROM UNNEST($1::bigint[], $2::text[]) AS k (p, s) ORDER BY id) AS locks",
-        (program_id, subscription_id) in keys =>
-            programs: i64 = program_id.get(),
-            ids: &str = subscription_id.as_str()
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
 }
 
 /// Stores starts; the earliest one reported counts.

@@ -61,12 +61,12 @@ pub async fn find(
         .collect())
 }
 
-/// Locks subscriptions that have no payment yet against news of their start and end until the transaction ends. Of two such
-/// transactions one sees what the other did: there is no row yet that both would touch. Other sales are not held up.
-pub async fn lock_unpaid(connection: &mut PgConnection, keys: &[SubscriptionKey]) -> StorageResult<()> {
+/// Locks subscriptions until the transaction ends: before their starts and ends are stored, and before a sale that may be their
+/// first is judged. Then one of the two sees what the other did, though there is no row yet that both would touch.
+pub async fn lock(connection: &mut PgConnection, keys: &[SubscriptionKey]) -> StorageResult<()> {
     unnest!(
         query,
-        "SELECT pg_advisory_xact_lock_shared(id)
+        "SELECT pg_advisory_xact_lock(id)
          FROM (SELECT DISTINCT hashtextextended('subscription ' || p || ' ' || s, 0) AS id
                FROM UNNEST($1::bigint[], $2::text[]) AS k (p, s) ORDER BY id) AS locks",
         (program_id, subscription_id) in keys =>

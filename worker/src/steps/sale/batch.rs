@@ -301,7 +301,7 @@ async fn find_subscriptions(
         .filter(|key| !subscriptions.contains_key(key))
         .collect();
     if !unpaid.is_empty() {
-        subscriptions::lock_unpaid(connection, &unpaid).await?;
+        subscriptions::lock(connection, &unpaid).await?;
         subscriptions.extend(subscriptions::find(connection, &unpaid).await?);
     }
     Ok(subscriptions)
