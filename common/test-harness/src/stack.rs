@@ -248,6 +248,12 @@ impl Stack {
         sqlx::query_scalar(query).fetch_one(self.pool()).await.unwrap()
     }
 
+    /// How many of the database's sessions wait as `condition` on `pg_stat_activity` says.
+    pub async fn sessions(&self, condition: &str) -> i64 {
+        let sessions = format!("pg_stat_activity WHERE datname = current_database() AND {condition}");
+        self.count(&sessions).await
+    }
+
     /// Waits until a table has this many rows; a condition may follow its name.
     pub async fn reaches(&self, rows: &str, count: i64) {
         let what = format!("{count} {rows}");

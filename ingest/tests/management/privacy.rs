@@ -405,9 +405,7 @@ async fn a_click_that_meets_an_erasure_waits_for_it() {
     ok(stack.click_with(&jane.program.ada.code, under_way).await);
     stack
         .eventually("the click waits for the erasure", async || {
-            let waiting = "SELECT count(*) FROM pg_stat_activity
-                           WHERE datname = current_database() AND wait_event_type = 'Lock'";
-            stack.value::<i64>(waiting).await > 0
+            stack.sessions("wait_event_type = 'Lock'").await > 0
         })
         .await;
     erasure.commit().await.unwrap();

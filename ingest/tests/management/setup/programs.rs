@@ -192,9 +192,7 @@ async fn an_archived_program_takes_no_calls_and_no_changes() {
 async fn locked_out(stack: &Stack, statements: i64) {
     stack
         .eventually("the requests wait for the row", async || {
-            let waiting = "SELECT count(*) FROM pg_stat_activity
-                           WHERE datname = current_database() AND wait_event_type = 'Lock'";
-            stack.value::<i64>(waiting).await >= statements
+            stack.sessions("wait_event_type = 'Lock'").await >= statements
         })
         .await;
 }

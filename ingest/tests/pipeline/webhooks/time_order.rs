@@ -141,22 +141,12 @@ async fn a_trial_that_becomes_known_while_its_renewal_is_recorded_is_credited_to
     rows::counted(&shop.stack, program.bruno.link, 1).await;
     shop.stack.clock.set(hour(24));
     shop.stack.execute(HOLD_SALES).await;
-    let sessions = async |that: &'static str| {
-        let sessions =
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = $1";
-        let count: i64 = sqlx::query_scalar(sessions)
-            .bind(that)
-            .fetch_one(shop.stack.pool())
-            .await
-            .unwrap();
-        count > 0
-    };
     let renewal = payment("1", Some("sub_1"), hour(24), 4900);
     shop.report(&program, &renewal.invoice("invoice.paid", "subscription_cycle"))
         .await;
     shop.stack
         .eventually("the renewal is about to be written", async || {
-            sessions("PgSleep").await
+            shop.stack.sessions("wait_event = 'PgSleep'").await > 0
         })
         .await;
     let trial = payment("0", Some("sub_1"), hour(1), 0);
@@ -164,7 +154,8 @@ async fn a_trial_that_becomes_known_while_its_renewal_is_recorded_is_credited_to
         .await;
     shop.stack
         .eventually("the trial is known, or waits for the renewal", async || {
-            shop.event("evt_invoice.paid_0").await.0 == "done" || sessions("advisory").await
+            shop.event("evt_invoice.paid_0").await.0 == "done"
+                || shop.stack.sessions("wait_event = 'advisory'").await > 0
         })
         .await;
     shop.stack.execute("DELETE FROM sales_held").await;
