@@ -218,7 +218,7 @@ metrics! {
     DIRECTORY_LIVE: Gauges<0> = gauge("referral_directory_live", [], INGEST,
         "1 while the directory receives change notifications, else 0; at 0 tokens are looked up in PostgreSQL");
     LIMITER_COUNTS: Counters<1> = counter("referral_limiter_counts_total", ["store"], INGEST,
-        "Requests counted by the rate limiter; the store is redis, or memory while Redis is down");
+        "Requests counted by the rate limiter: with other ingests (redis), or alone while Redis is down (memory)");
     LIMITED: Counters<1> = counter("referral_limited_total", ["budget"], INGEST,
         "Requests answered 429");
     RECORDS_SETTLED: Counters<2> = counter("referral_records_total", ["subject", "fate"], WORKER,

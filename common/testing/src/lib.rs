@@ -22,6 +22,10 @@ use std::sync::{Mutex, PoisonError};
 
 use uuid::Uuid;
 
+/// A dependency of this crate, not of the tests that use it: it turns on features of serde_json and hashbrown. As a
+/// dev-dependency it did so in test builds only, and every crate was compiled once more for the tests.
+pub use jsonschema;
+
 pub use self::database::{READS, SERVICE, TestDatabase, as_role};
 pub use self::geoip::{Network, geoip_database};
 pub use self::nats::OwnNats;

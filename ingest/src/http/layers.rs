@@ -30,7 +30,7 @@ use crate::app::App;
 use crate::http::client_address::{ClientAddress, TrustedProxies};
 use crate::http::credential::Credential;
 use crate::http::error::{ApiError, method_not_allowed};
-use crate::http::limits::{Budget, Store, Subject};
+use crate::http::limits::{Budget, Subject};
 use crate::http::request_id::X_REQUEST_ID;
 use crate::http::{client_address, request_id, rotation};
 use crate::management::access;
@@ -169,13 +169,8 @@ async fn rate_limit(context: Arc<RouteContext>, mut request: Request) -> Respons
     let client = request.extensions().get::<ClientAddress>().copied();
     let limit = context.layers.waits_with.map(|noun| app.pipeline.limit(noun));
     let reached = limit.filter(|limit| limit.is_reached());
-    let store = if reached.is_some() {
-        Store::Local
-    } else {
-        Store::Shared
-    };
     let subject = subject(app, budget, credential, client);
-    let counted = app.limits.count_request(budget, subject, store).await;
+    let counted = app.limits.count_request(budget, subject);
     let refusal = counted.refusal().or_else(|| reached.map(ConcurrencyLimit::shed));
     let mut response = match refusal {
         Some(refusal) => caller::reject(app, credential, refusal).await,
@@ -190,9 +185,9 @@ async fn rate_limit(context: Arc<RouteContext>, mut request: Request) -> Respons
 fn subject(app: &App, budget: Budget, credential: Credential, client: Option<ClientAddress>) -> Subject {
     match credential {
         Credential::Program(hash) if budget.is_by_key() && app.directory.cached_program(&hash).is_some() => {
-            Subject::Key(hash)
+            Subject::key(hash)
         }
-        _ => Subject::Client(client),
+        _ => Subject::client(client),
     }
 }
 

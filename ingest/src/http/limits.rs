@@ -1,11 +1,13 @@
 //! Rate limits: of the `/api/v1` routes by the minute, of sign-ins, unknown tokens and other attempts beside them.
 //!
-//! Counted in Redis ([`redis`]), by its clock, so that all ingests count together. When Redis does not answer within
-//! [`redis::ANSWER_WITHIN`], the request is counted in this process ([`local`]) with the same meaning: the limiter never
-//! turns into a failure. A request over its limit is answered before anything of it is read or recorded.
+//! Requests are counted in this process, and the counts of all ingests are exchanged through Redis ([`counts`]): a request waits
+//! for nothing. Attempts that guess at something are counted in Redis before they are answered ([`attempts`]), and in this
+//! process ([`local`]) while Redis does not answer. The limiter never turns into a failure. A request over its limit is answered
+//! before anything of it is read or recorded.
 
 mod attempts;
 mod config;
+mod counts;
 mod local;
 mod redis;
 mod rules;
@@ -15,15 +17,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use domain::token::TokenHash;
 use runtime::clock::Clock;
 use runtime::config::RedisConfig;
 use runtime::lifecycle::Lifecycle;
 use runtime::metrics::{Counter, LIMITER_COUNTS};
 
 pub use self::config::LimitsConfig;
+use self::counts::Counts;
+pub use self::counts::Subject;
 use self::local::LocalCounters;
-use self::redis::RedisCounters;
+use self::redis::{Addition, RedisCounters};
 pub use self::rules::Budget;
 use self::rules::{Rule, Rules};
 use self::window::{Count, Window};
@@ -38,6 +41,7 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 pub struct Limits {
     rules: Rules,
     redis: RedisCounters,
+    requests: Counts,
     minutes: LocalCounters,
     hours: LocalCounters,
     clock: Clock,
@@ -46,42 +50,9 @@ pub struct Limits {
     counted_in_memory: Counter,
 }
 
-/// Where a request is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Store {
-    /// Together with the requests of all ingests.
-    Shared,
-    /// In this process, without a round trip: for requests that are shed in any case.
-    Local,
-}
-
-/// Whose requests count together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
-    Key(TokenHash),
-    Client(Option<ClientAddress>),
-}
-
-impl Subject {
-    /// `<budget>:<subject>`. A key is identified by the start of its hash.
-    fn key(self, budget: Budget) -> String {
-        let name = budget.name();
-        match self {
-            Self::Key(hash) => {
-                let start = u64::from_be_bytes(hash.as_bytes().first_chunk().copied().unwrap_or_default());
-                format!("{name}:key:{start:016x}")
-            }
-            Self::Client(client) => format!("{name}:{}", client_key(client)),
-        }
-    }
-}
-
 /// The client address in the keys of counts: `ip:192.0.2.7`.
 fn client_key(client: Option<ClientAddress>) -> String {
-    match client {
-        Some(client) => format!("ip:{}", client.subscriber()),
-        None => "ip:unknown".to_owned(),
-    }
+    Subject::client(client).to_string()
 }
 
 impl Limits {
@@ -93,9 +64,11 @@ impl Limits {
         clock: Clock,
         lifecycle: &Lifecycle,
     ) -> anyhow::Result<Self> {
+        let redis = RedisCounters::start(redis, installation, lifecycle)?;
         Ok(Self {
             rules: Rules::new(limits),
-            redis: RedisCounters::start(redis, installation, lifecycle)?,
+            requests: Counts::start(redis.clone(), lifecycle),
+            redis,
             minutes: LocalCounters::new(Window::Minute),
             hours: LocalCounters::new(Window::Hour),
             clock,
@@ -106,15 +79,10 @@ impl Limits {
     }
 
     /// Counts a request of a route.
-    pub async fn count_request(&self, budget: Budget, subject: Subject, store: Store) -> Counted {
-        let key = subject.key(budget);
-        let count = match store {
-            Store::Shared => self.count(&key, Window::Minute).await,
-            Store::Local => self.count_locally(&key, Window::Minute),
-        };
+    pub fn count_request(&self, budget: Budget, subject: Subject) -> Counted {
         let rule = self.rules.of(budget);
         let counted = Counted {
-            count,
+            count: self.count_shared(rule, subject),
             limit: u64::from(rule.limit),
         };
         if counted.is_over() {
@@ -123,41 +91,62 @@ impl Limits {
         counted
     }
 
-    /// Counts an attempt, rejects it over the limit, and returns the count.
-    async fn spend(&self, key: &str, rule: &Rule) -> Result<u64, ApiError> {
-        let count = self.count(key, rule.window).await;
-        if count.used > u64::from(rule.limit) {
-            return Err(rejected(rule, count));
-        }
-        Ok(count.used)
+    /// Counts in this process; the other ingests learn of it.
+    fn count_shared(&self, rule: &Rule, subject: Subject) -> Count {
+        self.report(self.redis.is_connected());
+        self.requests.count(rule, subject, self.clock.now().timestamp())
     }
 
-    async fn count(&self, key: &str, window: Window) -> Count {
-        let counted = self.redis.count(key, window).await;
-        let store = if counted.is_some() {
-            &self.counted_in_redis
-        } else {
-            &self.counted_in_memory
+    /// Counts an attempt at all ingests, and rejects it over the limit.
+    async fn spend(&self, key: String, rule: &Rule) -> Result<(), ApiError> {
+        let now = self.clock.now().timestamp();
+        let attempt = [Addition {
+            key,
+            window: rule.window,
+            number: rule.window.number(now),
+            used: 1,
+        }];
+        let used = self.redis.add(&attempt).await.and_then(|sums| sums.first().copied());
+        self.report(used.is_some());
+        let [Addition { key, .. }] = &attempt;
+        let count = match used {
+            Some(used) => Count {
+                window: rule.window,
+                used,
+                now,
+            },
+            None => self.count_locally(key, rule.window, now),
         };
-        store.inc();
-        self.report(counted.is_none());
-        counted.unwrap_or_else(|| self.count_locally(key, window))
+        admitted(rule, count)
     }
 
-    fn count_locally(&self, key: &str, window: Window) -> Count {
+    fn count_locally(&self, key: &str, window: Window, now: i64) -> Count {
         let local = match window {
             Window::Minute => &self.minutes,
             Window::Hour => &self.hours,
         };
-        local.count(key, self.clock.now().timestamp())
+        local.count(key, now)
     }
 
     /// Logs once when Redis is lost and once when it is back, not with every request.
-    fn report(&self, falling_back: bool) {
+    fn report(&self, is_connected: bool) {
+        let (counted, falling_back) = if is_connected {
+            (&self.counted_in_redis, false)
+        } else {
+            (&self.counted_in_memory, true)
+        };
+        counted.inc();
         if self.falling_back.swap(falling_back, Ordering::Relaxed) != falling_back {
             tracing::warn!(falling_back, "rate limit store changed");
         }
     }
+}
+
+fn admitted(rule: &Rule, count: Count) -> Result<(), ApiError> {
+    if count.used > u64::from(rule.limit) {
+        return Err(rejected(rule, count));
+    }
+    Ok(())
 }
 
 fn rejected(rule: &Rule, count: Count) -> ApiError {

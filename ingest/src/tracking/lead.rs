@@ -125,7 +125,7 @@ pub(super) async fn track(
     let mode = mode(caller)?;
     let lead = request?.validate(mode, &app.email_hasher)?;
     let one_of_many = match mode {
-        LeadMode::Browser => app.limits.spend_browser_lead(client).await?,
+        LeadMode::Browser => app.limits.spend_browser_lead(client)?,
         LeadMode::Server { .. } => false,
     };
     let record = LeadRecord {

@@ -3,7 +3,6 @@
 mod clicks;
 mod comparison;
 mod leads;
-mod limiter;
 mod reads;
 mod sales;
 mod scale_out;
@@ -37,8 +36,6 @@ pub(crate) struct Options {
 
 #[derive(clap::Subcommand)]
 enum Scenario {
-    /// The cost of the rate limiter for a click, and the effect of a hanging Redis.
-    Limiter(limiter::Options),
     /// The dashboard with 10^5, 10^6 and 10^7 clicks, and the delay until it shows a new one.
     Reads(reads::Options),
     /// Clicks, sales, leads, webhooks: compared with the limits of the machine and with the baseline.
@@ -80,7 +77,6 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
             let mut bench = BenchEnvironment::open(checkout, &scale_out::EMPTY, interrupt)?;
             return scale_out::measure(&mut bench, options);
         }
-        Some(Scenario::Limiter(limiter)) => return limiter::measure(&mut open()?, limiter),
         Some(Scenario::Reads(reads)) => {
             let mut bench = open()?;
             reads::measure(&mut bench, reads, effort, &mut report)?;

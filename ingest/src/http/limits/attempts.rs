@@ -3,7 +3,7 @@
 use domain::ids::{ProgramId, UserId};
 use sha2::{Digest, Sha256};
 
-use super::{Limits, client_key, rejected};
+use super::{Limits, Subject, admitted, client_key, rejected};
 use crate::http::client_address::ClientAddress;
 use crate::http::error::ApiError;
 
@@ -11,57 +11,51 @@ impl Limits {
     /// Counts a test chain of a program.
     pub async fn spend_chain(&self, program_id: ProgramId) -> Result<(), ApiError> {
         let key = format!("chain:program:{program_id}");
-        self.spend(&key, &self.rules.chains).await?;
-        Ok(())
+        self.spend(key, &self.rules.chains).await
     }
 
     /// Counts a test event without a key of the program it names, whether that exists or not.
     pub async fn spend_keyless_test(&self, named: ProgramId) -> Result<(), ApiError> {
         let key = format!("keyless_test:program:{named}");
-        self.spend(&key, &self.rules.keyless_tests).await?;
-        Ok(())
+        self.spend(key, &self.rules.keyless_tests).await
     }
 
     /// Counts a lead without a key, and returns whether its address has sent more than a quarter of what it may.
-    pub async fn spend_browser_lead(&self, client: Option<ClientAddress>) -> Result<bool, ApiError> {
+    pub fn spend_browser_lead(&self, client: Option<ClientAddress>) -> Result<bool, ApiError> {
         let rule = &self.rules.browser_leads;
-        let key = format!("browser_lead:{}", client_key(client));
-        let used = self.spend(&key, rule).await?;
-        Ok(used > u64::from(rule.limit.div_ceil(4)))
+        let count = self.count_shared(rule, Subject::client(client));
+        admitted(rule, count)?;
+        Ok(count.used > u64::from(rule.limit.div_ceil(4)))
     }
 
     /// Counts an attempt to sign in, or to use a one-time secret, by address and by the account it is aimed at.
     pub async fn spend_sign_in(&self, client: Option<ClientAddress>, account: &str) -> Result<(), ApiError> {
         let key = format!("sign_in:{}", client_key(client));
-        self.spend(&key, &self.rules.sign_ins).await?;
+        self.spend(key, &self.rules.sign_ins).await?;
         // The name has any length and is personal: only its hash is kept.
         let account = Sha256::digest(account.trim().to_lowercase());
         let start = u64::from_be_bytes(account.first_chunk().copied().unwrap_or_default());
         let key = format!("sign_in:account:{start:016x}");
-        self.spend(&key, &self.rules.account_sign_ins).await?;
-        Ok(())
+        self.spend(key, &self.rules.account_sign_ins).await
     }
 
     /// Counts an attempt to use a passkey, by address: its account is not known yet.
     pub async fn spend_passkey(&self, client: Option<ClientAddress>) -> Result<(), ApiError> {
         let key = format!("passkey:{}", client_key(client));
-        self.spend(&key, &self.rules.sign_ins).await?;
-        Ok(())
+        self.spend(key, &self.rules.sign_ins).await
     }
 
     /// Counts a code of an authenticator app or of a recovery list. With the password and enough time, six digits can be guessed:
     /// at twenty an hour, the chance is one in seven hundred a day.
     pub async fn spend_code(&self, user_id: UserId) -> Result<(), ApiError> {
         let key = format!("code:user:{user_id}");
-        self.spend(&key, &self.rules.codes).await?;
-        Ok(())
+        self.spend(key, &self.rules.codes).await
     }
 
     /// Counts a management request of a user or a key: `user:7`, `key:7`.
     pub async fn spend_management(&self, who: &str) -> Result<(), ApiError> {
         let key = format!("management:{who}");
-        self.spend(&key, &self.rules.management).await?;
-        Ok(())
+        self.spend(key, &self.rules.management).await
     }
 
     /// Rejects a client that has sent too many unknown tokens this minute, before another one is looked up. Counted in this

@@ -1,4 +1,4 @@
-//! Counting in this process, for as long as Redis is away.
+//! Attempts counted in this process: unknown tokens, and all attempts for as long as Redis is away.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,7 +43,7 @@ impl LocalCounters {
 
     fn counted(&self, key: &str, now: i64, more: u64) -> Count {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = now.div_euclid(self.window.seconds());
+        let number = self.window.number(now);
         if current.number != number {
             *current = Current {
                 number,

@@ -1,8 +1,7 @@
-//! Counting in Redis: one script for all requests that arrived together.
+//! Counts in Redis: additions to many keys go in one script.
 //!
-//! Requests that wait while a script is on its way go together in the next one ([`Batcher`]); the answer of a script is
-//! waited for [`ANSWER_WITHIN`], and all of its requests are counted elsewhere when it is late. The connection is made and
-//! made again in the background. A request never waits for it.
+//! The answer is waited for [`ANSWER_WITHIN`]; then the connection counts as lost, and requests are counted elsewhere. It is made,
+//! and made again, in the background: a request never waits for it.
 
 use std::fs;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,46 +10,46 @@ use std::time::Duration;
 use anyhow::Context;
 use redis::aio::MultiplexedConnection;
 use redis::{Client, Script, TlsCertificates};
-use runtime::batch::{Batcher, Bounds};
 use runtime::config::RedisConfig;
 use runtime::lifecycle::Lifecycle;
 use runtime::retry::{RetryPolicy, delays};
 use tokio::sync::Notify;
 
-use super::window::{Count, Window};
+use super::window::Window;
 
 /// How long an answer is waited for before the request is counted in the process.
 pub const ANSWER_WITHIN: Duration = Duration::from_millis(40);
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 const RECONNECT: RetryPolicy = RetryPolicy::until_shutdown(Duration::from_millis(50), Duration::from_secs(1));
 
-/// Keys counted by one script: Redis does nothing else meanwhile.
-const MAX_KEYS: usize = 256;
-const QUEUE: usize = 16_384;
-/// One script is counted while the next is written.
-const IN_FLIGHT: usize = 2;
-/// As short as a timer can be.
-const PACE: Duration = Duration::from_millis(1);
+/// Keys of one script: Redis does nothing else meanwhile.
+pub const MAX_KEYS: usize = 256;
 
-/// Counts each key in windows of as many seconds as its argument says, by Redis' own clock, so that ingests need not agree
-/// on the time. Count and expiry are set together: a counter cannot outlive its window by more than one.
-const COUNT: &str = r"
-local now = tonumber(redis.call('TIME')[1])
-local answer = {now}
+/// Adds to each key, and returns the sums. A key and its expiry are set together: a count cannot outlive its window by more than
+/// one.
+const ADD: &str = r"
+local sums = {}
 for i = 1, #KEYS do
-  local key = KEYS[i] .. ':' .. math.floor(now / ARGV[i])
-  local used = redis.call('INCR', key)
-  if used == 1 then redis.call('EXPIRE', key, 2 * ARGV[i]) end
-  answer[i + 1] = used
+  local used = tonumber(ARGV[2 * i - 1])
+  local sum = redis.call('INCRBY', KEYS[i], used)
+  if sum == used then redis.call('EXPIRE', KEYS[i], ARGV[2 * i]) end
+  sums[i] = sum
 end
-return answer
+return sums
 ";
 
-#[derive(Debug, Clone)]
-pub struct RedisCounters {
-    shared: Arc<Shared>,
-    scripts: Batcher<(String, Window), Option<Count>>,
+/// What a caller has used of a limit in one window.
+#[derive(Debug)]
+pub struct Addition {
+    /// Rule and caller.
+    pub key: String,
+    pub window: Window,
+    pub number: i64,
+    pub used: u64,
 }
+
+#[derive(Debug, Clone)]
+pub struct RedisCounters(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -66,7 +65,7 @@ impl RedisCounters {
     pub fn start(config: &RedisConfig, installation: &str, lifecycle: &Lifecycle) -> anyhow::Result<Self> {
         let client = client(config)?;
         let shared = Arc::new(Shared {
-            script: Script::new(COUNT),
+            script: Script::new(ADD),
             namespace: format!("{installation}:limit"),
             connection: RwLock::new(None),
             lost: Notify::new(),
@@ -78,32 +77,36 @@ impl RedisCounters {
         lifecycle
             .tasks()
             .spawn(async move { stop.run_until_cancelled(keep).await });
-        let bounds = Bounds {
-            name: "limits",
-            queue: QUEUE,
-            max_records: MAX_KEYS,
-            max_weight: usize::MAX,
-            in_flight: IN_FLIGHT,
-            pace: PACE,
-        };
-        let counting = Arc::clone(&shared);
-        let scripts = Batcher::spawn(
-            lifecycle.tasks(),
-            bounds,
-            |_| 1,
-            move |requests| count_together(Arc::clone(&counting), requests),
-        );
-        Ok(Self { shared, scripts })
+        Ok(Self(shared))
     }
 
-    /// `None` when Redis cannot be asked in time.
-    pub async fn count(&self, key: &str, window: Window) -> Option<Count> {
-        // No request queues for a Redis that is down.
-        if !self.shared.is_connected() {
-            return None;
+    pub fn is_connected(&self) -> bool {
+        let connection = self.0.connection.read().unwrap_or_else(PoisonError::into_inner);
+        connection.is_some()
+    }
+
+    /// The sums, in the order of the additions; at most [`MAX_KEYS`]. `None` when Redis does not answer in time: it is not known
+    /// whether it counted.
+    pub async fn add(&self, additions: &[Addition]) -> Option<Vec<u64>> {
+        let Self(shared) = self;
+        let mut connection = shared.connection()?;
+        let mut call = shared.script.prepare_invoke();
+        for addition in additions {
+            let Addition {
+                key, window, number, used,
+            } = addition;
+            call.key(format!("{}:{key}:{number}", shared.namespace))
+                .arg(*used)
+                .arg(2 * window.seconds());
         }
-        let key = format!("{}:{key}", self.shared.namespace);
-        self.scripts.submit((key, window)).await.ok().flatten()
+        let adding = call.invoke_async::<Vec<u64>>(&mut connection);
+        match tokio::time::timeout(ANSWER_WITHIN, adding).await {
+            Ok(Ok(sums)) if sums.len() == additions.len() => Some(sums),
+            _ => {
+                shared.lose();
+                None
+            }
+        }
     }
 }
 
@@ -124,39 +127,7 @@ fn client(config: &RedisConfig) -> anyhow::Result<Client> {
     Client::build_with_tls(address, certificates).context("REDIS_URL with REDIS_CA_FILE")
 }
 
-async fn count_together(shared: Arc<Shared>, requests: Vec<(String, Window)>) -> Vec<Option<Count>> {
-    let nothing = vec![None; requests.len()];
-    let Some(mut connection) = shared.connection() else {
-        return nothing;
-    };
-    let mut call = shared.script.prepare_invoke();
-    for (key, window) in &requests {
-        call.key(key).arg(window.seconds());
-    }
-    let counting = call.invoke_async::<Vec<i64>>(&mut connection);
-    let Ok(Ok(answer)) = tokio::time::timeout(ANSWER_WITHIN, counting).await else {
-        shared.lose();
-        return nothing;
-    };
-    let Some((now, used)) = answer.split_first() else {
-        return nothing;
-    };
-    let counts = used.iter().zip(&requests).map(|(used, (_, window))| {
-        Some(Count {
-            window: *window,
-            used: u64::try_from(*used).ok()?,
-            now: *now,
-        })
-    });
-    counts.collect()
-}
-
 impl Shared {
-    fn is_connected(&self) -> bool {
-        let connection = self.connection.read().unwrap_or_else(PoisonError::into_inner);
-        connection.is_some()
-    }
-
     fn connection(&self) -> Option<MultiplexedConnection> {
         self.connection
             .read()

@@ -34,21 +34,29 @@ impl Budget {
 
 #[derive(Debug, Clone)]
 pub struct Rule {
+    pub name: &'static str,
     pub limit: u32,
     pub window: Window,
     pub rejected: Counter,
 }
 
 impl Rule {
-    fn a_minute(limit: u32, name: &str) -> Self {
+    /// How many requests of a caller an ingest counts before it shares them: a sixteenth of the limit, at most eight. A visitor's
+    /// first clicks then cost Redis nothing.
+    pub fn shared_after(&self) -> u64 {
+        u64::from(self.limit / 16).clamp(1, 8)
+    }
+
+    fn a_minute(limit: u32, name: &'static str) -> Self {
         Self {
+            name,
             limit,
             window: Window::Minute,
             rejected: LIMITED.with([name]),
         }
     }
 
-    fn an_hour(limit: u32, name: &str) -> Self {
+    fn an_hour(limit: u32, name: &'static str) -> Self {
         Self {
             window: Window::Hour,
             ..Self::a_minute(limit, name)

@@ -14,6 +14,11 @@ impl Window {
             Self::Hour => 3600,
         }
     }
+
+    /// Of the window at `now`, which is in seconds since 1970.
+    pub const fn number(self, now: i64) -> i64 {
+        now.div_euclid(self.seconds())
+    }
 }
 
 /// A caller's count in the current window.
@@ -29,8 +34,7 @@ pub struct Count {
 impl Count {
     /// The end of the window, in seconds since 1970.
     pub const fn resets_at(self) -> i64 {
-        let seconds = self.window.seconds();
-        (self.now.div_euclid(seconds) + 1) * seconds
+        (self.window.number(self.now) + 1) * self.window.seconds()
     }
 
     pub fn retry_after_seconds(self) -> i64 {

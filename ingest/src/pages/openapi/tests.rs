@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
+use testing::jsonschema;
 
 use super::*;
 use crate::http::endpoint::Endpoint;

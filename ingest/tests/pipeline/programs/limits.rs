@@ -1,9 +1,12 @@
 //! Rate limits: who is counted, what every answer says, and what happens without Redis.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use domain::token::{InvitationToken, ManagementKey, ProgramToken, SessionToken};
 use reqwest::{Method, StatusCode};
+use runtime::clock::Clock;
 use serde_json::json;
-use test_harness::{Answer, Program, Stack};
+use test_harness::{Answer, Program, Stack, noon};
 use testing::{OwnRedis, free_address};
 
 /// A client's address of its own for each test, because Redis is shared.
@@ -78,20 +81,48 @@ async fn a_request_over_the_limit_is_told_when_to_come_back_and_records_nothing(
         .await;
 }
 
+fn remaining(answer: &Answer) -> i64 {
+    answer.header("x-ratelimit-remaining").parse().unwrap()
+}
+
 #[tokio::test]
-async fn sales_and_refunds_share_one_count_a_key_on_all_ingests() {
-    let mut stack = Stack::start_set(&[("SALE_REFUND_LIMIT", "1000")]).await;
+async fn sales_and_refunds_share_one_count_a_key() {
+    let stack = Stack::start_set(&[("SALE_REFUND_LIMIT", "1000")]).await;
     let program = stack.program().await;
     let other = stack.program().await;
-    let remaining = |answer: &Answer| answer.header("x-ratelimit-remaining").parse::<i64>().unwrap();
     let sale = stack.sale(&program, json!({})).await;
-    let second = stack.start_ingest();
-    stack.use_ingest(second);
-    stack.ready().await;
     let refund = stack.refund(&program, json!({})).await;
     // Either the next in the same minute, or the first of a new one.
     assert!([remaining(&sale) - 1, 999].contains(&remaining(&refund)));
     assert_eq!(remaining(&stack.sale(&other, json!({})).await), 999);
+}
+
+/// The second ingest has counted only its own requests, and refuses for those of the first.
+#[tokio::test]
+async fn several_ingests_keep_one_limit_a_key() {
+    const LIMIT: usize = 32;
+    // No minute turns.
+    let mut stack = Stack::without_services(Clock::manual(noon())).await;
+    stack.set("SALE_REFUND_LIMIT", &LIMIT.to_string());
+    stack.start_services().await;
+    let program = stack.program().await;
+    let second = stack.start_ingest();
+    for _ in 0..LIMIT {
+        let sale = stack.sale(&program, json!({})).await;
+        assert_ne!(sale.status, StatusCode::TOO_MANY_REQUESTS);
+    }
+    let refused = stack.sale(&program, json!({})).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    stack.use_ingest(second);
+    stack.ready().await;
+    let sent = AtomicUsize::new(0);
+    stack
+        .eventually("the second ingest refuses", async || {
+            sent.fetch_add(1, Ordering::Relaxed);
+            stack.sale(&program, json!({})).await.status == StatusCode::TOO_MANY_REQUESTS
+        })
+        .await;
+    assert!(sent.load(Ordering::Relaxed) < LIMIT, "it counted for itself");
 }
 
 #[tokio::test]

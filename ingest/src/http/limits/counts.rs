@@ -1,0 +1,248 @@
+//! Counts of requests, in this process, shared with the other ingests through Redis.
+//!
+//! Phases: **count** a request at once, without waiting for anything → what a caller has used here is **due** once it is a
+//! part of its limit ([`Rule::shared_after`](super::rules::Rule::shared_after)) → an **exchange**, at most every
+//! [`EXCHANGE_EVERY`], adds what is due to Redis in one script and learns what the callers have used at all ingests.
+//!
+//! Bounds: of one ingest the counts are exact. Of several, each may admit beyond a limit what it has not shared yet: that part of
+//! the limit, and what arrives during one exchange. [`CAPACITY`] callers are remembered; one that has been forgotten is known
+//! again with its next exchange. A lost answer is not sent again: its requests may or may not count at the other ingests.
+//!
+//! Windows begin and end by this process' clock, which PostgreSQL corrects.
+
+use std::fmt;
+use std::ops::DerefMut;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use domain::token::TokenHash;
+use quick_cache::unsync::Cache;
+use runtime::lifecycle::Lifecycle;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use super::redis::{Addition, MAX_KEYS, RedisCounters};
+use super::rules::Rule;
+use super::window::{Count, Window};
+use crate::http::client_address::ClientAddress;
+
+const EXCHANGE_EVERY: Duration = Duration::from_millis(20);
+/// Some ten megabytes. Those who call least are forgotten first.
+const CAPACITY: usize = 100_000;
+
+/// Whose requests count together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// The start of a program key's hash.
+    Key(u64),
+    /// What counts as one client; `None` if its address is not known.
+    Client(Option<IpAddr>),
+}
+
+impl Subject {
+    pub fn key(hash: TokenHash) -> Self {
+        Self::Key(u64::from_be_bytes(
+            hash.as_bytes().first_chunk().copied().unwrap_or_default(),
+        ))
+    }
+
+    pub fn client(client: Option<ClientAddress>) -> Self {
+        Self::Client(client.map(ClientAddress::subscriber))
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(start) => write!(f, "key:{start:016x}"),
+            Self::Client(Some(address)) => write!(f, "ip:{address}"),
+            Self::Client(None) => f.write_str("ip:unknown"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Caller {
+    rule: &'static str,
+    subject: Subject,
+}
+
+/// A caller's requests in one window.
+#[derive(Debug, Clone, Copy, Default)]
+struct Used {
+    /// The window's number; zeros of another window do not count.
+    window: i64,
+    /// At all ingests, as of the last exchange.
+    shared: u64,
+    /// Here, since.
+    unshared: u64,
+}
+
+/// A caller to share, and the window in which it became due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Due {
+    caller: Caller,
+    window: Window,
+    number: i64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Counts(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    table: Mutex<Table>,
+    due: Notify,
+}
+
+#[derive(Debug)]
+struct Table {
+    callers: Cache<Caller, Used>,
+    due: Vec<Due>,
+}
+
+impl Counts {
+    /// Exchanges begin with the first caller that is due.
+    pub fn start(redis: RedisCounters, lifecycle: &Lifecycle) -> Self {
+        let counts = Self::alone();
+        let (stop, exchanging) = (lifecycle.soft().clone(), counts.clone().exchange_all(redis));
+        lifecycle
+            .tasks()
+            .spawn(async move { stop.run_until_cancelled(exchanging).await });
+        counts
+    }
+
+    fn alone() -> Self {
+        Self(Arc::new(Shared {
+            table: Mutex::new(Table {
+                callers: Cache::new(CAPACITY),
+                due: Vec::new(),
+            }),
+            due: Notify::new(),
+        }))
+    }
+
+    /// Counts a request, at `now` in seconds since 1970.
+    pub fn count(&self, rule: &Rule, subject: Subject, now: i64) -> Count {
+        let caller = Caller {
+            rule: rule.name,
+            subject,
+        };
+        let (used, is_due) = self.table().count(caller, rule, now);
+        if is_due {
+            self.0.due.notify_one();
+        }
+        Count {
+            window: rule.window,
+            used,
+            now,
+        }
+    }
+
+    async fn exchange_all(self, redis: RedisCounters) {
+        loop {
+            self.0.due.notified().await;
+            self.exchange(&redis).await;
+            sleep(EXCHANGE_EVERY).await;
+        }
+    }
+
+    async fn exchange(&self, redis: &RedisCounters) {
+        let due = std::mem::take(&mut self.table().due);
+        // Without Redis nothing is taken: a caller is due again later in its window.
+        for due in due.chunks(MAX_KEYS).take_while(|_| redis.is_connected()) {
+            let additions = self.table().take(due);
+            let added: Vec<Addition> = additions.iter().map(|(due, used)| due.addition(*used)).collect();
+            if let Some(totals) = redis.add(&added).await {
+                self.table().learn(&additions, &totals);
+            }
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// What the caller has used, and whether this request makes it due.
+    fn count(&mut self, caller: Caller, rule: &Rule, now: i64) -> (u64, bool) {
+        let number = rule.window.number(now);
+        let used = match self.of(&caller, number) {
+            Some(mut used) => {
+                used.unshared += 1;
+                *used
+            }
+            None => {
+                let first = Used {
+                    window: number,
+                    shared: 0,
+                    unshared: 1,
+                };
+                self.callers.insert(caller, first);
+                first
+            }
+        };
+        let is_due = used.unshared.is_multiple_of(rule.shared_after());
+        if is_due {
+            self.due.push(Due {
+                caller,
+                window: rule.window,
+                number,
+            });
+        }
+        (used.shared + used.unshared, is_due)
+    }
+
+    /// The caller's entry, with zeros if it is of an earlier window.
+    fn of(&mut self, caller: &Caller, number: i64) -> Option<impl DerefMut<Target = Used>> {
+        let mut used = self.callers.get_mut(caller)?;
+        if used.window != number {
+            *used = Used {
+                window: number,
+                ..Used::default()
+            };
+        }
+        Some(used)
+    }
+
+    /// Takes what these callers have not shared; one whose window is over is left out.
+    fn take(&mut self, due: &[Due]) -> Vec<(Due, u64)> {
+        due.iter()
+            .filter_map(|due| {
+                let mut used = self.callers.get_mut(&due.caller)?;
+                let unshared = (used.window == due.number && used.unshared > 0).then_some(used.unshared)?;
+                used.shared += unshared;
+                used.unshared = 0;
+                Some((*due, unshared))
+            })
+            .collect()
+    }
+
+    /// Never less than is known: a Redis that was emptied knows less than this process.
+    fn learn(&mut self, additions: &[(Due, u64)], totals: &[u64]) {
+        for ((due, _), total) in additions.iter().zip(totals) {
+            if let Some(mut used) = self.callers.get_mut(&due.caller)
+                && used.window == due.number
+            {
+                used.shared = used.shared.max(*total);
+            }
+        }
+    }
+}
+
+impl Due {
+    fn addition(self, used: u64) -> Addition {
+        let Caller { rule, subject } = self.caller;
+        Addition {
+            key: format!("{rule}:{subject}"),
+            window: self.window,
+            number: self.number,
+            used,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
