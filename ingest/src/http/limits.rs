@@ -106,7 +106,11 @@ impl Limits {
             number: rule.window.number(now),
             used: 1,
         }];
-        let used = self.redis.add(&attempt).await.and_then(|sums| sums.first().copied());
+        let used = self
+            .redis
+            .add(&attempt)
+            .await
+            .and_then(|sums| sums.first().copied());
         self.report(used.is_some());
         let [Addition { key, .. }] = &attempt;
         let count = match used {

@@ -10,8 +10,8 @@
 //!
 //! Windows begin and end by this process' clock, which PostgreSQL corrects.
 
+use std::convert::Infallible;
 use std::fmt;
-use std::ops::DerefMut;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -77,6 +77,18 @@ struct Used {
     shared: u64,
     /// Here, since.
     unshared: u64,
+}
+
+impl Used {
+    fn count(&mut self, window: i64) {
+        if self.window != window {
+            *self = Self {
+                window,
+                ..Self::default()
+            };
+        }
+        self.unshared += 1;
+    }
 }
 
 /// A caller to share, and the window in which it became due.
@@ -169,21 +181,12 @@ impl Table {
     /// What the caller has used, and whether this request makes it due.
     fn count(&mut self, caller: Caller, rule: &Rule, now: i64) -> (u64, bool) {
         let number = rule.window.number(now);
-        let used = match self.of(&caller, number) {
-            Some(mut used) => {
-                used.unshared += 1;
-                *used
-            }
-            None => {
-                let first = Used {
-                    window: number,
-                    shared: 0,
-                    unshared: 1,
-                };
-                self.callers.insert(caller, first);
-                first
-            }
-        };
+        let Ok(mut entry) = self
+            .callers
+            .get_mut_or_insert_with(&caller, || Ok::<_, Infallible>(Used::default()));
+        let mut forgotten = Used::default();
+        let used = entry.as_deref_mut().unwrap_or(&mut forgotten);
+        used.count(number);
         let is_due = used.unshared.is_multiple_of(rule.shared_after());
         if is_due {
             self.due.push(Due {
@@ -193,18 +196,6 @@ impl Table {
             });
         }
         (used.shared + used.unshared, is_due)
-    }
-
-    /// The caller's entry, with zeros if it is of an earlier window.
-    fn of(&mut self, caller: &Caller, number: i64) -> Option<impl DerefMut<Target = Used>> {
-        let mut used = self.callers.get_mut(caller)?;
-        if used.window != number {
-            *used = Used {
-                window: number,
-                ..Used::default()
-            };
-        }
-        Some(used)
     }
 
     /// Takes what these callers have not shared; one whose window is over is left out.

@@ -93,7 +93,10 @@ impl RedisCounters {
         let mut call = shared.script.prepare_invoke();
         for addition in additions {
             let Addition {
-                key, window, number, used,
+                key,
+                window,
+                number,
+                used,
             } = addition;
             call.key(format!("{}:{key}:{number}", shared.namespace))
                 .arg(*used)

@@ -31,7 +31,9 @@ fn exchange(counts: &Counts, redis: &mut HashMap<String, u64>) {
     let totals: Vec<u64> = additions
         .iter()
         .map(|(due, used)| {
-            let Addition { key, number, used, .. } = due.addition(*used);
+            let Addition {
+                key, number, used, ..
+            } = due.addition(*used);
             let total = redis.entry(format!("{key}:{number}")).or_default();
             *total += used;
             *total
