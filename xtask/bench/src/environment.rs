@@ -185,10 +185,6 @@ impl<'a> BenchEnvironment<'a> {
         self.running.stop(name)
     }
 
-    pub(super) fn free_port(&mut self, name: &str) -> Result<u16> {
-        self.ports.choose(name, None)
-    }
-
     /// Runs a load, and measures its cost.
     pub(super) fn run(&mut self, load: &Load, requests: &mut dyn Requests) -> Result<Measured> {
         self.running.check()?;

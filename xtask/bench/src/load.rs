@@ -22,7 +22,7 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::answer::Answer;
-use super::outcome::{Outcome, Span, float, is_ok};
+use super::outcome::{Answers, Outcome, float, is_ok};
 
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The service answers within five seconds.
@@ -48,8 +48,6 @@ pub(super) struct Load {
     /// Requests a second; `None`: closed loop.
     pub(super) rate: Option<f64>,
     pub(super) length: Duration,
-    /// Boundaries of spans that are measured separately; empty for one span.
-    pub(super) spans: Vec<Duration>,
 }
 
 impl Load {
@@ -59,7 +57,6 @@ impl Load {
             connections,
             rate: None,
             length,
-            spans: Vec::new(),
         }
     }
 
@@ -86,7 +83,7 @@ impl Load {
         }
         let lasted = run.last_answer.saturating_duration_since(run.started);
         Ok(Outcome {
-            spans: run.spans,
+            answers: run.answers,
             dropped: run.dropped + self.due_before_end(run.next),
             broken: run.broken,
             late: run.waiting,
@@ -110,10 +107,6 @@ impl Load {
             .take_while(|number| self.due(*number).is_some())
             .fold(0, |count, _| count + 1)
     }
-
-    fn span(&self, due: Duration) -> usize {
-        self.spans.iter().filter(|end| due >= **end).count()
-    }
 }
 
 struct Run<'a> {
@@ -132,7 +125,7 @@ struct Run<'a> {
     dropped: u64,
     broken: u64,
     first_refusal: String,
-    spans: Vec<Span>,
+    answers: Answers,
     ok_by_millisecond: Vec<u32>,
     answer: Vec<u8>,
 }
@@ -180,7 +173,7 @@ impl<'a> Run<'a> {
             dropped: 0,
             broken: 0,
             first_refusal: String::new(),
-            spans: vec![Span::new(); load.spans.len() + 1],
+            answers: Answers::new(),
             ok_by_millisecond: vec![0; milliseconds],
             answer: vec![0; ANSWER_BYTES],
         })
@@ -271,10 +264,8 @@ impl<'a> Run<'a> {
             return self.lose(index);
         };
         let at = now.saturating_duration_since(self.started);
-        if let Some(span) = self.spans.get_mut(self.load.span(sent.due)) {
-            span.answered(answer.status, at.saturating_sub(sent.due));
-            span.shed += u64::from(answer.status == 503 && answer.retry_after);
-        }
+        self.answers.answered(answer.status, at.saturating_sub(sent.due));
+        self.answers.shed += u64::from(answer.status == 503 && answer.retry_after);
         if is_ok(answer.status)
             && let Some(count) = usize::try_from(at.as_millis())
                 .ok()
@@ -390,18 +381,5 @@ mod tests {
         };
         assert_eq!(load.due(0), None);
         assert_eq!(load.due_before_end(0), 0);
-    }
-
-    #[test]
-    fn a_span_ends_where_the_next_begins() {
-        let second = Duration::from_secs(1);
-        let load = Load {
-            spans: vec![second],
-            ..load(4.0)
-        };
-        assert_eq!(
-            [Duration::ZERO, second / 2, second, 2 * second].map(|due| load.span(due)),
-            [0, 0, 1, 1]
-        );
     }
 }

@@ -9,9 +9,9 @@ use hdrhistogram::Histogram;
 /// A minute in microseconds, longer than any wait for an answer.
 const LONGEST: u64 = 60_000_000;
 
-/// Answers to requests that were due within one span of the load.
+/// The answers to a load.
 #[derive(Debug, Clone)]
-pub(super) struct Span {
+pub(super) struct Answers {
     /// Microseconds from the due time to the complete answer, of answers 200 and 201.
     latency: Histogram<u64>,
     statuses: BTreeMap<u16, u64>,
@@ -19,7 +19,7 @@ pub(super) struct Span {
     pub(super) shed: u64,
 }
 
-impl Span {
+impl Answers {
     #[expect(
         clippy::expect_used,
         reason = "the bounds are constants that the crate accepts"
@@ -38,15 +38,6 @@ impl Span {
             let micros = u64::try_from(took.as_micros()).unwrap_or(LONGEST);
             self.latency.saturating_record(micros.max(1));
         }
-    }
-
-    pub(super) fn add(&mut self, other: &Self) {
-        // Both have the same bounds.
-        let _ = self.latency.add(&other.latency);
-        for (status, count) in &other.statuses {
-            *self.statuses.entry(*status).or_default() += count;
-        }
-        self.shed += other.shed;
     }
 
     pub(super) fn ok(&self) -> u64 {
@@ -71,17 +62,13 @@ impl Span {
     pub(super) fn quantile(&self, quantile: f64) -> Duration {
         Duration::from_micros(self.latency.value_at_quantile(quantile))
     }
-
-    pub(super) fn slowest(&self) -> Duration {
-        Duration::from_micros(self.latency.max())
-    }
 }
 
 pub(super) const fn is_ok(status: u16) -> bool {
     matches!(status, 200 | 201)
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for Answers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|quantile| milliseconds(self.quantile(quantile)));
         write!(f, "p50 {p50:7.3} ms   p99 {p99:7.3} ms   p99.9 {p999:7.3} ms")
@@ -91,8 +78,7 @@ impl fmt::Display for Span {
 /// The outcome of one load.
 #[derive(Debug, Clone)]
 pub(super) struct Outcome {
-    /// By due time; see [`super::load::Load::spans`].
-    pub(super) spans: Vec<Span>,
+    pub(super) answers: Answers,
     /// Due, but never sent: no connection was free in time.
     pub(super) dropped: u64,
     /// Sent, but the connection ended before the answer.
@@ -111,20 +97,13 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn all(&self) -> Span {
-        self.spans.iter().fold(Span::new(), |mut all, span| {
-            all.add(span);
-            all
-        })
-    }
-
     pub(super) fn ok(&self) -> u64 {
-        self.spans.iter().map(Span::ok).sum()
+        self.answers.ok()
     }
 
     /// Requests without a 200.
     pub(super) fn lost(&self) -> u64 {
-        self.spans.iter().map(Span::refused).sum::<u64>() + self.dropped + self.broken + self.late
+        self.answers.refused() + self.dropped + self.broken + self.late
     }
 
     /// Answers 200 a second.
@@ -134,7 +113,7 @@ impl Outcome {
 
     /// One line: refused, dropped and broken requests.
     pub(super) fn losses(&self) -> String {
-        let refusals = self.all().refusals();
+        let refusals = self.answers.refusals();
         let refusals = if refusals.is_empty() {
             "none".to_owned()
         } else {
@@ -174,29 +153,17 @@ mod tests {
 
     #[test]
     fn a_quantile_is_a_time_that_so_many_do_not_exceed() {
-        let mut span = Span::new();
+        let mut answers = Answers::new();
         for micros in (1..=1000).rev() {
-            span.answered(200, Duration::from_micros(micros));
+            answers.answered(200, Duration::from_micros(micros));
         }
-        span.answered(503, Duration::from_secs(9));
-        let found = [0.5, 0.99, 1.0].map(|quantile| span.quantile(quantile).as_micros());
+        answers.answered(503, Duration::from_secs(9));
+        let found = [0.5, 0.99, 1.0].map(|quantile| answers.quantile(quantile).as_micros());
         assert_eq!(found, [500, 990, 1000]);
         assert_eq!(
-            (span.ok(), span.refused(), span.refusals().as_str()),
+            (answers.ok(), answers.refused(), answers.refusals().as_str()),
             (1000, 1, "503: 1")
         );
-    }
-
-    #[test]
-    fn spans_add_up() {
-        let mut one = Span::new();
-        one.answered(200, Duration::from_micros(10));
-        let mut other = Span::new();
-        other.answered(200, Duration::from_micros(30));
-        other.answered(404, Duration::from_micros(1));
-        one.add(&other);
-        assert_eq!((one.ok(), one.refused()), (2, 1));
-        assert_eq!(one.slowest().as_micros(), 30);
     }
 
     #[test]

@@ -124,7 +124,7 @@ fn latency(
     let _step = Step::start("Latency of clicks");
     let (mut ours, mut baselines) = (Vec::new(), Vec::new());
     let mut halves = own.map(|_| (Vec::new(), Vec::new()));
-    let p99 = |outcome: &Outcome| milliseconds(outcome.all().quantile(0.99));
+    let p99 = |outcome: &Outcome| milliseconds(outcome.answers.quantile(0.99));
     for _ in 0..comparison.effort.rounds() {
         comparison.tidy(bench)?;
         for (name, address, rate, all) in [
@@ -149,7 +149,7 @@ fn latency(
             let mut clicks = bench.clicks(Target::Spread);
             let half = comparison.open_loop(bench, "clicks", comparison.ingest, rate / 2.0, &mut clicks)?;
             p99s.push(p99(&half));
-            tails.push(milliseconds(half.all().quantile(0.999)));
+            tails.push(milliseconds(half.answers.quantile(0.999)));
             bench.settle()?;
         }
     }

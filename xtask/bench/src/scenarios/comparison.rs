@@ -134,7 +134,7 @@ impl Comparison {
         let load = Load::open(address, 4 * FEW, rate, self.length());
         let measured = bench.run(&load, requests)?;
         print_measured(
-            &format!("{name}, {rate:.0}/s: {}", measured.outcome.all()),
+            &format!("{name}, {rate:.0}/s: {}", measured.outcome.answers),
             &measured,
         );
         Ok(measured.outcome)

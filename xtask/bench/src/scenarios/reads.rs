@@ -178,16 +178,15 @@ impl Dashboard {
             let [performance, events] =
                 self.beside_traffic(bench, options, effort, &format!("{number}{round}"))?;
             for (all, outcome) in rounds.iter_mut().zip([&performance, &events]) {
-                let span = outcome.all();
+                let answers = &outcome.answers;
                 all.push((
-                    milliseconds(span.quantile(0.5)),
-                    milliseconds(span.quantile(0.99)),
+                    milliseconds(answers.quantile(0.5)),
+                    milliseconds(answers.quantile(0.99)),
                 ));
             }
             step.done(format_args!(
                 "performance {}\n    events      {}",
-                performance.all(),
-                events.all()
+                performance.answers, events.answers
             ));
         }
         let middle = |of: &[(f64, f64)]| {

@@ -4,6 +4,7 @@ use anyhow::Result;
 use harness::progress::Step;
 
 use super::comparison::{Comparison, FEW, MANY, add_costs};
+use crate::ceilings;
 use crate::environment::BenchEnvironment;
 use crate::load::Load;
 use crate::outcome::{Outcome, float, median, milliseconds};
@@ -13,7 +14,12 @@ use crate::requests::{Sales, Target};
 /// Concurrent calls under overload: more than the edge's queues hold.
 const FAR_TOO_MANY: usize = 12_000;
 
-/// Goals 3, 4 and 5. Returns the highest rate, in sales a second.
+/// Sales a second that never meet.
+const APART: f64 = 40.0;
+/// A sale waits for its claim, its message and its rows.
+const FSYNCS: f64 = 3.0;
+
+/// Goals 3, 4, 5 and 12. Returns the highest rate, in sales a second.
 pub(super) fn measure(
     bench: &mut BenchEnvironment<'_>,
     comparison: &mut Comparison,
@@ -77,8 +83,29 @@ pub(super) fn measure(
         let row = Row::of(name, median(values), "/s");
         report.add(row.against_rounds(ceiling, values, ceilings, Goal::AtLeast(least)));
     }
+    alone(bench, comparison, report)?;
     latency(bench, comparison, report, median(&baseline), median(&many))?;
     Ok(median(&many))
+}
+
+/// One sale at a time: what a batch costs, however small, and what a caller waits for at least.
+fn alone(bench: &mut BenchEnvironment<'_>, comparison: &mut Comparison, report: &mut Report) -> Result<()> {
+    let _step = Step::start("Sales one at a time");
+    let market = bench.market.clone();
+    let (mut medians, mut least) = (Vec::new(), Vec::new());
+    for _ in 0..comparison.effort.rounds() {
+        let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
+        let measured = comparison.closed(bench, "sales", comparison.ingest, 1, &mut sales)?;
+        add_costs(report, "sale alone", &measured);
+        let synced = ceilings::fdatasync(&bench.area.dir, comparison.length() / 4)?;
+        let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
+        let outcome = comparison.open_loop(bench, "sales", comparison.ingest, APART, &mut sales)?;
+        medians.push(milliseconds(outcome.answers.quantile(0.5)));
+        least.push(FSYNCS * synced + 1.0);
+    }
+    let row = Row::of("12 one sale alone: p50", median(&medians), "ms");
+    report.add(row.against_rounds("three fdatasyncs and 1 ms", &medians, &least, Goal::AtMost(2.0)));
+    Ok(())
 }
 
 fn latency(
@@ -92,7 +119,7 @@ fn latency(
     let market = bench.market.clone();
     let (mut ours, mut baselines) = (Vec::new(), Vec::new());
     let (mut halves, mut tails) = (Vec::new(), Vec::new());
-    let p99 = |outcome: &Outcome| milliseconds(outcome.all().quantile(0.99));
+    let p99 = |outcome: &Outcome| milliseconds(outcome.answers.quantile(0.99));
     for _ in 0..comparison.effort.rounds() {
         for (name, address, rate, all) in [
             (
@@ -109,7 +136,7 @@ fn latency(
         let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
         let half = comparison.open_loop(bench, "sales", comparison.ingest, many / 2.0, &mut sales)?;
         halves.push(p99(&half));
-        tails.push(milliseconds(half.all().quantile(0.999)));
+        tails.push(milliseconds(half.answers.quantile(0.999)));
     }
     report.add(
         Row::of("5 sale at half of R's rate: p99", median(&ours), "ms").against_rounds(
@@ -146,7 +173,7 @@ pub(super) fn overload(
         );
         let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
         let outcome = bench.run(&load, &mut sales)?.outcome;
-        let shed: u64 = outcome.spans.iter().map(|span| span.shed).sum();
+        let shed: u64 = outcome.answers.shed;
         goodput.push(outcome.rate());
         maximum.push(highest);
         // Dropped requests were never sent.
