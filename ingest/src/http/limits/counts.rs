@@ -28,8 +28,8 @@ use super::window::{Count, Window};
 use crate::http::client_address::ClientAddress;
 
 const EXCHANGE_EVERY: Duration = Duration::from_millis(20);
-/// Some ten megabytes. Those who call least are forgotten first.
-const CAPACITY: usize = 100_000;
+/// Some four megabytes. Those who call least are forgotten first.
+const CAPACITY: usize = 50_000;
 
 /// Whose requests count together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
