@@ -7,12 +7,9 @@ use tokio::time::Instant;
 /// Batches that run at once, at most: while one waits for the database, the next one is computed.
 const AT_ONCE: usize = 2;
 
-/// A batch smaller than this part of the largest is paced, where no caller waits ([`super::Step::PACE`]).
+/// A batch smaller than this part of the largest is paced ([`super::Step::PACE`]), and does not begin beside another one: it gathers
+/// until that one ends.
 const FEW: usize = 4;
-
-/// This many records justify a second concurrent batch, where callers wait: a transaction is mostly round trips, which leave the
-/// processors idle. Fewer gather until the other one ends.
-const WORTH_A_BATCH: usize = 16;
 
 /// The waiting records.
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +24,6 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 pub(super) struct Schedule {
     few: usize,
-    /// Beside another batch, one begins with as many.
-    enough: usize,
     pace: Duration,
     /// Few records wait until then.
     paced_until: Instant,
@@ -36,21 +31,15 @@ pub(super) struct Schedule {
 
 impl Schedule {
     pub(super) fn new(now: Instant, pace: Duration, max_records: usize) -> Self {
-        let few = max_records / FEW;
         Self {
-            few,
-            enough: if pace.is_zero() {
-                WORTH_A_BATCH.min(few)
-            } else {
-                few
-            },
+            few: max_records / FEW,
             pace,
             paced_until: now,
         }
     }
 
     pub(super) fn may_start(&self, now: Instant, waiting: Waiting) -> bool {
-        if waiting.fresh > 0 && waiting.fresh >= self.enough {
+        if waiting.fresh > 0 && waiting.fresh >= self.few {
             return waiting.running < AT_ONCE;
         }
         self.wakes_at(waiting).is_some_and(|at| at <= now)
@@ -121,15 +110,15 @@ mod tests {
     #[test]
     fn beside_a_batch_few_records_gather_and_many_begin() {
         let now = Instant::now();
-        for (pace, few, enough) in [(Duration::ZERO, 15, 16), (PACE, 127, 128)] {
+        for pace in [Duration::ZERO, PACE] {
             let schedule = Schedule::new(now, pace, 512);
-            assert!(!schedule.may_start(now, waiting(few, 1)));
+            assert!(!schedule.may_start(now, waiting(127, 1)));
             assert_eq!(
-                schedule.wakes_at(waiting(few, 1)),
+                schedule.wakes_at(waiting(127, 1)),
                 None,
                 "the end of the other one wakes them"
             );
-            assert!(schedule.may_start(now, waiting(enough, 1)));
+            assert!(schedule.may_start(now, waiting(128, 1)));
             assert!(!schedule.may_start(now, waiting(512, 2)));
         }
     }
