@@ -1,7 +1,5 @@
 //! `cargo xtask test`: every test, on real servers that start empty.
 
-use std::fs;
-use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::Result;
@@ -119,8 +117,12 @@ fn runners(checkout: &Checkout, args: &[String]) -> Vec<Command> {
         runner.args(["test", "--workspace"]).args(args);
         return vec![runner];
     }
-    runner.args(["nextest", "run", "--workspace"]);
-    runner.args(tests_of_package(checkout, args));
+    runner.args(["nextest", "run"]);
+    // With `-p worker` only the worker's tests are built.
+    if !args.iter().any(|arg| arg == "-p" || arg == "--package") {
+        runner.arg("--workspace");
+    }
+    runner.args(args);
     if args.is_empty() {
         runner.args(["--profile", "whole"]);
     }
@@ -132,41 +134,6 @@ fn runners(checkout: &Checkout, args: &[String]) -> Vec<Command> {
     } else {
         vec![runner]
     }
-}
-
-/// The arguments, with `-p worker` replaced by what selects the worker's tests in a build of the workspace: for a selection of
-/// packages cargo compiles every crate again, because their dependencies then have other features.
-fn tests_of_package(checkout: &Checkout, args: &[String]) -> Vec<String> {
-    let is_selection = |arg: &String| arg == "-p" || arg == "--package";
-    let Some((before, [_, package, after @ ..])) =
-        args.iter().position(is_selection).map(|at| args.split_at(at))
-    else {
-        return args.to_vec();
-    };
-    let Some(folder) = ["", "common", "xtask"]
-        .map(|parent| checkout.root.join(parent).join(package))
-        .into_iter()
-        .find(|folder| folder.join("Cargo.toml").is_file())
-    else {
-        return args.to_vec();
-    };
-    let is_library = folder.join("src/lib.rs").is_file();
-    let mut selected = vec![if is_library { "--lib" } else { "--bins" }.to_owned()];
-    for name in integration_tests(&folder.join("tests")) {
-        selected.extend(["--test".to_owned(), name]);
-    }
-    selected.extend(["-E".to_owned(), format!("package({package})")]);
-    [before, &selected, after].concat()
-}
-
-/// Each is a folder with a `main.rs`, or a file.
-fn integration_tests(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .map(|entry| entry.path())
-        .filter(|path| path.join("main.rs").is_file() || path.extension().is_some_and(|kind| kind == "rs"))
-        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-        .collect()
 }
 
 fn with_servers<'a>(runner: &'a mut Command, checkout: &Checkout, servers: &Servers) -> &'a mut Command {
