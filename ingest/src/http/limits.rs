@@ -1,9 +1,10 @@
 //! Rate limits: of the `/api/v1` routes by the minute, of sign-ins, unknown tokens and other attempts beside them.
 //!
-//! Requests are counted in this process, and the counts of all ingests are exchanged through Redis ([`counts`]): a request waits
-//! for nothing. Attempts that guess at something are counted in Redis before they are answered ([`attempts`]), and in this
-//! process ([`local`]) while Redis does not answer. The limiter never turns into a failure. A request over its limit is answered
-//! before anything of it is read or recorded.
+//! Requests of routes and leads without a key are counted in this process, and the counts of all ingests are exchanged through
+//! Redis ([`counts`]): a request waits for nothing. Attempts that guess at something are counted in Redis before they are
+//! answered ([`attempts`]), and in this process ([`local`]) while Redis does not answer; tokens that do not exist are counted
+//! in this process alone. The limiter never turns into a failure. A request over its limit is answered before anything of it is
+//! read or recorded.
 
 mod attempts;
 mod config;
@@ -94,7 +95,7 @@ impl Limits {
     /// Counts in this process; the other ingests learn of it.
     fn count_shared(&self, rule: &Rule, subject: Subject) -> Count {
         self.report(self.redis.is_connected());
-        self.requests.count(rule, subject, self.clock.now().timestamp())
+        self.requests.count(rule, subject, &self.clock)
     }
 
     /// Counts an attempt at all ingests, and rejects it over the limit.
@@ -140,7 +141,8 @@ impl Limits {
             (&self.counted_in_memory, true)
         };
         counted.inc();
-        if self.falling_back.swap(falling_back, Ordering::Relaxed) != falling_back {
+        let before = self.falling_back.load(Ordering::Relaxed);
+        if before != falling_back && self.falling_back.swap(falling_back, Ordering::Relaxed) == before {
             tracing::warn!(falling_back, "rate limit store changed");
         }
     }

@@ -1,23 +1,25 @@
 //! Counts of requests, in this process, shared with the other ingests through Redis.
 //!
-//! Phases: **count** a request at once, without waiting for anything → what a caller has used here is **due** once it is a
-//! part of its limit ([`Rule::shared_after`](super::rules::Rule::shared_after)) → an **exchange**, at most every
-//! [`EXCHANGE_EVERY`], adds what is due to Redis in one script and learns what the callers have used at all ingests.
+//! Phases: **count** a request at once, without waiting for anything → a caller is **due** once its requests that are not shared
+//! yet are a sixteenth of its limit, at most eight ([`Rule::shared_after`](super::rules::Rule::shared_after)) → an
+//! **exchange**, at most every [`EXCHANGE_EVERY`], adds what is due to Redis in one script and learns what the callers have used
+//! at all ingests.
 //!
-//! Bounds: of one ingest the counts are exact. Of several, each may admit beyond a limit what it has not shared yet: that part of
-//! the limit, and what arrives during one exchange. [`CAPACITY`] callers are remembered; one that has been forgotten is known
-//! again with its next exchange. A lost answer is not sent again: its requests may or may not count at the other ingests.
+//! Bounds: the counts of a single ingest are exact. With several, each may admit beyond a limit what it has not shared yet, and what
+//! arrives before an exchange is answered. A caller is remembered until [`GENERATION`] others have called, at least; then it is
+//! known again with its next exchange. After a lost answer nothing is sent again: the ingests may miss as many of each other's
+//! requests.
 //!
 //! Windows begin and end by this process' clock, which PostgreSQL corrects.
 
-use std::convert::Infallible;
+use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::token::TokenHash;
-use quick_cache::unsync::Cache;
+use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -28,8 +30,8 @@ use super::window::{Count, Window};
 use crate::http::client_address::ClientAddress;
 
 const EXCHANGE_EVERY: Duration = Duration::from_millis(20);
-/// Some four megabytes. Those who call least are forgotten first.
-const CAPACITY: usize = 50_000;
+/// Callers in each half of the table: some four megabytes in all.
+const GENERATION: usize = 25_000;
 
 /// Whose requests count together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,7 +73,7 @@ struct Caller {
 /// A caller's requests in one window.
 #[derive(Debug, Clone, Copy, Default)]
 struct Used {
-    /// The window's number; zeros of another window do not count.
+    /// The number of the window counted in; a new entry belongs to none yet.
     window: i64,
     /// At all ingests, as of the last exchange.
     shared: u64,
@@ -108,9 +110,11 @@ struct Shared {
     due: Notify,
 }
 
-#[derive(Debug)]
+/// Callers and their counts, in two halves: when one is full, the other, with those who have not called since, is emptied.
+#[derive(Debug, Default)]
 struct Table {
-    callers: Cache<Caller, Used>,
+    recent: HashMap<Caller, Used>,
+    before: HashMap<Caller, Used>,
     due: Vec<Due>,
 }
 
@@ -127,21 +131,22 @@ impl Counts {
 
     fn alone() -> Self {
         Self(Arc::new(Shared {
-            table: Mutex::new(Table {
-                callers: Cache::new(CAPACITY),
-                due: Vec::new(),
-            }),
+            table: Mutex::default(),
             due: Notify::new(),
         }))
     }
 
-    /// Counts a request, at `now` in seconds since 1970.
-    pub fn count(&self, rule: &Rule, subject: Subject, now: i64) -> Count {
+    /// Counts a request.
+    pub fn count(&self, rule: &Rule, subject: Subject, clock: &Clock) -> Count {
         let caller = Caller {
             rule: rule.name,
             subject,
         };
-        let (used, is_due) = self.table().count(caller, rule, now);
+        let mut table = self.table();
+        // Read under the lock: no request is counted in a window that has ended for one before it.
+        let now = clock.now().timestamp();
+        let (used, is_due) = table.count(caller, rule, now);
+        drop(table);
         if is_due {
             self.0.due.notify_one();
         }
@@ -165,6 +170,9 @@ impl Counts {
         // Without Redis nothing is taken: a caller is due again later in its window.
         for due in due.chunks(MAX_KEYS).take_while(|_| redis.is_connected()) {
             let additions = self.table().take(due);
+            if additions.is_empty() {
+                continue;
+            }
             let added: Vec<Addition> = additions.iter().map(|(due, used)| due.addition(*used)).collect();
             if let Some(totals) = redis.add(&added).await {
                 self.table().learn(&additions, &totals);
@@ -181,13 +189,11 @@ impl Table {
     /// What the caller has used, and whether this request makes it due.
     fn count(&mut self, caller: Caller, rule: &Rule, now: i64) -> (u64, bool) {
         let number = rule.window.number(now);
-        let Ok(mut entry) = self
-            .callers
-            .get_mut_or_insert_with(&caller, || Ok::<_, Infallible>(Used::default()));
-        let mut forgotten = Used::default();
-        let used = entry.as_deref_mut().unwrap_or(&mut forgotten);
+        let used = self.remember(caller);
         used.count(number);
-        let is_due = used.unshared.is_multiple_of(rule.shared_after());
+        let used = *used;
+        // Without exchanges the list stays bounded; a caller left out is due again.
+        let is_due = used.unshared.is_multiple_of(rule.shared_after()) && self.due.len() < GENERATION;
         if is_due {
             self.due.push(Due {
                 caller,
@@ -198,14 +204,32 @@ impl Table {
         (used.shared + used.unshared, is_due)
     }
 
+    /// The caller's entry, among the recent ones.
+    fn remember(&mut self, caller: Caller) -> &mut Used {
+        if self.recent.len() >= GENERATION && !self.recent.contains_key(&caller) {
+            std::mem::swap(&mut self.recent, &mut self.before);
+            self.recent.clear();
+        }
+        let known = || self.before.remove(&caller).unwrap_or_default();
+        self.recent.entry(caller).or_insert_with(known)
+    }
+
+    /// The caller's counts in this window.
+    fn find(&mut self, due: &Due) -> Option<&mut Used> {
+        let used = match self.recent.get_mut(&due.caller) {
+            Some(used) => used,
+            None => self.before.get_mut(&due.caller)?,
+        };
+        (used.window == due.number).then_some(used)
+    }
+
     /// Takes what these callers have not shared; one whose window is over is left out.
     fn take(&mut self, due: &[Due]) -> Vec<(Due, u64)> {
         due.iter()
             .filter_map(|due| {
-                let mut used = self.callers.get_mut(&due.caller)?;
-                let unshared = (used.window == due.number && used.unshared > 0).then_some(used.unshared)?;
+                let used = self.find(due).filter(|used| used.unshared > 0)?;
+                let unshared = std::mem::take(&mut used.unshared);
                 used.shared += unshared;
-                used.unshared = 0;
                 Some((*due, unshared))
             })
             .collect()
@@ -214,9 +238,7 @@ impl Table {
     /// Never less than is known: a Redis that was emptied knows less than this process.
     fn learn(&mut self, additions: &[(Due, u64)], totals: &[u64]) {
         for ((due, _), total) in additions.iter().zip(totals) {
-            if let Some(mut used) = self.callers.get_mut(&due.caller)
-                && used.window == due.number
-            {
+            if let Some(used) = self.find(due) {
                 used.shared = used.shared.max(*total);
             }
         }

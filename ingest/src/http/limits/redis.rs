@@ -1,7 +1,7 @@
 //! Counts in Redis: additions to many keys go in one script.
 //!
-//! The answer is waited for [`ANSWER_WITHIN`]; then the connection counts as lost, and requests are counted elsewhere. It is made,
-//! and made again, in the background: a request never waits for it.
+//! The answer is waited for [`ANSWER_WITHIN`]; then the connection counts as lost. It is made, and made again, in the background, and
+//! counts as made once Redis has counted something over it: one that is full or cannot write is away.
 
 use std::fs;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use super::window::Window;
 
-/// How long an answer is waited for before the request is counted in the process.
+/// How long an answer is waited for.
 pub const ANSWER_WITHIN: Duration = Duration::from_millis(40);
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 const RECONNECT: RetryPolicy = RetryPolicy::until_shutdown(Duration::from_millis(50), Duration::from_secs(1));
@@ -25,8 +25,7 @@ const RECONNECT: RetryPolicy = RetryPolicy::until_shutdown(Duration::from_millis
 /// Keys of one script: Redis does nothing else meanwhile.
 pub const MAX_KEYS: usize = 256;
 
-/// Adds to each key, and returns the sums. A key and its expiry are set together: a count cannot outlive its window by more than
-/// one.
+/// Adds to each key, and returns the sums. A key and its expiry are set together, two windows from its first addition.
 const ADD: &str = r"
 local sums = {}
 for i = 1, #KEYS do
@@ -138,6 +137,15 @@ impl Shared {
             .clone()
     }
 
+    async fn probe(&self, connection: &mut MultiplexedConnection) -> redis::RedisResult<()> {
+        let mut call = self.script.prepare_invoke();
+        call.key(format!("{}:probe", self.namespace))
+            .arg(1)
+            .arg(Window::Minute.seconds());
+        let _sums: Vec<u64> = call.invoke_async(connection).await?;
+        Ok(())
+    }
+
     /// The next requests do not try; the background does.
     fn lose(&self) {
         if self
@@ -154,27 +162,27 @@ impl Shared {
 
 async fn keep_connected(client: Client, shared: Arc<Shared>) {
     loop {
-        let connection = connect(&client, &shared.script).await;
+        let connection = connect(&client, &shared).await;
         *shared.connection.write().unwrap_or_else(PoisonError::into_inner) = Some(connection);
         shared.lost.notified().await;
     }
 }
 
-/// Until it works; a connection counts once the script has been loaded over it.
-async fn connect(client: &Client, script: &Script) -> MultiplexedConnection {
+/// Until Redis has counted something over it.
+async fn connect(client: &Client, shared: &Shared) -> MultiplexedConnection {
     let mut pauses = delays(&RECONNECT);
     // A wrong password or certificate must be seen, and an outage must not fill the log.
     let mut is_first = true;
     loop {
         let attempt = async {
             let mut connection = client.get_multiplexed_async_connection().await?;
-            script.prepare_invoke().load_async(&mut connection).await?;
-            Ok::<_, redis::RedisError>(connection)
+            tokio::time::timeout(ANSWER_WITHIN, shared.probe(&mut connection)).await??;
+            anyhow::Ok(connection)
         };
         match tokio::time::timeout(CONNECT_WITHIN, attempt).await {
             Ok(Ok(connection)) => return connection,
             Ok(Err(error)) if is_first => {
-                tracing::warn!(%error, "connecting to Redis failed: requests are counted in this process");
+                tracing::warn!(%error, "connecting to Redis failed: rate limits are not shared with other ingests");
             }
             Ok(Err(error)) => tracing::debug!(%error, "connecting to Redis failed"),
             Err(_) => tracing::debug!("connecting to Redis took too long"),

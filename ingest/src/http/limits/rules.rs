@@ -41,10 +41,14 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// How many requests of a caller an ingest counts before it shares them: a sixteenth of the limit, at most eight. A visitor's
-    /// first clicks then cost Redis nothing.
+    /// How many requests of a caller an ingest counts before it shares them. Of a minute: a sixteenth of the limit, at most eight; a
+    /// visitor's first clicks then cost Redis nothing. Of an hour: each, for within an hour a caller may be displaced from
+    /// memory many times.
     pub fn shared_after(&self) -> u64 {
-        u64::from(self.limit / 16).clamp(1, 8)
+        match self.window {
+            Window::Minute => u64::from(self.limit / 16).clamp(1, 8),
+            Window::Hour => 1,
+        }
     }
 
     fn a_minute(limit: u32, name: &'static str) -> Self {

@@ -26,8 +26,9 @@ async fn counts_of_redis(stack: &Stack, redis: &OwnRedis, authority: &Authority)
     };
     let client = redis::Client::build_with_tls(tls(&redis.url()), certificates).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-    let keys: i64 = redis::cmd("DBSIZE").query_async(&mut connection).await.unwrap();
-    keys > 0
+    let mut keys = redis::cmd("KEYS");
+    let keys: Vec<String> = keys.arg("*:click:*").query_async(&mut connection).await.unwrap();
+    !keys.is_empty()
 }
 
 #[tokio::test(flavor = "multi_thread")]

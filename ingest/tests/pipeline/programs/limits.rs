@@ -103,9 +103,12 @@ async fn several_ingests_keep_one_limit_a_key() {
     const LIMIT: usize = 32;
     // No minute turns.
     let mut stack = Stack::without_services(Clock::manual(noon())).await;
+    let redis = OwnRedis::start();
+    stack.set("REDIS_URL", &redis.url());
     stack.set("SALE_REFUND_LIMIT", &LIMIT.to_string());
     stack.start_services().await;
     let program = stack.program().await;
+    redis_counts(&stack, &program, &redis).await;
     let second = stack.start_ingest();
     for _ in 0..LIMIT {
         let sale = stack.sale(&program, json!({})).await;
@@ -305,6 +308,23 @@ async fn a_redis_that_hangs_is_no_failure_and_one_that_goes_on_counts_again() {
         redis.go_on();
         redis_counts(&stack, &program, &redis).await;
     }
+}
+
+#[tokio::test]
+async fn a_full_redis_is_no_failure_and_one_with_space_counts_again() {
+    let redis = OwnRedis::start();
+    let stack = Stack::start_set(&[("REDIS_URL", &redis.url()), ("CLICK_LIMIT", "60")]).await;
+    let program = stack.program().await;
+    redis_counts(&stack, &program, &redis).await;
+    let client = redis::Client::open(redis.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    for bytes in [1, 0] {
+        let mut limit_memory = redis::cmd("CONFIG");
+        limit_memory.arg("SET").arg("maxmemory").arg(bytes);
+        limit_memory.exec_async(&mut connection).await.unwrap();
+        the_process_counts(&stack, &program).await;
+    }
+    redis_counts(&stack, &program, &redis).await;
 }
 
 #[tokio::test]

@@ -1,5 +1,4 @@
-use std::collections::HashMap;
-
+use chrono::DateTime;
 use proptest::prelude::*;
 use runtime::metrics::LIMITED;
 
@@ -19,8 +18,12 @@ fn rule(window: Window) -> Rule {
     }
 }
 
+fn at(now: i64) -> Clock {
+    Clock::manual(DateTime::from_timestamp(now, 0).unwrap())
+}
+
 fn used(counts: &Counts, subject: Subject, now: i64) -> u64 {
-    counts.count(&rule(Window::Minute), subject, now).used
+    counts.count(&rule(Window::Minute), subject, &at(now)).used
 }
 
 /// Exchanges what is due with a Redis that answers at once.
@@ -50,11 +53,11 @@ fn one_ingest_counts_each_caller_exactly_and_each_window_anew() {
     assert_eq!(used(&counts, BRUNO, 119), 1);
     exchange(&counts, &mut HashMap::new());
     assert_eq!(used(&counts, ADA, 119), 3);
-    let next = counts.count(&rule(Window::Minute), ADA, 120);
+    let next = counts.count(&rule(Window::Minute), ADA, &at(120));
     assert_eq!((next.used, next.resets_at()), (1, 180));
     let hour = rule(Window::Hour);
-    assert_eq!(counts.count(&hour, BRUNO, 3_599).resets_at(), 3_600);
-    assert_eq!(counts.count(&hour, BRUNO, 3_600).used, 1);
+    assert_eq!(counts.count(&hour, BRUNO, &at(3_599)).resets_at(), 3_600);
+    assert_eq!(counts.count(&hour, BRUNO, &at(3_600)).used, 1);
 }
 
 #[test]
@@ -92,39 +95,75 @@ fn an_emptied_redis_takes_nothing_back() {
 }
 
 #[test]
-fn a_caller_beyond_the_capacity_is_known_again_with_its_next_exchange() {
+fn a_caller_that_others_displace_is_known_again_with_its_next_exchange() {
     let (counts, mut redis) = (Counts::alone(), HashMap::new());
+    let clock = at(0);
+    let rule = rule(Window::Minute);
     for _ in 0..LIMIT {
         used(&counts, ADA, 0);
         exchange(&counts, &mut redis);
     }
-    for other in 0..=2 * CAPACITY as u64 {
-        used(&counts, Subject::Key(1_000 + other), 0);
+    let flood = |callers| {
+        for other in callers {
+            counts.count(&rule, Subject::Key(1_000 + other), &clock);
+        }
+    };
+    let half = GENERATION as u64;
+    flood(0..half);
+    assert!(
+        used(&counts, ADA, 0) > u64::from(LIMIT),
+        "who calls is remembered"
+    );
+    flood(half..3 * half);
+    {
+        let table = counts.table();
+        assert!(table.recent.len() <= GENERATION && table.before.len() <= GENERATION);
     }
-    assert!(counts.table().callers.len() <= CAPACITY);
-    for _ in 0..SHARED_AFTER {
+    assert_eq!(used(&counts, ADA, 0), 1);
+    for _ in 1..SHARED_AFTER {
         used(&counts, ADA, 0);
     }
     exchange(&counts, &mut redis);
     assert!(used(&counts, ADA, 0) > u64::from(LIMIT));
 }
 
-proptest! {
-    /// However the requests of a caller are spread, several ingests together admit at most what each may not have shared beyond
-    /// the limit.
-    #[test]
-    fn several_ingests_together_keep_the_limit_within_the_bound(
-        order in proptest::collection::vec(0_usize..3, 300),
-    ) {
-        let ingests = [Counts::alone(), Counts::alone(), Counts::alone()];
-        let mut redis = HashMap::new();
-        let mut admitted = 0;
-        for ingest in order {
-            let counts = &ingests[ingest];
-            admitted += u64::from(used(counts, ADA, 0) <= u64::from(LIMIT));
+#[test]
+fn leads_of_an_hour_are_shared_one_by_one() {
+    assert_eq!(rule(Window::Hour).shared_after(), 1);
+    assert_eq!(rule(Window::Minute).shared_after(), SHARED_AFTER);
+}
+
+/// How many requests of a caller three ingests admit together. Each step is an ingest that counts, and whether it exchanges then.
+fn admitted(steps: impl IntoIterator<Item = (usize, bool)>) -> u64 {
+    let ingests = [Counts::alone(), Counts::alone(), Counts::alone()];
+    let mut redis = HashMap::new();
+    let mut admitted = 0;
+    for (ingest, exchanges) in steps {
+        let counts = &ingests[ingest];
+        admitted += u64::from(used(counts, ADA, 0) <= u64::from(LIMIT));
+        if exchanges {
             exchange(counts, &mut redis);
         }
+    }
+    admitted
+}
+
+proptest! {
+    /// A caller slower than the exchanges gets at most what each ingest may not have shared, however its requests are spread.
+    #[test]
+    fn several_ingests_keep_a_limit(order in proptest::collection::vec(0_usize..3, 300)) {
+        let admitted = admitted(order.into_iter().map(|ingest| (ingest, true)));
         prop_assert!(admitted >= u64::from(LIMIT));
         prop_assert!(admitted <= u64::from(LIMIT) + 3 * SHARED_AFTER, "{admitted}");
+    }
+
+    /// A burst may come before any exchange: then each ingest has the limit for itself.
+    #[test]
+    fn a_burst_gets_the_limit_at_each_ingest_at_most(
+        steps in proptest::collection::vec((0_usize..3, proptest::bool::weighted(0.05)), 600),
+    ) {
+        let admitted = admitted(steps);
+        prop_assert!(admitted >= u64::from(LIMIT));
+        prop_assert!(admitted <= 3 * u64::from(LIMIT), "{admitted}");
     }
 }
