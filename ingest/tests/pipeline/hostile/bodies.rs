@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::route::{NOT_JSON, Route, Scene, refused};
+use super::wire::Wire;
 use test_harness::rows;
 
 const KIB_64: usize = 64 * 1024;
@@ -136,6 +137,28 @@ async fn a_body_beyond_64_kib_is_refused_and_one_of_64_kib_is_read() {
             .await;
     }
     scene.end().await;
+}
+
+/// A client that writes its whole request before it reads sees the answer, and may use the connection again.
+#[tokio::test]
+async fn a_body_a_little_too_large_is_read_before_it_is_refused() {
+    let scene = Scene::start().await;
+    for route in &scene.routes {
+        let mut wire = Wire::open(scene.address).await;
+        let body = route.padded(3 * KIB_64);
+        let head = format!(
+            "POST {} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n",
+            route.path,
+            scene.program.token,
+            body.len()
+        );
+        for what in ["the first", "the next"] {
+            wire.send(head.as_bytes()).await;
+            wire.send(&body).await;
+            let answer = wire.answer().await;
+            refused(&answer.expect(what), 413, "Request body is too large", route.path);
+        }
+    }
 }
 
 /// What a field nobody knows may hold without any effect.
