@@ -135,14 +135,16 @@ impl Limits {
 
     /// Logs once when Redis is lost and once when it is back, not with every request.
     fn report(&self, is_connected: bool) {
-        let (counted, falling_back) = if is_connected {
-            (&self.counted_in_redis, false)
+        let falling_back = !is_connected;
+        if falling_back {
+            self.counted_in_memory.inc();
         } else {
-            (&self.counted_in_memory, true)
-        };
-        counted.inc();
-        let before = self.falling_back.load(Ordering::Relaxed);
-        if before != falling_back && self.falling_back.swap(falling_back, Ordering::Relaxed) == before {
+            self.counted_in_redis.inc();
+        }
+        // Read first: every request comes here, and a write takes the cache line from the other threads.
+        if self.falling_back.load(Ordering::Relaxed) != falling_back
+            && self.falling_back.swap(falling_back, Ordering::Relaxed) != falling_back
+        {
             tracing::warn!(falling_back, "rate limit store changed");
         }
     }

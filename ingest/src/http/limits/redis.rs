@@ -89,21 +89,8 @@ impl RedisCounters {
     pub async fn add(&self, additions: &[Addition]) -> Option<Vec<u64>> {
         let Self(shared) = self;
         let mut connection = shared.connection()?;
-        let mut call = shared.script.prepare_invoke();
-        for addition in additions {
-            let Addition {
-                key,
-                window,
-                number,
-                used,
-            } = addition;
-            call.key(format!("{}:{key}:{number}", shared.namespace))
-                .arg(*used)
-                .arg(2 * window.seconds());
-        }
-        let adding = call.invoke_async::<Vec<u64>>(&mut connection);
-        match tokio::time::timeout(ANSWER_WITHIN, adding).await {
-            Ok(Ok(sums)) if sums.len() == additions.len() => Some(sums),
+        match shared.add_over(&mut connection, additions).await {
+            Ok(sums) if sums.len() == additions.len() => Some(sums),
             _ => {
                 shared.lose();
                 None
@@ -137,13 +124,24 @@ impl Shared {
             .clone()
     }
 
-    async fn probe(&self, connection: &mut MultiplexedConnection) -> redis::RedisResult<()> {
+    async fn add_over(
+        &self,
+        connection: &mut MultiplexedConnection,
+        additions: &[Addition],
+    ) -> anyhow::Result<Vec<u64>> {
         let mut call = self.script.prepare_invoke();
-        call.key(format!("{}:probe", self.namespace))
-            .arg(1)
-            .arg(Window::Minute.seconds());
-        let _sums: Vec<u64> = call.invoke_async(connection).await?;
-        Ok(())
+        for addition in additions {
+            let Addition {
+                key,
+                window,
+                number,
+                used,
+            } = addition;
+            call.key(format!("{}:{key}:{number}", self.namespace))
+                .arg(*used)
+                .arg(2 * window.seconds());
+        }
+        Ok(tokio::time::timeout(ANSWER_WITHIN, call.invoke_async(connection)).await??)
     }
 
     /// The next requests do not try; the background does.
@@ -170,13 +168,19 @@ async fn keep_connected(client: Client, shared: Arc<Shared>) {
 
 /// Until Redis has counted something over it.
 async fn connect(client: &Client, shared: &Shared) -> MultiplexedConnection {
+    let probe = [Addition {
+        key: "probe".to_owned(),
+        window: Window::Minute,
+        number: 0,
+        used: 1,
+    }];
     let mut pauses = delays(&RECONNECT);
     // A wrong password or certificate must be seen, and an outage must not fill the log.
     let mut is_first = true;
     loop {
         let attempt = async {
             let mut connection = client.get_multiplexed_async_connection().await?;
-            tokio::time::timeout(ANSWER_WITHIN, shared.probe(&mut connection)).await??;
+            shared.add_over(&mut connection, &probe).await?;
             anyhow::Ok(connection)
         };
         match tokio::time::timeout(CONNECT_WITHIN, attempt).await {

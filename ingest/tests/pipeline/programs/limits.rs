@@ -266,6 +266,14 @@ async fn redis_counts(stack: &Stack, program: &Program, redis: &OwnRedis) {
         .await;
 }
 
+/// A service, connected to this Redis.
+async fn counted_by(redis: &OwnRedis) -> (Stack, Program) {
+    let stack = Stack::start_set(&[("REDIS_URL", &redis.url()), ("CLICK_LIMIT", "60")]).await;
+    let program = stack.program().await;
+    redis_counts(&stack, &program, redis).await;
+    (stack, program)
+}
+
 /// Clicks of a client nobody has counted yet: each answer is whole, and the process counts.
 async fn the_process_counts(stack: &Stack, program: &Program) {
     let client = address();
@@ -286,9 +294,7 @@ async fn the_process_counts(stack: &Stack, program: &Program) {
 #[tokio::test]
 async fn a_redis_that_stops_is_no_failure_and_one_that_is_back_counts_again() {
     let mut redis = OwnRedis::start();
-    let stack = Stack::start_set(&[("REDIS_URL", &redis.url()), ("CLICK_LIMIT", "60")]).await;
-    let program = stack.program().await;
-    redis_counts(&stack, &program, &redis).await;
+    let (stack, program) = counted_by(&redis).await;
     redis.kill();
     the_process_counts(&stack, &program).await;
     redis.start_again();
@@ -298,9 +304,7 @@ async fn a_redis_that_stops_is_no_failure_and_one_that_is_back_counts_again() {
 #[tokio::test]
 async fn a_redis_that_hangs_is_no_failure_and_one_that_goes_on_counts_again() {
     let redis = OwnRedis::start();
-    let stack = Stack::start_set(&[("REDIS_URL", &redis.url()), ("CLICK_LIMIT", "60")]).await;
-    let program = stack.program().await;
-    redis_counts(&stack, &program, &redis).await;
+    let (stack, program) = counted_by(&redis).await;
     for _ in 0..2 {
         // Its kernel takes what it is sent, connections included; nothing is ever answered.
         redis.hang();
@@ -313,9 +317,7 @@ async fn a_redis_that_hangs_is_no_failure_and_one_that_goes_on_counts_again() {
 #[tokio::test]
 async fn a_full_redis_is_no_failure_and_one_with_space_counts_again() {
     let redis = OwnRedis::start();
-    let stack = Stack::start_set(&[("REDIS_URL", &redis.url()), ("CLICK_LIMIT", "60")]).await;
-    let program = stack.program().await;
-    redis_counts(&stack, &program, &redis).await;
+    let (stack, program) = counted_by(&redis).await;
     let client = redis::Client::open(redis.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     for bytes in [1, 0] {

@@ -96,14 +96,14 @@ fn alone(bench: &mut BenchEnvironment<'_>, comparison: &mut Comparison, report: 
     for _ in 0..comparison.effort.rounds() {
         let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
         let measured = comparison.closed(bench, "sales", comparison.ingest, 1, &mut sales)?;
-        add_costs(report, "sale alone", &measured);
+        add_costs(report, "lone sale", &measured);
         let synced = ceilings::fdatasync(&bench.area.dir, comparison.length() / 4)?;
         let mut sales = Sales::new(&market, Target::Spread, &comparison.run_name());
         let outcome = comparison.open_loop(bench, "sales", comparison.ingest, APART, &mut sales)?;
         medians.push(milliseconds(outcome.answers.quantile(0.5)));
         least.push(FSYNCS * synced + 1.0);
     }
-    let row = Row::of("12 one sale alone: p50", median(&medians), "ms");
+    let row = Row::of("12 lone sale: p50", median(&medians), "ms");
     report.add(row.against_rounds("three fdatasyncs and 1 ms", &medians, &least, Goal::AtMost(2.0)));
     Ok(())
 }
