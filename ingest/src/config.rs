@@ -42,7 +42,8 @@ pub struct CallersConfig {
     #[arg(long, env = "ANSWER_WITHIN_MS", default_value_t = 5000, value_parser = value_parser!(u64).range(1..))]
     pub answer_within_ms: u64,
     /// Concurrency limit: callers that may wait for the pipeline at once, for each of clicks, leads, sales, refunds and test events;
-    /// the next one is answered 503. At most as many as are answered in half of ANSWER_WITHIN_MS.
+    /// further ones queue for a second at most, eight times as many, and are answered 503 then. At most as many as are answered in half of
+    /// ANSWER_WITHIN_MS.
     #[arg(
         long,
         env = "MAX_WAITING",

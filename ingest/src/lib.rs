@@ -31,6 +31,7 @@ use runtime::health::Probe;
 use runtime::lifecycle::Lifecycle;
 use runtime::metrics::serve::Sources;
 use runtime::{metrics, postgres};
+use sqlx::PgPool;
 
 use crate::app::{App, Parts};
 use crate::config::Config;
@@ -75,32 +76,14 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         pool_size: config.dashboard.management_pool_size,
         ..config.service.postgres.clone()
     };
-    let nats = bus::connect::connect(&config.service.nats, "ingest").await?;
-    let topology = Topology::from(&config.service.nats);
-    topology.ensure(&nats.jetstream).await?;
-    let inbox = ReplyInbox::spawn(lifecycle.tasks(), nats.client.clone(), &topology, clock.mint()).await?;
-    let publisher = |subject| {
-        Publisher::spawn(
-            lifecycle.tasks(),
-            nats.jetstream.clone(),
-            &topology,
-            subject,
-            Some(inbox.subject().to_owned()),
-        )
-    };
-    let limit = |noun| ConcurrencyLimit::new(noun, config.callers.max_waiting);
-    let lane = |subject: Subject| Lane {
-        publisher: publisher(subject),
-        limit: limit(subject.noun()),
-    };
-    let clicks = lane(Subject::Clicks);
+    let pipeline = pipeline(config, &pool, &clock, lifecycle).await?;
     let codec = Arc::new(ClickIdCodec::from(config.keys.click_id_keys()));
     let management = postgres::connect_lazily(&management, "ingest management")?;
     Ok(App::new(Parts {
         probe: Probe::start(
             lifecycle.tasks(),
             pool.clone(),
-            clicks.publisher.clone().acknowledges(),
+            pipeline.clicks.publisher.clone().acknowledges(),
         ),
         reads: Reads::connect(config, management.clone())?,
         management,
@@ -113,17 +96,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         customer_ids: CustomerIds::start(pool.clone(), Arc::clone(&codec), lifecycle).await?,
         existing_clicks: ExistingClicks::start(pool.clone(), codec, lifecycle),
         email_hasher: EmailHasher::new(config.keys.email_hash_key.expose()),
-        pipeline: Pipeline {
-            clicks,
-            leads: lane(Subject::Leads),
-            refunds: lane(Subject::Refunds),
-            test_events: lane(Subject::TestEvents),
-            test_chains: lane(Subject::TestChains),
-            sales: limit(Subject::Sales.noun()),
-            claims: Claims::start(pool.clone(), publisher(Subject::Sales), lifecycle),
-            inbox,
-            answer_within: Duration::from_millis(config.callers.answer_within_ms),
-        },
+        pipeline,
         limits: Limits::start(
             &config.limits,
             &config.redis,
@@ -137,4 +110,44 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         clock,
         pool,
     }))
+}
+
+/// Connects to NATS, and starts what clicks, leads, sales and refunds go through.
+async fn pipeline(
+    config: &Config,
+    pool: &PgPool,
+    clock: &Clock,
+    lifecycle: &Lifecycle,
+) -> anyhow::Result<Pipeline> {
+    let nats = bus::connect::connect(&config.service.nats, "ingest").await?;
+    let topology = Topology::from(&config.service.nats);
+    topology.ensure(&nats.jetstream).await?;
+    let inbox = ReplyInbox::spawn(lifecycle.tasks(), nats.client.clone(), &topology, clock.mint()).await?;
+    let publisher = |subject| {
+        Publisher::spawn(
+            lifecycle.tasks(),
+            nats.jetstream.clone(),
+            &topology,
+            subject,
+            Some(inbox.subject().to_owned()),
+        )
+    };
+    let answer_within = Duration::from_millis(config.callers.answer_within_ms);
+    let limit = |noun| ConcurrencyLimit::new(noun, config.callers.max_waiting, answer_within);
+    let lane = |subject: Subject| Lane {
+        publisher: publisher(subject),
+        limit: limit(subject.noun()),
+    };
+    let sales = limit(Subject::Sales.noun());
+    Ok(Pipeline {
+        clicks: lane(Subject::Clicks),
+        leads: lane(Subject::Leads),
+        refunds: lane(Subject::Refunds),
+        test_events: lane(Subject::TestEvents),
+        test_chains: lane(Subject::TestChains),
+        claims: Claims::start(pool.clone(), publisher(Subject::Sales), sales.clone(), lifecycle),
+        sales,
+        inbox,
+        answer_within,
+    })
 }

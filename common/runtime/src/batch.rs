@@ -11,7 +11,8 @@
 //! A batcher may have a `pace`: the minimum interval between the starts of two batches, if the second is small. At a few hundred
 //! requests a second, batches end so soon that nearly every request would form its own batch, here and in every later stage,
 //! and the processors would be busy at a tenth of the possible load
-//! ([why](../../../docs/adr/0031-small-batches-of-requests-are-paced.md)). The first request after a pause never waits, nor does a large batch.
+//! ([why](../../../docs/adr/0031-small-batches-of-requests-are-paced.md)). The first request after a pause never waits, nor does a large batch,
+//! nor one that holds the requests of all callers there are: nobody is left who could join it.
 //!
 //! Bounds: `queue` requests wait, `max_records` and `max_weight` limit a batch, `in_flight` batches run. A request
 //! heavier than `max_weight` travels alone.
@@ -137,11 +138,26 @@ where
     where
         F: Future<Output = Vec<Res>> + Send + 'static,
     {
+        Self::spawn_among(tasks, bounds, || usize::MAX, weigh, run)
+    }
+
+    /// Starts a batcher that knows its `callers`: those who wait for it, and those who wait for what comes after it.
+    pub fn spawn_among<F>(
+        tasks: &TaskTracker,
+        bounds: Bounds,
+        callers: impl Fn() -> usize + Send + 'static,
+        weigh: fn(&Req) -> usize,
+        run: impl Fn(Vec<Req>) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Vec<Res>> + Send + 'static,
+    {
         let (queue, waiting) = mpsc::channel(bounds.queue.max(1));
         let collector = Collector {
             waiting,
             overflow: None,
             bounds,
+            callers: Box::new(callers),
             weigh,
         };
         tasks.spawn(dispatch(tasks.clone(), collector, run));
@@ -276,6 +292,7 @@ struct Collector<Req, Res> {
     /// Taken from the queue but too heavy for the batch that was forming; it opens the next one.
     overflow: Option<Queued<Req, Res>>,
     bounds: Bounds,
+    callers: Box<dyn Fn() -> usize + Send>,
     weigh: fn(&Req) -> usize,
 }
 
@@ -316,10 +333,13 @@ impl<Req, Res> Collector<Req, Res> {
         }
     }
 
-    /// Keeps collecting until then, while the batch is small.
+    /// Keeps collecting until then, while the batch is small and there are other callers.
     async fn keep_pace(&mut self, until: Instant, batch: &mut Forming<Req, Res>) {
         let few = self.bounds.max_records / FEW;
-        while batch.requests.len() < few && self.has_room(batch) && Instant::now() < until {
+        while batch.requests.len() < few.min((self.callers)())
+            && self.has_room(batch)
+            && Instant::now() < until
+        {
             tokio::select! {
                 () = sleep_until(until) => {}
                 next = self.waiting.recv() => match next {

@@ -48,8 +48,13 @@ pub async fn connect_for_shared_batches(
     verify(config, lazy_pool(config, session)).await
 }
 
+/// A batch reads a few rows of each table by their keys. With the default costs, made for spinning disks, one plan for batches of
+/// every size reads a table of some thousand rows whole, for one of them.
 fn in_batches(config: &PostgresConfig, application_name: &str) -> Result<PgConnectOptions, sqlx::Error> {
-    Ok(writing(config, application_name)?.options([("plan_cache_mode", "force_generic_plan")]))
+    Ok(writing(config, application_name)?.options([
+        ("plan_cache_mode", "force_generic_plan"),
+        ("random_page_cost", "1.1"),
+    ]))
 }
 
 /// A pool that connects on first use, for processes that must start while Postgres is down. Fails only if the URL is invalid.

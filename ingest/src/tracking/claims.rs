@@ -22,6 +22,8 @@ use storage::StorageError;
 use storage::claims::{self, NewClaim};
 use tokio_util::task::TaskTracker;
 
+use super::concurrency_limit::ConcurrencyLimit;
+
 const MAX_RECORDS: usize = 512;
 const MAX_BYTES: usize = 512 * 1024;
 const QUEUE: usize = 8192;
@@ -35,8 +37,8 @@ const RETRY: RetryPolicy = RetryPolicy {
 };
 /// More concurrent batches would be smaller and wait for the same disk.
 const IN_FLIGHT: usize = 1;
-/// Less than a single sale takes. Sales claimed together are published, settled and answered together.
-const PACE: Duration = Duration::from_millis(5);
+/// About as long as a single sale takes. Sales claimed together are published, settled and answered together.
+const PACE: Duration = Duration::from_millis(3);
 
 /// A sale to be claimed and, if the claim is won, published.
 #[derive(Debug)]
@@ -60,7 +62,8 @@ pub type ClaimError = BatchError<StorageError>;
 pub struct Claims(Batcher<ClaimRequest, Result<ClaimResult, ClaimError>>);
 
 impl Claims {
-    pub fn start(pool: PgPool, sales: Publisher, lifecycle: &Lifecycle) -> Self {
+    /// `callers`: those who wait for the outcomes of their sales.
+    pub fn start(pool: PgPool, sales: Publisher, callers: ConcurrencyLimit, lifecycle: &Lifecycle) -> Self {
         let bounds = Bounds {
             name: "claims",
             queue: QUEUE,
@@ -80,9 +83,10 @@ impl Claims {
                 failed: CLAIMS.with(["failed"]),
             },
         };
-        Self(Batcher::spawn(
+        Self(Batcher::spawn_among(
             lifecycle.tasks(),
             bounds,
+            move || callers.waiting(),
             weigh,
             move |requests| claim(claiming.clone(), requests),
         ))

@@ -5,18 +5,27 @@
 //! vain; each holds its connection and its memory meanwhile. With it, they are shed at once, nothing of theirs is recorded,
 //! and they know when to retry.
 //!
-//! A permit is taken after a request was read and parsed: a slow sender holds none. But at the limit a request is shed
-//! before its body is read ([`ConcurrencyLimit::is_reached`]): under a flood, shedding must cost little, or it takes the
-//! processors from the requests that are served.
+//! A permit is taken after a request was read and parsed: a slow sender holds none. At the limit a caller queues for one, in order
+//! and not for long: most callers have a bounded number of connections, and one that waits sends no further requests, where one
+//! that is refused sends the next at once. A caller beyond the queue is shed before its body is read
+//! ([`ConcurrencyLimit::is_reached`]): under a flood, shedding must cost little, or it takes the processors from the requests
+//! that are served.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use runtime::metrics::serve::Sources;
 use runtime::metrics::{Counter, SHED, UNANSWERED, WAITING, WAITING_MAX, to_f64};
 use runtime::sampled_counter::SampledCounter;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use crate::http::error::ApiError;
+
+/// Callers that may queue, for each permit. Each holds its connection and its parsed request, some 30 KB.
+const QUEUED_FOR_A_PERMIT: usize = 8;
+/// A caller that is refused after it is to come again after a second.
+const QUEUE_AT_MOST: Duration = Duration::from_secs(1);
 
 /// The permits of one noun, shared by clones.
 #[derive(Debug, Clone)]
@@ -24,17 +33,21 @@ pub struct ConcurrencyLimit {
     noun: &'static str,
     permits: Arc<Semaphore>,
     limit: usize,
+    queue: Arc<Semaphore>,
+    patience: Duration,
     shed: SampledCounter,
     unanswered: Counter,
 }
 
 impl ConcurrencyLimit {
-    pub fn new(noun: &'static str, limit: usize) -> Self {
-        let limit = limit.min(Semaphore::MAX_PERMITS);
+    pub fn new(noun: &'static str, limit: usize, answer_within: Duration) -> Self {
+        let limit = limit.min(Semaphore::MAX_PERMITS / QUEUED_FOR_A_PERMIT);
         Self {
             noun,
             permits: Arc::new(Semaphore::new(limit)),
             limit,
+            queue: Arc::new(Semaphore::new(limit * QUEUED_FOR_A_PERMIT)),
+            patience: QUEUE_AT_MOST.min(answer_within / 4),
             shed: SampledCounter::new(SHED.with([noun])),
             unanswered: UNANSWERED.with([noun]),
         }
@@ -48,21 +61,35 @@ impl ConcurrencyLimit {
     /// Exports the limit and the number of waiting callers.
     pub fn show(&self, sources: Sources) -> Sources {
         WAITING_MAX.with([self.noun]).set(to_f64(self.limit));
-        let (permits, limit, waiting) = (Arc::clone(&self.permits), self.limit, WAITING.with([self.noun]));
+        let (limit, waiting) = (self.clone(), WAITING.with([self.noun]));
         sources.and(move || {
-            waiting.set(to_f64(limit.saturating_sub(permits.available_permits())));
+            waiting.set(to_f64(limit.waiting()));
             std::future::ready(())
         })
     }
 
+    /// How many hold permits.
+    pub fn waiting(&self) -> usize {
+        self.limit.saturating_sub(self.permits.available_permits())
+    }
+
+    /// Even the queue is full.
     pub fn is_reached(&self) -> bool {
-        self.permits.available_permits() == 0
+        self.queue.available_permits() == 0
     }
 
     /// A permit, or the request is shed before any effect.
-    pub fn acquire(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        let permit = Arc::clone(&self.permits).try_acquire_owned();
-        permit.map_err(|_| self.shed())
+    pub async fn acquire(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Ok(permit);
+        }
+        let Ok(_place) = self.queue.try_acquire() else {
+            return Err(self.shed());
+        };
+        match timeout(self.patience, Arc::clone(&self.permits).acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(self.shed()),
+        }
     }
 
     /// Counts a shed request, and logs the first ones.
@@ -76,17 +103,41 @@ impl ConcurrencyLimit {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+
     use super::*;
 
-    #[test]
-    fn the_limit_is_shared_by_clones_and_a_dropped_permit_is_free_again() {
-        let limit = ConcurrencyLimit::new("sales", 2);
-        let (first, _second) = (limit.acquire().unwrap(), limit.acquire().unwrap());
-        assert!(matches!(limit.clone().acquire(), Err(ApiError::Overloaded)));
-        assert!(limit.is_reached());
+    const LONG: Duration = Duration::from_hours(1);
+
+    #[tokio::test]
+    async fn the_limit_is_shared_by_clones_and_a_dropped_permit_is_free_again() {
+        let limit = ConcurrencyLimit::new("sales", 2, Duration::ZERO);
+        let (first, _second) = (limit.acquire().await.unwrap(), limit.acquire().await.unwrap());
+        assert!(matches!(limit.clone().acquire().await, Err(ApiError::Overloaded)));
         drop(first);
-        assert!(!limit.is_reached());
-        let _third = limit.acquire().unwrap();
-        assert!(matches!(limit.acquire(), Err(ApiError::Overloaded)));
+        let _third = limit.acquire().await.unwrap();
+        assert!(matches!(limit.acquire().await, Err(ApiError::Overloaded)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn callers_queue_in_order_and_the_one_beyond_the_queue_is_shed() {
+        let limit = ConcurrencyLimit::new("sales", 1, LONG);
+        let first = limit.acquire().await.unwrap();
+        let mut queued: Vec<_> = (0..QUEUED_FOR_A_PERMIT)
+            .map(|_| Box::pin(limit.acquire()))
+            .collect();
+        for caller in &mut queued {
+            assert!(caller.now_or_never().is_none());
+        }
+        assert!(limit.is_reached());
+        assert!(matches!(limit.acquire().await, Err(ApiError::Overloaded)));
+        drop(first);
+        let mut queued = queued.into_iter();
+        let _second = queued.next().unwrap().await.unwrap();
+        assert!(!limit.is_reached(), "a place in the queue is free");
+        assert!(
+            matches!(queued.next().unwrap().await, Err(ApiError::Overloaded)),
+            "nobody leaves"
+        );
     }
 }

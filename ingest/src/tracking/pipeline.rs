@@ -87,8 +87,9 @@ impl Pipeline {
         record: Box<RawValue>,
         failed: &'static str,
     ) -> Result<(), ApiError> {
-        let _permit = lane.limit.acquire()?;
-        publish(lane, record, Instant::now() + self.answer_within, failed).await
+        let deadline = Instant::now() + self.answer_within;
+        let _permit = lane.limit.acquire().await?;
+        publish(lane, record, deadline, failed).await
     }
 
     /// Publishes a record and waits for its outcome.
@@ -99,8 +100,8 @@ impl Pipeline {
         record: Box<RawValue>,
         failed: &'static str,
     ) -> Result<O, ApiError> {
-        let _permit = lane.limit.acquire()?;
         let deadline = Instant::now() + self.answer_within;
+        let _permit = lane.limit.acquire().await?;
         // Before publishing: the outcome may be faster than the acknowledgement.
         let waiter = self.inbox.expect(event_id.get());
         publish(lane, record, deadline, failed).await?;
@@ -113,8 +114,8 @@ impl Pipeline {
         sale: ClaimRequest,
         failed: &'static str,
     ) -> Result<Option<O>, ApiError> {
-        let _permit = self.sales.acquire()?;
         let deadline = Instant::now() + self.answer_within;
+        let _permit = self.sales.acquire().await?;
         // Before claiming: the outcome may be faster than the answer to the claim.
         let waiter = self.inbox.expect(sale.claim.event_id.get());
         let claiming = trace::child_span("claim");

@@ -7,9 +7,12 @@ use tokio::time::Instant;
 /// Batches that run at once, at most: while one waits for the database, the next one is computed.
 const AT_ONCE: usize = 2;
 
-/// A batch smaller than this part of the largest is paced ([`super::Step::PACE`]), and does not begin beside another one: it gathers
-/// until that one ends.
+/// A batch smaller than this part of the largest is paced ([`super::Step::PACE`]).
 const FEW: usize = 4;
+
+/// A smaller batch does not begin beside another one: its price is that of a batch, whatever its size, and more records gather until the
+/// other one ends.
+const BESIDE: usize = 16;
 
 /// The waiting records.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +30,8 @@ pub(super) struct Schedule {
     pace: Duration,
     /// Few records wait until then.
     paced_until: Instant,
+    /// Records of the latest batch.
+    latest: usize,
 }
 
 impl Schedule {
@@ -35,12 +40,19 @@ impl Schedule {
             few: max_records / FEW,
             pace,
             paced_until: now,
+            latest: 0,
         }
     }
 
     pub(super) fn may_start(&self, now: Instant, waiting: Waiting) -> bool {
+        if waiting.running > 0 {
+            // As many as the batch beside which they begin: callers who wait for outcomes fall into two equal groups, one with the
+            // database and one on the way.
+            let many = self.latest.clamp(BESIDE.min(self.few), self.few.max(1));
+            return waiting.running < AT_ONCE && waiting.fresh >= many;
+        }
         if waiting.fresh > 0 && waiting.fresh >= self.few {
-            return waiting.running < AT_ONCE;
+            return true;
         }
         self.wakes_at(waiting).is_some_and(|at| at <= now)
     }
@@ -58,6 +70,7 @@ impl Schedule {
 
     /// After a batch of few; a larger one shows that more is coming than a pace would let through.
     pub(super) fn began(&mut self, now: Instant, records: usize) {
+        self.latest = records;
         if records < self.few {
             self.paced_until = now + self.pace;
         }
@@ -108,17 +121,18 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_batch_few_records_gather_and_many_begin() {
+    fn beside_a_batch_as_many_records_begin_and_fewer_gather() {
         let now = Instant::now();
-        for pace in [Duration::ZERO, PACE] {
-            let schedule = Schedule::new(now, pace, 512);
-            assert!(!schedule.may_start(now, waiting(127, 1)));
+        for (beside, many) in [(1, BESIDE), (40, 40), (500, 128)] {
+            let mut schedule = Schedule::new(now, PACE, 512);
+            schedule.began(now, beside);
+            assert!(!schedule.may_start(now, waiting(many - 1, 1)));
             assert_eq!(
-                schedule.wakes_at(waiting(127, 1)),
+                schedule.wakes_at(waiting(many - 1, 1)),
                 None,
                 "the end of the other one wakes them"
             );
-            assert!(schedule.may_start(now, waiting(128, 1)));
+            assert!(schedule.may_start(now, waiting(many, 1)));
             assert!(!schedule.may_start(now, waiting(512, 2)));
         }
     }

@@ -162,6 +162,23 @@ async fn few_requests_keep_the_pace_and_many_do_not() {
 }
 
 #[tokio::test]
+async fn a_batch_of_all_callers_keeps_no_pace() {
+    let bounds = Bounds {
+        pace: Duration::from_hours(1),
+        ..BOUNDS
+    };
+    let run = |batch: Vec<usize>| async move { batch };
+    let alone = Batcher::spawn_among(&TaskTracker::new(), bounds, || 1, |_| 1, run);
+    for request in 0..3 {
+        assert_eq!(alone.submit(request).await, Ok(request));
+    }
+    let beside_another = Batcher::spawn_among(&TaskTracker::new(), bounds, || 2, |_| 1, run);
+    assert_eq!(beside_another.submit(0).await, Ok(0), "the first does not wait");
+    let (second, third) = tokio::join!(beside_another.submit(1), beside_another.submit(2));
+    assert_eq!((second, third), (Ok(1), Ok(2)));
+}
+
+#[tokio::test]
 async fn few_requests_leave_when_the_pace_allows() {
     let pace = Duration::from_millis(1);
     let stage = stage(Bounds { pace, ..BOUNDS });

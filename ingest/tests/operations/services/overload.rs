@@ -135,7 +135,7 @@ fn shed(answer: &Answer) {
 const WAITING: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn so_many_callers_wait_for_a_worker_and_the_next_is_shed_at_once_with_nothing_recorded() {
+async fn so_many_callers_wait_for_a_worker_and_the_next_is_shed_with_nothing_recorded() {
     let mut stack = Stack::without_services(Clock::system()).await;
     stack.set("MAX_WAITING", &WAITING.to_string());
     stack.set("ANSWER_WITHIN_MS", &PATIENT.to_string());
@@ -167,11 +167,11 @@ async fn so_many_callers_wait_for_a_worker_and_the_next_is_shed_at_once_with_not
         .iter()
         .map(|(path, body)| edge.post(path, Some(&program.token), body))
         .collect();
-    // Half of each noun: nobody processes anything, so nobody else is answered.
+    // Half of each noun queued in vain: nobody processes anything, so nobody else is answered.
     for _ in 0..calls.len() / 2 {
         shed(&answers.next().await.unwrap());
     }
-    // Turned away before its key is looked up, and told of its rotation all the same.
+    // Turned away, and told of its rotation all the same.
     let late = edge
         .post("sale", Some(&program.token), &sale_of("late", "user-1"))
         .await;
