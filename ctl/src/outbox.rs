@@ -28,11 +28,13 @@ impl Outbox {
     pub async fn run(self, pool: &PgPool) -> anyhow::Result<ExitCode> {
         let Self::Status = self;
         let status = pipeline_status::read(&mut *pool.acquire().await?).await?;
-        let counted = |count: i64| Waiting { count, oldest: None };
+        let dead_claims = Waiting {
+            count: status.dead_claims,
+            oldest: None,
+        };
         let rows = [
             ("open claims", status.open_claims),
-            ("recorded claims", counted(status.recorded_claims)),
-            ("dead claims", counted(status.dead_claims)),
+            ("dead claims", dead_claims),
             ("outbox rows", status.outbox),
             ("parked refunds", status.parked_refunds),
             ("dead letters", status.dead_letters),

@@ -11,7 +11,8 @@ use storage::{
 };
 
 const EVERY: Duration = Duration::from_mins(1);
-const ROWS_A_ROUND: i64 = 10_000;
+/// Bounds how long a statement holds its locks, and how long a shutdown waits for it.
+const ROWS_A_STATEMENT: i64 = 10_000;
 /// This month and the two after it: a worker that is down for weeks leaves no gap.
 const MONTHS_AHEAD: i32 = 3;
 
@@ -19,8 +20,10 @@ const MONTHS_AHEAD: i32 = 3;
 const LOGINS_KEPT: TimeDelta = TimeDelta::days(1);
 /// How long ended sessions are kept: the audit log refers to them.
 const ENDED_SESSIONS_KEPT: TimeDelta = TimeDelta::days(90);
+/// Longer than the streams keep messages that could repeat a refused record.
+pub(crate) const REFUSALS_KEPT: TimeDelta = TimeDelta::days(8);
 /// Longer than any processor redelivers an event.
-const PROCESSOR_EVENTS_KEPT: TimeDelta = TimeDelta::days(30);
+pub(crate) const PROCESSOR_EVENTS_KEPT: TimeDelta = TimeDelta::days(30);
 
 #[derive(Debug)]
 pub struct Upkeep {
@@ -39,7 +42,12 @@ impl Upkeep {
                 _ = rounds.tick() => {}
             }
             let now = self.clock.now();
-            round(&pool, now).await;
+            Round {
+                pool: &pool,
+                lifecycle: &lifecycle,
+            }
+            .run(now)
+            .await;
             if let Some(horizon) = self.event_retention.and_then(|months| horizon(now, months)) {
                 report("old events dropped", retire(&pool, horizon).await);
             }
@@ -57,37 +65,62 @@ async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<u64> {
     while let Some(partition) = partitions::retire(pool, horizon).await? {
         tracing::info!(partition, "upkeep: old events dropped");
     }
-    partitions::retire_strays(pool, horizon, ROWS_A_ROUND).await
+    partitions::retire_strays(pool, horizon, ROWS_A_STATEMENT).await
 }
 
-/// Each kind of work separately: one that fails must not stop the others.
-async fn round(pool: &PgPool, now: DateTime<Utc>) {
-    let partitions = partitions::ensure(pool, now.date_naive(), MONTHS_AHEAD).await;
-    report("event partitions made", partitions.map(|()| 0));
-    report(
-        "commissions approved",
-        commissions::approve_held(pool, now, ROWS_A_ROUND).await,
-    );
-    report(
-        "old refusals forgotten",
-        refused_events::forget_old(pool, ROWS_A_ROUND).await,
-    );
-    report(
-        "old CLI logins forgotten",
-        cli_logins::forget(pool, now - LOGINS_KEPT, ROWS_A_ROUND).await,
-    );
-    report(
-        "ended sessions forgotten",
-        sessions::forget(pool, now - ENDED_SESSIONS_KEPT, ROWS_A_ROUND).await,
-    );
-    report(
-        "processor events given up that waited for a sale",
-        processor_events::give_up_parked(pool, now - PROCESSOR_EVENTS_KEPT, ROWS_A_ROUND).await,
-    );
-    report(
-        "old processor events forgotten",
-        processor_events::forget(pool, now - PROCESSOR_EVENTS_KEPT, ROWS_A_ROUND).await,
-    );
+struct Round<'a> {
+    pool: &'a PgPool,
+    lifecycle: &'a Lifecycle,
+}
+
+impl Round<'_> {
+    /// Each kind of work separately: one that fails must not stop the others.
+    async fn run(&self, now: DateTime<Utc>) {
+        let pool = self.pool;
+        let partitions = partitions::ensure(pool, now.date_naive(), MONTHS_AHEAD).await;
+        report("event partitions made", partitions.map(|()| 0));
+        self.finish("commissions approved", |limit| {
+            commissions::approve_held(pool, now, limit)
+        })
+        .await;
+        self.finish("old refusals forgotten", |limit| {
+            refused_events::forget(pool, now - REFUSALS_KEPT, limit)
+        })
+        .await;
+        self.finish("old CLI logins forgotten", |limit| {
+            cli_logins::forget(pool, now - LOGINS_KEPT, limit)
+        })
+        .await;
+        self.finish("ended sessions forgotten", |limit| {
+            sessions::forget(pool, now - ENDED_SESSIONS_KEPT, limit)
+        })
+        .await;
+        let horizon = now - PROCESSOR_EVENTS_KEPT;
+        self.finish("processor events given up that waited for a sale", |limit| {
+            processor_events::give_up_parked(pool, horizon, limit)
+        })
+        .await;
+        self.finish("old processor events forgotten", |limit| {
+            processor_events::forget(pool, horizon, limit)
+        })
+        .await;
+    }
+
+    /// Repeats a statement until less than it may handle is left, so that no rate of sales outruns it.
+    async fn finish<F>(&self, what: &'static str, mut handle: impl FnMut(i64) -> F)
+    where
+        F: Future<Output = StorageResult<u64>>,
+    {
+        let full = ROWS_A_STATEMENT.unsigned_abs();
+        while !self.lifecycle.soft().is_cancelled() {
+            let handled = handle(ROWS_A_STATEMENT).await;
+            let more = matches!(handled, Ok(rows) if rows >= full);
+            report(what, handled);
+            if !more {
+                return;
+            }
+        }
+    }
 }
 
 /// The next round retries.

@@ -6,18 +6,21 @@ use std::time::Duration;
 use anyhow::Context as _;
 use async_nats::jetstream::Context;
 use bus::topology::Topology;
+use chrono::TimeDelta;
 use futures::future::join_all;
 use messages::subject::Subject;
 use runtime::metrics::serve::Sources;
 use runtime::metrics::{
     CLAIMS_DEAD, CLAIMS_OPEN, CLAIMS_OPEN_OLDEST, CONSUMER_PENDING, CONSUMER_REDELIVERED,
     CONSUMER_UNACKNOWLEDGED, DEAD_LETTERS, OUTBOX_OLDEST, OUTBOX_UNSENT, PROCESSOR_EVENTS, SOURCE_UP,
-    STREAM_BYTES, STREAM_BYTES_MAX,
+    STREAM_BYTES, STREAM_BYTES_MAX, UPKEEP_OVERDUE,
 };
 use sqlx::PgPool;
 use storage::StorageResult;
 use storage::pipeline_status::{self, Backlog, Waiting};
 use tokio::time::timeout;
+
+use crate::upkeep::{PROCESSOR_EVENTS_KEPT, REFUSALS_KEPT};
 
 /// Shorter than the timeout of the metrics page, so that a failed source is reported.
 const WITHIN: Duration = Duration::from_secs(2);
@@ -36,6 +39,7 @@ pub fn sources(pool: PgPool, jetstream: Context, topology: Topology) -> Sources 
 async fn show_backlog(pool: PgPool, prefix: String) {
     let answer = timeout(WITHIN, read(&pool)).await;
     PROCESSOR_EVENTS.clear();
+    UPKEEP_OVERDUE.clear();
     DEAD_LETTERS.clear();
     let up = SOURCE_UP.with(["postgres"]);
     let Ok(Ok(backlog)) = answer else {
@@ -63,6 +67,15 @@ async fn show_backlog(pool: PgPool, prefix: String) {
     CLAIMS_DEAD.with([]).set(rows(backlog.dead_claims));
     OUTBOX_UNSENT.with([]).set(rows(backlog.outbox.count));
     OUTBOX_OLDEST.with([]).set(seconds(backlog.outbox));
+    let oldest = backlog.oldest;
+    for (what, since, kept) in [
+        ("approvals", oldest.held_until, TimeDelta::zero()),
+        ("refused_events", oldest.refused_at, REFUSALS_KEPT),
+        ("processor_events", oldest.received_at, PROCESSOR_EVENTS_KEPT),
+    ] {
+        let overdue = since.map_or(0.0, |since| (backlog.now - since - kept).as_seconds_f64());
+        UPKEEP_OVERDUE.with([what]).set(overdue.max(0.0));
+    }
     for subject in Subject::ALL {
         DEAD_LETTERS.with([subject.noun()]).set(0.0);
     }

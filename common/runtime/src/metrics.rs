@@ -251,6 +251,8 @@ metrics! {
         "Age of the oldest unsent outbox message, 0 if there is none");
     PROCESSOR_EVENTS: Gauges<1> = gauge("referral_processor_events", ["state"], WORKER,
         "Unfinished events of payment processors; the state is open, parked, review or stuck");
+    UPKEEP_OVERDUE: Gauges<1> = gauge("referral_upkeep_overdue_seconds", ["what"], WORKER,
+        "Time since the oldest row was due that upkeep did not handle, 0 if there is none: approvals, refused_events, processor_events");
     CONSUMER_PENDING: Gauges<1> = gauge("referral_consumer_pending", ["subject"], WORKER,
         "Messages that were not delivered to a worker yet");
     CONSUMER_UNACKNOWLEDGED: Gauges<1> = gauge("referral_consumer_unacknowledged", ["subject"], WORKER,

@@ -283,7 +283,7 @@ struct Settled {
 async fn settled(pool: &PgPool, program_id: ProgramId, now: DateTime<Utc>) -> anyhow::Result<Settled> {
     let mut connection = pool.acquire().await?;
     let first = (now - chrono::TimeDelta::days(400)).date_naive();
-    let days = rollups::program_days(&mut connection, program_id, first, now.date_naive()).await?;
+    let days = rollups::program_days(&mut connection, &[program_id.get()], first, now.date_naive()).await?;
     Ok(days.iter().fold(Settled::default(), |sum, day| Settled {
         clicks: sum.clicks + day.sums.clicks,
         leads: sum.leads + day.sums.leads,

@@ -94,7 +94,12 @@ async fn look_up(app: &App, caller: Caller, uri: &Uri) -> Result<Json<StatusAnsw
     if asked_for(uri)?.is_some_and(|asked| asked != program_id) {
         return Err(ApiError::Forbidden(OTHER_PROGRAM));
     }
-    let status = program_health::status(&app.pool, program_id, app.clock.now())
+    let mut connection = app
+        .reads
+        .acquire()
+        .await
+        .map_err(|error| ApiError::internal(FAILED, error))?;
+    let status = program_health::status(&mut connection, program_id, app.clock.now())
         .await
         .map_err(|error| ApiError::internal(FAILED, error))?;
     Ok(Json(StatusAnswer {

@@ -129,7 +129,12 @@ pub async fn readiness(State(app): State<App>, caller: Caller) -> Result<Json<Re
         }
         Caller::Undecided(unavailable) => return Err(ApiError::ReadinessFailed(unavailable.into())),
     };
-    let health = program_health::health(&app.pool, program_id, app.clock.now())
+    let mut connection = app
+        .reads
+        .acquire()
+        .await
+        .map_err(|error| ApiError::ReadinessFailed(error.into()))?;
+    let health = program_health::health(&mut connection, program_id, app.clock.now())
         .await
         .map_err(|error| ApiError::ReadinessFailed(error.into()))?;
     Ok(Json(ReadinessAnswer::new(program_id, &health)))

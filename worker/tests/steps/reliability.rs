@@ -4,3 +4,4 @@ mod dead_letters;
 mod delivery;
 mod held_rows;
 mod stream_trim;
+mod upkeep;

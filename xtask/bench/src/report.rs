@@ -66,9 +66,13 @@ impl Row {
 
     /// With a goal for the figure itself.
     pub(super) fn goal(mut self, goal: Goal) -> Self {
+        self.set_goal(goal);
+        self
+    }
+
+    fn set_goal(&mut self, goal: Goal) {
         self.met = Some(goal.is_met_by(self.value));
         self.goal = Some(goal.shown(&format!(" {}", self.unit)));
-        self
     }
 
     /// With a goal for its ratio to another figure that was measured in the same rounds: the median of their ratios counts.
@@ -121,6 +125,13 @@ impl Report {
         values.push(value);
         let value = median(values);
         self.add(Row::of(name, value, unit));
+    }
+
+    /// Gives a figure of all rounds its goal, after the last one.
+    pub(super) fn set_goal(&mut self, name: &str, goal: Goal) {
+        if let Some(row) = self.rows.iter_mut().find(|row| row.name == name) {
+            row.set_goal(goal);
+        }
     }
 
     /// Reads the report of earlier runs, whose other scenarios are kept.

@@ -234,11 +234,18 @@ pub async fn approve(connection: &mut PgConnection, ids: &[i64], now: DateTime<U
 /// Approves pending commissions whose hold period is over at `now` and that need no approval by hand; returns how many. Bounded, and skips what
 /// a refund is working on: the next round finds it.
 pub async fn approve_held(pool: &PgPool, now: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
+    // Program by program: one that approves by hand may have any number of commissions that are due.
     let updated = sqlx::query!(
         "UPDATE commissions SET status = 'approved', approved_at = $1
-         WHERE id IN (SELECT c.id FROM commissions c JOIN programs p ON p.id = c.program_id
-                      WHERE c.status = 'pending' AND c.hold_until <= $1 AND hold_ended(c, p.needs_approval, $1)
-                      ORDER BY c.hold_until LIMIT $2 FOR UPDATE OF c SKIP LOCKED)",
+         WHERE id IN (SELECT due.id
+                      FROM programs p
+                      CROSS JOIN LATERAL (
+                          SELECT c.id FROM commissions c
+                          WHERE c.program_id = p.id AND c.status = 'pending' AND c.hold_until <= $1
+                            AND hold_ended(c, p.needs_approval, $1)
+                          ORDER BY c.hold_until LIMIT $2 FOR UPDATE OF c SKIP LOCKED) due
+                      WHERE p.needs_approval <> 'all'
+                      LIMIT $2)",
         now,
         limit,
     )

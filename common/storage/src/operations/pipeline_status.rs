@@ -19,7 +19,6 @@ pub struct PipelineStatus {
     pub now: DateTime<Utc>,
     /// Sales that are claimed and neither recorded nor refused.
     pub open_claims: Waiting,
-    pub recorded_claims: i64,
     /// Sales given up; each is a dead letter.
     pub dead_claims: i64,
     /// Messages that follow a commit and are not sent.
@@ -32,14 +31,11 @@ pub struct PipelineStatus {
 
 pub async fn read(connection: &mut PgConnection) -> StorageResult<PipelineStatus> {
     let row = sqlx::query!(
-        r#"SELECT now() AS "now!", c.open AS "open!", c.oldest AS open_oldest, c.recorded AS "recorded!", c.dead AS "dead!",
+        r#"SELECT now() AS "now!", c.rows AS "open!", c.oldest AS open_oldest, k.rows AS "dead!",
                   o.rows AS "outbox!", o.oldest AS outbox_oldest, r.rows AS "parked!", r.oldest AS parked_oldest,
                   d.rows AS "letters!", d.oldest AS letters_oldest
-           FROM (SELECT count(*) FILTER (WHERE state = 'open') AS open,
-                        min(claimed_at) FILTER (WHERE state = 'open') AS oldest,
-                        count(*) FILTER (WHERE state = 'recorded') AS recorded,
-                        count(*) FILTER (WHERE state = 'dead') AS dead
-                 FROM transaction_claims) c,
+           FROM (SELECT count(*) AS rows, min(claimed_at) AS oldest FROM transaction_claims WHERE state = 'open') c,
+                (SELECT count(*) AS rows FROM transaction_claims WHERE state = 'dead') k,
                 (SELECT count(*) AS rows, min(created_at) AS oldest FROM outbox) o,
                 (SELECT count(*) AS rows, min(parked_at) AS oldest FROM parked_refunds) r,
                 (SELECT count(*) AS rows, min(created_at) AS oldest FROM dead_letters WHERE replayed_at IS NULL) d"#,
@@ -52,7 +48,6 @@ pub async fn read(connection: &mut PgConnection) -> StorageResult<PipelineStatus
             count: row.open,
             oldest: row.open_oldest,
         },
-        recorded_claims: row.recorded,
         dead_claims: row.dead,
         outbox: Waiting {
             count: row.outbox,
@@ -82,6 +77,17 @@ pub struct Backlog {
     pub dead_letters: Vec<(String, i64)>,
     /// By state.
     pub processor_events: Vec<(String, i64)>,
+    pub oldest: Oldest,
+}
+
+/// Times of the oldest rows that upkeep handles, by the database's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Oldest {
+    /// End of the hold period of a commission that needs no approval by hand.
+    pub held_until: Option<DateTime<Utc>>,
+    pub refused_at: Option<DateTime<Utc>>,
+    /// Of a processor's event that is finished.
+    pub received_at: Option<DateTime<Utc>>,
 }
 
 pub async fn backlog(connection: &mut PgConnection) -> StorageResult<Backlog> {
@@ -103,9 +109,10 @@ pub async fn backlog(connection: &mut PgConnection) -> StorageResult<Backlog> {
         r#"SELECT state, count(*) AS "rows!" FROM processor_events
            WHERE state IN ('open', 'parked', 'review', 'stuck') GROUP BY state"#,
     )
-    .fetch_all(connection)
+    .fetch_all(&mut *connection)
     .await?;
     Ok(Backlog {
+        oldest: oldest(connection).await?,
         now: row.now,
         open_claims: Waiting {
             count: row.open,
@@ -119,4 +126,21 @@ pub async fn backlog(connection: &mut PgConnection) -> StorageResult<Backlog> {
         dead_letters: letters.into_iter().map(|row| (row.subject, row.rows)).collect(),
         processor_events: events.into_iter().map(|row| (row.state, row.rows)).collect(),
     })
+}
+
+async fn oldest(connection: &mut PgConnection) -> StorageResult<Oldest> {
+    Ok(sqlx::query_as!(
+        Oldest,
+        "SELECT (SELECT min(held.hold_until)
+                 FROM programs p
+                 CROSS JOIN LATERAL (
+                     SELECT c.hold_until FROM commissions c
+                     WHERE c.program_id = p.id AND c.status = 'pending' AND c.hold_until <= now() AND hold_ended(c, p.needs_approval, now())
+                     ORDER BY c.hold_until LIMIT 1) held
+                 WHERE p.needs_approval <> 'all') AS held_until,
+                (SELECT min(refused_at) FROM refused_events) AS refused_at,
+                (SELECT min(received_at) FROM processor_events WHERE state IN ('done', 'ignored')) AS received_at",
+    )
+    .fetch_one(connection)
+    .await?)
 }

@@ -1,13 +1,18 @@
 //! Health of a program, for the advertiser's tools. Real events only, unless stated.
 
-use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::PgPool;
+use chrono::{DateTime, TimeDelta, Timelike, Utc};
+use sqlx::PgConnection;
 
+use super::rollups;
 use crate::error::StorageResult;
 use domain::ids::ProgramId;
 use domain::readiness::{Facts, LastEvents};
 
-/// Events of the last 24 hours.
+/// As many rows are counted one by one: a few milliseconds, whatever a program has stored.
+const COUNTED: i64 = 10_000;
+const SECONDS_A_DAY: i64 = 86_400;
+
+/// Events of the last 24 hours; of a program with more than [`COUNTED`] of a kind, about as many as its day sums say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecentEvents {
     pub clicks: i64,
@@ -26,13 +31,13 @@ pub struct ProgramStatus {
     pub recent: RecentEvents,
     /// Approved partners.
     pub active_partners: i64,
-    /// Commissions in their hold period.
+    /// Commissions in their hold period, at most [`COUNTED`].
     pub pending_commissions: i64,
 }
 
 /// A program's state at `now`.
 pub async fn status(
-    pool: &PgPool,
+    connection: &mut PgConnection,
     program_id: ProgramId,
     now: DateTime<Utc>,
 ) -> StorageResult<ProgramStatus> {
@@ -40,22 +45,16 @@ pub async fn status(
         r#"SELECT p.name, p.domain, p.dns_verified,
                   coalesce(c.status = 'connected', false) AS "processor_connected!",
                   c.charges_enabled AS "charges_enabled?",
-                  (SELECT count(*) FROM click_events e WHERE e.program_id = p.id AND NOT e.is_test
-                       AND e.click_timestamp > $2) AS "clicks!",
-                  (SELECT count(*) FROM lead_events e WHERE e.program_id = p.id AND NOT e.is_test
-                       AND e.lead_timestamp > $2) AS "leads!",
-                  (SELECT count(*) FROM sale_events e WHERE e.program_id = p.id AND NOT e.is_test AND e.duplicate_of IS NULL
-                       AND e.sale_date > $2) AS "sales!",
                   (SELECT count(*) FROM partner_programs m WHERE m.program_id = p.id AND m.status = 'approved'
                        AND m.partner_id IS NOT NULL) AS "active_partners!",
-                  (SELECT count(*) FROM commissions k WHERE k.program_id = p.id AND k.status = 'pending')
-                      AS "pending_commissions!"
+                  (SELECT count(*) FROM (SELECT FROM commissions k WHERE k.program_id = p.id AND k.status = 'pending'
+                                         LIMIT $2) pending) AS "pending_commissions!"
            FROM programs p LEFT JOIN processor_connections c ON c.program_id = p.id
            WHERE p.id = $1"#,
         program_id.get(),
-        now - TimeDelta::hours(24),
+        COUNTED,
     )
-    .fetch_one(pool)
+    .fetch_one(&mut *connection)
     .await?;
     Ok(ProgramStatus {
         name: row.name,
@@ -63,11 +62,7 @@ pub async fn status(
         dns_verified: row.dns_verified,
         processor_connected: row.processor_connected,
         charges_enabled: row.charges_enabled,
-        recent: RecentEvents {
-            clicks: row.clicks,
-            leads: row.leads,
-            sales: row.sales,
-        },
+        recent: recent(connection, program_id, now).await?,
         active_partners: row.active_partners,
         pending_commissions: row.pending_commissions,
     })
@@ -83,7 +78,7 @@ pub struct ProgramHealth {
 }
 
 pub async fn health(
-    pool: &PgPool,
+    connection: &mut PgConnection,
     program_id: ProgramId,
     now: DateTime<Utc>,
 ) -> StorageResult<ProgramHealth> {
@@ -102,20 +97,13 @@ pub async fn health(
                   (SELECT max(e.lead_timestamp) FROM lead_events e WHERE e.program_id = p.id AND NOT e.is_test)
                       AS last_lead,
                   (SELECT max(e.sale_date) FROM sale_events e WHERE e.program_id = p.id AND NOT e.is_test)
-                      AS last_sale,
-                  (SELECT count(*) FROM click_events e WHERE e.program_id = p.id AND NOT e.is_test
-                       AND e.click_timestamp > $3) AS "clicks!",
-                  (SELECT count(*) FROM lead_events e WHERE e.program_id = p.id AND NOT e.is_test
-                       AND e.lead_timestamp > $3) AS "leads!",
-                  (SELECT count(*) FROM sale_events e WHERE e.program_id = p.id AND NOT e.is_test AND e.duplicate_of IS NULL
-                       AND e.sale_date > $3) AS "sales!"
+                      AS last_sale
            FROM programs p LEFT JOIN integration_verifications v ON v.program_id = p.id
            WHERE p.id = $1"#,
         program_id.get(),
         now,
-        now - TimeDelta::hours(24),
     )
-    .fetch_one(pool)
+    .fetch_one(&mut *connection)
     .await?;
     Ok(ProgramHealth {
         facts: Facts {
@@ -131,11 +119,69 @@ pub async fn health(
             },
             chain_verified_at: row.verified_at,
         },
-        recent: RecentEvents {
-            clicks: row.clicks,
-            leads: row.leads,
-            sales: row.sales,
-        },
+        recent: recent(connection, program_id, now).await?,
         token_created_at: row.api_token_created_at,
+    })
+}
+
+async fn recent(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    now: DateTime<Utc>,
+) -> StorageResult<RecentEvents> {
+    let since = now - TimeDelta::hours(24);
+    let counted = sqlx::query_as!(
+        RecentEvents,
+        r#"SELECT (SELECT count(*) FROM (SELECT FROM click_events WHERE program_id = $1 AND NOT is_test AND click_timestamp > $2
+                                         LIMIT $3) clicks) AS "clicks!",
+                  (SELECT count(*) FROM (SELECT FROM lead_events WHERE program_id = $1 AND NOT is_test AND lead_timestamp > $2
+                                         LIMIT $3) leads) AS "leads!",
+                  (SELECT count(*) FROM (SELECT FROM sale_events WHERE program_id = $1 AND NOT is_test AND duplicate_of IS NULL
+                                             AND sale_date > $2 LIMIT $3) sales) AS "sales!""#,
+        program_id.get(),
+        since,
+        COUNTED,
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    if counted.clicks.max(counted.leads).max(counted.sales) < COUNTED {
+        return Ok(counted);
+    }
+    // Of the day before, the part that is within the 24 hours.
+    let of_today = i64::from(now.num_seconds_from_midnight());
+    let mut summed = RecentEvents {
+        clicks: 0,
+        leads: 0,
+        sales: 0,
+    };
+    for day in rollups::program_days(
+        connection,
+        &[program_id.get()],
+        since.date_naive(),
+        now.date_naive(),
+    )
+    .await?
+    {
+        let seconds = if day.day == now.date_naive() {
+            SECONDS_A_DAY
+        } else {
+            SECONDS_A_DAY - of_today
+        };
+        let part = |count: i64| count.saturating_mul(seconds) / SECONDS_A_DAY;
+        summed.clicks += part(day.sums.clicks);
+        summed.leads += part(day.sums.leads);
+        summed.sales += part(day.sums.sales);
+    }
+    let either = |counted: i64, summed: i64| {
+        if counted < COUNTED {
+            counted
+        } else {
+            summed.max(COUNTED)
+        }
+    };
+    Ok(RecentEvents {
+        clicks: either(counted.clicks, summed.clicks),
+        leads: either(counted.leads, summed.leads),
+        sales: either(counted.sales, summed.sales),
     })
 }

@@ -344,34 +344,35 @@ pub async fn rebuild(pool: &PgPool, program_id: ProgramId) -> StorageResult<()> 
 /// A program's day in one currency, or its counts (`currency: None`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramDay {
+    pub program_id: ProgramId,
     pub day: NaiveDate,
     pub currency: Option<Currency>,
     pub sums: Sums,
 }
 
-/// The days from `first` to `last`, both included, on which anything happened; sorted by day, then currency.
+/// The days from `first` to `last`, both included, on which anything happened; sorted by program, day, currency.
 pub async fn program_days(
     connection: &mut PgConnection,
-    program_id: ProgramId,
+    programs: &[i64],
     first: NaiveDate,
     last: NaiveDate,
 ) -> StorageResult<Vec<ProgramDay>> {
     let rows = sqlx::query!(
-        r#"SELECT day AS "day!", currency AS "currency!",
+        r#"SELECT program_id AS "program_id!", day AS "day!", currency AS "currency!",
                   sum(clicks)::bigint AS "clicks!", sum(leads)::bigint AS "leads!",
                   sum(conversions)::bigint AS "conversions!", sum(partners)::bigint AS "partners!",
                   sum(sales)::bigint AS "sales!",
                   least(sum(revenue_cents), 9223372036854775807)::bigint AS "revenue_cents!",
                   least(sum(commission_cents), 9223372036854775807)::bigint AS "commission_cents!"
            FROM (
-               SELECT day, currency, clicks, leads, conversions, partners, sales, revenue_cents, commission_cents
-               FROM program_days WHERE program_id = $1 AND day BETWEEN $2 AND $3
+               SELECT program_id, day, currency, clicks, leads, conversions, partners, sales, revenue_cents, commission_cents
+               FROM program_days WHERE program_id = ANY($1) AND day BETWEEN $2 AND $3
                UNION ALL
-               SELECT day, currency, clicks, leads, conversions, partners, sales, revenue_cents, commission_cents
-               FROM rollup_deltas WHERE program_id = $1 AND day BETWEEN $2 AND $3
+               SELECT program_id, day, currency, clicks, leads, conversions, partners, sales, revenue_cents, commission_cents
+               FROM rollup_deltas WHERE program_id = ANY($1) AND day BETWEEN $2 AND $3
            ) both_kinds
-           GROUP BY day, currency ORDER BY day, currency"#,
-        program_id.get(),
+           GROUP BY program_id, day, currency ORDER BY program_id, day, currency"#,
+        programs,
         first,
         last,
     )
@@ -383,10 +384,11 @@ pub async fn program_days(
                 "" => None,
                 code => Some(
                     Currency::parse(code)
-                        .ok_or_else(|| StorageError::corrupt("program_days", "currency", program_id.get()))?,
+                        .ok_or_else(|| StorageError::corrupt("program_days", "currency", row.program_id))?,
                 ),
             };
             Ok(ProgramDay {
+                program_id: ProgramId::new(row.program_id),
                 day: row.day,
                 currency,
                 sums: Sums {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
@@ -41,13 +42,12 @@ pub async fn remember(connection: &mut PgConnection, refusals: &[(EventId, Strin
     Ok(())
 }
 
-/// Forgets refusals older than the stream keeps messages that could repeat them. Bounded per call.
-pub async fn forget_old(pool: &PgPool, limit: i64) -> StorageResult<u64> {
+/// Forgets what was refused before `before`. Bounded per call.
+pub async fn forget(pool: &PgPool, before: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
     let deleted = sqlx::query!(
         "DELETE FROM refused_events WHERE event_id IN (
-             SELECT event_id FROM refused_events
-             WHERE refused_at < now() - interval '8 days' ORDER BY refused_at LIMIT $1
-             FOR UPDATE SKIP LOCKED)",
+             SELECT event_id FROM refused_events WHERE refused_at < $1 ORDER BY refused_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+        before,
         limit,
     )
     .execute(pool)

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use chrono::TimeDelta;
+use domain::days::DayRange;
 use domain::ids::ProgramId;
 use domain::permission::Permission;
+
 use storage::dashboard::{self, Figures, Money};
 use storage::page::Window;
 use storage::{program_settings, workspaces};
 
 use crate::management::prelude::*;
+
+const DAYS: u64 = 30;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Summary {
@@ -79,7 +82,8 @@ impl From<Figures> for FiguresView {
 
 /// Read the dashboard's summary
 ///
-/// Programs within reach that are not archived, newest first. Amounts are in cents of their currency.
+/// Programs within reach that are not archived, newest first. The last 30 days are UTC days, today included, and count as
+/// `performance` does: clicks that count, customers who became leads. Amounts are in cents of their currency.
 #[utoipa::path(
     get,
     path = "/api/advertiser/dashboard/summary",
@@ -96,12 +100,15 @@ pub async fn summary(State(app): State<App>, advertiser: Advertiser) -> Answer<S
     };
     let (ids, _) = workspaces::programs_within(&mut connection, &reach, everything).await?;
     let ids: Vec<i64> = ids.into_iter().map(ProgramId::get).collect();
-    let now = app.clock.now();
     let mut programs = program_settings::find(&mut connection, &ids).await?;
     programs.reverse();
-    let figures = dashboard::figures(&mut connection, &ids, now - TimeDelta::days(30), now).await?;
+    drop(connection);
+    let now = app.clock.now();
+    let range = DayRange::ending(now.date_naive(), DAYS).map_err(ApiError::unexpected)?;
+    let mut reads = app.reads.acquire().await?;
+    let figures = dashboard::figures(&mut reads, &ids, (range.first(), range.last()), now).await?;
     let total = Figures {
-        active_partners: dashboard::active_partners(&mut connection, &ids).await?,
+        active_partners: dashboard::active_partners(&mut reads, &ids).await?,
         ..sum(&figures)
     };
     Ok(data(Summary {

@@ -208,8 +208,9 @@ pub async fn performance(
     let asked = Asked::of(&query)?;
     let range = asked.range(app.clock.now(), program.created_at)?;
     let mut connection = app.reads.acquire().await?;
+    let programs = [program_id.get()];
     let days =
-        rollups::program_days(&mut connection, program_id, range.previous_first(), range.last()).await?;
+        rollups::program_days(&mut connection, &programs, range.previous_first(), range.last()).await?;
     let known = days.iter().map(|day| (day.day, totals(day, program.currency)));
     let performance = Performance::of(&range, known);
     Ok(Json(PerformanceAnswer::new(&performance, &range, asked.period)))

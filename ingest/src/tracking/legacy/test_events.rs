@@ -262,7 +262,7 @@ pub async fn check(
     let program_id = by
         .program(&app, &request.program_id, Permission::ProgramRead)
         .await?;
-    let tested = test_events::of_program(&app.pool, program_id)
+    let tested = test_events::of_program(&app.management, program_id)
         .await
         .map_err(|error| ApiError::internal(FAILED, error))?
         .ok_or_else(|| no_program(PROGRAM_ID))?;

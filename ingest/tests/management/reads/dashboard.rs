@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::permission::Role;
+use reqwest::Method;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
 use test_harness::{Shop, Stack, rows};
@@ -85,6 +86,40 @@ async fn the_summary_adds_up_what_is_within_reach_without_tests() {
         "active_partners": 3, "unread_notifications": 1, "money": money,
     });
     assert_eq!(summary, json!({ "programs": [other, first], "total": total }));
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn the_summary_counts_as_performance_does() {
+    let shop = Shop::open().await;
+    let (stack, program) = (&shop.stack, &shop.program);
+    // A bot's click is recorded and does not count; a second lead of a customer is none.
+    rows::set(stack, program, "exclude_bots = true").await;
+    let bot = stack
+        .request(Method::POST, "/api/v1/track/click")
+        .header("User-Agent", "Googlebot/2.1 (+http://www.google.com/bot.html)")
+        .body(
+            json!({ "affiliate_url": format!("https://shop.example/?aff={}", program.ada.code) }).to_string(),
+        );
+    assert_eq!(stack.send(bot).await.status, 200);
+    stack.customer(program, &program.ada.code, "user-2").await;
+    let again = json!({ "customer_key": "user-2", "event_name": "upgrade" });
+    let again = stack.post("lead", Some(&program.token), again).await;
+    assert_eq!(again.status, 200, "{again:?}");
+    shop.sell("t1", json!({})).await;
+    stack.reaches("click_events", 3).await;
+    stack.reaches("lead_events", 3).await;
+    let path = format!("/api/tracking/performance/{}?period=30d", program.program_id);
+    let metrics = stack.get(&path, &shop.owner.token).await.body["metrics"].clone();
+    let summary = stack.get(SUMMARY, &shop.owner.token).await.body["data"]["total"].clone();
+    let counted = [
+        &metrics["totalClicks"],
+        &metrics["totalLeads"],
+        &metrics["totalSales"],
+    ];
+    assert_eq!(counted, [&json!(2), &json!(2), &json!(1)], "{metrics}");
+    let summed = ["clicks", "leads", "sales"].map(|noun| &summary[format!("{noun}_last_30_days")]);
+    assert_eq!(summed, counted, "{summary}");
     shop.stack.verify().await;
 }
 

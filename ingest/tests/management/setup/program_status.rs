@@ -1,10 +1,11 @@
 //! What the CLI and the readiness check say about a program.
 
 use chrono::TimeDelta;
+use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::json;
-use test_harness::{Answer, Program, Stack, noon};
+use test_harness::{Answer, Program, Shop, Stack, noon};
 
 const STATUS: &str = "/api/v1/cli/status";
 const READINESS: &str = "/api/v1/programs/me/readiness";
@@ -91,4 +92,69 @@ async fn a_new_token_is_a_rotated_key() {
         .value("SELECT api_token_created_at > '2020-01-01' FROM programs")
         .await;
     assert!(dated_anew);
+}
+
+#[tokio::test]
+async fn slow_looks_at_programs_delay_no_sale() {
+    let shop = Shop::open().await;
+    let (stack, program) = (&shop.stack, &shop.program);
+    // What these routes read, and no sale needs.
+    let mut held = stack.pool().begin().await.unwrap();
+    sqlx::raw_sql(
+        "LOCK TABLE integration_verifications, processor_connections, lead_events, payouts IN ACCESS EXCLUSIVE MODE",
+    )
+    .execute(&mut *held)
+    .await
+    .unwrap();
+    let check = async || {
+        let body = json!({ "program_id": program.program_id });
+        let request = stack.request(Method::POST, "/api/tracking/check-test-events");
+        stack
+            .send(request.bearer_auth(&program.token).body(body.to_string()))
+            .await
+    };
+    // More of each than any pool has connections.
+    let looks = join_all((0..12).map(|_| async {
+        tokio::join!(
+            get(stack, READINESS, Some(&program.token)),
+            get(stack, STATUS, Some(&program.token)),
+            check(),
+            stack.get("/api/advertiser/dashboard/summary", &shop.owner.token),
+        )
+    }));
+    let sales = async {
+        stack
+            .eventually("the looks wait", async || {
+                stack.sessions("wait_event_type = 'Lock'").await >= 4
+            })
+            .await;
+        for transaction_id in ["t1", "t2", "t3"] {
+            shop.sell(transaction_id, json!({})).await;
+        }
+        held.rollback().await.unwrap();
+    };
+    tokio::join!(looks, sales);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn more_than_a_few_thousand_events_a_day_are_taken_from_the_sums_of_the_days() {
+    let stack = Stack::start_with(Clock::manual(noon())).await;
+    let program = stack.program().await;
+    let (id, now) = (program.program_id, noon());
+    let (today, yesterday) = (now.date_naive(), now.date_naive().pred_opt().unwrap());
+    stack
+        .execute(&format!(
+            "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id, event_name)
+             SELECT gen_random_uuid(), {id}, 1, '{now}'::timestamptz - make_interval(secs => n), 'click', 'signup'
+             FROM generate_series(1, 10000) n;
+             INSERT INTO program_days (program_id, day, currency, leads) VALUES ({id}, '{today}', '', 3000), ({id}, '{yesterday}', '', 24000)"
+        ))
+        .await;
+    // Of yesterday, the second half.
+    let recent = get(&stack, STATUS, Some(&program.token)).await.body["data"]["recent_events"].clone();
+    assert_eq!(
+        recent,
+        json!({ "clicks_24h": 0, "leads_24h": 15_000, "sales_24h": 0 })
+    );
 }

@@ -507,10 +507,7 @@ async fn the_status_of_the_outbox_fails_when_something_waits_too_long() {
             .to_owned();
         line.split_whitespace().next().unwrap().to_owned()
     };
-    assert_eq!(
-        (count(&fresh, "open claims"), count(&fresh, "recorded claims")),
-        ("0".into(), "1".into())
-    );
+    assert_eq!(count(&fresh, "open claims"), "0");
     stack.stop_workers().await;
     for (table, time) in [
         (

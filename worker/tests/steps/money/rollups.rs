@@ -290,12 +290,17 @@ async fn deltas(stack: &Stack, program_id: i64, count: i32) {
 async fn clicks_read(stack: &Stack, program_id: i64) -> i64 {
     let mut connection = stack.pool().acquire().await.unwrap();
     let program_id = ProgramId::new(program_id);
-    rollups::program_days(&mut connection, program_id, day(2026, 1, 1), day(2026, 12, 31))
-        .await
-        .unwrap()
-        .iter()
-        .map(|day| day.sums.clicks)
-        .sum()
+    rollups::program_days(
+        &mut connection,
+        &[program_id.get()],
+        day(2026, 1, 1),
+        day(2026, 12, 31),
+    )
+    .await
+    .unwrap()
+    .iter()
+    .map(|day| day.sums.clicks)
+    .sum()
 }
 
 #[tokio::test(flavor = "multi_thread")]

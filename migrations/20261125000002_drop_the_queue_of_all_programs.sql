@@ -1,0 +1,3 @@
+-- no-transaction
+-- Replaced by commissions_held.
+DROP INDEX CONCURRENTLY commissions_pending;
