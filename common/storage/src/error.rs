@@ -80,19 +80,23 @@ fn database_prospect(error: &sqlx::Error) -> Prospect {
         | sqlx::Error::WorkerCrashed => Prospect::WhenBack,
         sqlx::Error::Database(database) => {
             let code = database.code().unwrap_or(Cow::Borrowed(""));
-            prospect_of_code(&code, database.constraint())
+            prospect_of_code(&code, database.constraint(), database.table())
         }
         _ => Prospect::Never,
     }
 }
 
 /// By SQLSTATE.
-fn prospect_of_code(code: &str, constraint: Option<&str>) -> Prospect {
+fn prospect_of_code(code: &str, constraint: Option<&str>, table: Option<&str>) -> Prospect {
     match code {
         // Serialisation failure, deadlock, lock timeout, cancelled by a timeout; a transaction that paused for too long.
         "40001" | "40P01" | "55P03" | "57014" | "25P03" | "25P04" => Prospect::WhenFree,
         // Two batches bound the same customer_key; the second will find the customer by it next time.
         "23505" if constraint == Some("customers_customer_key") => Prospect::WhenFree,
+        // The month's partition was attached after the row had been routed to the default one; the next time it is found.
+        "23514" if constraint.is_none() && table.is_some_and(|table| table.ends_with("_events_other")) => {
+            Prospect::WhenFree
+        }
         // Connection trouble, resources exhausted, server going down or coming up, disk.
         code if ["08", "53", "57", "58"]
             .iter()
@@ -111,23 +115,35 @@ mod tests {
     #[test]
     fn a_database_that_is_away_is_told_from_a_row_that_is_taken() {
         for away in ["08006", "53300", "57P01", "57P03", "58030"] {
-            assert_eq!(prospect_of_code(away, None), Prospect::WhenBack, "{away}");
+            assert_eq!(prospect_of_code(away, None, None), Prospect::WhenBack, "{away}");
         }
         for taken in ["40001", "40P01", "55P03", "57014", "25P03"] {
-            assert_eq!(prospect_of_code(taken, None), Prospect::WhenFree, "{taken}");
+            assert_eq!(prospect_of_code(taken, None, None), Prospect::WhenFree, "{taken}");
         }
+        assert_eq!(
+            prospect_of_code("23514", None, Some("click_events_other")),
+            Prospect::WhenFree
+        );
         let key = Some("customers_customer_key");
-        assert_eq!(prospect_of_code("23505", key), Prospect::WhenFree);
+        assert_eq!(
+            prospect_of_code("23505", key, Some("customers")),
+            Prospect::WhenFree
+        );
     }
 
     #[test]
     fn what_is_wrong_with_the_data_stays_wrong() {
-        for (code, constraint) in [
-            ("23505", Some("sale_events_pkey")),
-            ("23514", None),
-            ("22003", None),
+        for (code, constraint, table) in [
+            ("23505", Some("sale_events_pkey"), "sale_events"),
+            ("23514", Some("only_bots_do_not_count"), "click_events_other"),
+            ("23514", None, "click_events_y2026m01"),
+            ("22003", None, "sale_events"),
         ] {
-            assert_eq!(prospect_of_code(code, constraint), Prospect::Never, "{code}");
+            assert_eq!(
+                prospect_of_code(code, constraint, Some(table)),
+                Prospect::Never,
+                "{code}"
+            );
         }
         let corrupt = StorageError::corrupt("customers", "status", 1);
         assert_eq!(corrupt.prospect(), Prospect::Never);

@@ -101,7 +101,7 @@ async fn slow_looks_at_programs_delay_no_sale() {
     // What these routes read, and no sale needs.
     let mut held = stack.pool().begin().await.unwrap();
     sqlx::raw_sql(
-        "LOCK TABLE integration_verifications, processor_connections, lead_events, payouts IN ACCESS EXCLUSIVE MODE",
+        "LOCK TABLE integration_verifications, processor_connections, lead_events, program_days IN ACCESS EXCLUSIVE MODE",
     )
     .execute(&mut *held)
     .await
@@ -148,7 +148,8 @@ async fn more_than_a_few_thousand_events_a_day_are_taken_from_the_sums_of_the_da
             "INSERT INTO lead_events (event_id, program_id, customer_id, lead_timestamp, click_id, event_name)
              SELECT gen_random_uuid(), {id}, 1, '{now}'::timestamptz - make_interval(secs => n), 'click', 'signup'
              FROM generate_series(1, 10000) n;
-             INSERT INTO program_days (program_id, day, currency, leads) VALUES ({id}, '{today}', '', 3000), ({id}, '{yesterday}', '', 24000)"
+             INSERT INTO program_days
+             VALUES ({id}, '{today}', '', 0, 3000, 0, 0, 0, 0, 0), ({id}, '{yesterday}', '', 0, 24000, 0, 0, 0, 0, 0)"
         ))
         .await;
     // Of yesterday, the second half.
