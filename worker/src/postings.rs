@@ -14,14 +14,14 @@ use storage::{StorageResult, outbox};
 
 use crate::steps::json;
 
-/// Entries of a commission just inserted.
+/// A movement of a commission just inserted.
 pub fn of_new(
     new: &NewCommission<'_>,
     commission_id: CommissionId,
     entry_group: EventId,
-    entries: [Entry; 2],
-) -> [NewEntry; 2] {
-    entries.map(|entry| NewEntry {
+    entry: Entry,
+) -> NewEntry {
+    NewEntry {
         entry_group,
         entry,
         program_id: new.program_id,
@@ -30,11 +30,11 @@ pub fn of_new(
         commission_id,
         sale_id: Some(new.sale_id),
         currency: new.currency,
-    })
+    }
 }
 
-pub fn of_stored(commission: &LockedCommission, entry_group: EventId, entries: [Entry; 2]) -> [NewEntry; 2] {
-    entries.map(|entry| NewEntry {
+pub fn of_stored(commission: &LockedCommission, entry_group: EventId, entry: Entry) -> NewEntry {
+    NewEntry {
         entry_group,
         entry,
         program_id: commission.program_id,
@@ -43,7 +43,7 @@ pub fn of_stored(commission: &LockedCommission, entry_group: EventId, entries: [
         commission_id: commission.commission_id,
         sale_id: Some(commission.sale_id),
         currency: commission.currency,
-    })
+    }
 }
 
 /// Notifies the partner of a deduction; and the advertiser, where the commission was already paid out.

@@ -24,7 +24,7 @@ post lead "{\"click_id\":\"$CLICK_ID\",\"customer_key\":\"user-$RUN\"}"
 post sale "{\"transaction_id\":\"order-$RUN\",\"amount_cents\":4900,\"customer_key\":\"user-$RUN\"}"
 post refund "{\"transaction_id\":\"order-$RUN\"}"
 
-{psql} -P pager=off "$DATABASE_URL" -c "SELECT id, processor_event_id, amount_cents FROM sale_events WHERE processor_event_id = 'order-$RUN'" -c "SELECT id, sale_id, amount_cents, deducted_cents, status FROM commissions WHERE sale_id = (SELECT id FROM sale_events WHERE processor_event_id = 'order-$RUN')" -c "SELECT account, kind, amount_cents, commission_id, sale_id FROM ledger_entries WHERE sale_id = (SELECT id FROM sale_events WHERE processor_event_id = 'order-$RUN')" -c "SELECT partner_program_id, currency, balance_cents FROM partner_program_balances"
+{psql} -P pager=off "$DATABASE_URL" -c "SELECT id, processor_event_id, amount_cents FROM sale_events WHERE processor_event_id = 'order-$RUN'" -c "SELECT id, sale_id, amount_cents, deducted_cents, status FROM commissions WHERE sale_id = (SELECT id FROM sale_events WHERE processor_event_id = 'order-$RUN')" -c "SELECT kind, amount_cents, commission_id, sale_id FROM ledger_entries WHERE sale_id = (SELECT id FROM sale_events WHERE processor_event_id = 'order-$RUN')" -c "SELECT partner_program_id, currency, balance_cents FROM partner_program_balances"
 "#;
 
 #[cfg(test)]

@@ -46,16 +46,16 @@ pub async fn pay_out(stack: &Stack, program: &Program, transaction_id: &str) {
         request_hash: None,
         created_at: stack.clock.now(),
     };
-    let entries = payout(&pay(amount, Cents::ZERO)).map(|entry| NewEntry {
+    let entry = NewEntry {
         entry_group: event_id,
-        entry,
+        entry: payout(&pay(amount, Cents::ZERO)),
         program_id: program.program_id,
         partner_program_id: program.ada.membership,
         partner_id: program.ada.partner_id,
         commission_id: CommissionId::new(number("id")),
         sale_id: Some(SaleId::new(number("sale_id"))),
         currency: Currency::USD,
-    });
+    };
     let mut transaction = stack.pool().begin().await.unwrap();
     let payout_id = payouts::insert(&mut transaction, &new).await.unwrap();
     payouts::mark_paid(
@@ -67,7 +67,7 @@ pub async fn pay_out(stack: &Stack, program: &Program, transaction_id: &str) {
     )
     .await
     .unwrap();
-    post(&mut transaction, &entries).await.unwrap();
+    post(&mut transaction, &[entry]).await.unwrap();
     transaction.commit().await.unwrap();
 }
 

@@ -6,6 +6,7 @@
 //! At most [`BATCH`] commissions: their balances stay locked until the commit, and sales wait for these.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 use chrono::{DateTime, Utc};
 use domain::ids::{EventId, PayoutId, ProgramId};
@@ -190,7 +191,7 @@ async fn write(
     let payout_id = payouts::insert(connection, &new).await?;
     let mut ids = Vec::with_capacity(batch.len());
     let mut statuses = Vec::with_capacity(batch.len());
-    let mut entries = Vec::with_capacity(batch.len() * 2);
+    let mut entries = Vec::with_capacity(batch.len());
     for (commission, paid) in batch.iter().zip(paid) {
         let id = commission.commission_id.get();
         let status = commission
@@ -201,9 +202,7 @@ async fn write(
         ids.push(id);
         statuses.push(status.as_str());
         let settlement = (paid.settled > Cents::ZERO).then(|| ledger::settlement(paid.settled));
-        let movements = ledger::payout(&paid.deducted)
-            .into_iter()
-            .chain(settlement.into_iter().flatten());
+        let movements = iter::once(ledger::payout(&paid.deducted)).chain(settlement);
         entries.extend(movements.map(|entry| NewEntry {
             entry_group: order.event_id,
             entry,

@@ -3,3 +3,4 @@ mod derived;
 mod operator;
 mod roles;
 mod sabotage;
+mod two_row_movements;

@@ -165,7 +165,7 @@ impl<'a> Corrections<'a> {
             self.deltas.superseded(commission);
             let entry_group = EventId::new(self.context.clock.mint());
             let reversal = taken_back(remaining(commission));
-            entries.extend(postings::of_stored(commission, entry_group, reversal));
+            entries.push(postings::of_stored(commission, entry_group, reversal));
         }
         Ok(entries)
     }
@@ -190,10 +190,10 @@ impl<'a> Corrections<'a> {
         for ((added, new), commission_id) in self.added.iter().zip(&new).zip(ids) {
             self.deltas.commission(new);
             let entry_group = EventId::new(self.context.clock.mint());
-            let entry = |pair| postings::of_new(new, commission_id, entry_group, pair);
-            entries.extend(entry(ledger::accrual(added.credit.amount)));
+            let entry = |entry| postings::of_new(new, commission_id, entry_group, entry);
+            entries.push(entry(ledger::accrual(added.credit.amount)));
             if let Some((share, status)) = refunded_share(added) {
-                entries.extend(entry(taken_back(share)));
+                entries.push(entry(taken_back(share)));
                 refunded.push(RefundedCommission {
                     commission_id,
                     deducted: share,
@@ -242,7 +242,7 @@ fn remaining(commission: &LockedCommission) -> Cents {
 }
 
 /// All of it, even below a balance of zero, unlike a refund's share: the partner was never due it.
-fn taken_back(amount: Cents) -> [ledger::Entry; 2] {
+fn taken_back(amount: Cents) -> ledger::Entry {
     ledger::reversal(&deduct(Cents::ZERO, amount, true))
 }
 

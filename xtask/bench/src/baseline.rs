@@ -277,8 +277,7 @@ async fn add_commission(
          ), entries AS (
              INSERT INTO ledger_entries (entry_group, kind, account, program_id, partner_program_id, partner_id, commission_id,
                  sale_id, currency, amount_cents, requested_cents)
-             SELECT $12, 'accrual', account, $2, $4, $5, id, $1, $8, sign * $7, $7
-             FROM earned, (VALUES ('partner', 1), ('program', -1)) AS a (account, sign)
+             SELECT $12, 'accrual', 'partner', $2, $4, $5, id, $1, $8, $7, $7 FROM earned
          )
          SELECT id FROM earned",
     )

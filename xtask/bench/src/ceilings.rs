@@ -219,9 +219,9 @@ WITH asked AS (
 ), entries AS (
     INSERT INTO ledger_entries (entry_group, kind, account, program_id, partner_program_id, partner_id, commission_id,
         sale_id, currency, amount_cents, requested_cents)
-    SELECT s.event_id, 'accrual', a.account, e.program_id, e.partner_program_id, e.partner_id, e.id, e.sale_id, 'USD',
-        a.sign * e.amount_cents, e.amount_cents
-    FROM earned e JOIN sales s ON s.id = e.sale_id CROSS JOIN (VALUES ('partner', 1), ('program', -1)) AS a (account, sign)
+    SELECT s.event_id, 'accrual', 'partner', e.program_id, e.partner_program_id, e.partner_id, e.id, e.sale_id, 'USD',
+        e.amount_cents, e.amount_cents
+    FROM earned e JOIN sales s ON s.id = e.sale_id
 ), summed AS (
     INSERT INTO rollup_deltas (program_id, referral_link_id, day, currency, sales, revenue_cents, commission_cents)
     SELECT program_id, referral_link_id, (now() AT TIME ZONE 'UTC')::date, 'USD', count(*), 4900 * count(*), sum(amount_cents)

@@ -206,10 +206,9 @@ WITH sales AS (
 )
 INSERT INTO ledger_entries (entry_group, kind, account, program_id, partner_program_id, partner_id, commission_id,
     sale_id, currency, amount_cents, requested_cents, created_at)
-SELECT s.event_id, 'accrual', a.account, c.program_id, c.partner_program_id, c.partner_id, c.id, c.sale_id, 'USD',
-    a.sign * c.amount_cents, c.amount_cents, c.created_at
-FROM earned c JOIN sales s ON s.id = c.sale_id
-CROSS JOIN (VALUES ('partner', 1), ('program', -1)) AS a (account, sign)";
+SELECT s.event_id, 'accrual', 'partner', c.program_id, c.partner_program_id, c.partner_id, c.id, c.sale_id, 'USD',
+    c.amount_cents, c.amount_cents, c.created_at
+FROM earned c JOIN sales s ON s.id = c.sale_id";
 
 /// Balances: nothing was refunded or paid out.
 const BALANCES: &str = "

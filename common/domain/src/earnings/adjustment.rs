@@ -30,19 +30,19 @@ pub enum NotAdjustable {
     TooMuch,
 }
 
-/// A commission after a change, and how its partner's account moves.
+/// A commission after a change, and how its partner's balance moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Adjusted {
     /// By how much the commission grew, negative when it shrank.
     pub by: Cents,
     pub status: CommissionStatus,
-    pub entries: [Entry; 2],
+    pub entry: Entry,
 }
 
 impl Adjusted {
     /// Change of the balance.
     pub const fn moved(&self) -> Cents {
-        self.entries[0].amount
+        self.entry.amount
     }
 }
 
@@ -55,15 +55,15 @@ pub fn adjust(state: &CommissionState, change: Change, balance: Cents) -> Result
         Change::Reject => (state.left().saturating_neg(), CommissionStatus::Reversed),
         Change::By(cents) => (cents, state.status),
     };
-    let entries = if by > Cents::ZERO {
+    let entry = if by > Cents::ZERO {
         raise(state, by)?
     } else {
         lower(state, by.saturating_neg(), balance)?
     };
-    Ok(Adjusted { by, status, entries })
+    Ok(Adjusted { by, status, entry })
 }
 
-fn raise(state: &CommissionState, by: Cents) -> Result<[Entry; 2], NotAdjustable> {
+fn raise(state: &CommissionState, by: Cents) -> Result<Entry, NotAdjustable> {
     if state.paid_out {
         return Err(NotAdjustable::AlreadyPaid);
     }
@@ -73,7 +73,7 @@ fn raise(state: &CommissionState, by: Cents) -> Result<[Entry; 2], NotAdjustable
     Ok(ledger::raised(by))
 }
 
-fn lower(state: &CommissionState, by: Cents, balance: Cents) -> Result<[Entry; 2], NotAdjustable> {
+fn lower(state: &CommissionState, by: Cents, balance: Cents) -> Result<Entry, NotAdjustable> {
     if by > state.left() {
         return Err(NotAdjustable::LessIsLeft);
     }
@@ -140,17 +140,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_change_leaves_nothing_below_zero_and_its_entries_sum_to_zero(
+        fn a_change_leaves_nothing_below_zero_and_its_entry_says_what_was_requested(
             amount in 0..10_000i64, taken in 0..=100i64, by in -10_000..10_000i64, balance in 0..20_000i64, paid in any::<bool>()
         ) {
             let state = state(amount, amount * taken / 100, paid);
             if let Ok(adjusted) = adjust(&state, Change::By(Cents::new(by)), Cents::new(balance)) {
                 prop_assert!(state.left().saturating_add(adjusted.by) >= Cents::ZERO);
-                prop_assert_eq!(adjusted.entries.iter().map(|entry| entry.amount.get()).sum::<i64>(), 0);
+                let entry = adjusted.entry;
+                prop_assert_eq!(entry.requested.get(), entry.amount.get().abs() + entry.shortfall.get());
+                prop_assert!(entry.amount == Cents::ZERO || entry.amount.get().signum() == by.signum());
                 prop_assert!(paid || balance + adjusted.moved().get() >= 0);
-                for entry in &adjusted.entries {
-                    prop_assert_eq!(entry.requested, Cents::new(by.abs()));
-                }
+                prop_assert_eq!(entry.requested, Cents::new(by.abs()));
             }
         }
     }

@@ -1,19 +1,9 @@
 //! How accruals, reversals and payouts move a partner's balance.
 //!
-//! Double entry: each movement is a pair that sums to zero, what the partner is owed against what the program has
-//! spent. Nothing is changed afterwards; a mistake is corrected by the opposite pair.
+//! One row, two accounts: each movement is an entry that goes from what the program has spent to what the partner is owed, or
+//! back. So none can be out of balance. Nothing is changed afterwards; a mistake is corrected by the opposite movement.
 
 use crate::money::Cents;
-
-crate::text_enum! {
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Account {
-        /// Owed to the partner; its sum is the balance.
-        Partner = "partner",
-        /// Spent by the program on commissions.
-        Program = "program",
-    }
-}
 
 crate::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,12 +18,11 @@ crate::text_enum! {
     }
 }
 
-/// One side of a movement.
+/// A movement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    pub account: Account,
     pub kind: EntryKind,
-    /// Signed; what moves the account.
+    /// Signed: to the partner, or back to the program. The sum is the partner's balance.
     pub amount: Cents,
     /// The requested amount, without sign: |amount| + shortfall.
     pub requested: Cents,
@@ -65,61 +54,56 @@ pub fn deduct(balance: Cents, requested: Cents, paid_out: bool) -> Deducted {
 }
 
 /// The partner has earned a commission.
-pub fn accrual(amount: Cents) -> [Entry; 2] {
-    pair(EntryKind::Accrual, amount, amount, Cents::ZERO)
+pub fn accrual(amount: Cents) -> Entry {
+    given(EntryKind::Accrual, amount)
 }
 
 /// A refund has taken from a commission.
-pub fn reversal(deducted: &Deducted) -> [Entry; 2] {
+pub fn reversal(deducted: &Deducted) -> Entry {
     taken(EntryKind::Reversal, deducted)
 }
 
 /// The partner has been paid; how much of it moves, [`payout`](crate::payout) decides.
-pub fn payout(paid: &Deducted) -> [Entry; 2] {
+pub fn payout(paid: &Deducted) -> Entry {
     taken(EntryKind::Payout, paid)
 }
 
 /// A balance is lowered to what can still be paid of it.
-pub fn settlement(settled: Cents) -> [Entry; 2] {
-    pair(
-        EntryKind::Settlement,
-        settled.saturating_neg(),
-        settled,
-        Cents::ZERO,
-    )
+pub fn settlement(settled: Cents) -> Entry {
+    Entry {
+        kind: EntryKind::Settlement,
+        amount: settled.saturating_neg(),
+        requested: settled,
+        shortfall: Cents::ZERO,
+    }
 }
 
 /// Something was added to a commission by hand.
-pub fn raised(by: Cents) -> [Entry; 2] {
-    pair(EntryKind::Adjustment, by, by, Cents::ZERO)
+pub fn raised(by: Cents) -> Entry {
+    given(EntryKind::Adjustment, by)
 }
 
 /// Something was taken from a commission by hand.
-pub fn lowered(deducted: &Deducted) -> [Entry; 2] {
+pub fn lowered(deducted: &Deducted) -> Entry {
     taken(EntryKind::Adjustment, deducted)
 }
 
-fn taken(kind: EntryKind, deducted: &Deducted) -> [Entry; 2] {
-    pair(
-        kind,
-        deducted.applied.saturating_neg(),
-        deducted.requested,
-        deducted.shortfall,
-    )
-}
-
-fn pair(kind: EntryKind, to_partner: Cents, requested: Cents, shortfall: Cents) -> [Entry; 2] {
-    let entry = |account, amount| Entry {
-        account,
+fn given(kind: EntryKind, amount: Cents) -> Entry {
+    Entry {
         kind,
         amount,
-        requested,
-        shortfall,
-    };
-    [
-        entry(Account::Partner, to_partner),
-        entry(Account::Program, to_partner.saturating_neg()),
-    ]
+        requested: amount,
+        shortfall: Cents::ZERO,
+    }
+}
+
+fn taken(kind: EntryKind, deducted: &Deducted) -> Entry {
+    Entry {
+        kind,
+        amount: deducted.applied.saturating_neg(),
+        requested: deducted.requested,
+        shortfall: deducted.shortfall,
+    }
 }
 
 #[cfg(test)]

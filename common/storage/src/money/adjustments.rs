@@ -50,17 +50,15 @@ pub async fn save(
 fn entries(new: &NewAdjustment<'_>, adjusted: &[(LockedCommission, Adjusted)]) -> Vec<NewEntry> {
     let moving = adjusted.iter().filter(|(_, adjusted)| adjusted.by != Cents::ZERO);
     moving
-        .flat_map(|(commission, adjusted)| {
-            adjusted.entries.map(|entry| NewEntry {
-                entry_group: new.event_id,
-                entry,
-                program_id: new.program_id,
-                partner_program_id: commission.partner_program_id,
-                partner_id: commission.partner_id,
-                commission_id: commission.commission_id,
-                sale_id: commission.sale_id,
-                currency: commission.currency,
-            })
+        .map(|(commission, adjusted)| NewEntry {
+            entry_group: new.event_id,
+            entry: adjusted.entry,
+            program_id: new.program_id,
+            partner_program_id: commission.partner_program_id,
+            partner_id: commission.partner_id,
+            commission_id: commission.commission_id,
+            sale_id: commission.sale_id,
+            currency: commission.currency,
         })
         .collect()
 }
@@ -102,17 +100,17 @@ pub async fn add(connection: &mut PgConnection, new: &AddedCommission<'_>) -> St
     .fetch_one(&mut *connection)
     .await?;
     let commission_id = CommissionId::new(id);
-    let entries = raised(Cents::from(new.amount)).map(|entry| NewEntry {
+    let entry = NewEntry {
         entry_group: new.event_id,
-        entry,
+        entry: raised(Cents::from(new.amount)),
         program_id: new.program_id,
         partner_program_id: new.partner_program_id,
         partner_id: new.partner_id,
         commission_id,
         sale_id: None,
         currency: new.currency,
-    });
-    post(connection, &entries).await?;
+    };
+    post(connection, &[entry]).await?;
     Ok(commission_id)
 }
 

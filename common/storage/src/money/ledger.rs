@@ -1,4 +1,7 @@
 //! `ledger_entries` and the balances that cache them.
+//!
+//! A movement is a row of account `partner`. Earlier releases also wrote out its other side, account `program`: such rows stay, and
+//! are added up nowhere.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +12,13 @@ use crate::batch::columns;
 use crate::error::StorageResult;
 use crate::operations::alone::begin_alone;
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId, SaleId};
-use domain::ledger::{Account, Entry};
+use domain::ledger::Entry;
 use domain::money::{Cents, Currency};
 
 /// One entry with everything it refers to.
 #[derive(Debug)]
 pub struct NewEntry {
-    /// The event that caused it; the entries of one event sum to zero.
+    /// The event that caused it.
     pub entry_group: EventId,
     pub entry: Entry,
     pub program_id: ProgramId,
@@ -36,7 +39,6 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
     columns!(new in entries =>
         groups: Uuid = new.entry_group.get(),
         kinds: &str = new.entry.kind.as_str(),
-        accounts: &str = new.entry.account.as_str(),
         programs: i64 = new.program_id.get(),
         memberships: i64 = new.partner_program_id.get(),
         partners: i64 = new.partner_id.get(),
@@ -51,13 +53,13 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
     let of_partners = sums(entries, |new| new.partner_id.get());
     sqlx::query!(
         "WITH entries AS (
-             INSERT INTO ledger_entries (entry_group, kind, account, program_id, partner_program_id, partner_id,
+             INSERT INTO ledger_entries (account, entry_group, kind, program_id, partner_program_id, partner_id,
                  commission_id, sale_id, currency, amount_cents, requested_cents, shortfall_cents)
-             SELECT * FROM UNNEST($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
-                 $7::bigint[], $8::bigint[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[])
+             SELECT 'partner', e.* FROM UNNEST($1::uuid[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[],
+                 $6::bigint[], $7::bigint[], $8::text[], $9::bigint[], $10::bigint[], $11::bigint[]) AS e
          ), memberships AS (
              INSERT INTO partner_program_balances AS b (partner_program_id, currency, balance_cents)
-             SELECT * FROM UNNEST($13::bigint[], $14::text[], $15::bigint[])
+             SELECT * FROM UNNEST($12::bigint[], $13::text[], $14::bigint[])
              ON CONFLICT (partner_program_id, currency)
              DO UPDATE SET balance_cents = b.balance_cents + excluded.balance_cents
              RETURNING 1
@@ -66,12 +68,11 @@ pub async fn post(connection: &mut PgConnection, entries: &[NewEntry]) -> Storag
          INSERT INTO partner_balances AS b (partner_id, currency, balance_cents)
          SELECT p.id, p.currency, p.cents
          FROM (SELECT count(*) FROM memberships) AS locked
-         CROSS JOIN UNNEST($16::bigint[], $17::text[], $18::bigint[]) AS p (id, currency, cents)
+         CROSS JOIN UNNEST($15::bigint[], $16::text[], $17::bigint[]) AS p (id, currency, cents)
          ON CONFLICT (partner_id, currency)
          DO UPDATE SET balance_cents = b.balance_cents + excluded.balance_cents",
         &groups,
         &kinds as &[&str],
-        &accounts as &[&str],
         &programs,
         &memberships,
         &partners,
@@ -171,10 +172,10 @@ struct Sums<'a> {
     cents: Vec<i64>,
 }
 
-/// Of the partner's account only, by partner.
+/// The entries' sums, by membership or partner.
 fn sums(entries: &[NewEntry], of: impl Fn(&NewEntry) -> i64) -> Sums<'_> {
     let mut by_balance: BTreeMap<(i64, &str), i64> = BTreeMap::new();
-    for new in entries.iter().filter(|new| new.entry.account == Account::Partner) {
+    for new in entries {
         *by_balance.entry((of(new), new.currency.as_str())).or_default() += new.entry.amount.get();
     }
     Sums {

@@ -137,7 +137,7 @@ impl<'a> RefundBatch<'a> {
         let balance = self.balances.entry(account).or_insert(Cents::ZERO);
         let deducted = deduct(*balance, deduction.requested, commission.paid_out);
         *balance = balance.saturating_sub(deducted.applied);
-        self.entries.extend(postings::of_stored(
+        self.entries.push(postings::of_stored(
             commission,
             record.event_id,
             ledger::reversal(&deducted),

@@ -156,11 +156,11 @@ async fn write_commissions(
     }
     let ids = commissions::insert(connection, &new).await?;
     let mut by_event: HashMap<EventId, Vec<CommissionId>> = HashMap::new();
-    let mut accruals = Vec::with_capacity(new.len() * 2);
+    let mut accruals = Vec::with_capacity(new.len());
     for ((event_id, commission), commission_id) in events.into_iter().zip(&new).zip(ids) {
         by_event.entry(event_id).or_default().push(commission_id);
         let accrual = ledger::accrual(commission.credit.amount);
-        accruals.extend(postings::of_new(commission, commission_id, event_id, accrual));
+        accruals.push(postings::of_new(commission, commission_id, event_id, accrual));
     }
     Ok((by_event, accruals))
 }

@@ -76,6 +76,8 @@ async fn linear_splits_between_the_partners_and_a_refund_takes_all_of_it_back() 
     assert_eq!(rest.body["deductionAmount"], 6.67);
     assert_eq!(stack.balance(program.ada.membership).await, 0);
     assert_eq!(stack.balance(program.bruno.membership).await, 0);
+    // Of each commission its accrual and two reversals.
+    assert_eq!(stack.count("ledger_entries").await, 6);
     stack.verify().await;
 }
 
