@@ -203,6 +203,8 @@ metrics! {
         "Requests answered 503 because the concurrency limit was reached");
     WAITING: Gauges<1> = gauge("referral_waiting", ["noun"], INGEST,
         "Requests that wait for an outcome from the pipeline");
+    QUEUED: Gauges<1> = gauge("referral_queued", ["noun"], INGEST,
+        "Requests that queue because the concurrency limit is reached");
     WAITING_MAX: Gauges<1> = gauge("referral_waiting_max", ["noun"], INGEST,
         "Concurrency limit: maximum number of requests that wait for an outcome");
     UNANSWERED: Counters<1> = counter("referral_unanswered_total", ["noun"], INGEST,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use runtime::metrics::serve::Sources;
-use runtime::metrics::{Counter, SHED, UNANSWERED, WAITING, WAITING_MAX, to_f64};
+use runtime::metrics::{Counter, QUEUED, SHED, UNANSWERED, WAITING, WAITING_MAX, to_f64};
 use runtime::sampled_counter::SampledCounter;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -58,12 +58,14 @@ impl ConcurrencyLimit {
         self.unanswered.inc();
     }
 
-    /// Exports the limit and the number of waiting callers.
+    /// Exports the limit and the numbers of waiting and queued callers.
     pub fn show(&self, sources: Sources) -> Sources {
         WAITING_MAX.with([self.noun]).set(to_f64(self.limit));
-        let (limit, waiting) = (self.clone(), WAITING.with([self.noun]));
+        let limit = self.clone();
+        let (waiting, queued) = (WAITING.with([self.noun]), QUEUED.with([self.noun]));
         sources.and(move || {
             waiting.set(to_f64(limit.waiting()));
+            queued.set(to_f64(limit.queued()));
             std::future::ready(())
         })
     }
@@ -71,6 +73,11 @@ impl ConcurrencyLimit {
     /// How many hold permits.
     pub fn waiting(&self) -> usize {
         self.limit.saturating_sub(self.permits.available_permits())
+    }
+
+    /// How many queue for a permit.
+    fn queued(&self) -> usize {
+        (self.limit * QUEUED_FOR_A_PERMIT).saturating_sub(self.queue.available_permits())
     }
 
     /// Even the queue is full.

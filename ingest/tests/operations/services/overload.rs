@@ -194,6 +194,20 @@ async fn so_many_callers_wait_for_a_worker_and_the_next_is_shed_with_nothing_rec
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_few_callers_too_many_queue_and_are_served() {
+    let mut stack = Stack::without_services(Clock::system()).await;
+    stack.set("MAX_WAITING", "2");
+    stack.start_services().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let sales = (0..6).map(|n| stack.sale(&program, sale_of(&format!("t{n}"), "user-1")));
+    for answer in join_all(sales).await {
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    }
+    stack.verify().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn while_nats_hangs_so_many_clicks_wait_for_it_and_the_next_is_shed() {
     let nats = OwnNats::start();
     let mut stack = Stack::without_services(Clock::system()).await;
