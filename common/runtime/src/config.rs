@@ -40,7 +40,8 @@ fn count() -> ValueParser {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "PostgreSQL")]
 pub struct PostgresConfig {
-    /// URL of the database, `postgres:`. Over a network, add `?sslmode=verify-full&sslrootcert=FILE`.
+    /// URL of the database, `postgres:`, with one host: an address that leads to the primary. Over a network, add
+    /// `?sslmode=verify-full&sslrootcert=FILE`.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_parser = SecretUrl::of(&["postgres", "postgresql"]))]
     pub database_url: SecretText,
     /// Largest number of connections this process opens. More connections that contend for one hot row make it slower.

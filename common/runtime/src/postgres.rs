@@ -19,8 +19,12 @@ pub const STARTUP_RETRY: RetryPolicy = RetryPolicy {
     max_elapsed: Some(Duration::from_secs(30)),
 };
 
-/// SQLSTATE prefixes: too many clients; the server is starting up or shutting down.
-const TRANSIENT_SQLSTATES: [&str; 2] = ["53", "57P0"];
+/// SQLSTATE classes of a server that gives no connection now and may later: as `storage` judges them for queries.
+const TRANSIENT_SQLSTATES: [&str; 4] = ["08", "53", "57", "58"];
+
+/// Short, because a connection stays where it was opened when the address moves: to a server that is no longer the primary, or to
+/// another machine behind the same name. Opening one costs a few round trips.
+const MAX_LIFETIME: Duration = Duration::from_mins(5);
 
 /// Opens a pool and one connection; waits up to 30 s for the server. `pg_stat_activity` shows `application_name`.
 pub async fn connect(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
@@ -62,7 +66,7 @@ pub fn connect_lazily(config: &PostgresConfig, application_name: &str) -> Result
     Ok(lazy_pool(config, writing(config, application_name)?))
 }
 
-/// A read-only pool with short statements.
+/// A read-only pool with short statements, which may be a standby's.
 pub fn connect_for_reads(config: &PostgresConfig, application_name: &str) -> Result<PgPool, sqlx::Error> {
     let session = session(config, application_name)?.options([
         ("statement_timeout", "5s"),
@@ -71,7 +75,9 @@ pub fn connect_for_reads(config: &PostgresConfig, application_name: &str) -> Res
         // read uses one index.
         ("plan_cache_mode", "force_generic_plan"),
     ]);
-    Ok(lazy_pool(config, session))
+    Ok(options(config)
+        .after_connect(|connection, _| Box::pin(async { synchronize_clock(connection).await.map(drop) }))
+        .connect_lazy_with(session))
 }
 
 async fn verify(config: &PostgresConfig, pool: PgPool) -> Result<PgPool, sqlx::Error> {
@@ -103,22 +109,38 @@ fn session(config: &PostgresConfig, application_name: &str) -> Result<PgConnectO
 }
 
 fn lazy_pool(config: &PostgresConfig, session: PgConnectOptions) -> PgPool {
-    PgPoolOptions::new()
-        .max_connections(config.pool_size)
-        .acquire_timeout(config.acquire_timeout())
-        // A ping before each use doubles the round trips; callers retry on a dead connection.
-        .test_before_acquire(false)
-        .after_connect(|connection, _| Box::pin(synchronize_clock(connection)))
+    options(config)
+        .after_connect(|connection, _| Box::pin(refuse_standby(connection)))
         .connect_lazy_with(session)
 }
 
-/// `PostgreSQL`'s clock is authoritative, because SQL's `now()` uses it. Connections are reopened at least every half hour, so later
-/// drift is noticed too.
-async fn synchronize_clock(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+fn options(config: &PostgresConfig) -> PgPoolOptions {
+    PgPoolOptions::new()
+        .max_connections(config.pool_size)
+        .acquire_timeout(config.acquire_timeout())
+        .max_lifetime(MAX_LIFETIME)
+        // A ping before each use doubles the round trips; callers retry on a dead connection.
+        .test_before_acquire(false)
+}
+
+/// During a failover an address may lead to a standby. The pool logs the error and tries again until the caller's time is up: a
+/// connection that was kept would fail each write, and hide when the address leads to the primary.
+async fn refuse_standby(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let is_read_only = synchronize_clock(connection).await?;
+    if is_read_only {
+        return Err(io::Error::other("the server is a standby or read-only").into());
+    }
+    Ok(())
+}
+
+/// `PostgreSQL`'s clock is authoritative, because SQL's `now()` uses it. Connections are replaced every few minutes, so later drift is
+/// noticed too. Returns whether the server is read-only, which the same round trip tells.
+async fn synchronize_clock(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     let asked = Instant::now();
-    let server_time: DateTime<Utc> = sqlx::query_scalar("SELECT clock_timestamp()")
-        .fetch_one(connection)
-        .await?;
+    let (server_time, is_read_only): (DateTime<Utc>, bool) =
+        sqlx::query_as("SELECT clock_timestamp(), current_setting('transaction_read_only')::bool")
+            .fetch_one(connection)
+            .await?;
     let took = asked.elapsed();
     // A slow answer is out of date.
     if took < Duration::from_secs(1)
@@ -127,7 +149,7 @@ async fn synchronize_clock(connection: &mut PgConnection) -> Result<(), sqlx::Er
         let seconds = correction.num_seconds();
         tracing::warn!(seconds, "clock corrected to PostgreSQL's time");
     }
-    Ok(())
+    Ok(is_read_only)
 }
 
 fn is_transient(error: &sqlx::Error) -> bool {

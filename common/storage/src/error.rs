@@ -97,8 +97,9 @@ fn prospect_of_code(code: &str, constraint: Option<&str>, table: Option<&str>) -
         "23514" if constraint.is_none() && table.is_some_and(|table| table.ends_with("_events_other")) => {
             Prospect::WhenFree
         }
-        // Connection trouble, resources exhausted, server going down or coming up, disk.
-        code if ["08", "53", "57", "58"]
+        // Connection trouble, resources exhausted, server going down or coming up, disk; a server that only reads: a standby, or a
+        // primary that is being replaced.
+        code if ["08", "25006", "53", "57", "58"]
             .iter()
             .any(|class| code.starts_with(class)) =>
         {
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_database_that_is_away_is_told_from_a_row_that_is_taken() {
-        for away in ["08006", "53300", "57P01", "57P03", "58030"] {
+        for away in ["08006", "25006", "53300", "57P01", "57P03", "58030"] {
             assert_eq!(prospect_of_code(away, None, None), Prospect::WhenBack, "{away}");
         }
         for taken in ["40001", "40P01", "55P03", "57014", "25P03"] {
