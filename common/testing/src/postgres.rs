@@ -1,5 +1,6 @@
 //! A PostgreSQL server of a test's own, for tests that stop it.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -46,27 +47,67 @@ impl OwnPostgres {
         server
     }
 
+    /// A standby that streams from `primary` and answers reads. From now on `primary` confirms no commit that the standby does not have.
+    pub fn standby_of(primary: &Self) -> Self {
+        let standby = Self::place();
+        let port = primary.port.to_string();
+        standby.run(
+            "pg_basebackup",
+            &[
+                "--host=127.0.0.1",
+                "--username=postgres",
+                "--port",
+                &port,
+                "--checkpoint=fast",
+                "--write-recovery-conf",
+                "--no-sync",
+            ],
+        );
+        standby.start_again();
+        let commands = [
+            "--command=ALTER SYSTEM SET synchronous_standby_names = '*'",
+            "--command=SELECT pg_reload_conf()",
+        ];
+        let set = primary.run_beside(Path::new("psql"), &commands, &[]);
+        assert!(set.status.success(), "{set:?}");
+        standby
+    }
+
     fn prepare() -> Self {
+        let server = Self::place();
+        server.run("initdb", &["--auth=trust", "--username=postgres", "--no-sync"]);
+        server
+    }
+
+    /// A directory and a port, without data.
+    fn place() -> Self {
         let dir = std::env::temp_dir().join(unique_name());
         std::fs::create_dir(&dir).unwrap();
         let account = account_for_server();
         if let Some((user, group)) = account {
             chown(&dir, Some(user), Some(group)).unwrap();
         }
-        let server = Self {
+        Self {
             programs: PathBuf::from(from_environment("RT_POSTGRES_BIN")),
             dir,
             port: free_address().port(),
             account,
             extra: String::new(),
-        };
-        server.run("initdb", &["--auth=trust", "--username=postgres", "--no-sync"]);
-        server
+        }
     }
 
     /// Of a database in it.
     pub fn url(&self) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+        Self::url_at(self.address())
+    }
+
+    /// The same, where another address leads to the server.
+    pub fn url_at(address: SocketAddr) -> String {
+        format!("postgres://postgres@{address}/postgres")
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
     }
 
     /// Stopping and starting take a while, in which what is tested must go on.
@@ -93,6 +134,11 @@ impl OwnPostgres {
             "pg_ctl",
             &["start", "--wait", "--log", log, "--options", &settings],
         );
+    }
+
+    /// Makes a standby the primary; returns once it takes writes.
+    pub fn promote(&self) {
+        self.run("pg_ctl", &["promote", "--wait"]);
     }
 
     /// The server's own directory, where its account may write. The cluster is in `data`.

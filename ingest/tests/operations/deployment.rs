@@ -1,7 +1,8 @@
 //! `deploy/`, as far as it can be run without a container engine: settings are those the services know, units start what they say, and
-//! the settings of the three NATS servers make a cluster that loses one of them without loss.
+//! the settings of the three NATS servers make a cluster that loses one of them without loss. So does a PostgreSQL with a standby.
 
 mod cluster;
+mod failover;
 mod redis_server;
 mod settings;
 mod units;
