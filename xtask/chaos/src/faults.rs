@@ -56,6 +56,7 @@ impl Stack<'_> {
             Fault::PostgresStop => self.stop_postgres(),
             Fault::PostgresTerminate => self.terminate_backends(),
             Fault::PostgresDiskFull => self.postgres_disk.as_ref().map_or(Ok(()), Disk::fill),
+            Fault::PostgresPromoted => self.promote_standby(),
             Fault::NatsKill | Fault::NatsWiped => self.running.kill(Server::Nats.name()),
             Fault::NatsStreamsFull => self.limit_streams(None),
             Fault::NatsDiskFull => self.nats_disk.as_ref().map_or(Ok(()), Disk::fill),
@@ -105,6 +106,7 @@ impl Stack<'_> {
             Fault::PostgresStop => self.start_server(Server::Postgres),
             Fault::PostgresTerminate => self.terminate_backends(),
             Fault::PostgresDiskFull => self.clear_postgres_disk(),
+            Fault::PostgresPromoted => self.move_back(),
             Fault::NatsKill => self.start_server(Server::Nats),
             Fault::NatsWiped => {
                 remove(&self.area.dir.join(Server::Nats.name()).join("jetstream"))?;
@@ -156,7 +158,7 @@ impl Stack<'_> {
     }
 
     /// PostgreSQL's immediate shutdown.
-    fn stop_postgres(&mut self) -> Result<()> {
+    pub(super) fn stop_postgres(&mut self) -> Result<()> {
         self.signal_server(Server::Postgres, "QUIT");
         self.wait_for_end(Server::Postgres)
     }

@@ -13,6 +13,7 @@
 mod cluster;
 mod disk;
 mod drain;
+mod failover;
 mod faults;
 mod funnel;
 mod grace;

@@ -33,8 +33,10 @@ pub(super) enum NetworkFault {
     CutAt(Cut),
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct State {
+    /// Where new connections go.
+    server: SocketAddr,
     network: NetworkFault,
     /// Connections of an earlier age are reset.
     age: u64,
@@ -72,10 +74,13 @@ impl Proxy {
     pub(super) fn start(runtime: &Handle, server: SocketAddr, is_postgres: bool) -> Result<Self> {
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
         let address = listener.local_addr()?;
-        let (state, seen) = watch::channel(State::default());
+        let (state, seen) = watch::channel(State {
+            server,
+            network: NetworkFault::None,
+            age: 0,
+        });
         let cuts = Arc::new(Cuts::default());
         let link = Link {
-            server,
             is_postgres,
             state: seen,
             cuts: Arc::clone(&cuts),
@@ -86,6 +91,11 @@ impl Proxy {
 
     pub(super) fn set(&self, network: NetworkFault) {
         self.state.send_modify(|state| state.network = network);
+    }
+
+    /// New connections go to another server.
+    pub(super) fn lead_to(&self, server: SocketAddr) {
+        self.state.send_modify(|state| state.server = server);
     }
 
     /// Cuts the next connections that reach the position, at most `times`.
@@ -107,7 +117,6 @@ impl Proxy {
 
 #[derive(Clone)]
 struct Link {
-    server: SocketAddr,
     is_postgres: bool,
     state: watch::Receiver<State>,
     cuts: Arc<Cuts>,
@@ -132,7 +141,8 @@ impl Link {
         let carried = async {
             let mut watching = self.state.clone();
             wait_to_pass(&mut watching).await?;
-            let mut server = TcpStream::connect(self.server).await.map_err(|_| Broken)?;
+            let server = watching.borrow().server;
+            let mut server = TcpStream::connect(server).await.map_err(|_| Broken)?;
             let _ = (client.set_nodelay(true), server.set_nodelay(true));
             let (from_client, to_client) = client.split();
             let (from_server, to_server) = server.split();

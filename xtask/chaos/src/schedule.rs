@@ -204,8 +204,10 @@ fn scheduled(fault: Fault, rng: &mut Rng) -> Scheduled {
     let last = u64::try_from(LAST.as_millis()).unwrap_or(0);
     let begins = rng.millis(first, last);
     let lasts = match fault {
-        // Longer than `ACK_WAIT_MS` of the services; and filling a disk takes a while.
-        Fault::Freeze(_) | Fault::PostgresDiskFull | Fault::NatsDiskFull => rng.millis(1_800, 2_600),
+        // Longer than `ACK_WAIT_MS` of the services; and filling a disk or copying a server takes a while.
+        Fault::Freeze(_) | Fault::PostgresDiskFull | Fault::NatsDiskFull | Fault::PostgresPromoted => {
+            rng.millis(1_800, 2_600)
+        }
         // Longer than the timeout of a publisher, and than a claim waits for the relay.
         Fault::Network {
             trouble: Trouble::Silent { .. },

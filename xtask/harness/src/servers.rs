@@ -138,7 +138,7 @@ pub fn start_again(
         interrupt,
     };
     match (name, &servers.postgres, &servers.nats, &servers.redis) {
-        (postgres::NAME, Some(postgres), _, _) => postgres.launch(port, &mut start),
+        (postgres::NAME, Some(postgres), _, _) => postgres.launch(postgres::NAME, port, &mut start),
         (nats::NAME, _, Some(program), _) => nats::launch(program, port, &mut start),
         (redis::NAME, _, _, Some(program)) => redis::launch(program, port, &mut start),
         _ => bail!("{name} is not on this machine"),

@@ -102,6 +102,8 @@ pub(crate) enum Fault {
     PostgresStop,
     PostgresTerminate,
     PostgresDiskFull,
+    /// The primary is lost for good: its standby is promoted, and the address moves. At the end it moves back.
+    PostgresPromoted,
     NatsKill,
     NatsStreamsFull,
     NatsDiskFull,
@@ -136,7 +138,8 @@ impl Fault {
             Self::CommitUnheard { .. }
             | Self::PostgresStop
             | Self::PostgresTerminate
-            | Self::PostgresDiskFull => Target::Server(Server::Postgres),
+            | Self::PostgresDiskFull
+            | Self::PostgresPromoted => Target::Server(Server::Postgres),
             Self::NatsKill
             | Self::NatsStreamsFull
             | Self::NatsDiskFull
@@ -210,6 +213,7 @@ impl fmt::Display for Fault {
             Self::PostgresStop => f.write_str("postgres stopped"),
             Self::PostgresTerminate => f.write_str("postgres backends terminated"),
             Self::PostgresDiskFull => f.write_str("postgres disk full"),
+            Self::PostgresPromoted => f.write_str("postgres standby promoted"),
             Self::NatsKill => f.write_str("kill nats"),
             Self::NatsStreamsFull => f.write_str("nats streams full"),
             Self::NatsDiskFull => f.write_str("nats disk full"),

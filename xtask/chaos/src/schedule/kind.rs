@@ -90,6 +90,7 @@ pub(super) enum Kind {
     PostgresStop,
     PostgresTerminate,
     PostgresDiskFull,
+    PostgresPromoted,
     NatsKill,
     NatsStreamsFull,
     NatsDiskFull,
@@ -103,10 +104,11 @@ pub(super) enum Kind {
     HangUps,
 }
 
-const OF_SERVERS_AND_CLIENTS: [Kind; 14] = [
+const OF_SERVERS_AND_CLIENTS: [Kind; 15] = [
     Kind::PostgresStop,
     Kind::PostgresTerminate,
     Kind::PostgresDiskFull,
+    Kind::PostgresPromoted,
     Kind::NatsKill,
     Kind::NatsStreamsFull,
     Kind::NatsDiskFull,
@@ -189,6 +191,7 @@ impl Kind {
             Self::PostgresStop => Fault::PostgresStop,
             Self::PostgresTerminate => Fault::PostgresTerminate,
             Self::PostgresDiskFull => Fault::PostgresDiskFull,
+            Self::PostgresPromoted => Fault::PostgresPromoted,
             Self::NatsKill => Fault::NatsKill,
             Self::NatsStreamsFull => Fault::NatsStreamsFull,
             Self::NatsDiskFull => Fault::NatsDiskFull,

@@ -4,6 +4,7 @@
 //! `/var/tmp`.
 
 mod home;
+mod standby;
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use anyhow::{Result, bail};
 
 pub use self::home::is_root;
 use self::home::{Account, Home, run_as};
+pub use self::standby::{STANDBY, replace};
 use super::start::Start;
 use super::version::Version;
 use crate::area::{Area, remove};
@@ -82,14 +84,14 @@ impl Postgres {
             "Starting PostgreSQL {} on 127.0.0.1:{port}",
             self.version
         ));
-        self.launch(port, start)?;
+        self.launch(NAME, port, start)?;
         self.create_database(&url_of(&home.password()?, port, "postgres"), DATABASE)?;
         step.done("PostgreSQL answers");
         Ok(url_of(&home.password()?, port, DATABASE))
     }
 
-    /// Starts the area's cluster on this port, and returns once it answers.
-    pub(super) fn launch(&self, port: u16, start: &mut Start<'_>) -> Result<()> {
+    /// Starts the area's cluster on this port, and returns once it answers. `name`: of the process.
+    pub(super) fn launch(&self, name: &'static str, port: u16, start: &mut Start<'_>) -> Result<()> {
         let account = Account::for_server()?;
         let home = Home::prepare(start.area, account.as_ref())?;
         let mut command = in_own_session(self.bin_dir.join("postgres"));
@@ -109,7 +111,7 @@ impl Postgres {
         }
         run_as(&mut command, account.as_ref()).current_dir(&home.dir);
         let maintenance = url_of(&home.password()?, port, "postgres");
-        start.launch(NAME, command, StopSignal::Int, || {
+        start.launch(name, command, StopSignal::Int, || {
             self.query(&maintenance, "SELECT 1").is_ok()
         })
     }
