@@ -6,6 +6,7 @@ mod commission;
 mod consent;
 mod counters;
 mod customer;
+mod customer_ids;
 mod dead_letters;
 mod key;
 mod link;
@@ -116,6 +117,9 @@ enum Command {
     /// Clicks of links and memberships: rebuild
     #[command(subcommand)]
     Counters(counters::Counters),
+    /// Ids of customers, after a restore: advance
+    #[command(subcommand)]
+    CustomerIds(customer_ids::CustomerIds),
 }
 
 #[tokio::main]
@@ -148,6 +152,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Rollups(rollups) => output::lines(rollups.run(&pool).await?),
         Command::Balances(balances) => output::lines(balances.run(&pool).await?),
         Command::Counters(counters) => output::lines(counters.run(&pool).await?),
+        Command::CustomerIds(ids) => output::lines(ids.run(&pool).await?),
         Command::Outbox(outbox) => return outbox.run(&pool).await,
         Command::DeadLetters(letters) => return letters.run(&pool).await,
         Command::ProcessorEvents(events) => return events.run(&pool).await,

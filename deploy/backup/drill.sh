@@ -1,5 +1,5 @@
 #!/bin/sh
-# Restores the newest backup into a temporary server, runs `ctl verify` in it, and deletes it.
+# Restores the newest backup into a temporary server, runs `ctl customer-ids advance` and `ctl verify` in it, and deletes it.
 #
 #     drill.sh DIRECTORY [DATABASE]
 #
@@ -50,5 +50,6 @@ done
 echo "newest click: $(query 'SELECT max(click_timestamp) FROM click_events')"
 echo "newest sale: $(query 'SELECT max(sale_date) FROM sale_events')"
 echo "open claims: $(query "SELECT count(*) FROM transaction_claims WHERE state = 'open'")"
+"${CTL:-ctl}" customer-ids advance
 "${CTL:-ctl}" verify
 echo "the backup holds"

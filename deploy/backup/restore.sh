@@ -5,7 +5,8 @@
 #
 # DIRECTORY is that of base-backup.sh, DATA must be empty or missing, TIME as PostgreSQL reads it: '2026-11-22 03:15:00+00'. Run it
 # as the account that runs the server; then start the server on DATA. It replays the WAL, and accepts writes
-# afterwards. docs/runbook.md, "Restore from backup", says what to do about NATS before the services start.
+# afterwards. docs/runbook.md, "Restore from backup", says what to do before the services start: about NATS, and
+# `ctl customer-ids advance`.
 set -eu
 umask 077
 
@@ -49,4 +50,4 @@ wal=$(cd "$directory/wal" && pwd)
     fi
 } >> "$data/postgresql.auto.conf"
 : > "$data/recovery.signal"
-echo "restored $base; start the server on $data"
+echo "restored $base; start the server on $data, and run: ctl customer-ids advance"

@@ -24,6 +24,9 @@ pub enum StorageError {
         expected: u64,
         actual: u64,
     },
+    /// Its id was given out twice.
+    #[error("the customer_id of the click belongs to another click_id")]
+    CustomerIdTaken,
 }
 
 impl StorageError {
@@ -41,7 +44,7 @@ impl StorageError {
     pub fn prospect(&self) -> Prospect {
         match self {
             Self::Database(error) => database_prospect(error),
-            Self::CorruptRow { .. } | Self::RowsAffected { .. } => Prospect::Never,
+            Self::CorruptRow { .. } | Self::RowsAffected { .. } | Self::CustomerIdTaken => Prospect::Never,
         }
     }
 }

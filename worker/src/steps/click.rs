@@ -4,6 +4,8 @@
 //! create → **click events**; only new ones go on, without the bots that their program excludes → **journeys** of returning
 //! customers (attribution follows the last click, in any order of arrival); sales made after such a click and decided before it
 //! arrived are judged again → **deltas** of the rollups → **counters**, pre-summed and last: every batch locks the same rows.
+//!
+//! A click whose customer_id is another visitor's is refused, with its batch; by itself it becomes a dead letter.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -21,7 +23,7 @@ use sqlx::PgConnection;
 use storage::clicks::{self, ClickCount, NewClick};
 use storage::customers::{self, Customer, NewCustomer};
 use storage::rollups::Deltas;
-use storage::{StorageResult, personal_data, programs};
+use storage::{StorageError, StorageResult, personal_data, programs};
 
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records};
@@ -97,19 +99,22 @@ fn remove_address(value: &mut Value) -> bool {
         .fold(removed, |removed, field| remove_address(field) | removed)
 }
 
-/// Drops the clicks of customers erased in the meantime: nothing is stored about them any more.
+/// Drops the clicks of customers erased in the meantime: nothing is stored about them any more. Refuses those that name a customer
+/// with another click_id.
 async fn of_somebody<'a, 'v>(
     connection: &mut PgConnection,
     clicks: &[&'a ClickRecord],
     visitors: &'v [Visitor],
 ) -> StorageResult<(Vec<&'a ClickRecord>, Vec<&'v Visitor>)> {
-    let came_back = clicks.iter().filter(|click| !click.new_customer);
-    let came_back: Vec<i64> = came_back.map(|click| click.customer_id.get()).collect();
-    let erased = personal_data::erased(connection, &came_back).await?;
+    let mut came_back = clicks.iter().filter(|click| !click.new_customer);
+    let ids: Vec<i64> = came_back.clone().map(|click| click.customer_id.get()).collect();
+    let stored = personal_data::click_ids(connection, &ids).await?;
+    let stored = |click: &ClickRecord| stored.get(&click.customer_id).map(Option::as_deref);
+    if came_back.any(|click| matches!(stored(click), Some(Some(own)) if own != click.click_id.as_str())) {
+        return Err(StorageError::CustomerIdTaken);
+    }
     let kept = clicks.iter().copied().zip(visitors);
-    Ok(kept
-        .filter(|(click, _)| !erased.contains(&click.customer_id))
-        .unzip())
+    Ok(kept.filter(|(click, _)| stored(click) != Some(None)).unzip())
 }
 
 pub(super) async fn store(
@@ -125,7 +130,7 @@ pub(super) async fn store(
         .filter(|click| click.new_customer)
         .map(|click| new_customer(click))
         .collect();
-    customers::insert(connection, &created).await?;
+    let inserted = customers::insert(connection, &created).await?;
     let excluding = programs_excluding_bots(connection, clicks, &visitors).await?;
     let new: Vec<NewClick<'_>> = clicks
         .iter()
@@ -137,14 +142,23 @@ pub(super) async fn store(
         })
         .collect();
     let unseen = clicks::insert(connection, &new).await?;
-    let mut counted: Vec<&ClickRecord> = new
+    let mut events: Vec<&NewClick<'_>> = new
         .iter()
-        .filter(|click| click.counted && unseen.contains(&click.record.event_id))
-        .map(|click| click.record)
+        .filter(|click| unseen.contains(&click.record.event_id))
         .collect();
     // A batch can hold a record twice; it was inserted once.
-    counted.sort_by_key(|click| click.event_id);
-    counted.dedup_by_key(|click| click.event_id);
+    events.sort_by_key(|click| click.record.event_id);
+    events.dedup_by_key(|click| click.record.event_id);
+    // A customer is inserted together with their first click.
+    let first_clicks = events.iter().filter(|click| click.record.new_customer);
+    if inserted < first_clicks.count() as u64 {
+        return Err(StorageError::CustomerIdTaken);
+    }
+    let counted: Vec<&ClickRecord> = events
+        .iter()
+        .filter(|click| click.counted)
+        .map(|click| click.record)
+        .collect();
     extend_journeys(connection, context, &counted).await?;
     deltas(&counted).append(connection).await?;
     clicks::count(connection, &sums(&counted)).await

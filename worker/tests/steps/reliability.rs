@@ -4,4 +4,5 @@ mod dead_letters;
 mod delivery;
 mod held_rows;
 mod stream_trim;
+mod taken_ids;
 mod upkeep;

@@ -11,6 +11,6 @@ mod erase;
 mod export;
 mod find;
 
-pub use self::erase::{Erased, erase, erased};
+pub use self::erase::{Erased, click_ids, erase};
 pub use self::export::{Export, export};
 pub use self::find::{Found, Reach, Stated, find};

@@ -174,12 +174,12 @@ pub struct NewCustomer<'a> {
     pub first_touch: Touch,
 }
 
-/// Inserts customers; one that exists (its click was delivered before) is left alone.
-pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]) -> StorageResult<()> {
+/// Inserts customers and returns how many are new; one that exists (its click was delivered before) is left alone.
+pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]) -> StorageResult<u64> {
     if customers.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
-    unnest!(
+    let inserted = unnest!(
         query,
         "INSERT INTO customers (id, program_id, click_id, first_click_at, first_referral_link_id,
                                 touched_link_ids, touched_at)
@@ -197,7 +197,7 @@ pub async fn insert(connection: &mut PgConnection, customers: &[NewCustomer<'_>]
     )
     .execute(connection)
     .await?;
-    Ok(())
+    Ok(inserted.rows_affected())
 }
 
 /// Takes their keys from customers, so that [`save`] can give them to others: one statement cannot do both.

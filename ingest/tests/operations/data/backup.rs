@@ -5,10 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use messages::subject::Subject;
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use test_harness::{Program, Stack};
+use test_harness::{Edge, Program, Stack, Streams, succeeds};
 use testing::{OwnPostgres, TestDatabase, from_environment};
 
 /// A server that archives its log with our script, and a copy of all scripts that its account can reach.
@@ -109,8 +110,8 @@ async fn off_thread<T: Send + 'static>(kept: &Arc<Kept>, act: impl FnOnce(&Kept)
     tokio::task::spawn_blocking(move || act(&kept)).await.unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right() {
+/// A server that archives its log, and the service on it.
+async fn archiving() -> (Arc<Kept>, Stack) {
     let kept = Arc::new(Kept::start());
     let mut connection = maintenance(&kept).await;
     for setting in [
@@ -130,9 +131,40 @@ async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right
     drop(connection);
     off_thread(&kept, Kept::restart).await;
     let database = TestDatabase::create_on(kept.server.url()).await;
-    let name = database.url.rsplit('/').next().unwrap().to_owned();
     let mut stack = Stack::on(database, Clock::system());
     stack.start_services().await;
+    (kept, stack)
+}
+
+/// The data is gone, the archive is not: waits until the server on the restored data accepts writes.
+async fn restore(stack: &Stack, kept: &Arc<Kept>) {
+    off_thread(kept, |kept| {
+        let data = kept.server.dir().join("data");
+        kept.server.stop_at_once();
+        kept.fails(
+            "restore.sh",
+            &[&kept.backups, data.to_str().unwrap()],
+            "not empty",
+        );
+        fs::rename(&data, kept.server.dir().join("data.lost")).unwrap();
+        kept.run("restore.sh", &[&kept.backups, data.to_str().unwrap()]);
+        kept.server.start_again();
+    })
+    .await;
+    stack
+        .eventually("the restored server accepts writes", async || {
+            let recovering = sqlx::query_scalar("SELECT pg_is_in_recovery()")
+                .fetch_one(stack.pool())
+                .await;
+            recovering.is_ok_and(|recovering: bool| !recovering)
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right() {
+    let (kept, stack) = archiving().await;
+    let name = stack.database.url.rsplit('/').next().unwrap().to_owned();
     let program = stack.program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
     sell(&stack, &program, "in-the-base-backup").await;
@@ -152,29 +184,9 @@ async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right
         drilled.contains("the backup holds") && !drilled.contains("BROKEN"),
         "{drilled}"
     );
+    assert!(drilled.contains("customer ids advanced"), "{drilled}");
 
-    // The data is gone, the archive is not.
-    off_thread(&kept, |kept| {
-        let data = kept.server.dir().join("data");
-        kept.server.stop_at_once();
-        kept.fails(
-            "restore.sh",
-            &[&kept.backups, data.to_str().unwrap()],
-            "not empty",
-        );
-        fs::rename(&data, kept.server.dir().join("data.lost")).unwrap();
-        kept.run("restore.sh", &[&kept.backups, data.to_str().unwrap()]);
-        kept.server.start_again();
-    })
-    .await;
-    stack
-        .eventually("the restored server takes sales", async || {
-            let recovering = sqlx::query_scalar("SELECT pg_is_in_recovery()")
-                .fetch_one(stack.pool())
-                .await;
-            recovering.is_ok_and(|recovering: bool| !recovering)
-        })
-        .await;
+    restore(&stack, &kept).await;
     assert_eq!(sales(&stack).await, before);
     stack.ready().await;
     sell(&stack, &program, "after-the-restore").await;
@@ -210,4 +222,62 @@ async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right
         .await
     };
     assert!(copied.status.success(), "{copied:?}");
+}
+
+async fn visitors(edge: &Edge, program: &Program) -> Vec<String> {
+    let mut click_ids = Vec::new();
+    for _ in 0..3 {
+        click_ids.push(edge.click(&program.ada.code, None).await);
+    }
+    click_ids
+}
+
+async fn another_ingest(stack: &mut Stack) -> Edge {
+    let edge = Edge::at(stack.start_ingest());
+    edge.ready(stack).await;
+    edge
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visitors_of_the_lost_time_and_later_ones_are_different_customers() {
+    let (kept, mut stack) = archiving().await;
+    let program = stack.program().await;
+    off_thread(&kept, |kept| kept.run("base-backup.sh", &[&kept.backups])).await;
+    archived(&stack, &kept).await;
+    // Leases ids that the archive does not know of.
+    let before = another_ingest(&mut stack).await;
+    let mut click_ids = visitors(&before, &program).await;
+    stack.reaches("customers", 3).await;
+    stack.stop_workers().await;
+    restore(&stack, &kept).await;
+    assert_eq!(stack.count("customers").await, 0);
+
+    // As the runbook says, but for an ingest that went on all the time, and one that starts before anything is replayed.
+    let streams = Streams::of(&stack).await;
+    streams.forget_progress(Subject::Clicks).await;
+    let after = another_ingest(&mut stack).await;
+    click_ids.extend(visitors(&after, &program).await);
+    click_ids.extend(visitors(&before, &program).await);
+    let worker = Edge::at(stack.start_worker());
+    worker.ready(&stack).await;
+    streams.drained(&stack).await;
+    assert_eq!(stack.count("dead_letters").await, 0);
+    let customers: Vec<String> = sqlx::query_scalar("SELECT click_id FROM customers ORDER BY click_id")
+        .fetch_all(stack.pool())
+        .await
+        .unwrap();
+    click_ids.sort();
+    assert_eq!(customers, click_ids);
+    let of_another = "click_events e JOIN customers c ON c.id = e.customer_id WHERE c.click_id <> e.click_id";
+    assert_eq!(stack.count(of_another).await, 0);
+    stack.verify().await;
+
+    // What an ingest found by itself needs no person; what it cannot find out does.
+    let known = succeeds(&stack, &["customer-ids", "advance"]).await;
+    assert_eq!(known.out, "customer ids are ahead already\n");
+    let snapshot = succeeds(&stack, &["customer-ids", "advance", "--snapshot"]).await;
+    assert!(
+        snapshot.out.starts_with("customer ids advanced from block "),
+        "{snapshot:?}"
+    );
 }

@@ -5,7 +5,7 @@
 //! locked: concurrent work is waited for, and later work finds no customer → what is found by their ids, and the visits
 //! that were stored meanwhile.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
@@ -227,18 +227,24 @@ async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime
     Ok(claims.rows_affected() + letters.rows_affected() + events.rows_affected())
 }
 
-/// Locks these customers, and returns those whose data was erased: nothing more about them may be stored. Waits for running
-/// erasures.
-pub async fn erased(connection: &mut PgConnection, customers: &[i64]) -> StorageResult<HashSet<CustomerId>> {
+/// Locks these customers, and returns their click_ids. `None`: their data was erased, nothing more about them may be stored. Waits
+/// for running erasures.
+pub async fn click_ids(
+    connection: &mut PgConnection,
+    customers: &[i64],
+) -> StorageResult<HashMap<CustomerId, Option<String>>> {
     if customers.is_empty() {
-        return Ok(HashSet::new());
+        return Ok(HashMap::new());
     }
     let rows = sqlx::query!(
-        r#"SELECT id, erased_at IS NOT NULL AS "erased!" FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE"#,
+        "SELECT id, CASE WHEN erased_at IS NULL THEN click_id END AS click_id
+         FROM customers WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         customers,
     )
     .fetch_all(connection)
     .await?;
-    let erased = rows.into_iter().filter(|row| row.erased);
-    Ok(erased.map(|row| CustomerId::new(row.id)).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| (CustomerId::new(row.id), row.click_id))
+        .collect())
 }

@@ -1,0 +1,111 @@
+//! A customer_id that was given out twice: the second visitor's clicks are kept aside, and never count as the first one's.
+
+use messages::envelope;
+use messages::subject::Subject;
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+use test_harness::{Stack, Streams, digests};
+
+/// Another visitor's click_id; of no customer.
+const ANOTHERS: &str = "cust_7204319856127340_1798796400000";
+
+/// The record of a visitor's first click.
+async fn first_click(stack: &Stack, streams: &Streams, code: &str) -> Value {
+    stack.click(code).await;
+    streams.drained(stack).await;
+    let message = streams.messages(Subject::Clicks).await.pop().unwrap();
+    let record = envelope::decode(&message).unwrap().records.pop().unwrap();
+    serde_json::from_str(record.get()).unwrap()
+}
+
+/// The same with an event of its own and these fields.
+fn like(stack: &Stack, click: &Value, fields: &Value) -> Value {
+    let mut click = click.clone();
+    click["event_id"] = json!(stack.clock.mint());
+    click
+        .as_object_mut()
+        .unwrap()
+        .extend(fields.as_object().unwrap().clone());
+    click
+}
+
+/// Publishes clicks in one message, and waits until they are settled.
+async fn publish(stack: &Stack, streams: &Streams, clicks: &[&Value]) {
+    let records: Vec<_> = clicks.iter().map(|click| to_raw_value(click).unwrap()).collect();
+    streams
+        .publish(Subject::Clicks, envelope::encode(None, &records))
+        .await;
+    streams.drained(stack).await;
+}
+
+async fn only_dead_letter(stack: &Stack, click: &Value) {
+    let (event_id, reason): (Value, String) =
+        sqlx::query_as("SELECT to_jsonb(event_id), reason FROM dead_letters")
+            .fetch_one(stack.pool())
+            .await
+            .unwrap();
+    assert_eq!(event_id, click["event_id"]);
+    assert_eq!(reason, "the customer_id of the click belongs to another click_id");
+}
+
+#[tokio::test]
+async fn a_new_visitor_with_anothers_id_is_kept_aside_and_the_batch_is_recorded() {
+    let (stack, program) = Stack::with_program().await;
+    let streams = Streams::of(&stack).await;
+    let first = first_click(&stack, &streams, &program.ada.code).await;
+    let link = program.bruno.link.get();
+    let taken = like(
+        &stack,
+        &first,
+        &json!({ "click_id": ANOTHERS, "referral_link_id": link }),
+    );
+    let again = like(&stack, &first, &json!({ "new_customer": false }));
+    let free = json!({ "click_id": ANOTHERS, "customer_id": first["customer_id"].as_i64().unwrap() + 1 });
+    let free = like(&stack, &first, &free);
+    publish(&stack, &streams, &[&again, &taken, &first, &free]).await;
+    only_dead_letter(&stack, &taken).await;
+    assert_eq!(stack.count("customers").await, 2);
+    assert_eq!(stack.count("click_events").await, 3);
+    // However often it comes; the others' repeats are harmless.
+    let before = digests(&stack).await;
+    streams.replay(&stack).await;
+    only_dead_letter(&stack, &taken).await;
+    assert_eq!(digests(&stack).await, before);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn of_two_visitors_with_one_id_in_a_batch_the_first_is_recorded() {
+    let (stack, program) = Stack::with_program().await;
+    let streams = Streams::of(&stack).await;
+    let click = first_click(&stack, &streams, &program.ada.code).await;
+    let customer_id = click["customer_id"].as_i64().unwrap() + 1;
+    let one = like(
+        &stack,
+        &click,
+        &json!({ "customer_id": customer_id, "click_id": "cust_1_1798796400000" }),
+    );
+    let other = like(&stack, &one, &json!({ "click_id": ANOTHERS }));
+    publish(&stack, &streams, &[&one, &other, &one]).await;
+    only_dead_letter(&stack, &other).await;
+    let stored = "customers WHERE click_id = 'cust_1_1798796400000'";
+    assert_eq!(stack.count(stored).await, 1);
+    assert_eq!(stack.count("click_events").await, 2);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_visitor_who_comes_back_with_anothers_id_does_not_change_their_journey() {
+    let (stack, program) = Stack::with_program().await;
+    let streams = Streams::of(&stack).await;
+    let first = first_click(&stack, &streams, &program.ada.code).await;
+    let link = program.bruno.link.get();
+    let of_another = json!({ "new_customer": false, "click_id": ANOTHERS, "referral_link_id": link });
+    let of_another = like(&stack, &first, &of_another);
+    publish(&stack, &streams, &[&of_another]).await;
+    only_dead_letter(&stack, &of_another).await;
+    assert_eq!(stack.count("click_events").await, 1);
+    let touched: Vec<i64> = stack.value("SELECT touched_link_ids FROM customers").await;
+    assert_eq!(touched, [program.ada.link.get()]);
+    stack.verify().await;
+}
