@@ -13,7 +13,7 @@ use reqwest::StatusCode;
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
-use storage::verify;
+use storage::{partitions, verify};
 use testing::{TestDatabase, block_on, free_address, from_environment, unique_name};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -84,7 +84,11 @@ impl Stack {
 
     /// Database and settings only.
     pub async fn without_services(clock: Clock) -> Self {
-        Self::on(TestDatabase::create().await, clock)
+        let stack = Self::on(TestDatabase::create().await, clock);
+        // Otherwise the first worker makes this month's partitions, while a test may insert its own rows.
+        let today = stack.clock.now().date_naive();
+        partitions::ensure(stack.pool(), today, 1).await.unwrap();
+        stack
     }
 
     /// Without services, on a database of the test's choice.

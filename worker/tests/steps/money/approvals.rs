@@ -31,12 +31,12 @@ async fn a_commission_is_approved_once_its_hold_period_is_over() {
 #[tokio::test]
 async fn approvals_go_on_when_a_months_partition_cannot_be_made() {
     let mut stack = Stack::without_services(Clock::manual(noon())).await;
-    // An event from a clock far off was kept in the default partition; that month can have none of its own.
+    // An event from a clock far off was kept in the default partition; that month, the next one, can have none of its own.
     sqlx::query(
         "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id, is_test)
          VALUES (gen_random_uuid(), 1, 1, 1, $1, 'early', true)",
     )
-    .bind(noon())
+    .bind(noon() + TimeDelta::days(31))
     .execute(stack.pool())
     .await
     .unwrap();
