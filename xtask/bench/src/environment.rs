@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -113,22 +114,17 @@ impl<'a> BenchEnvironment<'a> {
 
     /// Starts a program of the service under a name, and returns once it is ready.
     pub(super) fn start(&mut self, name: &'static str, program: &str) -> Result<SocketAddr> {
-        let env = self.env.clone();
-        self.start_with(name, program, &env)
+        self.start_by(name, in_own_session(self.checkout.bin_dir.join(program)))
     }
 
-    pub(super) fn start_with(
-        &mut self,
-        name: &'static str,
-        program: &str,
-        env: &EnvFile,
-    ) -> Result<SocketAddr> {
+    /// [`Self::start`] by another command, such as a profiler's.
+    pub(super) fn start_by(&mut self, name: &'static str, command: Command) -> Result<SocketAddr> {
         let service = start_as(
             name,
-            program,
+            command,
             &self.checkout,
             &self.area,
-            env,
+            &self.env,
             &mut self.ports,
             &mut self.running,
         )?;

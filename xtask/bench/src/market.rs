@@ -142,7 +142,7 @@ impl Market {
     }
 }
 
-/// Creates links, each of its own partner.
+/// Creates links, each of its own partner, and of its own hour: an ingest reads those of the latest minute every five seconds.
 async fn add_links(connection: &mut PgConnection, workspace_id: i64, program_ids: &[i64]) -> Result<()> {
     let links = (0..PROGRAMS).flat_map(|program| (0..LINKS).map(move |link| (program, link)));
     let (mut programs, mut codes) = (Vec::new(), Vec::new());
@@ -163,8 +163,9 @@ async fn add_links(connection: &mut PgConnection, workspace_id: i64, program_ids
              INSERT INTO rollup_deltas (program_id, day, partners)
              SELECT program_id, (now() AT TIME ZONE 'UTC')::date, count(*) FROM members GROUP BY 1
          )
-         INSERT INTO referral_links (short_code, program_id, partner_id, partner_program_id)
-         SELECT p.name, m.program_id, m.partner_id, m.id FROM members m JOIN new_partners p ON p.id = m.partner_id",
+         INSERT INTO referral_links (short_code, program_id, partner_id, partner_program_id, updated_at)
+         SELECT p.name, m.program_id, m.partner_id, m.id, now() - row_number() OVER () * interval '1 hour'
+         FROM members m JOIN new_partners p ON p.id = m.partner_id",
     )
     .bind(workspace_id)
     .bind(&programs)

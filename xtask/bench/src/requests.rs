@@ -59,10 +59,11 @@ impl Requests for Clicks {
 
 const NUMBER: &str = "00000000";
 
-/// Sales with unique ids, of all customers.
+/// Sales with unique ids, of all customers, or their refunds.
 pub(super) struct Sales<'a> {
     template: Template,
     id: Slot,
+    /// Not in a refund.
     customer: Slot,
     token: Slot,
     market: &'a Market,
@@ -76,17 +77,30 @@ impl<'a> Sales<'a> {
             Target::Spread => 'c',
             Target::Hot => 'h',
         };
-        let token = market.token(PROGRAMS);
+        let customer = format!("{letter}{NUMBER}");
         let body = format!(
-            r#"{{"transaction_id":"order-{run:0>5}-{NUMBER}","amount_cents":4900,"currency":"USD","customer_key":"{letter}{NUMBER}"}}"#
+            r#"{{"transaction_id":"order-{run:0>5}-{NUMBER}","amount_cents":4900,"currency":"USD","customer_key":"{customer}"}}"#
         );
-        let headers = format!("Authorization: Bearer {token}\r\n");
-        let template = Template::post("/api/v1/track/sale", &headers, &body);
-        let id = template.slot(NUMBER);
-        let customer = template.slot(&format!("{letter}{NUMBER}\"}}"));
+        let sales = Self::of("/api/v1/track/sale", &body, market, target);
+        let customer = sales.template.slot(&format!("{customer}\"}}"));
         Self {
-            id,
             customer: customer.inner(1, NUMBER.len()),
+            ..sales
+        }
+    }
+
+    /// Refunds of the sales with the same market, target and run.
+    pub(super) fn refunds(market: &'a Market, target: Target, run: &str) -> Self {
+        let body = format!(r#"{{"transaction_id":"order-{run:0>5}-{NUMBER}"}}"#);
+        Self::of("/api/v1/track/refund", &body, market, target)
+    }
+
+    fn of(path: &str, body: &str, market: &'a Market, target: Target) -> Self {
+        let token = market.token(PROGRAMS);
+        let template = Template::post(path, &format!("Authorization: Bearer {token}\r\n"), body);
+        Self {
+            id: template.slot(NUMBER),
+            customer: Slot::default(),
             token: template.slot(token),
             template,
             market,
@@ -230,6 +244,25 @@ mod tests {
         assert!(
             request.contains("Bearer aff_064\r\n") && request.contains(r#""customer_key":"h0000000"#),
             "{request}"
+        );
+    }
+
+    #[test]
+    fn a_refund_is_of_the_sale_with_its_number() {
+        let market = market();
+        let of = |mut sales: Sales<'_>| text(sales.bytes(9));
+        let sale = of(Sales::new(&market, Target::Spread, "7"));
+        let refund = of(Sales::refunds(&market, Target::Spread, "7"));
+        let key = |request: &str| {
+            request
+                .lines()
+                .find(|line| line.starts_with("Auth"))
+                .map(str::to_owned)
+        };
+        assert_eq!(key(&refund), key(&sale));
+        assert!(
+            refund.ends_with(r#"{"transaction_id":"order-00007-00000009"}"#),
+            "{refund}"
         );
     }
 

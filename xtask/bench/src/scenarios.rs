@@ -2,6 +2,7 @@
 
 mod clicks;
 mod comparison;
+mod instructions;
 mod leads;
 mod reads;
 mod sales;
@@ -48,6 +49,8 @@ enum Scenario {
     Stored(stored::Options),
     /// One, two and four workers: how throughput rises, and that each click is counted once while workers are replaced.
     ScaleOut(scale_out::Options),
+    /// The instructions that one request costs, by route, compared with the kept ones: needs no quiet machine.
+    Instructions(instructions::Options),
     /// Serve one of the baselines.
     #[command(hide = true)]
     Serve { what: What },
@@ -73,6 +76,7 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
     let mut report = Report::default();
     let facts = match &options.scenario {
         Some(Scenario::Serve { what }) => return serve(*what, interrupt),
+        Some(Scenario::Instructions(options)) => return instructions::compare(checkout, options, interrupt),
         Some(Scenario::ScaleOut(options)) => {
             let mut bench = BenchEnvironment::open(checkout, &scale_out::EMPTY, interrupt)?;
             return scale_out::measure(&mut bench, options);

@@ -1,7 +1,7 @@
 //! Prepared requests: complete bytes with fields that are overwritten for each number.
 
-/// A field in a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A field in a request; empty unless it was found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Slot {
     at: usize,
     length: usize,

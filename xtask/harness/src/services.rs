@@ -65,14 +65,17 @@ pub fn start(checkout: &Checkout, area: &Area, env: &EnvFile, running: &mut Runn
     let mut ports = Ports::of(area)?;
     SERVICES
         .into_iter()
-        .map(|name| start_as(name, name, checkout, area, env, &mut ports, running))
+        .map(|name| {
+            let command = in_own_session(checkout.bin_dir.join(name));
+            start_as(name, command, checkout, area, env, &mut ports, running)
+        })
         .collect()
 }
 
-/// Starts a service under a name.
+/// Starts a service under a name, by a command made by [`in_own_session`].
 pub fn start_as(
     name: &'static str,
-    program: &str,
+    mut command: Command,
     checkout: &Checkout,
     area: &Area,
     env: &EnvFile,
@@ -80,7 +83,6 @@ pub fn start_as(
     running: &mut Running,
 ) -> Result<Service> {
     let port = ports.choose(name, (name == INGEST).then_some(INGEST_PORT))?;
-    let mut command = in_own_session(checkout.bin_dir.join(program));
     command
         .current_dir(&checkout.root)
         .envs(env.iter())
