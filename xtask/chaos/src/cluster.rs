@@ -78,7 +78,7 @@ impl Stack<'_> {
         self.start_services()
     }
 
-    fn stop_services(&mut self) -> Result<()> {
+    pub(super) fn stop_services(&mut self) -> Result<()> {
         Service::ALL
             .into_iter()
             .try_for_each(|service| self.kill_service(service))

@@ -24,16 +24,21 @@ pub(super) async fn pending(pool: &PgPool, jetstream: &Context) -> Result<Vec<St
         .map(|(what, count)| format!("{count} {what}"))
         .collect();
     for subject in Subject::ALL {
-        let consumer: PullConsumer = jetstream
-            .get_consumer_from_stream(subject.consumer_name(), subject.stream_name(""))
-            .await?;
-        let info = consumer.cached_info();
-        let messages = info.num_pending + u64::try_from(info.num_ack_pending)?;
+        let messages = unsettled(jetstream, subject).await?;
         if messages > 0 {
             left.push(format!("{messages} messages of {subject}"));
         }
     }
     Ok(left)
+}
+
+/// Messages that are not acknowledged.
+pub(super) async fn unsettled(jetstream: &Context, subject: Subject) -> Result<u64> {
+    let consumer: PullConsumer = jetstream
+        .get_consumer_from_stream(subject.consumer_name(), subject.stream_name(""))
+        .await?;
+    let info = consumer.cached_info();
+    Ok(info.num_pending + u64::try_from(info.num_ack_pending)?)
 }
 
 /// Violations that `ctl verify` finds.

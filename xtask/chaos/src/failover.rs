@@ -1,4 +1,4 @@
-//! PostgreSQL's primary is lost, and its standby is promoted.
+//! PostgreSQL's primary is lost, and its standby is promoted; or the copy that a standby was is restored.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -34,6 +34,24 @@ impl Stack<'_> {
         postgres::replace(&self.area, &self.standby_area())?;
         self.start_server(Server::Postgres)?;
         self.lead_postgres_to(address_of(self.url(Server::Postgres))?);
+        Ok(())
+    }
+
+    /// A standby that is stopped is a backup up to this moment.
+    pub(super) fn back_up(&mut self) -> Result<()> {
+        let area = self.standby_area();
+        let postgres = self.servers.postgres.as_ref().context("no PostgreSQL here")?;
+        let primary = (&self.area, self.servers.database_url.as_str());
+        postgres.start_standby(primary, &area, &mut self.running, self.interrupt)?;
+        self.running.stop(STANDBY)
+    }
+
+    /// The backup takes the place of the primary, which has stopped, on a timeline of its own.
+    pub(super) fn restore_backup(&mut self) -> Result<()> {
+        postgres::replace(&self.area, &self.standby_area())?;
+        self.start_server(Server::Postgres)?;
+        let postgres = self.servers.postgres.as_ref().context("no PostgreSQL here")?;
+        postgres.query(self.url(Server::Postgres), "SELECT pg_promote()")?;
         Ok(())
     }
 

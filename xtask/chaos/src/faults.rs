@@ -222,7 +222,7 @@ impl Stack<'_> {
         })
     }
 
-    fn delete_consumer(&self, noun: &str) -> Result<()> {
+    pub(super) fn delete_consumer(&self, noun: &str) -> Result<()> {
         let subject = subject(noun)?;
         self.runtime.block_on(async {
             let stream = self

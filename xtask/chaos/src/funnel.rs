@@ -18,6 +18,8 @@ use super::rng::Rng;
 
 mod payments;
 
+pub(super) use self::payments::resend;
+
 /// Concurrent visitors.
 const FEW: u64 = 10;
 /// Enough to saturate two cores, and few enough that a debug build answers within its deadline.

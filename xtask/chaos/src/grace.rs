@@ -58,7 +58,7 @@ impl RunningRound<'_, '_> {
         Ok(())
     }
 
-    fn shut_down_and_wait(&mut self, services: &[Service]) -> Result<()> {
+    pub(super) fn shut_down_and_wait(&mut self, services: &[Service]) -> Result<()> {
         let asked = Instant::now();
         for service in services {
             self.stack.shut_down(*service);

@@ -1,6 +1,6 @@
 //! The journal of requests and answers: each request is written before it is sent, each answer after it arrives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
@@ -237,6 +237,17 @@ impl Journal {
     }
 }
 
+/// Each event that was answered 200, once, in the order of the requests.
+pub(super) fn accepted_events(calls: &[Call]) -> Vec<Asked> {
+    let mut known = BTreeSet::new();
+    calls
+        .iter()
+        .filter(|call| call.answer.as_ref().is_some_and(Answer::is_ok))
+        .filter(|call| matches!(&call.asked, Asked::Event(event) if known.insert(&event.id)))
+        .map(|call| call.asked.clone())
+        .collect()
+}
+
 fn read(text: &str) -> Result<Vec<Call>> {
     let mut calls: BTreeMap<u64, Call> = BTreeMap::new();
     for line in text.lines() {
@@ -282,5 +293,36 @@ mod tests {
         );
         assert_eq!((&calls[1].asked, calls[1].answer.as_ref()), (&sale, None));
         assert_eq!(received.text("click_id"), Some("cust_1_1"));
+    }
+
+    #[test]
+    fn a_processor_sends_again_what_was_accepted_and_each_event_once() {
+        let call = |id: &str, status: u16| Call {
+            asked: Asked::Event(Event {
+                id: id.into(),
+                transaction_id: "pi_1".into(),
+                customer_key: "u1".into(),
+                amount_cents: 100,
+                what: What::Paid(Names::Key),
+            }),
+            answer: Some(Answer::Received {
+                status,
+                body: json!({}),
+            }),
+        };
+        let click = Call {
+            asked: Asked::Click { code: "ada".into() },
+            ..call("", 200)
+        };
+        let calls = [
+            click,
+            call("evt_2", 503),
+            call("evt_2", 200),
+            call("evt_1", 200),
+            call("evt_2", 200),
+            call("evt_3", 400),
+        ];
+        let again = [calls[2].asked.clone(), calls[3].asked.clone()];
+        assert_eq!(accepted_events(&calls), again);
     }
 }

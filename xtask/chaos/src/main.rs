@@ -24,6 +24,7 @@ mod processor;
 mod proxy;
 mod reconcile;
 mod report;
+mod restored;
 mod rng;
 mod round;
 mod rows;
@@ -62,7 +63,7 @@ struct Options {
     /// Only this one.
     #[arg(long, conflicts_with_all = ["rounds", "from"])]
     round: Option<u64>,
-    /// Only rounds of one kind, by a part of its name: `kill`, `killworker`, `natswiped`, `networkredis`, `grace`, `rolling`, …
+    /// Only rounds of one kind, by a part of its name: `kill`, `killworker`, `natswiped`, `networkredis`, `grace`, `rolling`, `restored`, …
     #[arg(long)]
     only: Option<String>,
     /// Five rounds of fixed kinds: what `cargo xtask test` runs.

@@ -137,6 +137,7 @@ impl RunningRound<'_, '_> {
             Plan::Grace { at_once } => self.grace(*at_once)?,
             Plan::Rolling => self.rolling()?,
             Plan::Cluster => self.cluster()?,
+            Plan::Restored => self.restored()?,
         }
         let recovered = self.probe()?;
         self.watch_for(AFTERWARDS)?;
@@ -198,14 +199,18 @@ impl RunningRound<'_, '_> {
         }
     }
 
+    pub(super) fn watch_until_finished<T>(&mut self, task: JoinHandle<Result<T>>) -> Result<T> {
+        while !task.is_finished() {
+            self.watch_for(TICK)?;
+        }
+        self.stack.runtime.block_on(task)?
+    }
+
     pub(super) fn probe(&mut self) -> Result<Option<Duration>> {
         let simulation = Arc::clone(&self.simulation);
         let probing = probe(simulation, self.customer_key.clone(), RECOVERY_LIMIT);
         let probing = self.stack.runtime.spawn(probing);
-        while !probing.is_finished() {
-            self.watch_for(TICK)?;
-        }
-        let recovered = self.stack.runtime.block_on(probing)??;
+        let recovered = self.watch_until_finished(probing)?;
         if recovered.is_none() {
             let limit = RECOVERY_LIMIT.as_secs();
             self.violations.push(format!(
@@ -260,6 +265,7 @@ impl RunningRound<'_, '_> {
         let allowed = Allowed {
             lost_clicks: plan.may_lose_clicks(),
             refused_events: plan.shifts_clock_of(Service::WebhookConsumer),
+            restored: *plan == Plan::Restored,
         };
         let (rows, dead_letters) = self.stack.runtime.block_on(async {
             let rows = rows::read(&self.stack.pool, self.simulation.market.program_id).await?;

@@ -45,6 +45,8 @@ pub(super) enum Plan {
     Rolling,
     /// Three NATS servers, one of which is killed and restarted.
     Cluster,
+    /// PostgreSQL is lost and restored from an older backup; the streams are newer.
+    Restored,
 }
 
 impl Plan {
@@ -116,6 +118,7 @@ enum Turn {
     Grace { at_once: bool },
     Rolling,
     Cluster,
+    Restored,
 }
 
 /// The number of rounds in which every turn occurs once.
@@ -131,6 +134,7 @@ impl Turn {
             Self::Grace { at_once: true },
             Self::Rolling,
             Self::Cluster,
+            Self::Restored,
         ];
         faults.chain(others).collect()
     }
@@ -156,6 +160,7 @@ impl Turn {
             Self::Grace { .. } => "grace".to_owned(),
             Self::Rolling => "rolling".to_owned(),
             Self::Cluster => "cluster".to_owned(),
+            Self::Restored => "restored".to_owned(),
         }
     }
 
@@ -168,6 +173,7 @@ impl Turn {
             Self::Grace { at_once } => Plan::Grace { at_once },
             Self::Rolling => Plan::Rolling,
             Self::Cluster => Plan::Cluster,
+            Self::Restored => Plan::Restored,
         }
     }
 
@@ -235,6 +241,7 @@ impl fmt::Display for Plan {
             }
             Self::Rolling => return f.write_str("everything is replaced under full load, one by one"),
             Self::Cluster => return f.write_str("a cluster of three loses its leader"),
+            Self::Restored => return f.write_str("PostgreSQL is restored from an older backup"),
         };
         for (index, scheduled) in faults.iter().enumerate() {
             let comma = if index > 0 { ", " } else { "" };
@@ -314,6 +321,7 @@ mod tests {
             }
         }
         assert_eq!(draw(1, 0, Some("cluster")).plan, Plan::Cluster);
+        assert_eq!(draw(1, 0, Some("restored")).plan, Plan::Restored);
         assert!(Round::draw(1, 0, Some("earthquake")).is_err());
     }
 

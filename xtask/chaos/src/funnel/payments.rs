@@ -1,18 +1,32 @@
 //! Payments through the processor, which delivers its events until they are accepted, in any order.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use runtime::clock::Clock;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
-use super::Visitor;
-use crate::journal::{Asked, Event, Names, What};
+use super::{Simulation, Visitor};
+use crate::journal::{Asked, Event, Names, What, accepted_events};
 
 /// A processor retries for days; here this is longer than any recovery.
 const REDELIVERED_FOR: Duration = Duration::from_secs(40);
+const RESEND_PAUSE: Duration = Duration::from_millis(200);
 /// Invoices are paid after the customer's click, also by a shifted clock.
 const AFTER_THE_CLICK: i64 = 1_200;
+
+/// What a processor does on request: it sends every event again that it was answered 200 for.
+pub(crate) async fn resend(simulation: Arc<Simulation>) -> Result<()> {
+    for event in accepted_events(&simulation.journal.calls()?) {
+        let started = Instant::now();
+        let to = simulation.webhook_consumer;
+        while !simulation.ask(&event, to, None).await?.is_ok() && started.elapsed() < REDELIVERED_FOR {
+            sleep(RESEND_PAUSE).await;
+        }
+    }
+    Ok(())
+}
 
 impl Visitor {
     /// One payment; some of them are refunded.

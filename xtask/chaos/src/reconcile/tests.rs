@@ -153,6 +153,25 @@ fn an_honest_round_has_no_violation() {
 }
 
 #[test]
+fn after_a_restore_a_sale_may_have_another_id_and_an_event_may_report_it_again() {
+    let (mut calls, mut rows) = correct();
+    calls.push(call(
+        sale(5_000),
+        200,
+        json!({ "sale_id": 5, "commission_id": 50 }),
+    ));
+    rows.events[0].1 = "done (duplicate)".into();
+    assert_eq!(violations(&calls, &rows, Allowed::default()).len(), 3);
+    let allowed = Allowed {
+        restored: true,
+        ..Allowed::default()
+    };
+    assert_eq!(violations(&calls, &rows, allowed), Vec::<String>::new());
+    rows.sales[0].amount_cents += 1;
+    assert!(!violations(&calls, &rows, allowed).is_empty());
+}
+
+#[test]
 fn what_was_left_open_may_be_there_or_not() {
     let found = found(|calls, rows| {
         calls.retain(|call| call.answer.as_ref().and_then(Answer::status) != Some(409));

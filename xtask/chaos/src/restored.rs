@@ -1,0 +1,124 @@
+//! Rounds in which PostgreSQL is restored from an older backup beside newer streams, as `docs/runbook.md` describes it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use async_nats::jetstream::consumer::PullConsumer;
+use harness::process;
+use harness::services::ctl;
+use messages::subject::Subject;
+use runtime::clock::Clock;
+
+use super::drain;
+use super::funnel::resend;
+use super::rng::Rng;
+use super::round::RunningRound;
+use super::schedule::Service;
+use super::stack::Stack;
+
+const BEFORE: Duration = Duration::from_millis(500);
+/// What happens in this time is lost from PostgreSQL.
+const LOST: Duration = Duration::from_secs(2);
+/// Claims are rebuilt from a little before the backup.
+const MARGIN: Duration = Duration::from_secs(1);
+const REPLAY_LIMIT: Duration = Duration::from_mins(1);
+/// Streams that are delivered again from their start. A sale is refused as long as its customer is not there, and a refund as long as
+/// nobody claims its sale; a refusal is remembered.
+const BEFORE_SALES: [Subject; 2] = [Subject::Clicks, Subject::Leads];
+const AFTER_SALES: [Subject; 2] = [Subject::Refunds, Subject::Payments];
+
+impl RunningRound<'_, '_> {
+    pub(super) fn restored(&mut self) -> Result<()> {
+        self.stack.trim_streams()?;
+        self.watch_for(BEFORE)?;
+        let since = Clock::system().now() - MARGIN;
+        self.stack.back_up()?;
+        self.watch_for(LOST)?;
+        self.lose_everything_but_streams()?;
+        self.stack.restore_backup()?;
+        self.operate(&["customer-ids", "advance"])?;
+        self.deliver_again(&BEFORE_SALES)?;
+        let [one, _] = Service::WORKERS;
+        self.stack.start_service(one, &[])?;
+        self.wait_until_settled(&BEFORE_SALES)?;
+        self.operate(&["claims", "rebuild", "--since", &since.to_rfc3339()])?;
+        self.deliver_again(&AFTER_SALES)?;
+        for service in Service::ALL.into_iter().filter(|service| *service != one) {
+            self.stack.start_service(service, &[])?;
+        }
+        self.stack.wait_until_ready()?;
+        // The inbox of the lost time has no other copy.
+        let resending = resend(self.simulation.clone());
+        let resending = self.stack.runtime.spawn(resending);
+        self.watch_until_finished(resending)
+    }
+
+    /// Either PostgreSQL fails and services die with it, or an operator stops them first, to go back.
+    fn lose_everything_but_streams(&mut self) -> Result<()> {
+        if Rng::of(self.round.seed, u64::MAX - 1).chance(50) {
+            self.notes.push("services are killed".to_owned());
+            self.stack.stop_postgres()?;
+            return self.stack.stop_services();
+        }
+        self.shut_down_and_wait(&Service::ALL)?;
+        self.stack.stop_postgres()
+    }
+
+    /// Workers create the consumers again, at the start of their streams.
+    fn deliver_again(&self, subjects: &[Subject]) -> Result<()> {
+        subjects
+            .iter()
+            .try_for_each(|subject| self.stack.delete_consumer(subject.noun()))
+    }
+
+    /// Runs `ctl`, and notes what it prints.
+    fn operate(&mut self, arguments: &[&str]) -> Result<()> {
+        let printed = process::output(ctl(self.stack.checkout, &self.stack.env).args(arguments))?;
+        self.notes.push(printed.trim().to_owned());
+        Ok(())
+    }
+
+    fn wait_until_settled(&mut self, subjects: &[Subject]) -> Result<()> {
+        let until = Instant::now() + REPLAY_LIMIT;
+        loop {
+            let left = self.stack.runtime.block_on(async {
+                let jetstream = self.stack.jetstream().await?;
+                let mut left = 0;
+                for subject in subjects {
+                    left += drain::unsettled(&jetstream, *subject).await?;
+                }
+                anyhow::Ok(left)
+            });
+            // The worker has yet to create the consumers, which is an error meanwhile.
+            if matches!(left, Ok(0)) {
+                return Ok(());
+            }
+            if Instant::now() > until {
+                self.violations
+                    .push(format!("{subjects:?} are not settled again: {left:?}"));
+                return Ok(());
+            }
+            self.watch_for(Duration::from_millis(100))?;
+        }
+    }
+}
+
+impl Stack<'_> {
+    /// Removes what is settled from the streams. Workers do so from a quarter full on; in this round that would lose messages of the
+    /// time that PostgreSQL is about to lose.
+    fn trim_streams(&self) -> Result<()> {
+        self.runtime.block_on(async {
+            let jetstream = self.jetstream().await?;
+            for subject in Subject::ALL {
+                let name = subject.stream_name("");
+                let consumer: PullConsumer = jetstream
+                    .get_consumer_from_stream(subject.consumer_name(), &name)
+                    .await?;
+                let settled = consumer.cached_info().ack_floor.stream_sequence;
+                let stream = jetstream.get_stream(&name).await?;
+                stream.purge().sequence(settled + 1).await?;
+            }
+            Ok(())
+        })
+    }
+}
