@@ -103,8 +103,7 @@ fn one_sale(
     };
     match recorded.first() {
         Some((asked, Some(answer))) => {
-            let has_its_id = allowed.restored || answer.number("sale_id") == Some(sale.sale_id);
-            if !is_of(asked) || !has_its_id {
+            if !is_of(asked) || !has_id(answer, "sale_id", Some(sale.sale_id), allowed) {
                 found.push(format!(
                     "sale {transaction_id} is not the one that was answered 200: {sale:?}"
                 ));
@@ -113,13 +112,7 @@ fn one_sale(
                 .commissions
                 .first()
                 .map(|commission| commission.commission_id);
-            let answered = answer.number("commission_id");
-            let has_its_commission = if allowed.restored {
-                answered.is_some() == commission_id.is_some()
-            } else {
-                answered == commission_id
-            };
-            if !has_its_commission {
+            if !has_id(answer, "commission_id", commission_id, allowed) {
                 found.push(format!(
                     "sale {transaction_id} has not the commission that was answered"
                 ));
@@ -133,6 +126,12 @@ fn one_sale(
             }
         }
     }
+}
+
+/// Whether the answer has the id of the row; after a restore any id will do.
+fn has_id(answer: &Answer, field: &str, id: Option<i64>, allowed: Allowed) -> bool {
+    let answered = answer.number(field);
+    answered == id || (allowed.restored && answered.is_some() && id.is_some())
 }
 
 fn commission(sale: &SaleRow, found: &mut Vec<String>) {
