@@ -18,7 +18,7 @@ impl Effort {
             customers: 100_000,
             hot_customers: 20_000,
             // Each lead needs a visitor without a lead.
-            visitors: if self.quick { 100_000 } else { 500_000 },
+            visitors: if self.quick { 400_000 } else { 1_200_000 },
         }
     }
 }
