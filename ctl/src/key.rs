@@ -89,7 +89,8 @@ impl MarkRotation {
     }
 }
 
-fn instant(text: &str) -> Result<DateTime<Utc>, &'static str> {
+/// A date (its first moment, UTC) or a time.
+pub(crate) fn instant(text: &str) -> Result<DateTime<Utc>, &'static str> {
     if let Ok(date) = text.parse::<NaiveDate>() {
         return Ok(date.and_time(NaiveTime::MIN).and_utc());
     }

@@ -2,6 +2,7 @@
 
 mod audit;
 mod balances;
+mod claims;
 mod commission;
 mod consent;
 mod counters;
@@ -19,6 +20,7 @@ mod processor_events;
 mod program;
 mod progress;
 mod rollups;
+mod secrets;
 mod seed_demo;
 mod user;
 mod verify;
@@ -117,6 +119,12 @@ enum Command {
     /// Clicks of links and memberships: rebuild
     #[command(subcommand)]
     Counters(counters::Counters),
+    /// Claims of sales, after a restore: rebuild
+    #[command(subcommand)]
+    Claims(claims::Claims),
+    /// Secrets of others, sealed in the database: reseal
+    #[command(subcommand)]
+    Secrets(secrets::Secrets),
     /// Ids of customers, after a restore: advance
     #[command(subcommand)]
     CustomerIds(customer_ids::CustomerIds),
@@ -152,13 +160,18 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Rollups(rollups) => output::lines(rollups.run(&pool).await?),
         Command::Balances(balances) => output::lines(balances.run(&pool).await?),
         Command::Counters(counters) => output::lines(counters.run(&pool).await?),
+        Command::Claims(claims) => output::lines(claims.run(&pool).await?),
         Command::CustomerIds(ids) => output::lines(ids.run(&pool).await?),
         Command::Outbox(outbox) => return outbox.run(&pool).await,
         Command::DeadLetters(letters) => return letters.run(&pool).await,
+        Command::Secrets(secrets) => return secrets.run(&pool).await,
         Command::ProcessorEvents(events) => return events.run(&pool).await,
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// Settings of streams, which services create.
+const STREAM_SETTINGS: [&str; 3] = ["stream_max_bytes", "stream_max_bytes_clicks", "stream_replicas"];
 
 /// Without the settings for services: a single command needs no tuning.
 fn command() -> Clap {
@@ -170,13 +183,12 @@ fn command() -> Clap {
         Cli::command(),
         &["database_pool_size", "database_acquire_timeout_ms"],
     )
-    .mut_subcommand("feed-demo", |feed| {
-        hide(feed, &["stream_max_bytes", "stream_replicas"])
+    .mut_subcommand("feed-demo", |feed| hide(feed, &STREAM_SETTINGS))
+    .mut_subcommand("claims", |claims| {
+        claims.mut_subcommand("rebuild", |rebuild| hide(rebuild, &STREAM_SETTINGS))
     })
     .mut_subcommand("dead-letters", |letters| {
-        letters.mut_subcommand("replay", |replay| {
-            hide(replay, &["stream_max_bytes", "stream_replicas"])
-        })
+        letters.mut_subcommand("replay", |replay| hide(replay, &STREAM_SETTINGS))
     })
 }
 

@@ -8,7 +8,7 @@ use bus::topology::Topology;
 use messages::subject::Subject;
 use runtime::lifecycle::Lifecycle;
 
-/// Far less than half a stream arrives within this time.
+/// Far less than a stream holds arrives within this time.
 const EVERY: Duration = Duration::from_secs(2);
 
 pub async fn run(jetstream: Context, topology: Topology, lifecycle: Lifecycle) {

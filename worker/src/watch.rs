@@ -131,7 +131,9 @@ async fn show_stream(jetstream: &Context, topology: &Topology, subject: Subject)
     STREAM_BYTES
         .with([noun])
         .set(stream.cached_info().state.bytes as f64);
-    STREAM_BYTES_MAX.with([noun]).set(topology.max_bytes as f64);
+    STREAM_BYTES_MAX
+        .with([noun])
+        .set(topology.max_bytes(subject) as f64);
     CONSUMER_PENDING.with([noun]).set(state.num_pending as f64);
     CONSUMER_UNACKNOWLEDGED
         .with([noun])

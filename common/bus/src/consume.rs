@@ -23,7 +23,7 @@
 //! out of order: after a crash, a lost ack, an outage. Acks are hints. Every effect must be idempotent by a key in the store.
 //!
 //! A message delivered many times is still tried; only a permanent error makes it a dead letter. An envelope of a newer release is
-//! left for a newer worker.
+//! left for a newer worker for an hour.
 
 mod bounds;
 mod fetch;
@@ -66,9 +66,6 @@ use runtime::crash_point::crash_point;
 use runtime::lifecycle::Lifecycle;
 use runtime::retry::RetryPolicy;
 use runtime::trace;
-
-/// A newer worker takes over during a deployment, which takes minutes.
-const TOO_NEW_DELAY: Duration = Duration::from_secs(30);
 
 /// Why consuming ended without a shutdown.
 #[derive(Debug, thiserror::Error)]
@@ -275,7 +272,7 @@ impl<S: Step> Consumer<S> {
             return;
         };
         self.work.metrics.arrived(deliveries);
-        match intake::open::<S::Record>(&payload) {
+        match intake::open::<S::Record>(&payload, deliveries) {
             Opened::Records { records, .. } if records.is_empty() => {
                 pending_ack.acknowledge(AckKind::Ack).await;
             }
@@ -290,7 +287,9 @@ impl<S: Step> Consumer<S> {
                     version,
                     "leaving a message to a newer release"
                 );
-                pending_ack.acknowledge(AckKind::Nak(Some(TOO_NEW_DELAY))).await;
+                pending_ack
+                    .acknowledge(AckKind::Nak(Some(intake::TOO_NEW_DELAY)))
+                    .await;
             }
             Opened::Garbage { reason } => {
                 let letter = DeadLetter {

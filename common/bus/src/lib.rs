@@ -2,6 +2,7 @@
 //!
 //! - [`connect`]: one connection, one minimum server version.
 //! - [`backlog`]: how far a stream is settled.
+//! - [`history`]: what a stream holds from a moment on.
 //! - [`topology`]: the streams and durable consumers, written out and verified at start.
 //! - [`publish`]: records in, packed messages out, acknowledged before the caller gets `Ok`.
 //! - [`consume`]: the one loop that turns messages into transactions, answers and acks.
@@ -11,6 +12,7 @@
 pub mod backlog;
 pub mod connect;
 pub mod consume;
+pub mod history;
 pub mod publish;
 pub mod reply;
 pub mod stream_trim;

@@ -2,8 +2,9 @@
 //!
 //! Streams keep by limits and refuse when they are full, so without this a busy week would end in refusals, full of records
 //! that were settled long ago. Only what lies below the consumer's ack floor goes: everything there was acknowledged, and
-//! that happens after its commit. A floor that falls back (acks are hints) only trims less. Until half of a stream is
-//! used, everything stays, for inspection.
+//! that happens after its commit. A floor that falls back (acks are hints) only trims less. Until a quarter of a stream
+//! is used, everything stays, for inspection and recovery ([`super::history`]): while no worker runs nothing is trimmed, and three
+//! quarters take in what arrives.
 
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::PullConsumer;
@@ -24,12 +25,15 @@ pub enum TrimError {
     Purge(#[from] PurgeError),
 }
 
-/// Removes what is settled from a stream that is more than half full. Returns the number of messages removed.
+/// A stream with settled messages may be filled up to one part in these.
+const KEPT: i64 = 4;
+
+/// Removes what is settled from a stream that is more than a quarter full. Returns the number of messages removed.
 pub async fn trim(jetstream: &Context, topology: &Topology, subject: Subject) -> Result<u64, TrimError> {
     let stream = jetstream.get_stream(topology.stream_name(subject)).await?;
     let state = &stream.cached_info().state;
-    let half = u64::try_from(topology.max_bytes / 2).unwrap_or(u64::MAX);
-    if state.bytes <= half {
+    let kept = u64::try_from(topology.max_bytes(subject) / KEPT).unwrap_or(u64::MAX);
+    if state.bytes <= kept {
         return Ok(0);
     }
     let consumer: PullConsumer = jetstream

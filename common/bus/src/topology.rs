@@ -49,8 +49,9 @@ const STARTUP_RETRY: RetryPolicy = RetryPolicy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     pub prefix: String,
-    /// Bytes a stream.
+    /// Bytes a stream, but for that of clicks.
     pub max_bytes: i64,
+    pub max_bytes_clicks: i64,
     pub replicas: usize,
     /// A message neither acknowledged nor reported in progress for this long is delivered to another worker.
     pub ack_wait: Duration,
@@ -79,6 +80,7 @@ impl From<&NatsConfig> for Topology {
         Self {
             prefix: config.stream_prefix.clone(),
             max_bytes: config.stream_max_bytes,
+            max_bytes_clicks: config.stream_max_bytes_clicks.unwrap_or(config.stream_max_bytes),
             replicas: config.stream_replicas,
             ack_wait: Duration::from_millis(config.ack_wait_ms),
         }
@@ -92,6 +94,14 @@ impl Topology {
 
     pub fn stream_name(&self, subject: Subject) -> String {
         subject.stream_name(&self.prefix)
+    }
+
+    /// Most that the stream of this noun holds. Then it refuses publishes.
+    pub const fn max_bytes(&self, subject: Subject) -> i64 {
+        match subject {
+            Subject::Clicks => self.max_bytes_clicks,
+            _ => self.max_bytes,
+        }
     }
 
     /// Where one instance of the edge waits for outcomes: plain NATS, in no stream.
@@ -184,7 +194,7 @@ impl Topology {
             retention: RetentionPolicy::Limits,
             storage: StorageType::File,
             discard: DiscardPolicy::New,
-            max_bytes: self.max_bytes,
+            max_bytes: self.max_bytes(subject),
             max_messages: -1,
             max_messages_per_subject: -1,
             max_age: MAX_AGE,

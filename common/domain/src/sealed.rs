@@ -70,6 +70,21 @@ impl SealingKeys {
         Ok(sealed)
     }
 
+    /// The same secret under the current key; `None` if that one has sealed it.
+    pub fn reseal(
+        &self,
+        sealed: &[u8],
+        purpose: &[u8],
+        nonce: [u8; NONCE_BYTES],
+    ) -> Result<Option<Vec<u8>>, SealError> {
+        let secret = self.open(sealed, purpose)?;
+        let is_current = sealed.get(1..=NAME_BYTES) == Some(self.current.name.as_slice());
+        if is_current {
+            return Ok(None);
+        }
+        self.seal(&secret, purpose, nonce).map(Some)
+    }
+
     pub fn open(&self, sealed: &[u8], purpose: &[u8]) -> Result<Vec<u8>, SealError> {
         let (head, rest) = sealed.split_at_checked(1 + NAME_BYTES).ok_or(SealError)?;
         let (version, name) = head.split_first().ok_or(SealError)?;
@@ -119,6 +134,25 @@ mod tests {
 
     const OLD: [u8; 32] = [1; 32];
     const NEW: [u8; 32] = [2; 32];
+
+    #[test]
+    fn a_resealed_secret_needs_its_earlier_key_no_more() {
+        let sealed = SealingKeys::new(&OLD, &[])
+            .seal(b"secret", b"p", [1; 24])
+            .unwrap();
+        let during = SealingKeys::new(&NEW, &[OLD]);
+        let resealed = during.reseal(&sealed, b"p", [2; 24]).unwrap().unwrap();
+        assert_eq!(
+            SealingKeys::new(&NEW, &[]).open(&resealed, b"p"),
+            Ok(b"secret".to_vec())
+        );
+        assert_eq!(during.reseal(&resealed, b"p", [3; 24]), Ok(None));
+        assert_eq!(during.reseal(&sealed, b"another", [3; 24]), Err(SealError));
+        assert_eq!(
+            SealingKeys::new(&NEW, &[]).reseal(&sealed, b"p", [3; 24]),
+            Err(SealError)
+        );
+    }
 
     #[test]
     fn what_is_sealed_shows_nothing_and_opens_for_its_purpose_only() {

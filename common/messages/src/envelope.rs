@@ -8,7 +8,7 @@
 //! - Answers: `{"v":1,"outcomes":[{"event_id":"<uuid>","outcome":…}]}`.
 //!
 //! A change that an older reader would misunderstand raises `v`. An older worker then leaves the message for a newer
-//! one ([`EnvelopeError::UnknownVersion`]); it must not dead-letter it.
+//! one ([`EnvelopeError::UnknownVersion`]), for as long as a rollout takes.
 
 use bytes::Bytes;
 use serde::Deserialize;

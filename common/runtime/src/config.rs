@@ -88,6 +88,9 @@ pub struct NatsConfig {
     /// Maximum size of each stream, in bytes. There are eight streams: keep their sum well below the disk's size.
     #[arg(long, env = "STREAM_MAX_BYTES", default_value_t = 4 << 30, value_parser = value_parser!(i64).range(1..))]
     pub stream_max_bytes: i64,
+    /// Maximum size of the stream of clicks, in bytes: most of what is stored while no worker runs. That of every stream when not set.
+    #[arg(long, env = "STREAM_MAX_BYTES_CLICKS", value_parser = value_parser!(i64).range(1..))]
+    pub stream_max_bytes_clicks: Option<i64>,
     /// Replicas of each stream: 1 on a single server, 3 on a cluster.
     #[arg(long, env = "STREAM_REPLICAS", default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=5))]
     pub stream_replicas: usize,

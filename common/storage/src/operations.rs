@@ -7,4 +7,5 @@ pub mod notifications;
 pub mod outbox;
 pub mod partitions;
 pub mod pipeline_status;
+pub mod sealed_secrets;
 pub mod verify;

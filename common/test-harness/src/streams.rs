@@ -30,6 +30,7 @@ impl Streams {
             topology: Topology {
                 prefix: setting("STREAM_PREFIX"),
                 max_bytes: setting("STREAM_MAX_BYTES").parse().unwrap(),
+                max_bytes_clicks: setting("STREAM_MAX_BYTES").parse().unwrap(),
                 replicas: 1,
                 ack_wait: Duration::from_secs(10),
             },

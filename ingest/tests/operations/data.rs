@@ -3,4 +3,5 @@ mod derived;
 mod operator;
 mod roles;
 mod sabotage;
+mod sealing;
 mod two_row_movements;

@@ -1,11 +1,19 @@
 //! From a payload to records, without a transport.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use messages::envelope::{self, EnvelopeError};
+
+/// How often a message is left to a newer release, every [`TOO_NEW_DELAY`]: for an hour. After that the release was taken back
+/// for good. A message that nobody acknowledges keeps all later ones in the stream.
+const LEFT_TO_NEWER: u32 = 120;
+
+/// A newer worker takes over during a deployment, which takes minutes.
+pub(super) const TOO_NEW_DELAY: Duration = Duration::from_secs(30);
 
 /// A decoded payload.
 #[derive(Debug)]
@@ -16,7 +24,7 @@ pub(super) enum Opened<R> {
     },
     /// Written by a newer release, whose workers will understand it.
     TooNew { version: u32 },
-    /// Can never be decoded.
+    /// Can never be decoded, or not by a release that is still here.
     Garbage { reason: String },
 }
 
@@ -28,14 +36,17 @@ pub(super) struct Read<R> {
     pub(super) record: Result<R, String>,
 }
 
-pub(super) fn open<R: DeserializeOwned>(payload: &[u8]) -> Opened<R> {
+/// `deliveries`: this one included.
+pub(super) fn open<R: DeserializeOwned>(payload: &[u8], deliveries: u32) -> Opened<R> {
     match envelope::decode(payload) {
         Ok(envelope) => Opened::Records {
             reply_to: envelope.reply_to.map(Into::into),
             records: envelope.records.into_iter().map(read).collect(),
         },
-        Err(EnvelopeError::UnknownVersion { found }) => Opened::TooNew { version: found },
-        Err(error @ EnvelopeError::Malformed(_)) => Opened::Garbage {
+        Err(EnvelopeError::UnknownVersion { found }) if deliveries <= LEFT_TO_NEWER => {
+            Opened::TooNew { version: found }
+        }
+        Err(error) => Opened::Garbage {
             reason: error.to_string(),
         },
     }
@@ -53,7 +64,7 @@ mod tests {
     #[test]
     fn one_unreadable_record_leaves_its_neighbours_readable() {
         let Opened::Records { reply_to, records } =
-            open::<u32>(br#"{"v":1,"reply_to":"r","records":[1,"two",3]}"#)
+            open::<u32>(br#"{"v":1,"reply_to":"r","records":[1,"two",3]}"#, 1)
         else {
             panic!("these are records");
         };
@@ -68,10 +79,18 @@ mod tests {
 
     #[test]
     fn garbage_is_told_from_the_future() {
-        assert!(matches!(open::<u32>(b"{"), Opened::Garbage { .. }));
+        assert!(matches!(open::<u32>(b"{", 1), Opened::Garbage { .. }));
         assert!(matches!(
-            open::<u32>(br#"{"v":9}"#),
+            open::<u32>(br#"{"v":9}"#, LEFT_TO_NEWER),
             Opened::TooNew { version: 9 }
         ));
+    }
+
+    #[test]
+    fn a_message_of_a_release_that_was_taken_back_does_not_stay_for_ever() {
+        let Opened::Garbage { reason } = open::<u32>(br#"{"v":9}"#, LEFT_TO_NEWER + 1) else {
+            panic!("it is left to a newer release");
+        };
+        assert_eq!(reason, "envelope version 9 is not understood here, only 1 is");
     }
 }

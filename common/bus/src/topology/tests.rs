@@ -4,6 +4,7 @@ fn topology() -> Topology {
     Topology {
         prefix: "t1".to_owned(),
         max_bytes: 1_000_000,
+        max_bytes_clicks: 9_000_000,
         replicas: 1,
         ack_wait: Duration::from_secs(10),
     }
@@ -21,6 +22,17 @@ fn what_an_operator_added_stays() {
     assert_eq!(config.max_bytes, 1_000_000);
     assert_eq!(config.name, "T1_TRACKING_SALES");
     assert_eq!(config.subjects, ["t1.tracking.sales"]);
+}
+
+#[test]
+fn clicks_have_a_size_of_their_own() {
+    let size = |subject| {
+        topology()
+            .stream_config(subject, stream::Config::default())
+            .max_bytes
+    };
+    assert_eq!(size(Subject::Clicks), 9_000_000);
+    assert_eq!(size(Subject::Leads), 1_000_000);
 }
 
 #[test]

@@ -68,7 +68,8 @@ impl AuthenticatorSecret {
     }
 }
 
-fn purpose(user_id: UserId) -> Vec<u8> {
+/// Context under which a user's secret is [sealed](crate::sealed).
+pub fn purpose(user_id: UserId) -> Vec<u8> {
     format!("second factor of user {user_id}").into_bytes()
 }
 

@@ -1,5 +1,6 @@
 //! `transaction_claims`: who was first with a transaction_id, and what still has to be done about it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -241,6 +242,55 @@ pub async fn reopen(connection: &mut PgConnection, event_id: EventId) -> Storage
     .execute(connection)
     .await?;
     Ok(reopened.rows_affected() > 0)
+}
+
+/// Claims of sales that a restored database has lost, in the order of their messages. Nobody takes them before
+/// [`open_rebuilt`]: a sale that was refused freed its transaction_id, and the last record of an id is the one that counts.
+/// Returns how many claims were made.
+///
+/// Leaves out what is remembered as refused, and transaction_ids with a claim.
+pub async fn rebuild(executor: impl PgExecutor<'_>, claims: &[NewClaim]) -> StorageResult<u64> {
+    let last_of_id: BTreeMap<&str, &NewClaim> = claims
+        .iter()
+        .map(|claim| (claim.transaction_id.as_str(), claim))
+        .collect();
+    let lost: Vec<&NewClaim> = last_of_id.into_values().collect();
+    let made = unnest!(
+        query_scalar,
+        r#"INSERT INTO transaction_claims AS held (transaction_id, program_id, event_id, payload, relay_after)
+           SELECT lost.*, 'infinity'
+           FROM UNNEST($1::text[], $2::bigint[], $3::uuid[], $4::text[])
+                AS lost (transaction_id, program_id, event_id, payload)
+           WHERE NOT EXISTS (SELECT FROM refused_events r WHERE r.event_id = lost.event_id)
+           ON CONFLICT (transaction_id) DO UPDATE
+           SET program_id = excluded.program_id, event_id = excluded.event_id, payload = excluded.payload
+           WHERE held.state = 'open' AND held.relay_after = 'infinity' AND held.event_id <> excluded.event_id
+           RETURNING (xmax = 0) AS "is_new!""#,
+        claim in lost =>
+            transaction_ids: &str = claim.transaction_id.as_str(),
+            programs: i64 = claim.program_id.get(),
+            events: Uuid = claim.event_id.get(),
+            payloads: &str = claim.payload.as_str()
+    )
+    .fetch_all(executor)
+    .await?;
+    Ok(made.into_iter().filter(|is_new| *is_new).count() as u64)
+}
+
+/// Leaves rebuilt claims to the relay, also those of a rebuild that was interrupted. Returns how many; fewer than `limit` are the
+/// last ones.
+pub async fn open_rebuilt(executor: impl PgExecutor<'_>, limit: i64) -> StorageResult<u64> {
+    let opened = sqlx::query!(
+        "UPDATE transaction_claims SET relay_after = now()
+         WHERE transaction_id IN (
+             SELECT transaction_id FROM transaction_claims
+             WHERE state = 'open' AND relay_after = 'infinity'
+             LIMIT $1 FOR UPDATE SKIP LOCKED)",
+        limit,
+    )
+    .execute(executor)
+    .await?;
+    Ok(opened.rows_affected())
 }
 
 /// An open claim due for the relay.

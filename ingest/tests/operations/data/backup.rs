@@ -281,3 +281,70 @@ async fn visitors_of_the_lost_time_and_later_ones_are_different_customers() {
         "{snapshot:?}"
     );
 }
+
+/// What a caller of the API could tell of each sale, and what Ada is owed.
+async fn books(stack: &Stack, program: &Program) -> (Vec<(String, i64, i64)>, i64) {
+    let sales = sqlx::query_as(
+        "SELECT processor_event_id, amount_cents, api_refunded_cents FROM sale_events ORDER BY processor_event_id",
+    )
+    .fetch_all(stack.pool())
+    .await
+    .unwrap();
+    (sales, stack.balance(program.ada.membership).await)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sold_in_the_lost_time_comes_back_from_the_streams() {
+    let (kept, mut stack) = archiving().await;
+    let program = stack.program().await;
+    let streams = Streams::of(&stack).await;
+    let since = stack.clock.now().to_rfc3339();
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    sell(&stack, &program, "kept").await;
+    off_thread(&kept, |kept| kept.run("base-backup.sh", &[&kept.backups])).await;
+    archived(&stack, &kept).await;
+
+    sell(&stack, &program, "lost").await;
+    let refund = json!({ "transaction_id": "lost", "amount_cents": 1_250 });
+    stack.refunded(&program, refund).await;
+    // Refused for its customer, who signs up, and sold then for another amount.
+    let corrected = |amount_cents: i64| json!({ "transaction_id": "corrected", "amount_cents": amount_cents, "customer_key": "user-2" });
+    let refused = stack.sale(&program, corrected(9_000)).await;
+    assert!(refused.status.is_client_error(), "{refused:?}");
+    stack.customer(&program, &program.ada.code, "user-2").await;
+    stack.sold(&program, corrected(2_000)).await;
+    stack.verify().await;
+    let before = books(&stack, &program).await;
+    assert_eq!(before.0.len(), 3, "{before:?}");
+    stack.stop_workers().await;
+    restore(&stack, &kept).await;
+    assert_eq!(sales(&stack).await, ["kept"]);
+
+    succeeds(&stack, &["customer-ids", "advance"]).await;
+    for subject in [Subject::Clicks, Subject::Leads] {
+        streams.forget_progress(subject).await;
+    }
+    let worker = Edge::at(stack.start_worker());
+    worker.ready(&stack).await;
+    streams.drained(&stack).await;
+    let rebuilt = succeeds(&stack, &["claims", "rebuild", "--since", &since]).await;
+    assert!(
+        rebuilt.out.starts_with("2 claims made, of 4 records"),
+        "{rebuilt:?}"
+    );
+    for subject in [Subject::Refunds, Subject::Payments] {
+        streams.forget_progress(subject).await;
+    }
+    stack
+        .eventually("the books are as they were", async || {
+            books(&stack, &program).await == before
+        })
+        .await;
+    streams.drained(&stack).await;
+    stack.verify().await;
+
+    let again = succeeds(&stack, &["claims", "rebuild", "--since", &since]).await;
+    assert!(again.out.starts_with("0 claims made, of "), "{again:?}");
+    streams.drained(&stack).await;
+    assert_eq!(books(&stack, &program).await, before);
+}

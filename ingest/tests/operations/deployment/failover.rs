@@ -65,7 +65,7 @@ impl Address {
 #[derive(Default)]
 struct Answered {
     sales: AtomicUsize,
-    /// Leads and sales whose callers were told to ask again.
+    /// Leads and sales that were answered 5xx or not at all: their outcome is unknown.
     unknown: AtomicUsize,
 }
 

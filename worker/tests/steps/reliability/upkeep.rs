@@ -1,4 +1,4 @@
-//! Upkeep keeps up, whatever the rate of sales was, and stops nobody.
+//! A round of upkeep handles all that is due, and no click waits for it.
 
 use chrono::NaiveDate;
 use runtime::clock::Clock;

@@ -1,0 +1,150 @@
+//! The sealed secrets of an installation, wherever they are: authenticator apps and webhook secrets.
+//!
+//! Resealing goes row by row in the order of their ids, in transactions of [`AT_ONCE`] rows: whoever changes a secret meanwhile waits
+//! for one of them, and an interrupted run is repeated.
+
+use sqlx::{PgConnection, PgPool};
+
+use crate::batch::unnest;
+use crate::error::StorageResult;
+use domain::ids::{ProgramId, UserId};
+use domain::processor::WebhookSecret;
+use domain::sealed::{NONCE_BYTES, SealingKeys};
+use domain::second_factor;
+
+const AT_ONCE: i64 = 500;
+
+/// What a run found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Resealed {
+    pub resealed: u64,
+    /// Sealed with the current key before.
+    pub current: u64,
+    /// No key opens them. They stay as they are.
+    pub unreadable: u64,
+}
+
+/// Seals every secret with the current key. `nonce` is random each time.
+pub async fn reseal(
+    pool: &PgPool,
+    keys: &SealingKeys,
+    mut nonce: impl FnMut() -> [u8; NONCE_BYTES],
+) -> StorageResult<Resealed> {
+    let mut run = Run {
+        keys,
+        nonce: &mut nonce,
+        found: Resealed::default(),
+    };
+    let mut after = i64::MIN;
+    while let Some(last) = run.second_factors(pool, after).await? {
+        after = last;
+    }
+    let mut after = i64::MIN;
+    while let Some(last) = run.webhook_secrets(pool, after).await? {
+        after = last;
+    }
+    Ok(run.found)
+}
+
+struct Run<'a> {
+    keys: &'a SealingKeys,
+    nonce: &'a mut dyn FnMut() -> [u8; NONCE_BYTES],
+    found: Resealed,
+}
+
+impl Run<'_> {
+    /// The secret to be stored instead, if another one.
+    fn reseal(&mut self, sealed: &[u8], purpose: &[u8]) -> Option<Vec<u8>> {
+        match self.keys.reseal(sealed, purpose, (self.nonce)()) {
+            Ok(Some(resealed)) => {
+                self.found.resealed += 1;
+                Some(resealed)
+            }
+            Ok(None) => {
+                self.found.current += 1;
+                None
+            }
+            Err(_) => {
+                self.found.unreadable += 1;
+                None
+            }
+        }
+    }
+
+    /// Those after this user; the last user, if there are any.
+    async fn second_factors(&mut self, pool: &PgPool, after: i64) -> StorageResult<Option<i64>> {
+        let mut transaction = pool.begin().await?;
+        let rows = sqlx::query!(
+            "SELECT user_id, secret_sealed FROM second_factors WHERE user_id > $1 ORDER BY user_id LIMIT $2 FOR UPDATE",
+            after,
+            AT_ONCE,
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        let resealed: Vec<(i64, Vec<u8>)> = rows
+            .iter()
+            .filter_map(|row| {
+                let purpose = second_factor::purpose(UserId::new(row.user_id));
+                Some((row.user_id, self.reseal(&row.secret_sealed, &purpose)?))
+            })
+            .collect();
+        unnest!(
+            query,
+            "UPDATE second_factors f SET secret_sealed = r.sealed
+             FROM UNNEST($1::bigint[], $2::bytea[]) AS r (user_id, sealed) WHERE f.user_id = r.user_id",
+            (user_id, sealed) in resealed =>
+                users: i64 = *user_id,
+                secrets: &[u8] = sealed.as_slice()
+        )
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(rows.last().map(|row| row.user_id))
+    }
+
+    /// Those after this program; the last program, if there are any.
+    async fn webhook_secrets(&mut self, pool: &PgPool, after: i64) -> StorageResult<Option<i64>> {
+        let mut transaction = pool.begin().await?;
+        let rows = sqlx::query!(
+            "SELECT program_id, webhook_secret_sealed, previous_webhook_secret_sealed
+             FROM processor_connections WHERE program_id > $1 ORDER BY program_id LIMIT $2 FOR UPDATE",
+            after,
+            AT_ONCE,
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        for row in &rows {
+            let purpose = WebhookSecret::purpose(ProgramId::new(row.program_id));
+            let mut resealed =
+                |sealed: &Option<Vec<u8>>| sealed.as_ref().and_then(|sealed| self.reseal(sealed, &purpose));
+            let secret = resealed(&row.webhook_secret_sealed);
+            let previous = resealed(&row.previous_webhook_secret_sealed);
+            if secret.is_some() || previous.is_some() {
+                replace(&mut transaction, row.program_id, secret, previous).await?;
+            }
+        }
+        transaction.commit().await?;
+        Ok(rows.last().map(|row| row.program_id))
+    }
+}
+
+/// `None` leaves a secret as it is.
+async fn replace(
+    connection: &mut PgConnection,
+    program_id: i64,
+    secret: Option<Vec<u8>>,
+    previous: Option<Vec<u8>>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE processor_connections
+         SET webhook_secret_sealed = coalesce($2, webhook_secret_sealed),
+             previous_webhook_secret_sealed = coalesce($3, previous_webhook_secret_sealed)
+         WHERE program_id = $1",
+        program_id,
+        secret,
+        previous,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

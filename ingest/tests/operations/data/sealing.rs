@@ -1,0 +1,67 @@
+//! `ctl secrets reseal`: an installation's key is replaced, and the one before is thrown away.
+
+use domain::account::UserKind;
+use domain::sealed::SealingKeys;
+use domain::second_factor::purpose;
+use sqlx::Row;
+use storage::second_factors;
+use test_harness::hooks::{self, Hooks};
+use test_harness::{Stack, ctl, succeeds};
+
+/// The stack's own, and the one that replaces it.
+const BEFORE: &str = "3333333333333333333333333333333333333333333333333333333333333333";
+const AFTER: &str = "4444444444444444444444444444444444444444444444444444444444444444";
+
+async fn app_of_a_user(stack: &Stack, keys: &SealingKeys, email: &str) -> i64 {
+    let user_id = stack.user(UserKind::Advertiser, email).await;
+    let sealed = keys
+        .seal(b"twenty bytes of base", &purpose(user_id), [9; 24])
+        .unwrap();
+    let mut connection = stack.pool().acquire().await.unwrap();
+    second_factors::begin(&mut connection, user_id, &sealed, stack.clock.now())
+        .await
+        .unwrap();
+    user_id.get()
+}
+
+#[tokio::test]
+async fn what_a_replaced_key_had_sealed_opens_without_it() {
+    let mut stack = Stack::start().await;
+    let program = hooks::connected(&stack).await;
+    let before = SealingKeys::new(&[0x33; 32], &[]);
+    app_of_a_user(&stack, &before, "olive@shop.example").await;
+    // Of another installation's copy: nothing opens it, and it stays as it is.
+    let lost = app_of_a_user(&stack, &SealingKeys::new(&[0x55; 32], &[]), "sam@shop.example").await;
+
+    stack.set("SECRETS_KEYS", &format!("{AFTER},{BEFORE}"));
+    let ran = ctl(&stack, &["secrets", "reseal"]).await;
+    assert!(!ran.ok, "{ran:?}");
+    assert_eq!(
+        ran.out,
+        "2 secrets sealed with the first key, 0 were before, 1 cannot be opened with any\n"
+    );
+    sqlx::query("DELETE FROM second_factors WHERE user_id = $1")
+        .bind(lost)
+        .execute(stack.pool())
+        .await
+        .unwrap();
+    stack.set("SECRETS_KEYS", AFTER);
+    let again = succeeds(&stack, &["secrets", "reseal"]).await;
+    assert_eq!(
+        again.out,
+        "0 secrets sealed with the first key, 2 were before, 0 cannot be opened with any\n"
+    );
+
+    // The new key alone checks a processor's signature, and knows the user's app.
+    let consumer = Hooks::start(&mut stack).await;
+    let event = hooks::event(&stack, "checkout.session.completed.acacia", &program, "user-1");
+    hooks::accepted(&consumer.deliver(&stack, &program, &event).await);
+    let row = sqlx::query("SELECT user_id, secret_sealed FROM second_factors")
+        .fetch_one(stack.pool())
+        .await
+        .unwrap();
+    let sealed: Vec<u8> = row.get("secret_sealed");
+    let user_id = domain::ids::UserId::new(row.get("user_id"));
+    let opened = SealingKeys::new(&[0x44; 32], &[]).open(&sealed, &purpose(user_id));
+    assert_eq!(opened.unwrap(), b"twenty bytes of base");
+}
