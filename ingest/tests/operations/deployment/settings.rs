@@ -45,6 +45,7 @@ fn of_ctl() -> BTreeSet<String> {
         &["--help"][..],
         &["dead-letters", "replay", "--help"],
         &["customer", "export", "--help"],
+        &["secrets", "reseal", "--help"],
     ] {
         let ctl = PathBuf::from(from_environment("RT_BIN_DIR")).join("ctl");
         let help = Command::new(ctl).args(command).output().unwrap();
