@@ -179,16 +179,16 @@ fn command() -> Clap {
         let hidden = |command: Clap, name: &&'static str| command.mut_arg(*name, |arg| arg.hide(true));
         names.iter().fold(command, hidden)
     };
-    hide(
+    let command = hide(
         Cli::command(),
         &["database_pool_size", "database_acquire_timeout_ms"],
     )
-    .mut_subcommand("feed-demo", |feed| hide(feed, &STREAM_SETTINGS))
-    .mut_subcommand("claims", |claims| {
-        claims.mut_subcommand("rebuild", |rebuild| hide(rebuild, &STREAM_SETTINGS))
-    })
-    .mut_subcommand("dead-letters", |letters| {
-        letters.mut_subcommand("replay", |replay| hide(replay, &STREAM_SETTINGS))
+    .mut_subcommand("feed-demo", |feed| hide(feed, &STREAM_SETTINGS));
+    let on_the_bus = [("claims", "rebuild"), ("dead-letters", "replay")];
+    on_the_bus.into_iter().fold(command, |command, (group, name)| {
+        command.mut_subcommand(group, |group| {
+            group.mut_subcommand(name, |command| hide(command, &STREAM_SETTINGS))
+        })
     })
 }
 

@@ -9,7 +9,7 @@
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::context::GetStreamError;
-use async_nats::jetstream::stream::{ConsumerError, PurgeError};
+use async_nats::jetstream::stream::{ConsumerError, PurgeError, Stream};
 
 use super::topology::Topology;
 use messages::subject::Subject;
@@ -25,22 +25,31 @@ pub enum TrimError {
     Purge(#[from] PurgeError),
 }
 
-/// A stream with settled messages may be filled up to one part in these.
+/// Settled messages stay until a stream is filled to one part in these.
 const KEPT: i64 = 4;
 
 /// Removes what is settled from a stream that is more than a quarter full. Returns the number of messages removed.
 pub async fn trim(jetstream: &Context, topology: &Topology, subject: Subject) -> Result<u64, TrimError> {
     let stream = jetstream.get_stream(topology.stream_name(subject)).await?;
-    let state = &stream.cached_info().state;
     let kept = u64::try_from(topology.max_bytes(subject) / KEPT).unwrap_or(u64::MAX);
-    if state.bytes <= kept {
+    if stream.cached_info().state.bytes <= kept {
         return Ok(0);
     }
+    remove_settled(jetstream, &stream, subject).await
+}
+
+/// Removes what is settled, however full the stream is. Returns the number of messages removed.
+pub async fn remove_settled(
+    jetstream: &Context,
+    stream: &Stream,
+    subject: Subject,
+) -> Result<u64, TrimError> {
+    let info = stream.cached_info();
     let consumer: PullConsumer = jetstream
-        .get_consumer_from_stream(subject.consumer_name(), &stream.cached_info().config.name)
+        .get_consumer_from_stream(subject.consumer_name(), &info.config.name)
         .await?;
     let settled = consumer.cached_info().ack_floor.stream_sequence;
-    if settled < state.first_sequence {
+    if settled < info.state.first_sequence {
         return Ok(0);
     }
     // Up to, not including.

@@ -25,12 +25,13 @@ impl Streams {
             found.unwrap().1.clone()
         };
         let client = async_nats::connect(setting("NATS_URL")).await.unwrap();
+        let max_bytes = setting("STREAM_MAX_BYTES").parse().unwrap();
         Self {
             jetstream: jetstream::new(client),
             topology: Topology {
                 prefix: setting("STREAM_PREFIX"),
-                max_bytes: setting("STREAM_MAX_BYTES").parse().unwrap(),
-                max_bytes_clicks: setting("STREAM_MAX_BYTES").parse().unwrap(),
+                max_bytes,
+                max_bytes_clicks: max_bytes,
                 replicas: 1,
                 ack_wait: Duration::from_secs(10),
             },

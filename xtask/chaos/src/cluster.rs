@@ -156,19 +156,15 @@ impl RunningRound<'_, '_> {
                 .push("no sale while one of three servers is down".to_owned());
         }
         self.stack.start_node(leader)?;
-        let until = Instant::now() + START_LIMIT;
-        loop {
-            let whole = self.stack.runtime.block_on(self.stack.is_whole(subject));
-            if whole.unwrap_or(false) {
-                return Ok(());
-            }
-            if Instant::now() > until {
-                self.violations
-                    .push(format!("{leader} does not come back to {subject}"));
-                return Ok(());
-            }
-            self.watch_for(Duration::from_millis(100))?;
+        let whole = self.watch_until(START_LIMIT, |round| {
+            let whole = round.stack.runtime.block_on(round.stack.is_whole(subject));
+            whole.unwrap_or(false)
+        })?;
+        if !whole {
+            self.violations
+                .push(format!("{leader} does not come back to {subject}"));
         }
+        Ok(())
     }
 }
 

@@ -1,9 +1,9 @@
 //! Rounds in which PostgreSQL is restored from an older backup beside newer streams, as `docs/runbook.md` describes it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
-use async_nats::jetstream::consumer::PullConsumer;
+use bus::stream_trim::remove_settled;
 use harness::process;
 use harness::services::ctl;
 use messages::subject::Subject;
@@ -22,8 +22,8 @@ const LOST: Duration = Duration::from_secs(2);
 /// Claims are rebuilt from a little before the backup.
 const MARGIN: Duration = Duration::from_secs(1);
 const REPLAY_LIMIT: Duration = Duration::from_mins(1);
-/// Streams that are delivered again from their start. A sale is refused as long as its customer is not there, and a refund as long as
-/// nobody claims its sale; a refusal is remembered.
+/// Streams that are delivered again from their start. A sale is refused while its customer is missing, a refund while its sale has no
+/// claim, and refusals are remembered.
 const BEFORE_SALES: [Subject; 2] = [Subject::Clicks, Subject::Leads];
 const AFTER_SALES: [Subject; 2] = [Subject::Refunds, Subject::Payments];
 
@@ -79,44 +79,39 @@ impl RunningRound<'_, '_> {
     }
 
     fn wait_until_settled(&mut self, subjects: &[Subject]) -> Result<()> {
-        let until = Instant::now() + REPLAY_LIMIT;
-        loop {
-            let left = self.stack.runtime.block_on(async {
-                let jetstream = self.stack.jetstream().await?;
-                let mut left = 0;
-                for subject in subjects {
-                    left += drain::unsettled(&jetstream, *subject).await?;
-                }
-                anyhow::Ok(left)
-            });
-            // The worker has yet to create the consumers, which is an error meanwhile.
-            if matches!(left, Ok(0)) {
-                return Ok(());
-            }
-            if Instant::now() > until {
-                self.violations
-                    .push(format!("{subjects:?} are not settled again: {left:?}"));
-                return Ok(());
-            }
-            self.watch_for(Duration::from_millis(100))?;
+        // The worker has yet to create the consumers, which is an error meanwhile.
+        let settled = self.watch_until(REPLAY_LIMIT, |round| {
+            matches!(round.stack.unsettled(subjects), Ok(0))
+        })?;
+        if !settled {
+            let left = self.stack.unsettled(subjects);
+            self.violations
+                .push(format!("{subjects:?} are not settled again: {left:?}"));
         }
+        Ok(())
     }
 }
 
 impl Stack<'_> {
+    fn unsettled(&self, subjects: &[Subject]) -> Result<u64> {
+        self.runtime.block_on(async {
+            let jetstream = self.jetstream().await?;
+            let mut left = 0;
+            for subject in subjects {
+                left += drain::unsettled(&jetstream, *subject).await?;
+            }
+            Ok(left)
+        })
+    }
+
     /// Removes what is settled from the streams. Workers do so from a quarter full on; in this round that would lose messages of the
     /// time that PostgreSQL is about to lose.
     fn trim_streams(&self) -> Result<()> {
         self.runtime.block_on(async {
             let jetstream = self.jetstream().await?;
             for subject in Subject::ALL {
-                let name = subject.stream_name("");
-                let consumer: PullConsumer = jetstream
-                    .get_consumer_from_stream(subject.consumer_name(), &name)
-                    .await?;
-                let settled = consumer.cached_info().ack_floor.stream_sequence;
-                let stream = jetstream.get_stream(&name).await?;
-                stream.purge().sequence(settled + 1).await?;
+                let stream = jetstream.get_stream(subject.stream_name("")).await?;
+                remove_settled(&jetstream, &stream, subject).await?;
             }
             Ok(())
         })

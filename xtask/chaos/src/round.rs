@@ -24,6 +24,8 @@ use super::stack::Stack;
 use super::usage::Usage;
 
 const TICK: Duration = Duration::from_millis(20);
+/// Between two looks at servers.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// From the end of the faults to the first sale that is answered 200.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(30);
 /// Claims and events are retried at growing intervals.
@@ -199,6 +201,18 @@ impl RunningRound<'_, '_> {
         }
     }
 
+    /// Waits until it holds, as [`Self::watch_for`] does; `false` if it does not within the limit.
+    pub(super) fn watch_until(&mut self, limit: Duration, holds: impl Fn(&Self) -> bool) -> Result<bool> {
+        let until = Instant::now() + limit;
+        while !holds(self) {
+            if Instant::now() > until {
+                return Ok(false);
+            }
+            self.watch_for(LOOK_EVERY)?;
+        }
+        Ok(true)
+    }
+
     pub(super) fn watch_until_finished<T>(&mut self, task: JoinHandle<Result<T>>) -> Result<T> {
         while !task.is_finished() {
             self.watch_for(TICK)?;
@@ -255,7 +269,7 @@ impl RunningRound<'_, '_> {
                     .push(format!("after {seconds} s there are still {left}"));
                 return Ok(started.elapsed());
             }
-            self.watch_for(Duration::from_millis(100))?;
+            self.watch_for(LOOK_EVERY)?;
         }
     }
 

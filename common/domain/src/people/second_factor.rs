@@ -50,6 +50,11 @@ impl AuthenticatorSecret {
         Builder::new().with_secret(self.0)
     }
 
+    /// Context under which a user's secret is [sealed](crate::sealed).
+    pub fn purpose(user_id: UserId) -> Vec<u8> {
+        format!("second factor of user {user_id}").into_bytes()
+    }
+
     /// As it is stored: only the installation's keys open it, and only as this user's. `nonce` is random.
     pub fn seal(
         &self,
@@ -57,20 +62,15 @@ impl AuthenticatorSecret {
         user_id: UserId,
         nonce: [u8; NONCE_BYTES],
     ) -> Result<Vec<u8>, SealError> {
-        keys.seal(&self.0, &purpose(user_id), nonce)
+        keys.seal(&self.0, &Self::purpose(user_id), nonce)
     }
 
     pub fn open(sealed: &[u8], keys: &SealingKeys, user_id: UserId) -> Result<Self, SealError> {
-        let opened = keys.open(sealed, &purpose(user_id))?;
+        let opened = keys.open(sealed, &Self::purpose(user_id))?;
         <[u8; SECRET_BYTES]>::try_from(opened.as_slice())
             .map(Self)
             .map_err(|_| SealError)
     }
-}
-
-/// Context under which a user's secret is [sealed](crate::sealed).
-pub fn purpose(user_id: UserId) -> Vec<u8> {
-    format!("second factor of user {user_id}").into_bytes()
 }
 
 crate::redacted!(AuthenticatorSecret);

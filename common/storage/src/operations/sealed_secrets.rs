@@ -1,7 +1,7 @@
 //! The sealed secrets of an installation, wherever they are: authenticator apps and webhook secrets.
 //!
-//! Resealing goes row by row in the order of their ids, in transactions of [`AT_ONCE`] rows: whoever changes a secret meanwhile waits
-//! for one of them, and an interrupted run is repeated.
+//! Each transaction reseals [`AT_ONCE`] rows, in the order of their ids. Who changes one of these secrets waits until it ends. An interrupted
+//! run may be repeated.
 
 use sqlx::{PgConnection, PgPool};
 
@@ -10,7 +10,7 @@ use crate::error::StorageResult;
 use domain::ids::{ProgramId, UserId};
 use domain::processor::WebhookSecret;
 use domain::sealed::{NONCE_BYTES, SealingKeys};
-use domain::second_factor;
+use domain::second_factor::AuthenticatorSecret;
 
 const AT_ONCE: i64 = 500;
 
@@ -84,7 +84,7 @@ impl Run<'_> {
         let resealed: Vec<(i64, Vec<u8>)> = rows
             .iter()
             .filter_map(|row| {
-                let purpose = second_factor::purpose(UserId::new(row.user_id));
+                let purpose = AuthenticatorSecret::purpose(UserId::new(row.user_id));
                 Some((row.user_id, self.reseal(&row.secret_sealed, &purpose)?))
             })
             .collect();

@@ -244,7 +244,7 @@ pub async fn reopen(connection: &mut PgConnection, event_id: EventId) -> Storage
     Ok(reopened.rows_affected() > 0)
 }
 
-/// Claims of sales that a restored database has lost, in the order of their messages. Nobody takes them before
+/// Claims of sales that a restored database has lost, in the order of their messages. The relay takes none of them before
 /// [`open_rebuilt`]: a sale that was refused freed its transaction_id, and the last record of an id is the one that counts.
 /// Returns how many claims were made.
 ///

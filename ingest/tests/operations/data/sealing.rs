@@ -1,8 +1,9 @@
 //! `ctl secrets reseal`: an installation's key is replaced, and the one before is thrown away.
 
 use domain::account::UserKind;
+use domain::ids::UserId;
 use domain::sealed::SealingKeys;
-use domain::second_factor::purpose;
+use domain::second_factor::AuthenticatorSecret;
 use sqlx::Row;
 use storage::second_factors;
 use test_harness::hooks::{self, Hooks};
@@ -15,7 +16,11 @@ const AFTER: &str = "44444444444444444444444444444444444444444444444444444444444
 async fn app_of_a_user(stack: &Stack, keys: &SealingKeys, email: &str) -> i64 {
     let user_id = stack.user(UserKind::Advertiser, email).await;
     let sealed = keys
-        .seal(b"twenty bytes of base", &purpose(user_id), [9; 24])
+        .seal(
+            b"twenty bytes of base",
+            &AuthenticatorSecret::purpose(user_id),
+            [9; 24],
+        )
         .unwrap();
     let mut connection = stack.pool().acquire().await.unwrap();
     second_factors::begin(&mut connection, user_id, &sealed, stack.clock.now())
@@ -61,7 +66,7 @@ async fn what_a_replaced_key_had_sealed_opens_without_it() {
         .await
         .unwrap();
     let sealed: Vec<u8> = row.get("secret_sealed");
-    let user_id = domain::ids::UserId::new(row.get("user_id"));
-    let opened = SealingKeys::new(&[0x44; 32], &[]).open(&sealed, &purpose(user_id));
+    let user_id = UserId::new(row.get("user_id"));
+    let opened = SealingKeys::new(&[0x44; 32], &[]).open(&sealed, &AuthenticatorSecret::purpose(user_id));
     assert_eq!(opened.unwrap(), b"twenty bytes of base");
 }
