@@ -14,6 +14,10 @@
 //! ([why](../../../docs/adr/0031-small-batches-of-requests-are-paced.md)). The first request after a pause never waits, nor does a large batch,
 //! nor one that holds the requests of all callers there are: nobody is left who could join it.
 //!
+//! Requests come in groups: a batch that ends is answered to all of its callers, who send their next request together. A small batch
+//! therefore lets other tasks run before it starts, for as long as more requests join: otherwise the first of a group would travel alone, and
+//! the rest wait for it.
+//!
 //! Bounds: `queue` requests wait, `max_records` and `max_weight` limit a batch, `in_flight` batches run. A request
 //! heavier than `max_weight` travels alone.
 //!
@@ -30,6 +34,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 
@@ -51,6 +56,10 @@ pub struct Bounds {
 
 /// A batch below this part of `max_records` is small.
 const FEW: usize = 4;
+
+/// How often other tasks may run, and arrived bytes be read, without another request before a small batch starts: some microseconds
+/// on an idle machine.
+const QUIET_TURNS: u32 = 4;
 
 /// Why a request got no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -204,6 +213,7 @@ async fn dispatch<Req, Res, F>(
         collector.collect(&mut batch);
         collector.collect_until(size_before, &mut batch, &others).await;
         collector.keep_pace(paced_until, &mut batch).await;
+        collector.let_a_group_join(&mut batch).await;
         paced_until = Instant::now() + collector.bounds.pace;
         size_before = batch.requests.len();
         let running = others.one_more(slot);
@@ -335,11 +345,7 @@ impl<Req, Res> Collector<Req, Res> {
 
     /// Keeps collecting until then, while the batch is small and there are other callers.
     async fn keep_pace(&mut self, until: Instant, batch: &mut Forming<Req, Res>) {
-        let few = self.bounds.max_records / FEW;
-        while batch.requests.len() < few.min((self.callers)())
-            && self.has_room(batch)
-            && Instant::now() < until
-        {
+        while self.others_may_join(batch) && Instant::now() < until {
             tokio::select! {
                 () = sleep_until(until) => {}
                 next = self.waiting.recv() => match next {
@@ -348,6 +354,27 @@ impl<Req, Res> Collector<Req, Res> {
                 },
             }
         }
+    }
+
+    /// Keeps collecting while the tasks that can run submit requests.
+    async fn let_a_group_join(&mut self, batch: &mut Forming<Req, Res>) {
+        let mut quiet = 0;
+        while quiet < QUIET_TURNS && self.others_may_join(batch) {
+            let before = batch.requests.len();
+            yield_now().await;
+            self.collect(batch);
+            quiet = if batch.requests.len() > before {
+                0
+            } else {
+                quiet + 1
+            };
+        }
+    }
+
+    /// The batch is small, and there are other callers.
+    fn others_may_join(&self, batch: &Forming<Req, Res>) -> bool {
+        let few = self.bounds.max_records / FEW;
+        batch.requests.len() < few.min((self.callers)()) && self.has_room(batch)
     }
 
     const fn has_room(&self, batch: &Forming<Req, Res>) -> bool {

@@ -78,6 +78,29 @@ async fn the_next_batch_collects_while_one_runs() {
 }
 
 #[tokio::test]
+async fn a_group_of_callers_forms_one_batch() {
+    let mut stage = stage(Bounds {
+        max_records: 64,
+        ..BOUNDS
+    });
+    stage.gate.add_permits(100);
+    // Each is ready one turn after the one before it.
+    let all: Vec<_> = (1..=8)
+        .map(|n| {
+            let batcher = stage.batcher.clone();
+            tokio::spawn(async move {
+                for _ in 0..n {
+                    tokio::task::yield_now().await;
+                }
+                batcher.submit(n).await
+            })
+        })
+        .collect();
+    join_all(all).await;
+    assert_eq!(stage.batches.recv().await.unwrap(), [1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[tokio::test]
 async fn records_and_weight_bound_a_batch() {
     let mut stage = stage(Bounds {
         max_records: 3,
