@@ -2,21 +2,25 @@
 //!
 //! A sale is settled only with its claim, so the records of sales in the stream are of no use without. Each record becomes a claim
 //! that the relay publishes once all are read: of several records with one transaction_id the last one counts, because
-//! the others were refused before it.
+//! the others were refused before it. Refunds that a worker refused for want of these claims are to be judged again.
 
 use anyhow::Context;
-use bus::connect::connect;
+use bus::connect::{Bus, connect};
 use bus::history;
 use bus::topology::Topology;
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use futures::{StreamExt, pin_mut};
 use messages::envelope;
+use messages::refund::RefundRecord;
 use messages::sale::SaleRecord;
 use messages::subject::Subject;
 use runtime::config::NatsConfig;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use sqlx::PgPool;
 use storage::claims::{self, NewClaim};
+use storage::refused_events;
 
 use crate::key::instant;
 use crate::{output, progress};
@@ -53,34 +57,69 @@ impl Claims {
         let Self::Rebuild(Rebuild { since, nats }) = self;
         let bus = connect(&nats, "ctl").await?;
         let topology = Topology::from(&nats);
-        let (stored, messages) = history::read(&bus.jetstream, &topology, Subject::Sales, since).await?;
-        pin_mut!(messages);
-        let bar = progress::steps(stored);
+        let lost = Lost { bus, topology, since };
         let (mut records, mut made) = (0, 0);
-        while let Some(message) = messages.next().await {
-            let lost = claims_of(&message?)?;
-            records += lost.len();
-            made += claims::rebuild(pool, &lost).await?;
-            bar.inc(1);
-        }
-        bar.finish_and_clear();
+        lost.each_message(Subject::Sales, async |message| {
+            let claims = claims_of(message)?;
+            records += claims.len();
+            made += claims::rebuild(pool, &claims).await?;
+            Ok(())
+        })
+        .await?;
+        let mut refunds = 0;
+        lost.each_message(Subject::Refunds, async |message| {
+            let records = refunds_of(message)?;
+            let named: Vec<_> = records
+                .iter()
+                .map(|record| (record.event_id, record.transaction_id.as_str()))
+                .collect();
+            refunds += refused_events::forget_of_lost_claims(pool, &named).await?;
+            Ok(())
+        })
+        .await?;
         while claims::open_rebuilt(pool, OPENED_AT_ONCE).await? == OPENED_AT_ONCE.unsigned_abs() {}
         Ok(vec![format!(
-            "{made} claims made, of {records} records of sales since {}",
+            "{made} claims made, of {records} records of sales since {}; refunds to be judged again: {refunds}",
             output::instant(since)
         )])
     }
 }
 
-/// The claims of the records in one message.
+/// What the streams hold of the lost time.
+struct Lost {
+    bus: Bus,
+    topology: Topology,
+    since: DateTime<Utc>,
+}
+
+impl Lost {
+    async fn each_message(
+        &self,
+        subject: Subject,
+        mut each: impl AsyncFnMut(&[u8]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let (stored, messages) =
+            history::read(&self.bus.jetstream, &self.topology, subject, self.since).await?;
+        pin_mut!(messages);
+        let bar = progress::steps(stored);
+        while let Some(message) = messages.next().await {
+            each(&message?).await?;
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        Ok(())
+    }
+}
+
+/// The claims of the sales in one message.
 fn claims_of(message: &[u8]) -> anyhow::Result<Vec<NewClaim>> {
-    let envelope = envelope::decode(message).context("not a message of sales")?;
-    envelope
-        .records
+    let payloads = envelope::decode(message)
+        .context("not a message of sales")?
+        .records;
+    payloads
         .into_iter()
         .map(|payload| {
-            let record: SaleRecord =
-                serde_json::from_str(payload.get()).context("not the record of a sale")?;
+            let record: SaleRecord = record(&payload)?;
             Ok(NewClaim {
                 transaction_id: record.sale.transaction_id.into(),
                 program_id: record.program_id,
@@ -90,4 +129,15 @@ fn claims_of(message: &[u8]) -> anyhow::Result<Vec<NewClaim>> {
             })
         })
         .collect()
+}
+
+fn refunds_of(message: &[u8]) -> anyhow::Result<Vec<RefundRecord>> {
+    let payloads = envelope::decode(message)
+        .context("not a message of refunds")?
+        .records;
+    payloads.iter().map(|payload| record(payload)).collect()
+}
+
+fn record<R: DeserializeOwned>(payload: &RawValue) -> anyhow::Result<R> {
+    serde_json::from_str(payload.get()).context("a record that this release does not know")
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
 use crate::batch::unnest;
@@ -40,6 +40,28 @@ pub async fn remember(connection: &mut PgConnection, refusals: &[(EventId, Strin
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// Forgets that these refunds were refused, each an event and the transaction_id it named, if the claim of their sale was lost and is
+/// [made again](super::claims::rebuild), and not yet opened: a worker got them before the claim was back. Those older than their sale
+/// were refused rightly.
+pub async fn forget_of_lost_claims(
+    executor: impl PgExecutor<'_>,
+    refunds: &[(EventId, &str)],
+) -> StorageResult<u64> {
+    let forgotten = unnest!(
+        query,
+        "DELETE FROM refused_events r
+         USING UNNEST($1::uuid[], $2::text[]) AS refund (event_id, transaction_id), transaction_claims c
+         WHERE r.event_id = refund.event_id AND c.transaction_id = refund.transaction_id
+           AND c.state = 'open' AND c.relay_after = 'infinity' AND c.event_id < refund.event_id",
+        (event_id, transaction_id) in refunds =>
+            events: Uuid = event_id.get(),
+            transaction_ids: &str = *transaction_id
+    )
+    .execute(executor)
+    .await?;
+    Ok(forgotten.rows_affected())
 }
 
 /// Forgets what was refused before `before`. Bounded per call.
