@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use chrono::{Days, Months};
 use clap::Parser;
 use runtime::config::{KeysConfig, ServiceConfig};
+
+use crate::upkeep::Retention;
 
 /// Runs the steps of the referral tracking pipeline.
 #[derive(Debug, Clone, Parser)]
@@ -34,4 +37,19 @@ pub struct Config {
     /// add up to stays, and so do customers, sales and commissions.
     #[arg(long, env = "EVENT_RETENTION_MONTHS", help_heading = "Retention", value_parser = clap::value_parser!(u32).range(1..=1_200))]
     pub event_retention_months: Option<u32>,
+    /// Instead of months, for many events: whole days for which single clicks and leads are kept, besides the current one. Each day
+    /// is a partition, which beyond three months are too many.
+    #[arg(long, env = "EVENT_RETENTION_DAYS", help_heading = "Retention", conflicts_with = "event_retention_months",
+        value_parser = clap::value_parser!(u32).range(8..=92))]
+    pub event_retention_days: Option<u32>,
+}
+
+impl Config {
+    pub(crate) fn retention(&self) -> Retention {
+        match (self.event_retention_days, self.event_retention_months) {
+            (Some(days), _) => Retention::Days(Days::new(days.into())),
+            (None, Some(months)) => Retention::Months(Months::new(months)),
+            (None, None) => Retention::Forever,
+        }
+    }
 }

@@ -25,7 +25,7 @@ use bus::connect::Bus;
 use bus::consume::{ConsumeBounds, consume};
 use bus::publish::Publisher;
 use bus::topology::Topology;
-use chrono::{Months, TimeDelta};
+use chrono::TimeDelta;
 use domain::click_id::ClickIdCodec;
 use domain::email::EmailHasher;
 use domain::signal::SignalRules;
@@ -115,7 +115,7 @@ impl Worker {
         };
         let upkeep = Upkeep {
             clock: self.clock.clone(),
-            event_retention: config.event_retention_months.map(Months::new),
+            retention: config.retention(),
         };
         let (tasks, pool) = (self.lifecycle.tasks(), &self.pool);
         tasks.spawn(relay.run(self.lifecycle.clone()));

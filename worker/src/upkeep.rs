@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Datelike, Months, NaiveDate, TimeDelta, Utc};
+use chrono::{DateTime, Datelike, Days, Months, NaiveDate, TimeDelta, Utc};
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use sqlx::PgPool;
@@ -13,8 +13,9 @@ use storage::{
 const EVERY: Duration = Duration::from_mins(1);
 /// Bounds how long a statement holds its locks, and how long a shutdown waits for it.
 const ROWS_A_STATEMENT: i64 = 10_000;
-/// This month and the two after it: a worker that is down for weeks leaves no gap.
+/// This month and the two after it, or today and two weeks: a worker that is down for days leaves no gap.
 const MONTHS_AHEAD: i32 = 3;
+const DAYS_AHEAD: i32 = 15;
 
 /// How long the result of a login can be looked up.
 const LOGINS_KEPT: TimeDelta = TimeDelta::days(1);
@@ -28,8 +29,35 @@ pub(crate) const PROCESSOR_EVENTS_KEPT: TimeDelta = TimeDelta::days(30);
 #[derive(Debug)]
 pub struct Upkeep {
     pub clock: Clock,
-    /// Whole months for which events are kept; `None`: forever.
-    pub event_retention: Option<Months>,
+    pub retention: Retention,
+}
+
+/// How long single events are kept, besides those of the current month or day.
+#[derive(Debug, Clone, Copy)]
+pub enum Retention {
+    Forever,
+    Months(Months),
+    /// Partitions are days, too.
+    Days(Days),
+}
+
+impl Retention {
+    /// The first day that is kept, of a month or any.
+    fn horizon(self, now: DateTime<Utc>) -> Option<NaiveDate> {
+        match self {
+            Self::Forever => None,
+            Self::Months(kept) => now.date_naive().with_day(1)?.checked_sub_months(kept),
+            Self::Days(kept) => now.date_naive().checked_sub_days(kept),
+        }
+    }
+
+    async fn make_partitions(self, pool: &PgPool, now: DateTime<Utc>) -> StorageResult<()> {
+        let today = now.date_naive();
+        match self {
+            Self::Forever | Self::Months(_) => partitions::ensure(pool, today, MONTHS_AHEAD).await,
+            Self::Days(_) => partitions::ensure_days(pool, today, DAYS_AHEAD).await,
+        }
+    }
 }
 
 impl Upkeep {
@@ -45,19 +73,15 @@ impl Upkeep {
             Round {
                 pool: &pool,
                 lifecycle: &lifecycle,
+                retention: self.retention,
             }
             .run(now)
             .await;
-            if let Some(horizon) = self.event_retention.and_then(|months| horizon(now, months)) {
+            if let Some(horizon) = self.retention.horizon(now) {
                 report("old events dropped", retire(&pool, horizon).await);
             }
         }
     }
-}
-
-/// The first day of the oldest month that is kept.
-fn horizon(now: DateTime<Utc>, kept: Months) -> Option<NaiveDate> {
-    now.date_naive().with_day(1)?.checked_sub_months(kept)
 }
 
 /// One transaction per partition: each drop blocks all clicks for an instant.
@@ -71,13 +95,14 @@ async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<u64> {
 struct Round<'a> {
     pool: &'a PgPool,
     lifecycle: &'a Lifecycle,
+    retention: Retention,
 }
 
 impl Round<'_> {
     /// Each kind of work separately: one that fails must not stop the others.
     async fn run(&self, now: DateTime<Utc>) {
         let pool = self.pool;
-        let partitions = partitions::ensure(pool, now.date_naive(), MONTHS_AHEAD).await;
+        let partitions = self.retention.make_partitions(pool, now).await;
         report("event partitions made", partitions.map(|()| 0));
         self.finish("commissions approved", |limit| {
             commissions::approve_held(pool, now, limit)

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::jetstream::stream::RawMessageErrorKind;
 use messages::envelope;
 use messages::subject::Subject;
 
@@ -54,8 +55,12 @@ pub(super) async fn records_a_message(
     let mut sizes = Vec::new();
     for number in 0..count.min(SAMPLE) {
         let sequence = after + 1 + number * count / count.min(SAMPLE);
-        let message = stream.get_raw_message(sequence).await?;
-        sizes.push(envelope::decode(&message.payload)?.records.len());
+        match stream.get_raw_message(sequence).await {
+            Ok(message) => sizes.push(envelope::decode(&message.payload)?.records.len()),
+            // Settled, and removed by a worker.
+            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     sizes.sort_unstable();
     Ok(sizes)

@@ -54,7 +54,7 @@ fn submit(stage: &Stage, request: usize) -> Submitted {
 /// On the current-thread test runtime every ready task has run once this returns.
 async fn settle() {
     for _ in 0..32 {
-        tokio::task::yield_now().await;
+        yield_now().await;
     }
 }
 
@@ -90,7 +90,7 @@ async fn a_group_of_callers_forms_one_batch() {
             let batcher = stage.batcher.clone();
             tokio::spawn(async move {
                 for _ in 0..n {
-                    tokio::task::yield_now().await;
+                    yield_now().await;
                 }
                 batcher.submit(n).await
             })

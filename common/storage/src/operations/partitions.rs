@@ -1,4 +1,4 @@
-//! Monthly partitions of the event tables: made ahead, dropped when retention says so.
+//! Partitions of the event tables, by months or by days: made ahead, dropped when retention says so.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use sqlx::PgPool;
@@ -13,11 +13,19 @@ pub async fn ensure(pool: &PgPool, first_day: NaiveDate, months: i32) -> Storage
     Ok(())
 }
 
+/// The same for `days` UTC days, but for those whose month has a partition of its own.
+pub async fn ensure_days(pool: &PgPool, first_day: NaiveDate, days: i32) -> StorageResult<()> {
+    sqlx::query!("SELECT ensure_event_days($1, $2)", first_day, days)
+        .fetch_one(pool)
+        .await?;
+    Ok(())
+}
+
 /// Drops the oldest partition of click or lead events that ends before `horizon`, after it has kept in `retired_clicks`
 /// what counters and rollups rest on. Returns its name.
 pub async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<Option<String>> {
     let mut transaction = pool.begin().await?;
-    // The sums may take a while, and block only clicks of that month. The drop wants the whole table for an
+    // The sums may take a while, and block only clicks of that time. The drop wants the whole table for an
     // instant: every click waits behind it, so it gives up soon and is tried again.
     sqlx::query("SET LOCAL statement_timeout = 0")
         .execute(&mut *transaction)
@@ -32,7 +40,7 @@ pub async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<Option<S
     Ok(dropped)
 }
 
-/// The same for up to `limit` clicks and as many leads that are in no month's partition; returns how many went.
+/// The same for up to `limit` clicks and as many leads that are in the default partitions; returns how many went.
 pub async fn retire_strays(pool: &PgPool, horizon: NaiveDate, limit: i64) -> StorageResult<u64> {
     let horizon: DateTime<Utc> = horizon.and_time(NaiveTime::MIN).and_utc();
     let clicks = sqlx::query_scalar!(

@@ -1,6 +1,6 @@
 //! A round of upkeep handles all that is due, and no click waits for it.
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use runtime::clock::Clock;
 use storage::partitions;
 use test_harness::{Stack, rows};
@@ -41,4 +41,114 @@ async fn clicks_go_on_while_a_months_partition_waits_for_a_reader() {
     };
     tokio::join!(made, clicked);
     stack.verify().await;
+}
+
+fn noon(month: u32, day: u32) -> DateTime<Utc> {
+    date(2026, month, day).and_hms_opt(12, 0, 0).unwrap().and_utc()
+}
+
+fn date(year: i32, month: u32, day: u32) -> NaiveDate {
+    NaiveDate::from_ymd_opt(year, month, day).unwrap()
+}
+
+/// The partitions of clicks of these days, without the table's name.
+async fn partitions_of_clicks(stack: &Stack, first: NaiveDate, last: NaiveDate) -> Vec<String> {
+    sqlx::query_scalar(
+        "SELECT substring(name FROM '_y(.*)$') FROM event_partitions
+         WHERE parent = 'click_events' AND first_day BETWEEN $1 AND $2 ORDER BY first_day",
+    )
+    .bind(first)
+    .bind(last)
+    .fetch_all(stack.pool())
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn events_are_kept_and_dropped_by_days() {
+    let mut stack = Stack::start_with(Clock::manual(noon(3, 30))).await;
+    let program = stack.program().await;
+    stack.click(&program.ada.code).await;
+    rows::counted(&stack, program.ada.link, 1).await;
+    let made_ahead = async |stack: &Stack, last: &'static str| {
+        stack
+            .eventually("the last partition", async || {
+                stack
+                    .count(&format!("event_partitions WHERE name = 'lead_events_y{last}'"))
+                    .await
+                    == 1
+            })
+            .await;
+    };
+    made_ahead(&stack, "2026m05").await;
+
+    stack.stop_workers().await;
+    stack.set("EVENT_RETENTION_DAYS", "8");
+    stack.start_worker();
+    made_ahead(&stack, "2026m04d13").await;
+    let partitions = partitions_of_clicks(&stack, date(2026, 3, 1), date(2026, 4, 2)).await;
+    assert_eq!(
+        partitions,
+        ["2026m03", "2026m04d01", "2026m04d02"],
+        "a month without events gives way"
+    );
+
+    for (at, clicks) in [(noon(4, 2), 2), (noon(4, 3), 3)] {
+        stack.clock.set(at);
+        stack.click(&program.ada.code).await;
+        rows::counted(&stack, program.ada.link, clicks).await;
+    }
+    stack.stop_workers().await;
+    stack.clock.set(noon(4, 11));
+    stack.start_worker();
+    stack
+        .eventually("what is older than eight days is gone", async || {
+            stack.count("click_events").await == 1
+        })
+        .await;
+    let partitions = partitions_of_clicks(&stack, date(2026, 3, 1), date(2026, 4, 4)).await;
+    assert_eq!(partitions, ["2026m04d03", "2026m04d04"]);
+    rows::counted(&stack, program.ada.link, 3).await;
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_month_that_has_days_is_filled_up_with_days() {
+    let stack = Stack::without_services(Clock::system()).await;
+    partitions::ensure_days(stack.pool(), date(2031, 5, 30), 3)
+        .await
+        .unwrap();
+    partitions::ensure(stack.pool(), date(2031, 5, 1), 3)
+        .await
+        .unwrap();
+    let partitions = partitions_of_clicks(&stack, date(2031, 5, 1), date(2031, 7, 31)).await;
+    assert_eq!(partitions.len(), 31 + 30 + 1);
+    assert_eq!(partitions.last().unwrap(), "2031m07");
+    let repeated = partitions::ensure_days(stack.pool(), date(2031, 5, 30), 40).await;
+    repeated.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_summed_is_dropped_once_no_reader_is_in_the_way() {
+    let stack = Stack::without_services(Clock::system()).await;
+    partitions::ensure_days(stack.pool(), date(2026, 1, 1), 1)
+        .await
+        .unwrap();
+    let mut reader = stack.pool().begin().await.unwrap();
+    sqlx::query("SELECT count(*) FROM lead_events")
+        .execute(&mut *reader)
+        .await
+        .unwrap();
+    partitions::retire(stack.pool(), date(2026, 2, 1)).await.unwrap();
+    let dropped = partitions::retire(stack.pool(), date(2026, 2, 1));
+    let released = async {
+        stack
+            .eventually("an attempt has given up", async || {
+                stack.sessions("wait_event = 'PgSleep'").await > 0
+            })
+            .await;
+        reader.rollback().await.unwrap();
+    };
+    let (dropped, ()) = tokio::join!(dropped, released);
+    assert_eq!(dropped.unwrap().as_deref(), Some("lead_events_y2026m01d01"));
 }
