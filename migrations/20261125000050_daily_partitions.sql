@@ -10,7 +10,13 @@ BEGIN
     IF to_regclass(partition_name) IS NOT NULL THEN
         RETURN;
     END IF;
-    EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', partition_name, parent);
+    -- Vacuumed and analysed by the number of rows, and frozen at once: they do not change again.
+    EXECUTE format(
+        'CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS) WITH (
+             autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 1000000,
+             autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 500000,
+             autovacuum_freeze_min_age = 0)',
+        partition_name, parent);
     EXECUTE format(
         'ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
         parent, partition_name, first_day::timestamp AT TIME ZONE 'UTC', next_day::timestamp AT TIME ZONE 'UTC');

@@ -1,0 +1,41 @@
+//! Dead rows are bounded by their number, whatever the size of a table.
+
+use runtime::clock::Clock;
+use test_harness::Stack;
+use testing::{OwnPostgres, TestDatabase};
+
+/// An hour's sales of a busy installation: each leaves a dead row of its claim.
+const AN_HOUR: i64 = 170_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_table_is_vacuumed_after_as_many_changes_as_a_small_one() {
+    let server = OwnPostgres::start();
+    let stack = Stack::on(TestDatabase::create_on(server.url()).await, Clock::system());
+    // A fifth of them is more than will change.
+    stack
+        .execute(
+            "INSERT INTO transaction_claims (transaction_id, program_id, event_id, state, sale_id)
+             SELECT 'kept-' || n, 1, gen_random_uuid(), 'recorded', n FROM generate_series(1, 900000) AS n",
+        )
+        .await;
+    stack.execute("VACUUM ANALYZE transaction_claims").await;
+    stack.execute("ALTER SYSTEM SET autovacuum_naptime = '1s'").await;
+    stack.execute("SELECT pg_reload_conf()").await;
+    stack
+        .execute(&format!(
+            "INSERT INTO transaction_claims (transaction_id, program_id, event_id, payload)
+             SELECT 'new-' || n, 1, gen_random_uuid(), repeat('x', 600) FROM generate_series(1, {AN_HOUR}) AS n"
+        ))
+        .await;
+    stack
+        .execute("UPDATE transaction_claims SET state = 'recorded', sale_id = 1, payload = NULL WHERE state = 'open'")
+        .await;
+    stack
+        .eventually("the dead rows are gone", async || {
+            stack
+                .count("pg_stat_user_tables WHERE relname = 'transaction_claims' AND autovacuum_count > 0 AND n_dead_tup < 100000")
+                .await
+                == 1
+        })
+        .await;
+}
