@@ -10,6 +10,7 @@ mod customer;
 mod customer_ids;
 mod dead_letters;
 mod key;
+mod limits;
 mod link;
 mod migrate;
 mod outbox;
@@ -84,6 +85,9 @@ enum Command {
     /// Programs: create
     #[command(subcommand)]
     Program(program::Program),
+    /// Rate limits of a program's own: set, clear
+    #[command(subcommand)]
+    Limits(limits::Limits),
     /// Referral links: create
     #[command(subcommand)]
     Link(link::Link),
@@ -151,6 +155,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::FeedDemo(feed) => output::lines(feed.run(&pool).await?),
         Command::User(user) => user.run(&pool).await?,
         Command::Program(program) => program.run(&pool).await?,
+        Command::Limits(limits) => limits.run(&pool).await?,
         Command::Link(link) => link.run(&pool).await?,
         Command::Commission(commission) => commission.run(&pool).await?,
         Command::Key(key) => key.run(&pool).await?,

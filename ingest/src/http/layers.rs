@@ -167,10 +167,24 @@ async fn rate_limit(context: Arc<RouteContext>, mut request: Request) -> Respons
     let credential = Credential::of(request.headers());
     request.extensions_mut().insert(credential);
     let client = request.extensions().get::<ClientAddress>().copied();
+    let program = || match credential {
+        Credential::Program(hash) => app.directory.cached_program(&hash),
+        _ => None,
+    };
     let limit = context.layers.waits_with.map(|noun| app.pipeline.limit(noun));
-    let reached = limit.filter(|limit| limit.is_reached());
-    let subject = subject(app, budget, credential, client);
-    let counted = app.limits.count_request(budget, subject);
+    let reached =
+        limit.filter(|limit| limit.is_full() && limit.sheds(program().map(|program| program.program_id)));
+    let counted = match (credential, budget.is_by_key().then(program).flatten()) {
+        (Credential::Program(hash), Some(program)) => {
+            let own_limit = program
+                .sale_refund_limit
+                .filter(|_| budget == Budget::SaleAndRefund);
+            app.limits.count_request(budget, Subject::key(hash), own_limit)
+        }
+        // A key that the directory does not hold counts by address, so that inventing keys does not help; a new one does until its
+        // first request was answered.
+        _ => app.limits.count_request(budget, Subject::client(client), None),
+    };
     let refusal = counted.refusal().or_else(|| reached.map(ConcurrencyLimit::shed));
     let mut response = match refusal {
         Some(refusal) => caller::reject(app, credential, refusal).await,
@@ -178,17 +192,6 @@ async fn rate_limit(context: Arc<RouteContext>, mut request: Request) -> Respons
     };
     counted.set_headers(response.headers_mut());
     response
-}
-
-/// A key that the directory does not hold counts by address, so that inventing keys does not help; a new one does until its
-/// first request was answered.
-fn subject(app: &App, budget: Budget, credential: Credential, client: Option<ClientAddress>) -> Subject {
-    match credential {
-        Credential::Program(hash) if budget.is_by_key() && app.directory.cached_program(&hash).is_some() => {
-            Subject::key(hash)
-        }
-        _ => Subject::client(client),
-    }
 }
 
 /// Rejects a write from a page of another site. A management route runs in a task of its own, so that a client that

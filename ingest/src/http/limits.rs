@@ -14,6 +14,7 @@ mod redis;
 mod rules;
 mod window;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -79,11 +80,14 @@ impl Limits {
         })
     }
 
-    /// Counts a request of a route.
-    pub fn count_request(&self, budget: Budget, subject: Subject) -> Counted {
-        let rule = self.rules.of(budget);
+    /// Counts a request of a route. `own_limit`: the subject's, instead of the installation's.
+    pub fn count_request(&self, budget: Budget, subject: Subject, own_limit: Option<u32>) -> Counted {
+        let mut rule = Cow::Borrowed(self.rules.of(budget));
+        if let Some(limit) = own_limit {
+            rule.to_mut().limit = limit;
+        }
         let counted = Counted {
-            count: self.count_shared(rule, subject),
+            count: self.count_shared(&rule, subject),
             limit: u64::from(rule.limit),
         };
         if counted.is_over() {

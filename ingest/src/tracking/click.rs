@@ -188,7 +188,7 @@ pub async fn click(
     };
     let encoded = encode(&record, FAILED)?;
     app.pipeline
-        .publish(&app.pipeline.clicks, encoded, FAILED)
+        .publish(&app.pipeline.clicks, Some(program_id), encoded, FAILED)
         .await?;
     Ok(Json(ClickAnswer::Tracked {
         success: true,

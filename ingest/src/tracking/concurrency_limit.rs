@@ -5,21 +5,23 @@
 //! vain; each holds its connection and its memory meanwhile. With it, they are shed at once, nothing of theirs is recorded,
 //! and they know when to retry.
 //!
-//! A permit is taken after a request was read and parsed: a slow sender holds none. At the limit a caller queues for one, in order
-//! and not for long: most callers have a bounded number of connections, and one that waits sends no further requests, where one
+//! A permit is taken after a request was read and parsed: a slow sender holds none. At the limit a caller queues for one, programs in
+//! turns ([`fair_queue`]) and not for long: most callers have a bounded number of connections, and one that waits sends no further requests, where one
 //! that is refused sends the next at once. A caller beyond the queue is shed before its body is read
-//! ([`ConcurrencyLimit::is_reached`]): under a flood, shedding must cost little, or it takes the processors from the requests
+//! ([`ConcurrencyLimit::sheds`]): under a flood, shedding must cost little, or it takes the processors from the requests
 //! that are served.
 
-use std::sync::Arc;
+mod fair_queue;
+
 use std::time::Duration;
 
 use runtime::metrics::serve::Sources;
 use runtime::metrics::{Counter, QUEUED, SHED, UNANSWERED, WAITING, WAITING_MAX, to_f64};
 use runtime::sampled_counter::SampledCounter;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use self::fair_queue::{Entered, FairQueue};
+pub use self::fair_queue::{Permit, Share};
 use crate::http::error::ApiError;
 
 /// Callers that may queue, for each permit. Each holds its connection and its parsed request, some 30 KB.
@@ -31,9 +33,8 @@ const QUEUE_AT_MOST: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct ConcurrencyLimit {
     noun: &'static str,
-    permits: Arc<Semaphore>,
     limit: usize,
-    queue: Arc<Semaphore>,
+    queue: FairQueue,
     patience: Duration,
     shed: SampledCounter,
     unanswered: Counter,
@@ -41,12 +42,10 @@ pub struct ConcurrencyLimit {
 
 impl ConcurrencyLimit {
     pub fn new(noun: &'static str, limit: usize, answer_within: Duration) -> Self {
-        let limit = limit.min(Semaphore::MAX_PERMITS / QUEUED_FOR_A_PERMIT);
         Self {
             noun,
-            permits: Arc::new(Semaphore::new(limit)),
             limit,
-            queue: Arc::new(Semaphore::new(limit * QUEUED_FOR_A_PERMIT)),
+            queue: FairQueue::new(limit, limit.saturating_mul(QUEUED_FOR_A_PERMIT)),
             patience: QUEUE_AT_MOST.min(answer_within / 4),
             shed: SampledCounter::new(SHED.with([noun])),
             unanswered: UNANSWERED.with([noun]),
@@ -65,36 +64,35 @@ impl ConcurrencyLimit {
         let (waiting, queued) = (WAITING.with([self.noun]), QUEUED.with([self.noun]));
         sources.and(move || {
             waiting.set(to_f64(limit.waiting()));
-            queued.set(to_f64(limit.queued()));
+            queued.set(to_f64(limit.queue.queued()));
             std::future::ready(())
         })
     }
 
     /// How many hold permits.
     pub fn waiting(&self) -> usize {
-        self.limit.saturating_sub(self.permits.available_permits())
-    }
-
-    /// How many queue for a permit.
-    fn queued(&self) -> usize {
-        (self.limit * QUEUED_FOR_A_PERMIT).saturating_sub(self.queue.available_permits())
+        self.limit.saturating_sub(self.queue.free())
     }
 
     /// Even the queue is full.
-    pub fn is_reached(&self) -> bool {
-        self.queue.available_permits() == 0
+    pub fn is_full(&self) -> bool {
+        self.queue.is_full()
+    }
+
+    /// The queue is full, and this share has as much of it as any.
+    pub fn sheds(&self, share: Share) -> bool {
+        self.queue.refuses(share)
     }
 
     /// A permit, or the request is shed before any effect.
-    pub async fn acquire(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
-            return Ok(permit);
-        }
-        let Ok(_place) = self.queue.try_acquire() else {
-            return Err(self.shed());
+    pub async fn acquire(&self, share: Share) -> Result<Permit, ApiError> {
+        let place = match self.queue.enter(share) {
+            Entered::AtOnce(permit) => return Ok(permit),
+            Entered::Queued(place) => place,
+            Entered::Refused => return Err(self.shed()),
         };
-        match timeout(self.patience, Arc::clone(&self.permits).acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(permit),
+        match timeout(self.patience, place.permit()).await {
+            Ok(Some(permit)) => Ok(permit),
             _ => Err(self.shed()),
         }
     }
@@ -119,29 +117,35 @@ mod tests {
     #[tokio::test]
     async fn the_limit_is_shared_by_clones_and_a_dropped_permit_is_free_again() {
         let limit = ConcurrencyLimit::new("sales", 2, Duration::ZERO);
-        let (first, _second) = (limit.acquire().await.unwrap(), limit.acquire().await.unwrap());
-        assert!(matches!(limit.clone().acquire().await, Err(ApiError::Overloaded)));
+        let (first, _second) = (
+            limit.acquire(None).await.unwrap(),
+            limit.acquire(None).await.unwrap(),
+        );
+        assert!(matches!(
+            limit.clone().acquire(None).await,
+            Err(ApiError::Overloaded)
+        ));
         drop(first);
-        let _third = limit.acquire().await.unwrap();
-        assert!(matches!(limit.acquire().await, Err(ApiError::Overloaded)));
+        let _third = limit.acquire(None).await.unwrap();
+        assert!(matches!(limit.acquire(None).await, Err(ApiError::Overloaded)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn callers_queue_in_order_and_the_one_beyond_the_queue_is_shed() {
         let limit = ConcurrencyLimit::new("sales", 1, LONG);
-        let first = limit.acquire().await.unwrap();
+        let first = limit.acquire(None).await.unwrap();
         let mut queued: Vec<_> = (0..QUEUED_FOR_A_PERMIT)
-            .map(|_| Box::pin(limit.acquire()))
+            .map(|_| Box::pin(limit.acquire(None)))
             .collect();
         for caller in &mut queued {
             assert!(caller.now_or_never().is_none());
         }
-        assert!(limit.is_reached());
-        assert!(matches!(limit.acquire().await, Err(ApiError::Overloaded)));
+        assert!(limit.is_full() && limit.sheds(None));
+        assert!(matches!(limit.acquire(None).await, Err(ApiError::Overloaded)));
         drop(first);
         let mut queued = queued.into_iter();
         let _second = queued.next().unwrap().await.unwrap();
-        assert!(!limit.is_reached(), "a place in the queue is free");
+        assert!(!limit.is_full(), "a place in the queue is free");
         assert!(
             matches!(queued.next().unwrap().await, Err(ApiError::Overloaded)),
             "nobody leaves"

@@ -124,9 +124,10 @@ pub(super) async fn track(
     }
     let mode = mode(caller)?;
     let lead = request?.validate(mode, &app.email_hasher)?;
-    let one_of_many = match mode {
-        LeadMode::Browser => app.limits.spend_browser_lead(client)?,
-        LeadMode::Server { .. } => false,
+    let (one_of_many, share) = match mode {
+        // Its click names the program, which the worker finds.
+        LeadMode::Browser => (app.limits.spend_browser_lead(client)?, None),
+        LeadMode::Server { program_id } => (false, Some(program_id)),
     };
     let record = LeadRecord {
         event_id: EventId::new(app.clock.mint()),
@@ -137,7 +138,7 @@ pub(super) async fn track(
     let encoded = encode(&record, FAILED)?;
     let outcome = app
         .pipeline
-        .publish_and_await(&app.pipeline.leads, record.event_id, encoded, FAILED)
+        .publish_and_await(&app.pipeline.leads, share, record.event_id, encoded, FAILED)
         .await?;
     answer(outcome)
 }

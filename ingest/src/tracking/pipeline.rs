@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::http::error::ApiError;
 use crate::tracking::claims::{ClaimError, ClaimRequest, ClaimResult, Claims};
-use crate::tracking::concurrency_limit::ConcurrencyLimit;
+use crate::tracking::concurrency_limit::{ConcurrencyLimit, Share};
 
 /// The parts of the bus that routes use.
 #[derive(Debug, Clone)]
@@ -84,11 +84,12 @@ impl Pipeline {
     pub async fn publish(
         &self,
         lane: &Lane,
+        share: Share,
         record: Box<RawValue>,
         failed: &'static str,
     ) -> Result<(), ApiError> {
         let deadline = Instant::now() + self.answer_within;
-        let _permit = lane.limit.acquire().await?;
+        let _permit = lane.limit.acquire(share).await?;
         publish(lane, record, deadline, failed).await
     }
 
@@ -96,12 +97,13 @@ impl Pipeline {
     pub async fn publish_and_await<O: DeserializeOwned>(
         &self,
         lane: &Lane,
+        share: Share,
         event_id: EventId,
         record: Box<RawValue>,
         failed: &'static str,
     ) -> Result<O, ApiError> {
         let deadline = Instant::now() + self.answer_within;
-        let _permit = lane.limit.acquire().await?;
+        let _permit = lane.limit.acquire(share).await?;
         // Before publishing: the outcome may be faster than the acknowledgement.
         let waiter = self.inbox.expect(event_id.get());
         publish(lane, record, deadline, failed).await?;
@@ -115,7 +117,7 @@ impl Pipeline {
         failed: &'static str,
     ) -> Result<Option<O>, ApiError> {
         let deadline = Instant::now() + self.answer_within;
-        let _permit = self.sales.acquire().await?;
+        let _permit = self.sales.acquire(Some(sale.claim.program_id)).await?;
         // Before claiming: the outcome may be faster than the answer to the claim.
         let waiter = self.inbox.expect(sale.claim.event_id.get());
         let claiming = trace::child_span("claim");

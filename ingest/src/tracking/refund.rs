@@ -129,7 +129,13 @@ pub async fn refund(
     let encoded = encode(&record, FAILED)?;
     let outcome = app
         .pipeline
-        .publish_and_await(&app.pipeline.refunds, record.event_id, encoded, FAILED)
+        .publish_and_await(
+            &app.pipeline.refunds,
+            Some(program_id),
+            record.event_id,
+            encoded,
+            FAILED,
+        )
         .await?;
     answer(&outcome).map(Json)
 }

@@ -155,7 +155,13 @@ async fn try_out(app: &App, caller: Caller, body: RequestBody) -> Result<Json<Te
     let encoded = encode(&record, FAILED)?;
     let outcome = app
         .pipeline
-        .publish_and_await(&app.pipeline.test_chains, record.event_id, encoded, FAILED)
+        .publish_and_await(
+            &app.pipeline.test_chains,
+            Some(program_id),
+            record.event_id,
+            encoded,
+            FAILED,
+        )
         .await?;
     Ok(Json(answer(record, outcome)))
 }

@@ -163,7 +163,13 @@ pub async fn record_test(
     let encoded = encode(&record, failed)?;
     let TestEventOutcome { row_id } = app
         .pipeline
-        .publish_and_await(&app.pipeline.test_events, record.event_id, encoded, failed)
+        .publish_and_await(
+            &app.pipeline.test_events,
+            Some(program_id),
+            record.event_id,
+            encoded,
+            failed,
+        )
         .await?;
     Ok(TestAnswer::new(message, Some(row_id), program_id))
 }

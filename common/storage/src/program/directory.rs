@@ -19,6 +19,8 @@ pub struct DirectoryProgram {
     pub cookie_window_days: u16,
     /// Its tokens open refunds only.
     pub archived: bool,
+    /// Sales and refunds a minute for each of its tokens, where they are not the installation's.
+    pub sale_refund_limit: Option<u32>,
     pub updated_at: DateTime<Utc>,
 }
 
@@ -54,7 +56,7 @@ pub enum Selection {
 pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec<DirectoryProgram>> {
     let (since, ids) = selection.parameters();
     let rows = sqlx::query!(
-        r#"SELECT p.id, p.cookie_window_days, p.status = 'archived' AS "archived!", p.updated_at,
+        r#"SELECT p.id, p.cookie_window_days, p.status = 'archived' AS "archived!", p.sale_refund_limit, p.updated_at,
                   t.token_hash AS "token_hash!", t.scopes AS "scopes!", t.marked_at, t.rotate_by
            FROM programs p JOIN accepted_tokens t ON t.program_id = p.id
            WHERE ($1::timestamptz IS NULL OR p.updated_at >= $1) AND ($2::bigint[] IS NULL OR p.id = ANY($2))
@@ -79,6 +81,11 @@ pub async fn programs(pool: &PgPool, selection: &Selection) -> StorageResult<Vec
                 cookie_window_days: u16::try_from(row.cookie_window_days)
                     .map_err(|_| StorageError::corrupt("programs", "cookie_window_days", row.id))?,
                 archived: row.archived,
+                sale_refund_limit: row
+                    .sale_refund_limit
+                    .map(u32::try_from)
+                    .transpose()
+                    .map_err(|_| StorageError::corrupt("programs", "sale_refund_limit", row.id))?,
                 updated_at: row.updated_at,
             }),
         }

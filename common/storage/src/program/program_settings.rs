@@ -192,6 +192,22 @@ pub async fn archive(
     Ok(())
 }
 
+/// Sales and refunds a minute for each key of the program; `None`: the installation's setting.
+pub async fn limit_sales_and_refunds(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    limit: Option<i32>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE programs SET sale_refund_limit = $2 WHERE id = $1",
+        program_id.get(),
+        limit,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// Marks the token for rotation, or with `None` takes the mark back.
 pub async fn mark_rotation(
     connection: &mut PgConnection,

@@ -44,6 +44,8 @@ pub struct ProgramKey {
     pub scopes: TokenScopes,
     /// An archived program takes refunds only.
     pub archived: bool,
+    /// Sales and refunds a minute, where they are not the installation's.
+    pub sale_refund_limit: Option<u32>,
     /// Set when the token is marked for rotation.
     pub rotation: Option<KeyRotation>,
 }
@@ -154,6 +156,7 @@ impl Entries {
             program_id: program.program_id,
             scopes: token.scopes,
             archived: program.archived,
+            sale_refund_limit: program.sale_refund_limit,
             rotation: token.rotation,
         })
     }
@@ -236,6 +239,7 @@ mod tests {
             }],
             cookie_window_days: 90,
             archived: false,
+            sale_refund_limit: None,
             updated_at: Utc.timestamp_nanos(0),
         }
     }

@@ -6,7 +6,7 @@ use domain::token::{InvitationToken, ManagementKey, ProgramToken, SessionToken};
 use reqwest::{Method, StatusCode};
 use runtime::clock::Clock;
 use serde_json::json;
-use test_harness::{Answer, Program, Stack, noon};
+use test_harness::{Answer, Program, Stack, ctl, noon, succeeds};
 use testing::{OwnRedis, free_address};
 
 /// A client's address of its own for each test, because Redis is shared.
@@ -95,6 +95,44 @@ async fn sales_and_refunds_share_one_count_a_key() {
     // Either the next in the same minute, or the first of a new one.
     assert!([remaining(&sale) - 1, 999].contains(&remaining(&refund)));
     assert_eq!(remaining(&stack.sale(&other, json!({})).await), 999);
+}
+
+#[tokio::test]
+async fn a_program_may_have_a_limit_of_its_own() {
+    let stack = Stack::start_set(&[("SALE_REFUND_LIMIT", "2")]).await;
+    let (program, other) = (stack.program().await, stack.program().await);
+    let id = program.program_id.to_string();
+    let set = [
+        "limits",
+        "set",
+        "--program-id",
+        &id,
+        "--sales-and-refunds",
+        "1000",
+    ];
+    succeeds(&stack, &set).await;
+    let limit = async |program: &Program| {
+        let sale = stack.sale(program, json!({})).await;
+        sale.header("x-ratelimit-limit").to_owned()
+    };
+    stack
+        .eventually("the limit is known", async || limit(&program).await == "1000")
+        .await;
+    assert_eq!(limit(&other).await, "2");
+    for _ in 0..3 {
+        let refund = stack.refund(&program, json!({})).await;
+        assert_eq!(refund.status, StatusCode::BAD_REQUEST, "{refund:?}");
+    }
+    succeeds(&stack, &["limits", "clear", "--program-id", &id]).await;
+    stack
+        .eventually("the installation's is back", async || {
+            stack.sale(&program, json!({})).await.status == StatusCode::TOO_MANY_REQUESTS
+        })
+        .await;
+    let logged = stack.count("audit_log WHERE action = 'program.limited'").await;
+    assert_eq!(logged, 2);
+    let unknown = ctl(&stack, &["limits", "clear", "--program-id", "4711"]).await;
+    assert!(!unknown.ok);
 }
 
 /// The second ingest has counted only its own requests, and refuses for those of the first.
