@@ -14,6 +14,7 @@ mod signals;
 mod steps;
 mod stream_trim;
 mod upkeep;
+mod verification;
 mod visitor;
 mod watch;
 
@@ -121,6 +122,7 @@ impl Worker {
         tasks.spawn(relay.run(self.lifecycle.clone()));
         tasks.spawn(upkeep.run(pool.clone(), self.lifecycle.clone()));
         tasks.spawn(rollups::run(pool.clone(), self.lifecycle.clone()));
+        tasks.spawn(verification::run(pool.clone(), self.lifecycle.clone()));
         tasks.spawn(stream_trim::run(
             self.nats.jetstream.clone(),
             self.topology.clone(),

@@ -13,11 +13,12 @@ use runtime::metrics::serve::Sources;
 use runtime::metrics::{
     CLAIMS_DEAD, CLAIMS_OPEN, CLAIMS_OPEN_OLDEST, CONSUMER_PENDING, CONSUMER_REDELIVERED,
     CONSUMER_UNACKNOWLEDGED, DEAD_LETTERS, OUTBOX_OLDEST, OUTBOX_UNSENT, PROCESSOR_EVENTS, SOURCE_UP,
-    STREAM_BYTES, STREAM_BYTES_MAX, UPKEEP_OVERDUE,
+    STREAM_BYTES, STREAM_BYTES_MAX, UPKEEP_OVERDUE, VERIFICATION_DIFFERENCES, VERIFICATION_OLDEST,
 };
 use sqlx::PgPool;
 use storage::StorageResult;
 use storage::pipeline_status::{self, Backlog, Waiting};
+use storage::verify::continuous::{self, Status};
 use tokio::time::timeout;
 
 use crate::upkeep::{PROCESSOR_EVENTS_KEPT, REFUSALS_KEPT};
@@ -32,7 +33,11 @@ pub fn sources(pool: PgPool, jetstream: Context, topology: Topology) -> Sources 
     let prefix = topology.prefix.clone();
     Sources::default()
         .pool("main", &pool)
-        .and(move || show_backlog(pool.clone(), prefix.clone()))
+        .and({
+            let pool = pool.clone();
+            move || show_backlog(pool.clone(), prefix.clone())
+        })
+        .and(move || show_verification(pool.clone()))
         .and(move || show_streams(jetstream.clone(), topology.clone()))
 }
 
@@ -88,6 +93,21 @@ async fn show_backlog(pool: PgPool, prefix: String) {
     }
     for (state, events) in &backlog.processor_events {
         PROCESSOR_EVENTS.with([state]).set(rows(*events));
+    }
+}
+
+async fn show_verification(pool: PgPool) {
+    let read = async { continuous::status(&mut *pool.acquire().await?).await };
+    let answer: Result<StorageResult<Status>, _> = timeout(WITHIN, read).await;
+    VERIFICATION_OLDEST.clear();
+    VERIFICATION_DIFFERENCES.clear();
+    // That PostgreSQL does not answer is told by its own gauge.
+    let Ok(Ok(status)) = answer else { return };
+    if let Some(oldest) = status.oldest {
+        VERIFICATION_OLDEST
+            .with([])
+            .set((status.now - oldest).as_seconds_f64());
+        VERIFICATION_DIFFERENCES.with([]).set(rows(status.differences));
     }
 }
 

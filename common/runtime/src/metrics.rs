@@ -255,6 +255,10 @@ metrics! {
         "Unfinished events of payment processors; the state is open, parked, review or stuck");
     UPKEEP_OVERDUE: Gauges<1> = gauge("referral_upkeep_overdue_seconds", ["what"], WORKER,
         "Time since the oldest row was due that upkeep did not handle, 0 if there is none: approvals, refused_events, processor_events");
+    VERIFICATION_OLDEST: Gauges<0> = gauge("referral_verification_oldest_seconds", [], WORKER,
+        "Time since the continuous verification had verified all that had settled, of the check that is furthest behind");
+    VERIFICATION_DIFFERENCES: Gauges<0> = gauge("referral_verification_differences", [], WORKER,
+        "Checks of the continuous verification that found a difference which is not repaired");
     CONSUMER_PENDING: Gauges<1> = gauge("referral_consumer_pending", ["subject"], WORKER,
         "Messages that were not delivered to a worker yet");
     CONSUMER_UNACKNOWLEDGED: Gauges<1> = gauge("referral_consumer_unacknowledged", ["subject"], WORKER,

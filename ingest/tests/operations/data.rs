@@ -5,3 +5,4 @@ mod roles;
 mod sabotage;
 mod sealing;
 mod two_row_movements;
+mod verification;
