@@ -167,7 +167,12 @@ impl Worker {
         config: &Config,
         notifications: Publisher,
     ) -> anyhow::Result<()> {
-        let sources = watch::sources(self.pool.clone(), self.nats.jetstream.clone(), self.topology);
+        let sources = watch::sources(
+            self.pool.clone(),
+            self.nats.jetstream.clone(),
+            self.topology,
+            self.clock.clone(),
+        );
         metrics::serve::serve("worker", &config.service, &self.clock, sources, &self.lifecycle)?;
         tracing::info!(listen = %listener.local_addr()?, "worker is ready");
         let probe = Probe::start(self.lifecycle.tasks(), self.pool, notifications.acknowledges());

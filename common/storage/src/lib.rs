@@ -18,7 +18,8 @@ mod tracking;
 
 pub use self::money::{adjustments, by_hand, commissions, duplicate_sales, ledger, payouts, refunds};
 pub use self::operations::{
-    audit_log, dead_letters, notifications, outbox, partitions, pipeline_status, sealed_secrets, verify,
+    audit_log, dead_letters, notifications, outbox, partitions, pipeline_status, sealed_secrets,
+    server_status, verify,
 };
 pub use self::people::{
     cli_logins, invitations, management_keys, members, passkeys, personal_data, second_factors, sessions,
