@@ -3,6 +3,7 @@
 mod bound;
 
 use anyhow::{bail, ensure};
+use chrono::{DateTime, Utc};
 use clap::{ArgGroup, Args, Subcommand};
 use domain::account::EmailAddress;
 use domain::click_id::{ClickId, ClickIdCodec};
@@ -18,7 +19,7 @@ use storage::personal_data::{self, Erased, Found, Reach, Stated};
 use self::bound::{Bind, Bound};
 use crate::audit::{self, Done};
 use crate::consent::{Consent, Verdict};
-use crate::{output, program};
+use crate::{output, program, progress};
 
 #[derive(Debug, Subcommand)]
 pub enum Customer {
@@ -168,7 +169,11 @@ impl Named {
             email: self.email.as_ref(),
             email_hash: email_hash.as_ref().map(EmailHash::as_str),
         };
-        let found = personal_data::find(connection, program_id, stated, Reach::Installation).await?;
+        let search = progress::waiting("Searching");
+        let searching = |hour: DateTime<Utc>| search.set_message(format!("Searching clicks since {hour}"));
+        let found = personal_data::find(connection, program_id, stated, Reach::Installation, searching).await;
+        search.finish_and_clear();
+        let found = found?;
         Ok((found, program.workspace_id))
     }
 }

@@ -101,7 +101,7 @@ enum Command {
     #[command(subcommand)]
     Customer(customer::Customer),
     /// Check the invariants of the ledger and the pipeline; fails if any is broken
-    Verify,
+    Verify(verify::Verify),
     /// Work in flight: claims, outbox, parked refunds, dead letters
     #[command(subcommand)]
     Outbox(outbox::Outbox),
@@ -161,7 +161,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Key(key) => key.run(&pool).await?,
         Command::Customer(customer) => customer.run(&pool).await?,
         Command::ProcessorConnection(connection) => connection.run(&pool).await?,
-        Command::Verify => verify::run(&pool).await?,
+        Command::Verify(verify) => verify.run(&pool).await?,
         Command::Rollups(rollups) => output::lines(rollups.run(&pool).await?),
         Command::Balances(balances) => output::lines(balances.run(&pool).await?),
         Command::Counters(counters) => output::lines(counters.run(&pool).await?),

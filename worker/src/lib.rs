@@ -14,6 +14,7 @@ mod signals;
 mod steps;
 mod stream_trim;
 mod upkeep;
+mod verification;
 mod visitor;
 mod watch;
 
@@ -121,6 +122,7 @@ impl Worker {
         tasks.spawn(relay.run(self.lifecycle.clone()));
         tasks.spawn(upkeep.run(pool.clone(), self.lifecycle.clone()));
         tasks.spawn(rollups::run(pool.clone(), self.lifecycle.clone()));
+        tasks.spawn(verification::run(pool.clone(), self.lifecycle.clone()));
         tasks.spawn(stream_trim::run(
             self.nats.jetstream.clone(),
             self.topology.clone(),
@@ -165,7 +167,12 @@ impl Worker {
         config: &Config,
         notifications: Publisher,
     ) -> anyhow::Result<()> {
-        let sources = watch::sources(self.pool.clone(), self.nats.jetstream.clone(), self.topology);
+        let sources = watch::sources(
+            self.pool.clone(),
+            self.nats.jetstream.clone(),
+            self.topology,
+            self.clock.clone(),
+        );
         metrics::serve::serve("worker", &config.service, &self.clock, sources, &self.lifecycle)?;
         tracing::info!(listen = %listener.local_addr()?, "worker is ready");
         let probe = Probe::start(self.lifecycle.tasks(), self.pool, notifications.acknowledges());

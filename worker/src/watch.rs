@@ -1,6 +1,8 @@
 //! Gauges of the whole pipeline: rows that wait in PostgreSQL and messages that wait in the streams. Every worker reads them when
 //! its metrics are scraped.
 
+mod server;
+
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -9,15 +11,17 @@ use bus::topology::Topology;
 use chrono::TimeDelta;
 use futures::future::join_all;
 use messages::subject::Subject;
+use runtime::clock::Clock;
 use runtime::metrics::serve::Sources;
 use runtime::metrics::{
-    CLAIMS_DEAD, CLAIMS_OPEN, CLAIMS_OPEN_OLDEST, CONSUMER_PENDING, CONSUMER_REDELIVERED,
+    CLAIMS_DEAD, CLAIMS_OPEN, CLAIMS_OPEN_OLDEST, CONSUMER_OLDEST, CONSUMER_PENDING, CONSUMER_REDELIVERED,
     CONSUMER_UNACKNOWLEDGED, DEAD_LETTERS, OUTBOX_OLDEST, OUTBOX_UNSENT, PROCESSOR_EVENTS, SOURCE_UP,
-    STREAM_BYTES, STREAM_BYTES_MAX, UPKEEP_OVERDUE,
+    STREAM_BYTES, STREAM_BYTES_MAX, UPKEEP_OVERDUE, VERIFICATION_DIFFERENCES, VERIFICATION_OLDEST,
 };
 use sqlx::PgPool;
 use storage::StorageResult;
 use storage::pipeline_status::{self, Backlog, Waiting};
+use storage::verify::continuous::{self, Status};
 use tokio::time::timeout;
 
 use crate::upkeep::{PROCESSOR_EVENTS_KEPT, REFUSALS_KEPT};
@@ -28,12 +32,20 @@ const WITHIN: Duration = Duration::from_secs(2);
 /// Shown as zero when there are none.
 const UNFINISHED: [&str; 4] = ["open", "parked", "review", "stuck"];
 
-pub fn sources(pool: PgPool, jetstream: Context, topology: Topology) -> Sources {
+pub fn sources(pool: PgPool, jetstream: Context, topology: Topology, clock: Clock) -> Sources {
     let prefix = topology.prefix.clone();
     Sources::default()
         .pool("main", &pool)
-        .and(move || show_backlog(pool.clone(), prefix.clone()))
-        .and(move || show_streams(jetstream.clone(), topology.clone()))
+        .and({
+            let pool = pool.clone();
+            move || show_backlog(pool.clone(), prefix.clone())
+        })
+        .and({
+            let pool = pool.clone();
+            move || server::show(pool.clone())
+        })
+        .and(move || show_verification(pool.clone()))
+        .and(move || show_streams(jetstream.clone(), topology.clone(), clock.clone()))
 }
 
 async fn show_backlog(pool: PgPool, prefix: String) {
@@ -91,12 +103,29 @@ async fn show_backlog(pool: PgPool, prefix: String) {
     }
 }
 
+async fn show_verification(pool: PgPool) {
+    let read = async { continuous::status(&mut *pool.acquire().await?).await };
+    let answer: Result<StorageResult<Status>, _> = timeout(WITHIN, read).await;
+    VERIFICATION_OLDEST.clear();
+    VERIFICATION_DIFFERENCES.clear();
+    // That PostgreSQL does not answer is told by its own gauge.
+    let Ok(Ok(status)) = answer else { return };
+    if let Some(oldest) = status.oldest {
+        VERIFICATION_OLDEST
+            .with([])
+            .set((status.now - oldest).as_seconds_f64());
+        VERIFICATION_DIFFERENCES.with([]).set(rows(status.differences));
+    }
+}
+
 async fn read(pool: &PgPool) -> StorageResult<Backlog> {
     pipeline_status::backlog(&mut *pool.acquire().await?).await
 }
 
-async fn show_streams(jetstream: Context, topology: Topology) {
-    let looks = Subject::ALL.map(|subject| timeout(WITHIN, show_stream(&jetstream, &topology, subject)));
+async fn show_streams(jetstream: Context, topology: Topology, clock: Clock) {
+    CONSUMER_OLDEST.clear();
+    let looks =
+        Subject::ALL.map(|subject| timeout(WITHIN, show_stream(&jetstream, &topology, &clock, subject)));
     let shown = join_all(looks).await;
     let all = shown.iter().all(|shown| matches!(shown, Ok(Ok(()))));
     SOURCE_UP.with(["jetstream"]).set(if all { 1.0 } else { 0.0 });
@@ -118,7 +147,12 @@ async fn show_streams(jetstream: Context, topology: Topology) {
     clippy::cast_precision_loss,
     reason = "of a quadrillion messages the last one does not matter"
 )]
-async fn show_stream(jetstream: &Context, topology: &Topology, subject: Subject) -> anyhow::Result<()> {
+async fn show_stream(
+    jetstream: &Context,
+    topology: &Topology,
+    clock: &Clock,
+    subject: Subject,
+) -> anyhow::Result<()> {
     let noun = subject.noun();
     let stream = jetstream
         .get_stream(topology.stream_name(subject))
@@ -141,6 +175,14 @@ async fn show_stream(jetstream: &Context, topology: &Topology, subject: Subject)
     CONSUMER_REDELIVERED
         .with([noun])
         .set(state.num_redelivered as f64);
+    // It may be settled between the questions: then the next scrape shows another one.
+    if let Ok(oldest) = bus::backlog::Backlog::of(jetstream.clone(), topology, subject)
+        .oldest()
+        .await
+    {
+        let age = oldest.map_or(0.0, |oldest| (clock.now() - oldest).as_seconds_f64());
+        CONSUMER_OLDEST.with([noun]).set(age.max(0.0));
+    }
     Ok(())
 }
 

@@ -255,8 +255,24 @@ metrics! {
         "Unfinished events of payment processors; the state is open, parked, review or stuck");
     UPKEEP_OVERDUE: Gauges<1> = gauge("referral_upkeep_overdue_seconds", ["what"], WORKER,
         "Time since the oldest row was due that upkeep did not handle, 0 if there is none: approvals, refused_events, processor_events");
+    VERIFICATION_OLDEST: Gauges<0> = gauge("referral_verification_oldest_seconds", [], WORKER,
+        "Time since the continuous verification had verified all that had settled, of the check that is furthest behind");
+    VERIFICATION_DIFFERENCES: Gauges<0> = gauge("referral_verification_differences", [], WORKER,
+        "Checks of the continuous verification that found a difference which is not repaired");
+    POSTGRES_UNARCHIVED: Gauges<0> = gauge("referral_postgres_unarchived_seconds", [], WORKER,
+        "Time since PostgreSQL archived a segment of its WAL, 0 while the last attempt has succeeded");
+    POSTGRES_SLOT_BYTES: Gauges<0> = gauge("referral_postgres_slot_bytes", [], WORKER,
+        "WAL that PostgreSQL keeps for the replication slot that is furthest behind; missing without slots");
+    POSTGRES_REPLAY_LAG: Gauges<0> = gauge("referral_postgres_replay_lag_seconds", [], WORKER,
+        "How far the slowest replica is behind; missing without replicas, and if the role lacks pg_read_all_stats");
+    POSTGRES_TRANSACTION_IDS: Gauges<0> = gauge("referral_postgres_transaction_id_age", [], WORKER,
+        "Transactions since the oldest that is not frozen; PostgreSQL stops writing before 2^31");
+    POSTGRES_OLDEST_TRANSACTION: Gauges<0> = gauge("referral_postgres_oldest_transaction_seconds", [], WORKER,
+        "Age of the oldest open transaction; only those of the services' role if it lacks pg_read_all_stats");
     CONSUMER_PENDING: Gauges<1> = gauge("referral_consumer_pending", ["subject"], WORKER,
         "Messages that were not delivered to a worker yet");
+    CONSUMER_OLDEST: Gauges<1> = gauge("referral_consumer_oldest_seconds", ["subject"], WORKER,
+        "Age of the oldest message that is not settled, 0 if there is none");
     CONSUMER_UNACKNOWLEDGED: Gauges<1> = gauge("referral_consumer_unacknowledged", ["subject"], WORKER,
         "Messages that were delivered to a worker and not acknowledged yet");
     CONSUMER_REDELIVERED: Gauges<1> = gauge("referral_consumer_redelivered", ["subject"], WORKER,

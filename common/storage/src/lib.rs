@@ -18,7 +18,8 @@ mod tracking;
 
 pub use self::money::{adjustments, by_hand, commissions, duplicate_sales, ledger, payouts, refunds};
 pub use self::operations::{
-    audit_log, dead_letters, notifications, outbox, partitions, pipeline_status, sealed_secrets, verify,
+    audit_log, dead_letters, notifications, outbox, partitions, pipeline_status, sealed_secrets,
+    server_status, verify,
 };
 pub use self::people::{
     cli_logins, invitations, management_keys, members, passkeys, personal_data, second_factors, sessions,
@@ -57,13 +58,24 @@ pub async fn has_roles(pool: &sqlx::PgPool) -> StorageResult<bool> {
     Ok(found == 2)
 }
 
-/// Applies them, however long one of them takes, and grants what is new.
+/// Applies them, however long one of them takes, grants what is new, and makes the indexes of months that are there.
 pub async fn migrate(pool: &sqlx::PgPool) -> Result<(), sqlx::migrate::MigrateError> {
-    let mut connection = pool.acquire().await?;
+    // Its settings and locks are not for who has it next.
+    let mut connection = pool.acquire().await?.detach();
+    migrate_on(&mut connection).await?;
+    Ok(sqlx::Connection::close(connection).await?)
+}
+
+/// [`migrate`], on a connection of the caller's.
+pub async fn migrate_on(connection: &mut sqlx::PgConnection) -> Result<(), sqlx::migrate::MigrateError> {
     sqlx::query("SET statement_timeout = 0")
         .execute(&mut *connection)
         .await?;
     MIGRATIONS.run(&mut *connection).await?;
     sqlx::raw_sql(ROLES).execute(&mut *connection).await?;
-    Ok(())
+    match partitions::make_indexes(connection).await {
+        Err(StorageError::Database(error)) => Err(error.into()),
+        Err(error) => Err(sqlx::Error::Decode(error.into()).into()),
+        Ok(()) => Ok(()),
+    }
 }

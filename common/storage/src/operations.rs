@@ -8,4 +8,5 @@ pub mod outbox;
 pub mod partitions;
 pub mod pipeline_status;
 pub mod sealed_secrets;
+pub mod server_status;
 pub mod verify;

@@ -13,6 +13,7 @@ use reqwest::StatusCode;
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
+use storage::verify::divided::divided;
 use storage::{partitions, verify};
 use testing::{TestDatabase, block_on, free_address, from_environment, unique_name};
 use tokio::runtime::Runtime;
@@ -271,6 +272,9 @@ impl Stack {
             verify::violations(self.pool()).await.unwrap().is_empty()
         })
         .await;
+        let mut connection = self.pool().acquire().await.unwrap();
+        let in_slices = divided(&mut connection, None, |_, _| {}).await.unwrap();
+        assert_eq!(in_slices.violations, []);
     }
 }
 

@@ -34,9 +34,11 @@ impl TestDatabase {
         let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
         admin.execute(AssertSqlSafe(create)).await.unwrap();
         let url = database_url(&server, &name);
+        // As for the sessions of services.
+        let options = url.parse::<PgConnectOptions>().unwrap().options([("jit", "off")]);
         let pool = PgPoolOptions::new()
             .max_connections(4)
-            .connect(&url)
+            .connect_with(options)
             .await
             .unwrap();
         Self {
@@ -115,8 +117,7 @@ async fn template(server: &str) -> String {
             );
             connection.execute(AssertSqlSafe(create)).await.unwrap();
         }
-        MIGRATIONS.run(&mut connection).await.unwrap();
-        connection.execute(ROLES).await.unwrap();
+        storage::migrate_on(&mut connection).await.unwrap();
         connection.execute(AssertSqlSafe(OF_TESTS)).await.unwrap();
         connection.close().await.unwrap();
         admin

@@ -1,5 +1,6 @@
 //! One customer asks what is stored about them, and that it be erased. `docs/privacy.md` says what that means.
 
+mod months;
 mod tenants;
 
 use std::collections::BTreeSet;

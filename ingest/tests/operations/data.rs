@@ -6,3 +6,4 @@ mod sabotage;
 mod sealing;
 mod two_row_movements;
 mod vacuum;
+mod verification;

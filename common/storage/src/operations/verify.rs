@@ -1,11 +1,16 @@
-//! Checks the invariants of money and of the pipeline.
+//! Checks the invariants of money and of the pipeline. Each row that a check selects describes in words what is wrong with it.
 //!
-//! The queries run in one `REPEATABLE READ` snapshot, so that traffic in the meantime is no violation. Each row they return
-//! describes in words what is wrong with it.
+//! - [`violations`]: all of it in one snapshot, so that any traffic meanwhile is no violation. For tests and small databases: a snapshot of hours
+//!   keeps dead rows from being removed, and everything slows down.
+//! - [`divided`]: check by check and slice by slice, each in a snapshot of its own.
+//! - [`continuous`]: the same as a slow task of the worker, which goes on where it was.
 
+pub mod continuous;
+pub mod divided;
+mod division;
 mod invariants;
 
-use sqlx::{PgConnection, PgPool, Row};
+use sqlx::{AssertSqlSafe, PgConnection, PgPool};
 
 pub use self::invariants::{INVARIANTS, Invariant};
 use crate::error::StorageResult;
@@ -21,14 +26,6 @@ const SHOWN: usize = 20;
 
 /// Runs every invariant and returns those that do not hold.
 pub async fn violations(pool: &PgPool) -> StorageResult<Vec<Violation>> {
-    violations_with_progress(pool, |_| {}).await
-}
-
-/// [`violations`], calling `checking` with the name of each invariant before its query runs: on much data each takes its time.
-pub async fn violations_with_progress(
-    pool: &PgPool,
-    checking: impl FnMut(&'static str),
-) -> StorageResult<Vec<Violation>> {
     let mut snapshot = pool.begin().await?;
     sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         .execute(&mut *snapshot)
@@ -36,30 +33,31 @@ pub async fn violations_with_progress(
     sqlx::query("SET LOCAL statement_timeout = 0")
         .execute(&mut *snapshot)
         .await?;
-    violations_on(&mut snapshot, checking).await
+    violations_on(&mut snapshot).await
 }
 
-/// [`violations_with_progress`], as one transaction sees the database.
-pub async fn violations_on(
-    snapshot: &mut PgConnection,
-    mut checking: impl FnMut(&'static str),
-) -> StorageResult<Vec<Violation>> {
+/// [`violations`], as one transaction sees the database.
+pub async fn violations_on(snapshot: &mut PgConnection) -> StorageResult<Vec<Violation>> {
     let mut violations = Vec::new();
-    for invariant in INVARIANTS {
-        checking(invariant.name);
-        let rows = sqlx::query(sqlx::AssertSqlSafe(format!("{} LIMIT {SHOWN}", invariant.query)))
-            .fetch_all(&mut *snapshot)
-            .await?;
-        if !rows.is_empty() {
-            let rows = rows
-                .iter()
-                .map(|row| row.try_get::<String, _>(0))
-                .collect::<Result<_, _>>()?;
-            violations.push(Violation {
-                invariant: invariant.name,
-                rows,
-            });
+    for invariant in INVARIANTS.iter() {
+        let mut rows: Vec<String> = Vec::new();
+        for check in invariant.checks {
+            let query = format!("{} LIMIT {SHOWN}", check.of_all());
+            rows.extend(
+                sqlx::query_scalar::<_, String>(AssertSqlSafe(query))
+                    .fetch_all(&mut *snapshot)
+                    .await?,
+            );
         }
+        violations.extend(violation(invariant, rows));
     }
     Ok(violations)
+}
+
+fn violation(invariant: &Invariant, mut rows: Vec<String>) -> Option<Violation> {
+    rows.truncate(SHOWN);
+    (!rows.is_empty()).then_some(Violation {
+        invariant: invariant.name,
+        rows,
+    })
 }

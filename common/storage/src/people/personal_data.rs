@@ -4,9 +4,10 @@
 //! carry one of these names (dead letters, dead claims, processor events that wait for a person) → **export**
 //! ([`export`]) or **erase** ([`erase`], which locks the rows first). All of one request is one transaction.
 //!
-//! Events are searched by program: their tables have no index by customer, because clicks are written thousands of times a
-//! second and a request for personal data comes once a week.
+//! Nothing that has events of other customers is read whole: their months hold billions. Clicks are found by program and time
+//! ([`clicked_at`]), what else there is of a customer by indexes.
 
+mod clicked_at;
 mod erase;
 mod export;
 mod find;

@@ -175,7 +175,7 @@ async fn find(
         email: email.as_ref(),
         email_hash: email_hash.as_ref().map(EmailHash::as_str),
     };
-    Ok(personal_data::find(connection, program_id, stated, Reach::Program).await?)
+    Ok(personal_data::find(connection, program_id, stated, Reach::Program, |_| {}).await?)
 }
 
 fn address(field: Field<String>) -> Result<Option<EmailAddress>, ApiError> {

@@ -2,7 +2,8 @@
 
 use reqwest::StatusCode;
 use serde_json::json;
-use storage::verify::{self, INVARIANTS};
+use storage::verify::divided::divided;
+use storage::verify::{self, INVARIANTS, Violation};
 use test_harness::{Stack, Streams, sale_of};
 
 use super::two_row_movements::write_out;
@@ -211,7 +212,17 @@ pub(super) async fn broken_by(stack: &Stack, damage: &str) -> Vec<&'static str> 
             .await
             .unwrap_or_else(|error| panic!("{damage}: {error}"));
     }
-    let violations = verify::violations_on(&mut transaction, |_| {}).await.unwrap();
+    let violations = verify::violations_on(&mut transaction).await.unwrap();
+    let in_slices = divided(&mut transaction, None, |_, _| {}).await.unwrap();
     transaction.rollback().await.unwrap();
-    violations.iter().map(|violation| violation.invariant).collect()
+    let names = |violations: &[Violation]| -> Vec<_> {
+        violations.iter().map(|violation| violation.invariant).collect()
+    };
+    let found = names(&violations);
+    assert_eq!(
+        names(&in_slices.violations),
+        found,
+        "{damage}: slice by slice the same is found"
+    );
+    found
 }

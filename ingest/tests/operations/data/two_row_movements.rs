@@ -120,10 +120,8 @@ async fn a_movement_of_one_row_that_was_changed_is_found() {
     shop.sell("t1", json!({})).await;
     shop.refund("t1", 2500).await;
     shop.stack.verify().await;
-    let balances = [
-        "partner-program balance = sum of its ledger entries",
-        "partner balance = sum of its ledger entries",
-    ];
+    // A partner's balance is compared with those of the memberships.
+    let balance = "partner-program balance = sum of its ledger entries";
     for kind in ["accrual", "reversal"] {
         for damage in [
             format!("DELETE FROM ledger_entries WHERE kind = '{kind}'"),
@@ -137,10 +135,7 @@ async fn a_movement_of_one_row_that_was_changed_is_found() {
             ),
         ] {
             let broken = broken_by(&shop.stack, &damage).await;
-            assert!(
-                balances.iter().all(|name| broken.contains(name)),
-                "{damage}: {broken:?}"
-            );
+            assert!(broken.contains(&balance), "{damage}: {broken:?}");
         }
     }
 }

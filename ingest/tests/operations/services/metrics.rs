@@ -137,6 +137,7 @@ async fn services_show_what_they_did() {
                 "referral_claims_open 0.0",
                 "referral_claims_open_oldest_seconds 0.0",
                 "referral_consumer_pending{subject=\"sales\"} 0.0",
+                "referral_consumer_oldest_seconds{subject=\"sales\"} 0.0",
                 "referral_consumer_unacknowledged{subject=\"sales\"} 0.0",
                 "referral_stream_bytes_max{subject=\"sales\"} 8388608.0",
                 "referral_dead_letters{subject=\"sales\"} 0.0",
@@ -164,7 +165,29 @@ async fn while_postgres_is_down_what_it_would_tell_is_missing_and_the_rest_is_sh
     let postgres = OwnPostgres::start();
     let stack = Stack::on(TestDatabase::create_on(postgres.url()).await, Clock::system());
     let worker = Watched::start(&stack, "worker").await;
-    worker.shows(&stack, &["referral_claims_open 0.0"]).await;
+    // Nothing is archived here, and nobody replicates.
+    let healthy = [
+        "referral_claims_open 0.0",
+        "referral_postgres_unarchived_seconds 0.0",
+    ];
+    worker.shows(&stack, &healthy).await;
+    let ids = "referral_postgres_transaction_id_age";
+    // For a slot, and for who may see the transactions of other roles.
+    let later = [
+        "referral_postgres_slot_bytes",
+        "referral_postgres_oldest_transaction_seconds",
+    ];
+    let names = worker.shows_only_what_is_declared().await;
+    assert!(names.contains(ids), "{names:?}");
+    assert!(!later.iter().any(|name| names.contains(*name)), "{names:?}");
+    for change in [
+        "SELECT pg_create_physical_replication_slot('unread', true)",
+        "GRANT pg_read_all_stats TO referral_tracker_service",
+    ] {
+        stack.execute(change).await;
+    }
+    let names = worker.shows_only_what_is_declared().await;
+    assert!(later.iter().all(|name| names.contains(*name)), "{names:?}");
     postgres.stop_at_once();
     let up = [
         "referral_source_up{source=\"postgres\"} 0.0",
@@ -173,6 +196,7 @@ async fn while_postgres_is_down_what_it_would_tell_is_missing_and_the_rest_is_sh
     worker.shows(&stack, &up).await;
     let names = worker.shows_only_what_is_declared().await;
     assert!(!names.contains("referral_claims_open"), "{names:?}");
+    assert!(!names.contains(ids), "{names:?}");
     assert!(names.contains("referral_consumer_pending"), "{names:?}");
     postgres.start_again();
     worker.shows(&stack, &["referral_claims_open 0.0"]).await;

@@ -22,6 +22,7 @@ use test_harness::{
 use testing::from_environment;
 
 const BOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+const LINK_CLICKS: &str = "a link's clicks and last_clicked agree with its real click events that count";
 const PROGRAM_DAYS: &str = "a program's days are what its events add up to";
 const LINK_DAYS: &str = "a link's days are what its events add up to";
 
@@ -391,11 +392,11 @@ async fn verify_tells_of_a_day_that_is_not_what_its_events_add_up_to() {
     assert_eq!(broken(&stack).await, [PROGRAM_DAYS]);
     stack.execute("INSERT INTO program_days SELECT * FROM kept").await;
     assert!(broken(&stack).await.is_empty());
-    // A delta that no event explains, of a day far off, so that nobody else's sums hide it.
+    // A delta that no event explains, of a day far off, so that nobody else's sums hide it. A link's clicks are compared with its days.
     stack
         .execute("INSERT INTO rollup_deltas (program_id, referral_link_id, day, clicks) VALUES (1, 1, '2001-01-01', 1)")
         .await;
-    assert_eq!(broken(&stack).await, [PROGRAM_DAYS, LINK_DAYS]);
+    assert_eq!(broken(&stack).await, [LINK_CLICKS, PROGRAM_DAYS, LINK_DAYS]);
 }
 
 /// Clicks, leads and sales of one customer.
@@ -426,7 +427,7 @@ async fn a_rebuild_while_traffic_flows_leaves_exactly_what_events_add_up_to() {
     stack
         .execute("INSERT INTO program_days SELECT id, '2001-01-01', 'USD', 1, 1, 1, 1, 1, 1, 1 FROM programs")
         .await;
-    assert_eq!(broken(&stack).await, [PROGRAM_DAYS, LINK_DAYS]);
+    assert_eq!(broken(&stack).await, [LINK_CLICKS, PROGRAM_DAYS, LINK_DAYS]);
 
     let done = AtomicBool::new(false);
     let traffic = async |lane: usize| {
@@ -451,7 +452,7 @@ async fn a_rebuild_while_traffic_flows_leaves_exactly_what_events_add_up_to() {
     streams.drained(&stack).await;
     assert_eq!(
         broken(&stack).await,
-        [PROGRAM_DAYS, LINK_DAYS],
+        [LINK_CLICKS, PROGRAM_DAYS, LINK_DAYS],
         "the other program's are left alone"
     );
 

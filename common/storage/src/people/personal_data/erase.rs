@@ -1,22 +1,18 @@
 //! What an erasure replaces. Ids, sums, dates, links and states stay: accounting depends on them, and without the erased names
 //! they identify no person.
 //!
-//! Phases: **visits**, in which tables of events are looked through and nothing is locked that others wait for → **customers**,
-//! locked: concurrent work is waited for, and later work finds no customer → what is found by their ids, and the visits
-//! that were stored meanwhile.
+//! Phases: the **clicks** that were found, while nothing is locked that others wait for → **customers**, locked: concurrent work is
+//! waited for, and later work finds no customer → the clicks that were stored meanwhile, and what is found by their ids.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
-use uuid::Uuid;
 
+use super::clicked_at;
 use super::find::Found;
 use crate::error::{StorageResult, expect_rows};
-use domain::ids::{CustomerId, EventId};
-
-/// Events on their way are stored well within this, and those of an outage as long as it lasts.
-const UNDER_WAY: TimeDelta = TimeDelta::days(1);
+use domain::ids::CustomerId;
 
 /// Rows that were changed, by table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,13 +41,14 @@ pub async fn erase(
     found: &Found,
     now: DateTime<Utc>,
 ) -> StorageResult<Erased> {
-    let before = visits(connection, found, Uuid::nil()).await?;
+    let before = clicks(connection, found, &found.clicked_at).await?;
     let customers = lock_and_erase_customers(connection, found, now).await?;
-    let meanwhile = visits(connection, found, EventId::first_of(now - UNDER_WAY)).await?;
+    let clicked_at = clicked_at::read(connection, &found.customer_ids()).await?;
+    let meanwhile = clicks(connection, found, &clicked_at.times).await?;
     let erased = Erased {
         customers,
-        click_events: before.0 + meanwhile.0,
-        lead_events: before.1 + meanwhile.1,
+        click_events: before + meanwhile + held(connection, found).await?,
+        lead_events: leads(connection, found).await?,
         ..purchases(connection, found).await?
     };
     Ok(Erased {
@@ -102,7 +99,7 @@ async fn purchases(connection: &mut PgConnection, found: &Found) -> StorageResul
         // A self-referral would identify the customer. That there was a signal stays: approval can depend on it.
         "UPDATE commissions SET refund_reason = NULL, rejection_reason = NULL,
                 signals = CASE WHEN signals = '{}' THEN signals ELSE ARRAY['erased'] END
-         WHERE program_id = $1 AND customer_id = ANY($2)
+         WHERE sale_id IN (SELECT id FROM sale_events WHERE program_id = $1 AND customer_id = ANY($2))
            AND (num_nonnulls(refund_reason, rejection_reason) > 0 OR signals <> '{}')",
         program_id,
         &customers,
@@ -123,7 +120,7 @@ async fn purchases(connection: &mut PgConnection, found: &Found) -> StorageResul
          SET message = left(n.message, -length(' Reason: ' || coalesce(n.details ->> 'refund_reason', n.details ->> 'reason'))),
              details = n.details - ARRAY['refund_reason', 'reason']
          FROM sale_events s
-         WHERE n.program_id = $1 AND s.id = (n.details ->> 'sale_id')::bigint AND s.program_id = $1
+         WHERE n.program_id = $1 AND s.id::text = n.details ->> 'sale_id' AND n.details ->> 'sale_id' IS NOT NULL AND s.program_id = $1
            AND s.customer_id = ANY($2) AND n.details ?| ARRAY['refund_reason', 'reason']",
         program_id,
         &customers,
@@ -150,53 +147,69 @@ async fn processor_customers(connection: &mut PgConnection, found: &Found) -> St
 }
 
 /// Location, device and referrer. Country, device type and browser stay: many people share them.
-///
-/// Events of before `since` are left out: ids of events begin with their time.
-async fn visits(connection: &mut PgConnection, found: &Found, since: Uuid) -> StorageResult<(u64, u64)> {
-    let (program_id, customers) = (found.program_id.get(), found.customer_ids());
-    let clicks = sqlx::query!(
-        "UPDATE click_events
-         SET click_id = 'erased_' || customer_id, previous_click_id = NULL, session_id = NULL, page_url = NULL,
-             page_title = NULL, referrer_url = NULL, user_agent = NULL, screen_resolution = NULL, viewport_size = NULL,
-             language = NULL, timezone = NULL, geo_region = NULL, geo_city = NULL
-         WHERE program_id = $1 AND customer_id = ANY($2) AND event_id >= $3
-           AND click_id <> 'erased_' || customer_id",
-        program_id,
-        &customers,
-        since,
-    )
-    .execute(&mut *connection)
-    .await?;
-    let keys = found.keys();
+async fn clicks(
+    connection: &mut PgConnection,
+    found: &Found,
+    clicked_at: &BTreeSet<DateTime<Utc>>,
+) -> StorageResult<u64> {
+    let customers = found.customer_ids();
+    let mut erased = 0;
+    // One at a time: a list of times would be searched for in all months by a generic plan.
+    for at in clicked_at {
+        let click = sqlx::query!(
+            "UPDATE click_events
+             SET click_id = 'erased_' || customer_id, previous_click_id = NULL, session_id = NULL, page_url = NULL,
+                 page_title = NULL, referrer_url = NULL, user_agent = NULL, screen_resolution = NULL, viewport_size = NULL,
+                 language = NULL, timezone = NULL, geo_region = NULL, geo_city = NULL
+             WHERE program_id = $1 AND NOT is_test AND click_timestamp = $3 AND customer_id = ANY($2)
+               AND click_id <> 'erased_' || customer_id",
+            found.program_id.get(),
+            &customers,
+            at,
+        )
+        .execute(&mut *connection)
+        .await?;
+        erased += click.rows_affected();
+    }
+    Ok(erased)
+}
+
+/// Their click_ids, held by browsers that were taken for new customers.
+async fn held(connection: &mut PgConnection, found: &Found) -> StorageResult<u64> {
     let click_ids: Vec<&str> = found.names.click_ids.iter().map(String::as_str).collect();
-    // Held by a browser that was taken for a new customer.
     let held = sqlx::query!(
-        "UPDATE click_events SET previous_click_id = NULL WHERE program_id = $1 AND previous_click_id = ANY($2) AND event_id >= $3",
-        program_id,
+        "UPDATE click_events SET previous_click_id = NULL
+         WHERE program_id = $1 AND previous_click_id = ANY($2) AND previous_click_id IS NOT NULL AND click_timestamp >= $3",
+        found.program_id.get(),
         &click_ids as &[&str],
-        since,
-    )
-    .execute(&mut *connection)
-    .await?;
-    let leads = sqlx::query!(
-        "UPDATE lead_events
-         SET customer_key = NULL,
-             click_id = CASE WHEN customer_id = ANY($2) THEN 'erased_' || customer_id ELSE click_id END,
-             session_id = CASE WHEN customer_id = ANY($2) THEN NULL ELSE session_id END,
-             page_url = CASE WHEN customer_id = ANY($2) THEN NULL ELSE page_url END
-         WHERE program_id = $1 AND (customer_id = ANY($2) OR customer_key = ANY($3)) AND event_id >= $4
-           AND (customer_key IS NOT NULL OR click_id <> 'erased_' || customer_id)",
-        program_id,
-        &customers,
-        &keys as &[&str],
-        since,
+        found.since(),
     )
     .execute(connection)
     .await?;
-    Ok((
-        clicks.rows_affected() + held.rows_affected(),
-        leads.rows_affected(),
-    ))
+    Ok(held.rows_affected())
+}
+
+/// Their leads, and their key where it was told with another customer's lead.
+async fn leads(connection: &mut PgConnection, found: &Found) -> StorageResult<u64> {
+    let own = sqlx::query!(
+        "UPDATE lead_events SET customer_key = NULL, click_id = 'erased_' || customer_id, session_id = NULL, page_url = NULL
+         WHERE program_id = $1 AND customer_id = ANY($2) AND lead_timestamp >= $3
+           AND (customer_key IS NOT NULL OR click_id <> 'erased_' || customer_id)",
+        found.program_id.get(),
+        &found.customer_ids(),
+        found.since(),
+    )
+    .execute(&mut *connection)
+    .await?;
+    let others = sqlx::query!(
+        "UPDATE lead_events SET customer_key = NULL
+         WHERE program_id = $1 AND customer_key = ANY($2) AND customer_key IS NOT NULL",
+        found.program_id.get(),
+        &found.keys() as &[&str],
+    )
+    .execute(connection)
+    .await?;
+    Ok(own.rows_affected() + others.rows_affected())
 }
 
 async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime<Utc>) -> StorageResult<u64> {

@@ -30,20 +30,29 @@ pub async fn export(connection: &mut PgConnection, found: &Found) -> StorageResu
              (SELECT coalesce(jsonb_agg(to_jsonb(c) ORDER BY c.id), '[]')
               FROM customers c WHERE c.id = ANY($2)) AS "customers!",
              (SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e.id), '[]')
-              FROM click_events e WHERE e.program_id = $1 AND e.customer_id = ANY($2)) AS "click_events!",
+              FROM UNNEST($5::timestamptz[]) AS t (clicked_at)
+              -- Click by click (OFFSET 0): each looks into one month, by its index.
+              CROSS JOIN LATERAL (SELECT e.* FROM click_events e
+                                  WHERE e.program_id = $1 AND NOT e.is_test AND e.click_timestamp = t.clicked_at
+                                    AND e.customer_id = ANY($2) OFFSET 0) e) AS "click_events!",
              (SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e.id), '[]')
-              FROM lead_events e
-              WHERE e.program_id = $1 AND (e.customer_id = ANY($2) OR e.customer_key = ANY($3))) AS "lead_events!",
+              FROM (SELECT e.* FROM lead_events e
+                    WHERE e.program_id = $1 AND e.customer_id = ANY($2) AND e.lead_timestamp >= $6
+                    UNION
+                    SELECT e.* FROM lead_events e
+                    WHERE e.program_id = $1 AND e.customer_key = ANY($3) AND e.customer_key IS NOT NULL) e) AS "lead_events!",
              (SELECT coalesce(jsonb_agg(to_jsonb(s) ORDER BY s.id), '[]')
               FROM sale_events s WHERE s.program_id = $1 AND s.customer_id = ANY($2)) AS "sale_events!",
              (SELECT coalesce(jsonb_agg(to_jsonb(c) ORDER BY c.id), '[]')
-              FROM commissions c WHERE c.program_id = $1 AND c.customer_id = ANY($2)) AS "commissions!",
+              FROM commissions c JOIN sale_events s ON s.id = c.sale_id
+              WHERE s.program_id = $1 AND s.customer_id = ANY($2)) AS "commissions!",
              (SELECT coalesce(jsonb_agg(to_jsonb(r) ORDER BY r.id), '[]')
               FROM refunds r JOIN sale_events s ON s.id = r.sale_id
               WHERE s.program_id = $1 AND s.customer_id = ANY($2)) AS "refunds!",
              (SELECT coalesce(jsonb_agg(to_jsonb(n) ORDER BY n.id), '[]')
-              FROM notifications n JOIN sale_events s ON s.id = (n.details ->> 'sale_id')::bigint
-              WHERE n.program_id = $1 AND s.program_id = $1 AND s.customer_id = ANY($2)) AS "notifications!",
+              FROM notifications n JOIN sale_events s ON s.id::text = n.details ->> 'sale_id'
+              WHERE n.program_id = $1 AND n.details ->> 'sale_id' IS NOT NULL AND s.program_id = $1
+                AND s.customer_id = ANY($2)) AS "notifications!",
              (SELECT coalesce(jsonb_agg(to_jsonb(p) ORDER BY p.processor_customer_id), '[]')
               FROM processor_customers p
               WHERE p.program_id = $1 AND p.processor_customer_id = ANY($4)) AS "processor_customers!""#,
@@ -51,6 +60,8 @@ pub async fn export(connection: &mut PgConnection, found: &Found) -> StorageResu
         &found.customer_ids(),
         &found.keys() as &[&str],
         &found.processor_customers() as &[&str],
+        &found.clicked_at.iter().copied().collect::<Vec<_>>(),
+        found.since(),
     )
     .fetch_one(&mut *connection)
     .await?;

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::clicked_at::{self, CLOCK_SKEW};
 use crate::error::StorageResult;
 use domain::account::EmailAddress;
 use domain::click_id::ClickId;
@@ -48,6 +50,8 @@ pub struct Found {
     /// Ascending; several when they came several times under the same address.
     pub customers: Vec<CustomerId>,
     pub(super) names: CustomerNames,
+    /// Of all their clicks.
+    pub(super) clicked_at: BTreeSet<DateTime<Utc>>,
     pub(super) letters: Vec<i64>,
     pub(super) claims: Vec<String>,
     pub(super) processor_events: Vec<Uuid>,
@@ -62,6 +66,13 @@ impl Found {
         self.names.keys.iter().map(String::as_str).collect()
     }
 
+    /// No event of theirs is older. Of nobody, any may be.
+    pub(super) fn since(&self) -> DateTime<Utc> {
+        self.clicked_at
+            .first()
+            .map_or(DateTime::UNIX_EPOCH, |first| *first - CLOCK_SKEW)
+    }
+
     pub(super) fn processor_customers(&self) -> Vec<&str> {
         self.names
             .processor_customers
@@ -71,12 +82,14 @@ impl Found {
     }
 }
 
-/// Locks nothing: looking through what was put aside takes a while, in which others work on.
+/// Locks nothing: looking through what was put aside takes a while, in which others work on. So does a customer of more clicks than their
+/// journey keeps: `searching` is told each hour before it is looked through for them.
 pub async fn find(
     connection: &mut PgConnection,
     program_id: ProgramId,
     stated: Stated<'_>,
     reach: Reach,
+    searching: impl FnMut(DateTime<Utc>),
 ) -> StorageResult<Found> {
     let rows = sqlx::query!(
         "SELECT id, click_id, customer_key, email_hash FROM customers
@@ -111,6 +124,9 @@ pub async fn find(
         names.email_hashes.extend(row.email_hash);
     }
     names.processor_customers = processor_customers(connection, program_id, &names).await?;
+    let ids: Vec<i64> = customers.iter().copied().map(CustomerId::get).collect();
+    let mut clicked_at = clicked_at::read(connection, &ids).await?;
+    clicked_at::add_forgotten(connection, program_id, &mut clicked_at, searching).await?;
     let seeker = Seeker {
         program_id,
         names: &names,
@@ -119,6 +135,7 @@ pub async fn find(
     Ok(Found {
         program_id,
         customers,
+        clicked_at: clicked_at.times,
         letters: seeker.letters(connection).await?,
         claims: seeker.claims(connection).await?,
         processor_events: seeker.processor_events(connection).await?,
@@ -207,7 +224,9 @@ impl Seeker<'_> {
         while search.goes_on {
             let piece = sqlx::query!(
                 r#"SELECT event_id, program_id, payload AS "payload!" FROM processor_events
-                   WHERE (program_id = $1 OR (program_id IS NULL AND $2)) AND payload IS NOT NULL AND event_id > $3
+                   -- Others have no payload; these have an index.
+                   WHERE state IN ('open', 'parked', 'review', 'stuck') AND (program_id = $1 OR (program_id IS NULL AND $2))
+                     AND payload IS NOT NULL AND event_id > $3
                    ORDER BY event_id LIMIT $4"#,
                 self.program_id.get(),
                 self.all(),

@@ -1,0 +1,211 @@
+//! Verification without end, slice by slice, of what can be divided: what grows, from where it was left, and what is little, again and again.
+//! Where it is stands in `verifications`, so that any worker goes on.
+//!
+//! A slice that has a difference stays the next one of its part, until it is repaired.
+
+use std::sync::LazyLock;
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgConnection, PgPool};
+
+use super::INVARIANTS;
+use super::divided::{Slice, next, rows};
+use super::division::Walk;
+use super::invariants::Check;
+use crate::error::StorageResult;
+
+/// A check, and a way through its rows; without one it is not divided.
+struct Part {
+    name: String,
+    invariant: &'static str,
+    check: &'static Check,
+    walk: Option<&'static Walk>,
+}
+
+static PARTS: LazyLock<Vec<Part>> = LazyLock::new(|| {
+    let mut parts = Vec::new();
+    for invariant in INVARIANTS.iter() {
+        let continuous = invariant.checks.iter().enumerate();
+        for (number, check) in continuous.filter(|(_, check)| check.division.is_continuous()) {
+            let walks: Vec<Option<&Walk>> = check.division.walks().iter().map(Some).collect();
+            let walks = if walks.is_empty() { vec![None] } else { walks };
+            parts.extend(walks.into_iter().map(|walk| Part {
+                name: format!(
+                    "{}, check {number}, by {}",
+                    invariant.name,
+                    walk.map_or("all", |walk| walk.name)
+                ),
+                invariant: invariant.name,
+                check,
+                walk,
+            }));
+        }
+    }
+    parts
+});
+
+/// What one step did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing is due, or another process is at it.
+    Idle,
+    Verified,
+    Found {
+        invariant: &'static str,
+        rows: usize,
+    },
+}
+
+/// As the database knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    pub now: DateTime<Utc>,
+    /// What had settled by then is verified. `None`: it never began.
+    pub oldest: Option<DateTime<Utc>>,
+    /// Parts whose next slice has a difference.
+    pub differences: i64,
+}
+
+/// Only one process verifies at a time.
+const VERIFYING: i64 = 0x7665_7269_6679;
+
+/// Verifies the slice that has been due for longest.
+pub async fn step(pool: &PgPool) -> StorageResult<Step> {
+    let mut transaction = pool.begin().await?;
+    let Some((part, mark)) = due(&mut transaction).await? else {
+        return Ok(Step::Idle);
+    };
+    match verify(&mut transaction, part, mark).await {
+        Ok(step) => {
+            transaction.commit().await?;
+            Ok(step)
+        }
+        Err(error) => {
+            transaction.rollback().await?;
+            // The others have their turns meanwhile.
+            sqlx::query!(
+                "UPDATE verifications SET due_at = now() + interval '10 minutes' WHERE part = $1",
+                part.name
+            )
+            .execute(pool)
+            .await?;
+            Err(error)
+        }
+    }
+}
+
+/// Where a part is.
+struct Mark {
+    after: String,
+}
+
+async fn due(connection: &mut PgConnection) -> StorageResult<Option<(&'static Part, Mark)>> {
+    let alone = sqlx::query_scalar!(r#"SELECT pg_try_advisory_xact_lock($1) AS "alone!""#, VERIFYING)
+        .fetch_one(&mut *connection)
+        .await?;
+    if !alone {
+        return Ok(None);
+    }
+    let names: Vec<&str> = PARTS.iter().map(|part| part.name.as_str()).collect();
+    let starts: Vec<&str> = PARTS
+        .iter()
+        .map(|part| part.walk.map_or("", |walk| walk.start))
+        .collect();
+    sqlx::query!(
+        "INSERT INTO verifications (part, after) SELECT * FROM UNNEST($1::text[], $2::text[]) ON CONFLICT (part) DO NOTHING",
+        &names as &[&str],
+        &starts as &[&str],
+    )
+    .execute(&mut *connection)
+    .await?;
+    let mark = sqlx::query!(
+        "SELECT part, after FROM verifications WHERE part = ANY($1) AND due_at <= now() ORDER BY due_at, part LIMIT 1",
+        &names as &[&str],
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(mark.and_then(|mark| {
+        let part = PARTS.iter().find(|part| part.name == mark.part)?;
+        Some((part, Mark { after: mark.after }))
+    }))
+}
+
+async fn verify(connection: &mut PgConnection, part: &Part, mark: Mark) -> StorageResult<Step> {
+    sqlx::query("SET LOCAL statement_timeout = '10min'")
+        .execute(&mut *connection)
+        .await?;
+    let Some(walk) = part.walk else {
+        let found = rows(&mut *connection, part.check, None).await?;
+        if found.is_empty() {
+            end(connection, part).await?;
+            return Ok(Step::Verified);
+        }
+        return different(connection, part, found.len()).await;
+    };
+    let Some(last) = next(&mut *connection, walk, &mark.after, true).await? else {
+        end(connection, part).await?;
+        return Ok(Step::Verified);
+    };
+    let slice = Slice {
+        walk,
+        after: &mark.after,
+        last: &last,
+    };
+    let found = rows(&mut *connection, part.check, Some(slice)).await?;
+    if !found.is_empty() {
+        return different(connection, part, found.len()).await;
+    }
+    sqlx::query!(
+        "UPDATE verifications SET after = $2, due_at = clock_timestamp(), differences = 0 WHERE part = $1",
+        part.name,
+        last,
+    )
+    .execute(connection)
+    .await?;
+    Ok(Step::Verified)
+}
+
+async fn different(connection: &mut PgConnection, part: &Part, rows: usize) -> StorageResult<Step> {
+    sqlx::query!(
+        "UPDATE verifications SET differences = $2, due_at = now() + interval '10 minutes' WHERE part = $1",
+        part.name,
+        i64::try_from(rows).unwrap_or(i64::MAX),
+    )
+    .execute(connection)
+    .await?;
+    Ok(Step::Found {
+        invariant: part.invariant,
+        rows,
+    })
+}
+
+/// What grows is followed from here on; everything else begins again.
+async fn end(connection: &mut PgConnection, part: &Part) -> StorageResult<()> {
+    let follows = part.walk.is_some_and(|walk| walk.grows);
+    sqlx::query!(
+        "UPDATE verifications
+         SET after = CASE WHEN $2 THEN after ELSE $3 END, differences = 0, round_began = now(),
+             verified_at = CASE WHEN $2 THEN now() WHEN $4 THEN round_began ELSE now() END,
+             due_at = now() + CASE WHEN $2 THEN interval '1 minute' ELSE interval '1 hour' END
+         WHERE part = $1",
+        part.name,
+        follows,
+        part.walk.map_or("", |walk| walk.start),
+        part.walk.is_some(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn status(connection: &mut PgConnection) -> StorageResult<Status> {
+    let names: Vec<&str> = PARTS.iter().map(|part| part.name.as_str()).collect();
+    Ok(sqlx::query_as!(
+        Status,
+        r#"SELECT now() AS "now!", min(verified_at) AS oldest, count(*) FILTER (WHERE differences > 0) AS "differences!"
+           FROM verifications WHERE part = ANY($1)"#,
+        &names as &[&str],
+    )
+    .fetch_one(connection)
+    .await?)
+}

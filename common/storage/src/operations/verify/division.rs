@@ -1,0 +1,212 @@
+//! How checks are divided: by key of the rows they go through, or by day and program.
+
+/// What a check goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Division {
+    Sales,
+    Commissions,
+    /// Rows of the ledger.
+    Movements,
+    Memberships,
+    Payouts,
+    Links,
+    Customers,
+    Claims,
+    /// Of rollups, program by program.
+    Days,
+    /// Not divided, but little: it grows with partners and subscriptions, not with events.
+    One,
+    /// What is unfinished at this moment. Other alerts say so while it lasts.
+    Moment,
+    /// Not divided, and as large as all clicks.
+    Whole,
+}
+
+/// How a division is gone through, in ascending order of a key. Bounds are texts: the first key of a slice is after `$1`, the last is `$2`. Of
+/// days: see [`NEXT_DAYS`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Walk {
+    /// Part of the name under which is stored how far it is.
+    pub name: &'static str,
+    /// The rows of a slice.
+    pub rows: &'static str,
+    /// Before every key.
+    pub start: &'static str,
+    /// Whose keys they are.
+    table: &'static str,
+    key: &'static str,
+    /// Rows of a slice.
+    step: u32,
+    /// New rows have greater keys, and `created_at`.
+    pub grows: bool,
+}
+
+impl Walk {
+    const fn over(table: &'static str, rows: &'static str, step: u32) -> Self {
+        Self {
+            name: table,
+            rows,
+            start: "-1",
+            table,
+            key: "id",
+            step,
+            grows: false,
+        }
+    }
+
+    const fn growing(self) -> Self {
+        Self { grows: true, ..self }
+    }
+
+    /// Of days, which are of no table.
+    pub const fn is_of_days(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Selects the last key of the slice that begins after `$1`; NULL at the end. `settled`: without rows beside which a transaction that
+    /// began earlier may yet store one with a lesser key.
+    pub fn next(&self, settled: bool) -> String {
+        let Self { table, key, step, .. } = self;
+        if self.is_of_days() {
+            let over = if settled { "AND until <= today" } else { "" };
+            return NEXT_DAYS.replace("{over}", over);
+        }
+        let condition = if settled && self.grows {
+            "AND created_at < now() - interval '10 minutes'"
+        } else {
+            ""
+        };
+        let kind = if self.start.is_empty() { "text" } else { "bigint" };
+        format!(
+            "SELECT max(key)::text FROM (SELECT {key} AS key FROM {table} WHERE {key} > $1::{kind} {condition} ORDER BY {key} LIMIT {step}) k"
+        )
+    }
+
+    /// Selects the key after which the rows since `$1` begin, by halving: ids ascend with the time. An hour more, because not exactly.
+    pub fn since(&self) -> String {
+        if self.is_of_days() {
+            return "SELECT format('%s %s 9223372036854775807', $1::timestamptz::date, $1::timestamptz::date)".to_owned();
+        }
+        let Self { table, key, .. } = self;
+        format!(
+            "WITH RECURSIVE search (low, high) AS (
+                 SELECT min({key}) - 2, max({key}) FROM {table}
+                 UNION ALL
+                 SELECT CASE WHEN older THEN middle ELSE low END, CASE WHEN older THEN high ELSE middle END
+                 FROM search
+                 CROSS JOIN LATERAL (SELECT (low + high) / 2 AS middle) m
+                 CROSS JOIN LATERAL (SELECT coalesce((SELECT created_at FROM {table} WHERE {key} > middle ORDER BY {key} LIMIT 1)
+                                                     < $1::timestamptz - interval '1 hour', false) AS older) o
+                 WHERE high - low > 1
+             )
+             SELECT coalesce(min(high), -1)::text FROM search"
+        )
+    }
+}
+
+/// A key of days is a whole slice: the first day, the day before which it ends, and the program. All programs of some days come before the
+/// next days: before the first day, each day with those after it on which nothing is kept, and beyond today. Clocks differ, and nothing may be
+/// left out.
+const NEXT_DAYS: &str = "
+    WITH last AS (
+        SELECT split_part($1, ' ', 1)::date AS since, split_part($1, ' ', 2)::date AS until, split_part($1, ' ', 3)::bigint AS program_id,
+               (now() AT TIME ZONE 'UTC')::date AS today
+    ), days AS (
+        SELECT until AS since, today,
+               CASE WHEN until = '-infinity' THEN (SELECT least(min(day), today) FROM program_days)
+                    WHEN until > today THEN 'infinity'
+                    ELSE coalesce((SELECT min(day) FROM program_days WHERE day > last.until), greatest(until + 1, today)) END AS until
+        FROM last
+    )
+    SELECT coalesce((SELECT format('%s %s %s', since, until, (SELECT min(id) FROM programs WHERE id > program_id))
+                     FROM last WHERE EXISTS (SELECT 1 FROM programs WHERE id > program_id)),
+                    (SELECT format('%s %s %s', since, until, (SELECT min(id) FROM programs))
+                     FROM days WHERE since < until {over} AND EXISTS (SELECT 1 FROM programs)))";
+
+const SALES: &str = "(SELECT * FROM sale_events WHERE id > $1::bigint AND id <= $2::bigint)";
+const REFUNDED: &str = "(SELECT * FROM sale_events WHERE id IN (SELECT sale_id FROM refunds WHERE id > $1::bigint AND id <= $2::bigint))";
+const COMMISSIONS: &str = "(SELECT * FROM commissions WHERE id > $1::bigint AND id <= $2::bigint)";
+const MOVED: &str = "(SELECT * FROM commissions WHERE id IN (SELECT commission_id FROM ledger_entries WHERE id > $1::bigint AND id <= $2::bigint))";
+const MOVEMENTS: &str = "(SELECT * FROM ledger_entries WHERE id > $1::bigint AND id <= $2::bigint)";
+const MEMBERSHIPS: &str = "(SELECT * FROM partner_programs WHERE id > $1::bigint AND id <= $2::bigint)";
+const PAYOUTS: &str = "(SELECT * FROM payouts WHERE id > $1::bigint AND id <= $2::bigint)";
+const LINKS: &str = "(SELECT * FROM referral_links WHERE id > $1::bigint AND id <= $2::bigint)";
+const CUSTOMERS: &str = "(SELECT * FROM customers WHERE id > $1::bigint AND id <= $2::bigint)";
+const CLAIMS: &str = "(SELECT * FROM transaction_claims WHERE transaction_id > $1 AND transaction_id <= $2)";
+
+/// Few, because one has as many entries of the ledger as the partner has ever earned, and a payout as many as it pays.
+const LARGE: u32 = 20;
+const SMALL: u32 = 10_000;
+
+impl Division {
+    /// Without a slice, the rows of a check are these.
+    pub(super) const fn table(self) -> &'static str {
+        match self {
+            Self::Sales => "sale_events",
+            Self::Commissions => "commissions",
+            Self::Movements => "ledger_entries",
+            Self::Memberships => "partner_programs",
+            Self::Payouts => "payouts",
+            Self::Links => "referral_links",
+            Self::Customers => "customers",
+            Self::Claims => "transaction_claims",
+            Self::Days | Self::One | Self::Moment | Self::Whole => "",
+        }
+    }
+
+    /// The first one reaches every row. The others reach rows that were changed since: a refund changes a sale of long ago.
+    pub(super) const fn walks(self) -> &'static [Walk] {
+        match self {
+            Self::Sales => {
+                const {
+                    &[
+                        Walk::over("sale_events", SALES, SMALL).growing(),
+                        Walk::over("refunds", REFUNDED, SMALL).growing(),
+                    ]
+                }
+            }
+            Self::Commissions => {
+                const {
+                    &[
+                        Walk::over("commissions", COMMISSIONS, SMALL).growing(),
+                        Walk::over("ledger_entries", MOVED, SMALL).growing(),
+                    ]
+                }
+            }
+            Self::Movements => const { &[Walk::over("ledger_entries", MOVEMENTS, SMALL).growing()] },
+            Self::Memberships => const { &[Walk::over("partner_programs", MEMBERSHIPS, LARGE)] },
+            Self::Payouts => const { &[Walk::over("payouts", PAYOUTS, LARGE)] },
+            Self::Links => const { &[Walk::over("referral_links", LINKS, SMALL)] },
+            Self::Customers => const { &[Walk::over("customers", CUSTOMERS, SMALL)] },
+            Self::Claims => {
+                const {
+                    &[Walk {
+                        start: "",
+                        key: "transaction_id",
+                        ..Walk::over("transaction_claims", CLAIMS, SMALL)
+                    }]
+                }
+            }
+            Self::Days => {
+                const {
+                    &[Walk {
+                        start: "-infinity -infinity 9223372036854775807",
+                        ..Walk::over("days", "", 1).growing()
+                    }]
+                }
+            }
+            Self::One | Self::Moment | Self::Whole => &[],
+        }
+    }
+
+    /// Whether it is verified all the time: what grows, from where it was left, and what is little, again and again. Customers and claims
+    /// are as many as visitors and sales, and change in any order; what sales and leads make of them is seen with these.
+    pub(super) const fn is_continuous(self) -> bool {
+        !matches!(self, Self::Customers | Self::Claims | Self::Moment | Self::Whole)
+    }
+
+    /// Whether it can be verified for what is stored since a day.
+    pub(super) const fn has_since(self) -> bool {
+        !matches!(self, Self::Customers | Self::Claims | Self::Whole)
+    }
+}

@@ -1,0 +1,90 @@
+//! Days and what their events add up to, of all days or of a program's days: from `$1` on, before `$2`, of program `$3`.
+//!
+//! `{days}` limits the rows that are kept, and `{sums}` are the sums recomputed: the view that a rebuild writes, or the same from the events of
+//! the slice by their indexes. `customers` have no index by day: who signed up is found by the lead, and who bought by the sale. Of
+//! months that retention has dropped the leads are gone, so there they are not compared (`{leads}`).
+
+/// Markers' texts without a slice.
+pub(super) const ALL: (&str, &str, &str) = ("", "leads", "recomputed_sums");
+
+pub(super) const OF_A_SLICE: (&str, &str, &str) = (
+    "AND program_id = $3::bigint AND day >= $1::date AND day < $2::date",
+    "CASE WHEN day >= (SELECT (min(lead_timestamp) AT TIME ZONE 'UTC')::date FROM lead_events WHERE program_id = $3::bigint AND NOT is_test)
+          THEN leads ELSE 0 END",
+    "(SELECT program_id, referral_link_id, (click_timestamp AT TIME ZONE 'UTC')::date AS day, '' AS currency, count(*) AS clicks, 0 AS leads,
+             0 AS conversions, 0 AS partners, 0 AS sales, 0 AS revenue_cents, 0 AS commission_cents
+      FROM click_events
+      WHERE program_id = $3::bigint AND NOT is_test AND counted
+        AND click_timestamp >= $1::date::timestamp AT TIME ZONE 'UTC' AND click_timestamp < $2::date::timestamp AT TIME ZONE 'UTC'
+      GROUP BY 1, 2, 3
+      UNION ALL
+      SELECT program_id, referral_link_id, day, '', clicks, 0, 0, 0, 0, 0, 0 FROM retired_clicks
+      WHERE program_id = $3::bigint AND day >= $1::date AND day < $2::date
+      UNION ALL
+      SELECT c.program_id, coalesce(c.signup_link_id, 0), (c.signup_date AT TIME ZONE 'UTC')::date, '', 0, count(DISTINCT c.id), 0, 0, 0, 0, 0
+      FROM lead_events e JOIN customers c ON c.id = e.customer_id AND c.signup_date = e.lead_timestamp
+      WHERE e.program_id = $3::bigint AND NOT e.is_test AND NOT e.provisional
+        AND e.lead_timestamp >= $1::date::timestamp AT TIME ZONE 'UTC' AND e.lead_timestamp < $2::date::timestamp AT TIME ZONE 'UTC'
+      GROUP BY 1, 2, 3
+      UNION ALL
+      SELECT c.program_id, coalesce(c.first_purchase_link_id, 0), (s.sale_date AT TIME ZONE 'UTC')::date, '', 0, 0, count(DISTINCT c.id),
+             0, 0, 0, 0
+      FROM sale_events s JOIN customers c ON c.id = s.customer_id AND c.first_purchase_date = s.sale_date
+      WHERE s.program_id = $3::bigint AND NOT s.is_test AND s.duplicate_of IS NULL
+        AND s.sale_date >= $1::date::timestamp AT TIME ZONE 'UTC' AND s.sale_date < $2::date::timestamp AT TIME ZONE 'UTC'
+      GROUP BY 1, 2, 3
+      UNION ALL
+      SELECT program_id, 0, (created_at AT TIME ZONE 'UTC')::date, '', 0, 0, 0, count(*), 0, 0, 0
+      FROM partner_programs
+      WHERE program_id = $3::bigint
+        AND created_at >= $1::date::timestamp AT TIME ZONE 'UTC' AND created_at < $2::date::timestamp AT TIME ZONE 'UTC'
+      GROUP BY 1, 3
+      UNION ALL
+      SELECT program_id, coalesce(referral_link_id, 0), (sale_date AT TIME ZONE 'UTC')::date, currency, 0, 0, 0, 0, count(*),
+             sum(amount_cents), 0
+      FROM sale_events
+      WHERE program_id = $3::bigint AND NOT is_test AND duplicate_of IS NULL
+        AND sale_date >= $1::date::timestamp AT TIME ZONE 'UTC' AND sale_date < $2::date::timestamp AT TIME ZONE 'UTC'
+      GROUP BY 1, 2, 3, 4
+      UNION ALL
+      SELECT program_id, referral_link_id, (created_at AT TIME ZONE 'UTC')::date, currency, 0, 0, 0, 0, 0, 0,
+             sum(amount_cents - adjusted_cents)
+      FROM commissions c
+      WHERE program_id = $3::bigint AND superseded_at IS NULL AND sale_id IS NOT NULL AND NOT is_test
+        AND created_at >= $1::date::timestamp AT TIME ZONE 'UTC' AND created_at < $2::date::timestamp AT TIME ZONE 'UTC'
+        AND NOT EXISTS (SELECT 1 FROM sale_events s WHERE s.id = c.sale_id AND s.duplicate_of IS NOT NULL)
+      GROUP BY 1, 2, 3, 4) sums",
+);
+
+pub(super) const PROGRAMS: &str =
+    "WITH kept AS (
+       SELECT program_id, day, currency, ARRAY[sum(clicks), sum({leads}), sum(conversions), sum(partners), sum(sales),
+              sum(revenue_cents), sum(commission_cents)] AS sums
+       FROM (SELECT * FROM program_days WHERE true {days} UNION ALL
+             SELECT program_id, day, currency, clicks, leads, conversions, partners, sales, revenue_cents,
+                    commission_cents FROM rollup_deltas WHERE true {days}) k GROUP BY 1, 2, 3),
+     recomputed AS (
+       SELECT program_id, day, currency, ARRAY[sum(clicks), sum(leads), sum(conversions), sum(partners), sum(sales),
+              sum(revenue_cents), sum(commission_cents)] AS sums
+       FROM {sums} GROUP BY 1, 2, 3)
+     SELECT format('program %s on %s %s: %s, its events add up to %s (clicks, leads, conversions, partners, sales, revenue, commission)',
+                   program_id, day, currency, coalesce(k.sums, '{}'), coalesce(r.sums, '{}'))
+     FROM kept k FULL JOIN recomputed r USING (program_id, day, currency)
+     WHERE coalesce(k.sums, array_fill(0::numeric, ARRAY[7])) <> coalesce(r.sums, array_fill(0::numeric, ARRAY[7]))";
+
+pub(super) const LINKS: &str =
+    "WITH kept AS (
+       SELECT referral_link_id, day, currency, ARRAY[sum(clicks), sum({leads}), sum(conversions), sum(sales),
+              sum(revenue_cents), sum(commission_cents)] AS sums
+       FROM (SELECT referral_link_id, day, currency, clicks, leads, conversions, sales, revenue_cents, commission_cents
+             FROM link_days WHERE true {days} UNION ALL
+             SELECT referral_link_id, day, currency, clicks, leads, conversions, sales, revenue_cents, commission_cents
+             FROM rollup_deltas WHERE referral_link_id <> 0 {days}) k GROUP BY 1, 2, 3),
+     recomputed AS (
+       SELECT referral_link_id, day, currency, ARRAY[sum(clicks), sum(leads), sum(conversions), sum(sales),
+              sum(revenue_cents), sum(commission_cents)] AS sums
+       FROM {sums} WHERE referral_link_id <> 0 GROUP BY 1, 2, 3)
+     SELECT format('link %s on %s %s: %s, its events add up to %s (clicks, leads, conversions, sales, revenue, commission)',
+                   referral_link_id, day, currency, coalesce(k.sums, '{}'), coalesce(r.sums, '{}'))
+     FROM kept k FULL JOIN recomputed r USING (referral_link_id, day, currency)
+     WHERE coalesce(k.sums, array_fill(0::numeric, ARRAY[6])) <> coalesce(r.sums, array_fill(0::numeric, ARRAY[6]))";

@@ -1,0 +1,134 @@
+//! When customers clicked. Clicks are found by program and time: an index by customer would cost more on thousands of clicks a second than all
+//! requests for personal data together.
+//!
+//! A customer's row dates the clicks of its journey, which are all but those of who clicked more than [`Journey::KEPT`] times. An index of few
+//! rows dates bots' clicks that do not count. What is left is looked for hour by hour, between the first click and the oldest of the latest ones.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
+
+use crate::error::StorageResult;
+use domain::attribution::Journey;
+use domain::ids::ProgramId;
+
+/// Of a search, each statement of which must end soon: a large program has a million clicks an hour.
+const PIECE: TimeDelta = TimeDelta::hours(1);
+
+/// Edges' clocks differ, by far less than this.
+pub(super) const CLOCK_SKEW: TimeDelta = TimeDelta::hours(1);
+
+/// Times from the first to the second, both included.
+type Span = (DateTime<Utc>, DateTime<Utc>);
+
+/// What rows say about the times of their customers' clicks.
+#[derive(Debug, Default)]
+pub(super) struct ClickedAt {
+    pub times: BTreeSet<DateTime<Utc>>,
+    /// By customer: clicks that the journey has forgotten are within.
+    forgotten: Vec<(i64, Span)>,
+}
+
+/// Of these customers, as their rows are now.
+pub(super) async fn read(connection: &mut PgConnection, customers: &[i64]) -> StorageResult<ClickedAt> {
+    let mut clicked_at = ClickedAt::default();
+    if customers.is_empty() {
+        return Ok(clicked_at);
+    }
+    // Before this migration a journey had the latest click of each link, and no others. Checked queries do not know sqlx's table.
+    let whole_journeys_since: Option<DateTime<Utc>> =
+        sqlx::query_scalar("SELECT installed_on FROM _sqlx_migrations WHERE version = 20261123000010")
+            .fetch_optional(&mut *connection)
+            .await?;
+    let rows = sqlx::query!(
+        r#"SELECT id, first_click_at AS first, touched_at || coalesce(earlier_at, '{}') AS "touched_at!",
+                  coalesce(created_at < $2, false) AS "of_first_release!"
+           FROM customers WHERE id = ANY($1)"#,
+        customers,
+        whole_journeys_since,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    for row in rows {
+        let forgotten = forgotten(row.first, &row.touched_at, row.of_first_release);
+        clicked_at.forgotten.extend(forgotten.map(|span| (row.id, span)));
+        clicked_at.times.insert(row.first);
+        clicked_at.times.extend(row.touched_at);
+    }
+    let uncounted = sqlx::query_scalar!(
+        "SELECT click_timestamp FROM click_events WHERE customer_id = ANY($1) AND NOT counted AND click_timestamp >= $2",
+        customers,
+        clicked_at.times.first().map(|first| *first - CLOCK_SKEW),
+    )
+    .fetch_all(connection)
+    .await?;
+    clicked_at.times.extend(uncounted);
+    Ok(clicked_at)
+}
+
+/// The time within which a journey may lack clicks. `every_link_once`: it has the latest click of each link and no others.
+fn forgotten(first: DateTime<Utc>, touched_at: &[DateTime<Utc>], every_link_once: bool) -> Option<Span> {
+    let mut touched_at = touched_at.to_vec();
+    touched_at.sort_unstable();
+    if every_link_once {
+        return touched_at.last().map(|last| (first, *last));
+    }
+    let oldest = touched_at.len().checked_sub(Journey::KEPT)?;
+    touched_at.get(oldest).map(|since| (first, *since))
+}
+
+/// Adds the clicks that journeys have forgotten; `searching` is told each hour before it is looked through.
+pub(super) async fn add_forgotten(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    clicked_at: &mut ClickedAt,
+    mut searching: impl FnMut(DateTime<Utc>),
+) -> StorageResult<()> {
+    for (customer, (first, last)) in &clicked_at.forgotten {
+        let mut from = *first;
+        while from <= *last {
+            searching(from);
+            let found = sqlx::query_scalar!(
+                "SELECT click_timestamp FROM click_events
+                 WHERE program_id = $1 AND NOT is_test AND click_timestamp >= $2 AND click_timestamp < $3 AND customer_id = $4",
+                program_id.get(),
+                from,
+                from + PIECE,
+                customer,
+            )
+            .fetch_all(&mut *connection)
+            .await?;
+            clicked_at.times.extend(found);
+            from += PIECE;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(minutes: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::minutes(minutes)
+    }
+
+    #[test]
+    fn a_journey_that_is_whole_has_forgotten_nothing() {
+        let touched_at: Vec<_> = (1..100).map(at).collect();
+        assert_eq!(forgotten(at(1), &touched_at, false), None);
+    }
+
+    #[test]
+    fn what_a_full_journey_may_lack_is_older_than_its_latest_clicks() {
+        // In the order of the columns: each link's latest click, then the others.
+        let touched_at: Vec<_> = [at(7), at(250)].into_iter().chain((100..=199).map(at)).collect();
+        assert_eq!(forgotten(at(1), &touched_at, false), Some((at(1), at(101))));
+    }
+
+    #[test]
+    fn a_journey_of_the_first_release_has_one_click_a_link() {
+        assert_eq!(forgotten(at(1), &[at(9), at(5)], true), Some((at(1), at(9))));
+    }
+}

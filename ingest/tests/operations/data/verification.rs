@@ -1,0 +1,161 @@
+//! The invariants, verified slice by slice: since a day, and all the time by the worker.
+
+use std::collections::BTreeSet;
+
+use chrono::TimeDelta;
+use reqwest::StatusCode;
+use serde_json::json;
+use storage::verify::continuous::{self, Step};
+use storage::verify::divided::divided;
+use test_harness::{Stack, Streams, ctl, sale_of, succeeds};
+
+const SHARE: &str = "commissions by percentage come to their policy's share of what earns";
+const BALANCE: &str = "partner-program balance = sum of its ledger entries";
+
+/// Everything that is due, until nothing is; the invariants that do not hold.
+async fn verified(stack: &Stack) -> BTreeSet<&'static str> {
+    let mut found = BTreeSet::new();
+    loop {
+        match continuous::step(stack.pool()).await.unwrap() {
+            Step::Idle => return found,
+            Step::Verified => {}
+            Step::Found { invariant, rows } => {
+                assert!(rows > 0);
+                found.insert(invariant);
+            }
+        }
+    }
+}
+
+async fn status(stack: &Stack) -> continuous::Status {
+    let mut connection = stack.pool().acquire().await.unwrap();
+    continuous::status(&mut connection).await.unwrap()
+}
+
+/// A stack without a worker, with a sale that was refunded in part.
+async fn with_a_refund() -> Stack {
+    let (mut stack, program) = Stack::with_customer().await;
+    stack.sold(&program, sale_of("t1", "user-1")).await;
+    stack.sold(&program, sale_of("t2", "user-1")).await;
+    let refund = json!({ "transaction_id": "t2", "refund_amount_cents": 100 });
+    assert_eq!(stack.refund(&program, refund).await.status, StatusCode::OK);
+    Streams::of(&stack).await.drained(&stack).await;
+    stack.verify().await;
+    stack.stop_workers().await;
+    stack
+}
+
+/// As if all of it had been stored earlier: transactions that began meanwhile have ended.
+async fn pass(stack: &Stack, time: &'static str) {
+    let mut earlier = stack.pool().begin().await.unwrap();
+    let mut statements = vec!["SET LOCAL session_replication_role = replica".to_owned()];
+    for table in ["sale_events", "refunds", "ledger_entries"] {
+        statements.push(format!(
+            "UPDATE {table} SET created_at = created_at - interval '{time}'"
+        ));
+    }
+    // Their day is that of the sums, which are not moved.
+    statements.push("UPDATE commissions SET created_at = greatest(created_at - interval '15 minutes', date_trunc('day', created_at))".to_owned());
+    statements.push("UPDATE verifications SET due_at = now()".to_owned());
+    for statement in statements {
+        sqlx::query(sqlx::AssertSqlSafe(statement))
+            .execute(&mut *earlier)
+            .await
+            .unwrap();
+    }
+    earlier.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_stored_is_verified_once_it_has_settled_and_a_difference_stays_until_it_is_repaired() {
+    let stack = with_a_refund().await;
+    stack
+        .execute("UPDATE sale_events SET commissionable_cents = amount_cents - 100 WHERE processor_event_id = 't1'")
+        .await;
+    // Beside rows of the last minutes others may yet be stored.
+    assert_eq!(verified(&stack).await, [].into());
+    pass(&stack, "15 minutes").await;
+    assert_eq!(verified(&stack).await, [SHARE].into());
+    assert_eq!(status(&stack).await.differences, 1);
+    pass(&stack, "0").await;
+    assert_eq!(verified(&stack).await, [SHARE].into());
+    stack
+        .execute("UPDATE sale_events SET commissionable_cents = NULL")
+        .await;
+    stack
+        .execute("UPDATE partner_program_balances SET balance_cents = balance_cents + 1")
+        .await;
+    pass(&stack, "0").await;
+    let found = verified(&stack).await;
+    assert!(found.contains(BALANCE) && !found.contains(SHARE), "{found:?}");
+    stack
+        .execute("UPDATE partner_program_balances SET balance_cents = balance_cents - 1")
+        .await;
+    pass(&stack, "0").await;
+    assert_eq!(verified(&stack).await, [].into());
+    let status = status(&stack).await;
+    assert_eq!(status.differences, 0);
+    assert!(status.now - status.oldest.unwrap() < TimeDelta::minutes(1));
+}
+
+#[tokio::test]
+async fn since_a_day_what_is_older_counts_only_if_it_changed() {
+    let stack = with_a_refund().await;
+    stack
+        .execute("UPDATE sale_events SET commissionable_cents = amount_cents - 100 WHERE processor_event_id = 't1'")
+        .await;
+    let today = stack.clock.now().date_naive().to_string();
+    let since = ["verify", "--since", today.as_str()];
+    let broken = ctl(&stack, &since).await;
+    assert!(
+        !broken.ok && broken.out.contains(&format!("BROKEN  {SHARE}")),
+        "{broken:?}"
+    );
+    pass(&stack, "3 days").await;
+    let fine = succeeds(&stack, &since).await;
+    assert!(fine.out.contains(&format!("ok      {SHARE}")), "{fine:?}");
+    // Not every check knows when its rows were stored.
+    assert!(fine.out.contains("in part click_ids are unique"), "{fine:?}");
+    // The sale is old, and its refund is of today.
+    stack
+        .execute("UPDATE sale_events SET commissionable_cents = NULL")
+        .await;
+    stack
+        .execute("UPDATE sale_events SET commissionable_cents = amount_cents - 100 WHERE processor_event_id = 't2'")
+        .await;
+    succeeds(&stack, &since).await;
+    stack.execute("UPDATE refunds SET created_at = now()").await;
+    let broken = ctl(&stack, &since).await;
+    assert!(broken.out.contains(&format!("BROKEN  {SHARE}")), "{broken:?}");
+}
+
+#[tokio::test]
+async fn no_row_is_left_out_between_slices() {
+    let (stack, _) = Stack::with_program().await;
+    // Two memberships each, and twenty are a slice.
+    for _ in 0..11 {
+        stack.program().await;
+    }
+    stack.verify().await;
+    let memberships: Vec<i64> = sqlx::query_scalar("SELECT id FROM partner_programs ORDER BY id")
+        .fetch_all(stack.pool())
+        .await
+        .unwrap();
+    assert!(memberships.len() > 20, "{memberships:?}");
+    for id in &memberships {
+        let mut damaged = stack.pool().begin().await.unwrap();
+        sqlx::query("INSERT INTO partner_program_balances (partner_program_id, currency, balance_cents) VALUES ($1, 'usd', 1)")
+            .bind(id)
+            .execute(&mut *damaged)
+            .await
+            .unwrap();
+        let found = divided(&mut damaged, None, |_, _| {}).await.unwrap();
+        damaged.rollback().await.unwrap();
+        let names: Vec<_> = found
+            .violations
+            .iter()
+            .map(|violation| violation.invariant)
+            .collect();
+        assert!(names.contains(&BALANCE), "{id}: {names:?}");
+    }
+}
