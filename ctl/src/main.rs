@@ -10,7 +10,6 @@ mod customer;
 mod customer_ids;
 mod dead_letters;
 mod key;
-mod limits;
 mod link;
 mod migrate;
 mod outbox;
@@ -87,7 +86,7 @@ enum Command {
     Program(program::Program),
     /// Rate limits of a program's own: set, clear
     #[command(subcommand)]
-    Limits(limits::Limits),
+    Limits(program::limits::Limits),
     /// Referral links: create
     #[command(subcommand)]
     Link(link::Link),

@@ -1,5 +1,7 @@
 //! `ctl program`: programs without the dashboard.
 
+pub mod limits;
+
 use anyhow::{Context, ensure};
 use clap::{Args, Subcommand};
 use domain::ids::{ProgramId, WorkspaceId};

@@ -7,8 +7,9 @@ use serde_json::json;
 use sqlx::PgPool;
 use storage::program_settings;
 
+use super::find;
 use crate::audit::{self, Done};
-use crate::{output, program};
+use crate::output;
 
 #[derive(Debug, Subcommand)]
 pub enum Limits {
@@ -48,7 +49,7 @@ impl Limits {
         };
         let program_id = ProgramId::new(program_id);
         let mut transaction = pool.begin().await?;
-        let program = program::find(&mut transaction, program_id).await?;
+        let program = find(&mut transaction, program_id).await?;
         program_settings::limit_sales_and_refunds(&mut transaction, program_id, limit).await?;
         let done = Done {
             at: Clock::system().now(),
