@@ -25,7 +25,6 @@ use chrono::{DateTime, TimeDelta, TimeZone, Utc};
 use proptest::prop_assert_eq;
 use proptest::test_runner::{Config, TestCaseError, TestCaseResult, TestRunner};
 use runtime::clock::Clock;
-use storage::verify;
 
 use self::calls::{Call, Case, Step, Visitor, What};
 use self::reference::{Answered, Quoted, Reference};
@@ -305,7 +304,7 @@ impl Play<'_> {
             let message = format!("the tables differ: {:#?}", differing.collect::<Vec<_>>());
             return Err(TestCaseError::fail(message));
         }
-        let violations = verify::violations(self.world.pool()).await.unwrap();
+        let violations = self.world.new_violations().await;
         if !violations.is_empty() {
             return Err(TestCaseError::fail(format!(
                 "the books are wrong: {violations:#?}"

@@ -5,13 +5,15 @@ mod books;
 mod programs;
 mod requests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
 
 use domain::account::UserKind;
 use domain::ids::UserId;
 use messages::subject::Subject;
 use serde_json::{Value, json};
 use sqlx::PgPool;
+use storage::verify;
 
 use super::calls::{ByHand, Call, Terms, What};
 use super::reference::{Answered, Quoted};
@@ -24,6 +26,8 @@ pub struct Service {
     streams: Streams,
     /// Who has made the advertisers' keys.
     user_id: UserId,
+    /// What `verify` has found so far: the cases that a failure shrinks to are not blamed for it.
+    violations: Mutex<HashSet<String>>,
 }
 
 /// One case's programs, and the names of what it has made.
@@ -47,6 +51,7 @@ impl Service {
             user_id: stack.user(UserKind::Advertiser, "owner@model.example").await,
             stack,
             edges,
+            violations: Mutex::default(),
         }
     }
 
@@ -270,7 +275,17 @@ impl World<'_> {
         self.service.streams.drained(&self.service.stack).await;
     }
 
-    pub fn pool(&self) -> &PgPool {
+    /// What `verify` finds and did not find after an earlier case.
+    pub async fn new_violations(&self) -> Vec<String> {
+        let found = verify::violations(self.pool()).await.unwrap();
+        let mut known = self.service.violations.lock().unwrap();
+        let rows = found
+            .iter()
+            .flat_map(|of| of.rows.iter().map(|row| format!("{}: {row}", of.invariant)));
+        rows.filter(|row| known.insert(row.clone())).collect()
+    }
+
+    fn pool(&self) -> &PgPool {
         self.service.stack.pool()
     }
 

@@ -4,7 +4,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 use storage::verify::divided::divided;
 use storage::verify::{self, INVARIANTS, Violation};
-use test_harness::{Stack, Streams, sale_of};
+use test_harness::{Stack, Streams, rows, sale_of};
 
 use super::two_row_movements::write_out;
 
@@ -199,6 +199,28 @@ async fn verify_finds_whatever_breaks_an_invariant() {
         let found = broken_by(&stack, damage).await;
         assert!(found.contains(name), "{name}: {found:?}");
     }
+    stack.verify().await;
+}
+
+/// A renewal is credited as its subscription's first payment was, whoever makes it, and whatever they click afterwards.
+#[tokio::test]
+async fn who_renews_anothers_subscription_may_click_its_link_afterwards() {
+    let (stack, program) = Stack::with_program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    let renewing = stack.customer(&program, &program.bruno.code, "user-2").await;
+    for (transaction_id, customer) in [("t1", "user-1"), ("t2", "user-2")] {
+        let mut sale = sale_of(transaction_id, customer);
+        sale["subscription_id"] = "sub-1".into();
+        sale["is_recurring"] = (transaction_id == "t2").into();
+        stack.sold(&program, sale).await;
+    }
+    let returning = json!({ "existing_click_id": renewing });
+    let clicked = stack.click_with(&program.ada.code, returning).await;
+    assert_eq!(clicked.status, StatusCode::OK);
+    rows::counted(&stack, program.ada.link, 2).await;
+    let of_ada = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM commissions WHERE referral_link_id = $1")
+        .bind(program.ada.link.get());
+    assert_eq!(of_ada.fetch_one(stack.pool()).await.unwrap(), 2);
     stack.verify().await;
 }
 

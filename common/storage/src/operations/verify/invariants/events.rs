@@ -175,7 +175,11 @@ pub(super) const EVENTS: &[Invariant] = &[
                 WHERE c.superseded_at IS NULL AND s.attribution_model IS NOT NULL
                   -- Of others the clicks that count may have been dropped with their month.
                   AND u.first_click_at >= (SELECT min(click_timestamp) FROM click_events)
-                  AND k.at > s.sale_date AND k.at > u.first_click_at",
+                  AND k.at > s.sale_date AND k.at > u.first_click_at
+                  -- A renewal of another's subscription is credited as that one's first payment was.
+                  AND NOT (s.is_recurring AND EXISTS (SELECT FROM subscriptions b
+                                                      WHERE b.program_id = s.program_id AND b.subscription_id = s.subscription_id
+                                                        AND b.customer_id <> s.customer_id))",
             ),
         ],
     },
