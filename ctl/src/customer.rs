@@ -9,7 +9,6 @@ use domain::account::EmailAddress;
 use domain::click_id::{ClickId, ClickIdCodec};
 use domain::email::EmailHasher;
 use domain::ids::{CustomerId, ProgramId, WorkspaceId};
-use domain::lead::EmailHash;
 use runtime::clock::Clock;
 use runtime::config::KeysConfig;
 use serde_json::json;
@@ -160,14 +159,15 @@ impl Named {
         let codec = ClickIdCodec::from(self.keys.click_id_keys());
         let decode = |click_id| codec.decode(click_id);
         let decoded: Vec<i64> = click_id.iter().flat_map(decode).map(CustomerId::get).collect();
-        let hasher = EmailHasher::new(self.keys.email_hash_key.expose());
-        let email_hash = self.email.as_ref().and_then(|email| hasher.hash(email.as_str()));
+        let hasher = EmailHasher::from(self.keys.email_hash_keys());
+        let of = |email: &EmailAddress| hasher.hashes(email.as_str());
+        let email_hashes: Vec<String> = self.email.iter().flat_map(of).map(String::from).collect();
         let stated = Stated {
             customer_key: self.customer_key.as_deref(),
             click_id: click_id.as_ref(),
             click_id_customers: &decoded,
             email: self.email.as_ref(),
-            email_hash: email_hash.as_ref().map(EmailHash::as_str),
+            email_hashes: &email_hashes,
         };
         let search = progress::waiting("Searching");
         let searching = |hour: DateTime<Utc>| search.set_message(format!("Searching clicks since {hour}"));

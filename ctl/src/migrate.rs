@@ -1,10 +1,21 @@
 //! `ctl migrate`.
 
+use std::time::Duration;
+
 use anyhow::{Context, ensure};
 use clap::Args;
+use runtime::retry::{RetryPolicy, retry};
 use sqlx::PgPool;
 
 use crate::progress;
+
+/// A migration gives up soon when it waits for a lock, because what comes later waits behind it. Some minutes of attempts.
+const RETRY: RetryPolicy = RetryPolicy {
+    first_delay: Duration::from_millis(500),
+    max_delay: Duration::from_secs(5),
+    max_attempts: 60,
+    max_elapsed: None,
+};
 
 #[derive(Debug, Args)]
 pub struct Migrate {
@@ -22,7 +33,7 @@ impl Migrate {
             );
         }
         let spinner = progress::waiting("Migrating the database");
-        let migrated = storage::migrate(pool).await;
+        let migrated = retry(&RETRY, || storage::migrate(pool), storage::gave_up_waiting).await;
         spinner.finish_and_clear();
         migrated.context("migrating the database")
     }

@@ -5,6 +5,8 @@
 #
 # Connects by the environment (PGHOST, PGPORT, PGUSER, PGPASSWORD or a .pgpass), as a role with REPLICATION. With the WAL that
 # archive-wal.sh stores in DIRECTORY/wal, restore.sh can restore any point in time since the oldest base backup.
+#
+# TEXTFILE_DIRECTORY: where node_exporter's textfile collector reads when the last one succeeded; the alert BackupOld needs it.
 set -eu
 umask 077
 
@@ -20,6 +22,12 @@ pg_verifybackup --quiet "$fresh"
 sync "$fresh"
 mv "$fresh" "$directory/base/$name"
 echo "$directory/base/$name"
+if [ -n "${TEXTFILE_DIRECTORY:-}" ]; then
+    metric="$TEXTFILE_DIRECTORY/referral-tracker-backup.prom"
+    # For another user; and never half of it.
+    (umask 022 && echo "backup_last_success_timestamp_seconds $(date +%s)" > "$metric.new")
+    mv "$metric.new" "$metric"
+fi
 
 # Names are times, so they sort by age.
 for old in "$directory"/base/*Z; do

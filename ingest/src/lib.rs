@@ -95,7 +95,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
         directory: Directory::start(pool.clone(), clock.clone(), lifecycle).await?,
         customer_ids: CustomerIds::start(pool.clone(), Arc::clone(&codec), lifecycle).await?,
         existing_clicks: ExistingClicks::start(pool.clone(), codec, lifecycle),
-        email_hasher: EmailHasher::new(config.keys.email_hash_key.expose()),
+        email_hasher: EmailHasher::from(config.keys.email_hash_keys()),
         pipeline,
         limits: Limits::start(
             &config.limits,

@@ -34,7 +34,8 @@ pub struct Config {
     )]
     pub many_leads_per_link: u32,
     /// Whole months for which single clicks and leads are kept, besides the current one; for ever if not set. What they
-    /// add up to stays, and so do customers, sales and commissions.
+    /// add up to stays, and so do sales, commissions, and customers but those who only clicked: they are dropped with their events,
+    /// once the program's windows have passed.
     #[arg(long, env = "EVENT_RETENTION_MONTHS", help_heading = "Retention", value_parser = clap::value_parser!(u32).range(1..=1_200))]
     pub event_retention_months: Option<u32>,
     /// Instead of months, for many events: whole days for which single clicks and leads are kept, besides the current one. Each day

@@ -94,7 +94,7 @@ impl Worker {
             clicks: Backlog::of(self.nats.jetstream.clone(), &self.topology, Subject::Clicks),
             clock: self.clock.clone(),
             signal_rules: Arc::new(SignalRules {
-                hasher: EmailHasher::new(config.keys.email_hash_key.expose()),
+                hasher: EmailHasher::from(config.keys.email_hash_keys()),
                 fast_sale: TimeDelta::seconds(config.fast_sale_seconds.into()),
             }),
             lead_rates: Arc::new(LeadRates::new(config.many_leads_per_link)),

@@ -2,17 +2,21 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Datelike, Days, Months, NaiveDate, TimeDelta, Utc};
+use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveTime, TimeDelta, Utc};
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use sqlx::PgPool;
+use storage::visitor_retention::Slice;
 use storage::{
     StorageResult, cli_logins, commissions, partitions, processor_events, refused_events, sessions,
+    visitor_retention,
 };
 
 const EVERY: Duration = Duration::from_mins(1);
 /// Bounds how long a statement holds its locks, and how long a shutdown waits for it.
 const ROWS_A_STATEMENT: i64 = 10_000;
+/// Bounds how long other work waits: twice as many customers a minute as come with 5,000 clicks a second.
+const SLICES_OF_CUSTOMERS: usize = 60;
 /// This month and the two after it, or today and two weeks: a worker that is down for days leaves no gap.
 const MONTHS_AHEAD: i32 = 3;
 const DAYS_AHEAD: i32 = 15;
@@ -70,15 +74,20 @@ impl Upkeep {
                 _ = rounds.tick() => {}
             }
             let now = self.clock.now();
-            Round {
+            let round = Round {
                 pool: &pool,
                 lifecycle: &lifecycle,
                 retention: self.retention,
-            }
-            .run(now)
-            .await;
+            };
+            round.run(now).await;
             if let Some(horizon) = self.retention.horizon(now) {
-                report("old events dropped", retire(&pool, horizon).await);
+                let retired = retire(&pool, horizon).await;
+                let all_are_gone = matches!(retired, Ok(strays) if strays < ROWS_A_STATEMENT.unsigned_abs());
+                report("old events dropped", retired);
+                // Only then: no event may be left without its customer.
+                if all_are_gone {
+                    round.drop_visitors(now, horizon).await;
+                }
             }
         }
     }
@@ -129,6 +138,27 @@ impl Round<'_> {
             processor_events::forget(pool, horizon, limit)
         })
         .await;
+    }
+
+    async fn drop_visitors(&self, now: DateTime<Utc>, horizon: NaiveDate) {
+        let events_kept_since = horizon.and_time(NaiveTime::MIN).and_utc();
+        let mut visitors = 0;
+        for _ in 0..SLICES_OF_CUSTOMERS {
+            if self.lifecycle.soft().is_cancelled() {
+                break;
+            }
+            let slice =
+                visitor_retention::drop_some(self.pool, now, events_kept_since, ROWS_A_STATEMENT).await;
+            match slice {
+                Ok(Slice::Dropped(dropped)) => visitors += dropped,
+                Ok(Slice::NothingDue) => break,
+                Err(error) => {
+                    report("visitors dropped", Err(error));
+                    break;
+                }
+            }
+        }
+        report("visitors dropped", Ok(visitors));
     }
 
     /// Repeats a statement until less than it may handle is left, so that no rate of sales outruns it.

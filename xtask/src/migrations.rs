@@ -23,12 +23,63 @@ const REMOVES: [&[&str]; 10] = [
     &["DROP", "DEFAULT"],
 ];
 
-/// Parts of a migration that the previous release is incompatible with.
-fn incompatible(sql: &str) -> Vec<String> {
+/// The first migration after which locks are checked.
+const LOCKS_CHECKED_AFTER: &str = "20261125000052";
+
+/// Statements without comments, in capitals, and their words.
+fn statements(sql: &str) -> Vec<(String, Vec<String>)> {
     let code: String = sql
         .lines()
         .map(|line| line.split("--").next().unwrap_or(line).to_uppercase() + "\n")
         .collect();
+    let words = |statement: &str| {
+        statement
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    code.split(';')
+        .map(|statement| (statement.to_owned(), words(statement)))
+        .collect()
+}
+
+/// What of a migration would stop traffic on a large table: an index that is made under a lock, or a wait for a lock in front of which
+/// everything else waits.
+fn stops_traffic(sql: &str) -> Vec<String> {
+    let statements = statements(sql);
+    let word = |words: &[String], place: usize| words.get(place).cloned().unwrap_or_default();
+    let made: Vec<String> = statements
+        .iter()
+        .filter(|(_, words)| words.starts_with(&["CREATE".to_owned(), "TABLE".to_owned()]))
+        .map(|(_, words)| word(words, 2))
+        .collect();
+    let waits_briefly = sql.contains("lock_timeout");
+    let mut found = Vec::new();
+    for (_, words) in &statements {
+        let has = |wanted: &str| words.iter().any(|word| word == wanted);
+        let on = words.iter().position(|word| word == "ON");
+        let table = on.map_or_else(|| word(words, 2), |on| word(words, on + 1));
+        let (verb, noun) = (word(words, 0), word(words, 1));
+        let is_new = made.contains(&table);
+        let makes_index = verb == "CREATE" && (noun == "INDEX" || noun == "UNIQUE");
+        if makes_index && !is_new && !has("CONCURRENTLY") && table != "ONLY" {
+            found.push(format!("an index on {table}, made under a lock"));
+        }
+        let locks = match (verb.as_str(), noun.as_str()) {
+            ("ALTER" | "LOCK" | "DROP", "TABLE") | ("CREATE", "TRIGGER") => true,
+            ("DROP", "INDEX") => !has("CONCURRENTLY"),
+            _ => false,
+        };
+        if locks && !is_new && !waits_briefly {
+            found.push(format!("{verb} {noun} without lock_timeout"));
+        }
+    }
+    found
+}
+
+/// Parts of a migration that the previous release is incompatible with.
+fn incompatible(sql: &str) -> Vec<String> {
     let has = |words: &[&str], wanted: &[&str]| {
         words.windows(wanted.len()).any(|there| {
             let mut pairs = there.iter().zip(wanted);
@@ -36,11 +87,8 @@ fn incompatible(sql: &str) -> Vec<String> {
         })
     };
     let mut found = Vec::new();
-    for statement in code.split(';') {
-        let words: Vec<&str> = statement
-            .split(|c: char| !c.is_alphanumeric() && c != '_')
-            .filter(|word| !word.is_empty())
-            .collect();
+    for (statement, words) in statements(sql) {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let taken = REMOVES.iter().filter(|wanted| has(&words, wanted));
         found.extend(taken.map(|wanted| wanted.join(" ")));
         // One column at a time: another column's default does not count.
@@ -74,6 +122,10 @@ fn the_release_before_runs_on_the_database_of_the_one_after() {
             found.is_empty() || sql.lines().any(|line| line.starts_with("-- contract:")),
             "{name}: {found:?}; see docs/upgrade.md"
         );
+        if name.split('_').next() > Some(LOCKS_CHECKED_AFTER) {
+            let found = stops_traffic(&sql);
+            assert!(found.is_empty(), "{name}: {found:?}; see docs/upgrade.md");
+        }
     }
     assert!(seen > 15, "{seen}");
 }
@@ -98,5 +150,27 @@ fn removals_and_required_columns_are_incompatible_and_additions_are_not() {
         "DROP VIEW IF EXISTS v;",
     ] {
         assert_eq!(incompatible(takes).len(), 1, "{takes}");
+    }
+}
+
+#[test]
+fn what_traffic_would_wait_for_is_found() {
+    for stops in [
+        "CREATE INDEX i ON t (id);",
+        "CREATE UNIQUE INDEX i ON t (id) WHERE id > 1;",
+        "ALTER TABLE t ADD COLUMN note text;",
+        "DROP INDEX i;",
+        "CREATE TABLE u (id bigint);\nCREATE INDEX i ON t (id);",
+    ] {
+        assert_eq!(stops_traffic(stops).len(), 1, "{stops}");
+    }
+    for passes in [
+        "CREATE INDEX CONCURRENTLY i ON t (id);",
+        "CREATE INDEX i ON ONLY t (id);",
+        "CREATE TABLE t (id bigint);\nCREATE INDEX i ON t (id);",
+        "SET LOCAL lock_timeout = '100ms';\nALTER TABLE t ADD COLUMN note text;",
+        "DROP INDEX CONCURRENTLY i;",
+    ] {
+        assert_eq!(stops_traffic(passes), Vec::<String>::new(), "{passes}");
     }
 }

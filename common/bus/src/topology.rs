@@ -50,7 +50,7 @@ const STARTUP_RETRY: RetryPolicy = RetryPolicy {
 pub struct Topology {
     pub prefix: String,
     /// Bytes a stream, but for that of clicks.
-    pub max_bytes: i64,
+    pub max_bytes_others: i64,
     pub max_bytes_clicks: i64,
     pub replicas: usize,
     /// A message neither acknowledged nor reported in progress for this long is delivered to another worker.
@@ -79,7 +79,7 @@ impl From<&NatsConfig> for Topology {
     fn from(config: &NatsConfig) -> Self {
         Self {
             prefix: config.stream_prefix.clone(),
-            max_bytes: config.stream_max_bytes,
+            max_bytes_others: config.stream_max_bytes,
             max_bytes_clicks: config.stream_max_bytes_clicks.unwrap_or(config.stream_max_bytes),
             replicas: config.stream_replicas,
             ack_wait: Duration::from_millis(config.ack_wait_ms),
@@ -100,7 +100,7 @@ impl Topology {
     pub const fn max_bytes(&self, subject: Subject) -> i64 {
         match subject {
             Subject::Clicks => self.max_bytes_clicks,
-            _ => self.max_bytes,
+            _ => self.max_bytes_others,
         }
     }
 

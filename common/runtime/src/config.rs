@@ -160,15 +160,28 @@ pub struct KeysConfig {
         value_parser = SecretParser::<SecretKey>::new()
     )]
     pub click_id_keys: Vec<SecretKey>,
-    /// Key of 64 hex digits for email hashes. After a change, stored hashes match no email any more.
-    #[arg(long, env = "EMAIL_HASH_KEY", hide_env_values = true, value_parser = SecretParser::<SecretKey>::new())]
-    pub email_hash_key: SecretKey,
+    /// Keys of 64 hex digits for email hashes, separated by commas. The first key makes new hashes; those of the others are still found. Without
+    /// its key, a stored hash matches no email any more.
+    #[arg(
+        long,
+        env = "EMAIL_HASH_KEY",
+        hide_env_values = true,
+        value_delimiter = ',',
+        required = true,
+        value_parser = SecretParser::<SecretKey>::new()
+    )]
+    pub email_hash_key: Vec<SecretKey>,
 }
 
 impl KeysConfig {
     /// The key that encodes click ids, and the keys that only decode them.
     pub fn click_id_keys(&self) -> ([u8; 32], Vec<[u8; 32]>) {
         current_and_previous(&self.click_id_keys)
+    }
+
+    /// The key that makes email hashes, and the keys by which they are only found.
+    pub fn email_hash_keys(&self) -> ([u8; 32], Vec<[u8; 32]>) {
+        current_and_previous(&self.email_hash_key)
     }
 }
 

@@ -37,7 +37,7 @@ pub use self::reads::{
 };
 pub use self::tracking::{
     claims, clicks, customer_ids, customers, leads, reassessments, refused_events, sales,
-    subscription_periods, subscriptions, test_chains, test_events,
+    subscription_periods, subscriptions, test_chains, test_events, visitor_retention,
 };
 
 pub use error::{Prospect, StorageError, StorageResult};
@@ -64,6 +64,17 @@ pub async fn migrate(pool: &sqlx::PgPool) -> Result<(), sqlx::migrate::MigrateEr
     let mut connection = pool.acquire().await?.detach();
     migrate_on(&mut connection).await?;
     Ok(sqlx::Connection::close(connection).await?)
+}
+
+/// Whether a migration gave up waiting for a lock: what comes next is as it was, and it can be tried again.
+pub fn gave_up_waiting(error: &sqlx::migrate::MigrateError) -> bool {
+    use sqlx::migrate::MigrateError::{Execute, ExecuteMigration};
+    let (Execute(cause) | ExecuteMigration(cause, _)) = error else {
+        return false;
+    };
+    cause
+        .as_database_error()
+        .is_some_and(|refused| refused.code().as_deref() == Some("55P03"))
 }
 
 /// [`migrate`], on a connection of the caller's.

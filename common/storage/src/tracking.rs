@@ -12,3 +12,4 @@ pub mod subscription_periods;
 pub mod subscriptions;
 pub mod test_chains;
 pub mod test_events;
+pub mod visitor_retention;

@@ -30,7 +30,7 @@ impl Streams {
             jetstream: jetstream::new(client),
             topology: Topology {
                 prefix: setting("STREAM_PREFIX"),
-                max_bytes,
+                max_bytes_others: max_bytes,
                 max_bytes_clicks: max_bytes,
                 replicas: 1,
                 ack_wait: Duration::from_secs(10),

@@ -222,7 +222,7 @@ pub fn read(body: &[u8], mode: LeadMode, email_hash_key: &[u8; 32]) -> Result<Op
         return request.names().map(|_| None);
     }
     request
-        .validate(mode, &EmailHasher::new(email_hash_key))
+        .validate(mode, &EmailHasher::from((*email_hash_key, Vec::new())))
         .map(Some)
 }
 
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn the_examples_are_leads() {
-        let email_hasher = EmailHasher::new(&[7; 32]);
+        let email_hasher = EmailHasher::from(([7; 32], Vec::new()));
         for body in examples().requests() {
             let request: LeadRequest = parse(&body).unwrap();
             if request.additional_data.asks_for_test_mode() {

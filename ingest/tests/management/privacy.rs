@@ -511,3 +511,31 @@ async fn operators_export_and_erase_and_it_is_written_down_without_names() {
     );
     stack.verify().await;
 }
+
+#[tokio::test]
+async fn an_address_that_was_stored_before_the_key_was_replaced_is_found() {
+    let (mut stack, program) = Stack::with_program().await;
+    let click_id = stack.click(&program.ada.code).await;
+    let lead = json!({ "click_id": click_id, "customer_key": KEY, "email": EMAIL });
+    ok(stack.post("lead", Some(&program.token), lead).await);
+    let (old, new) = ("22".repeat(32), "44".repeat(32));
+    let program_id = program.program_id.to_string();
+    for (keys, customers) in [(format!("{new},{old}"), Some("1")), (new, None)] {
+        stack.set("EMAIL_HASH_KEY", &keys);
+        let erased = ctl(
+            &stack,
+            &[
+                "customer",
+                "erase",
+                "--dry-run",
+                "--program-id",
+                &program_id,
+                "--email",
+                EMAIL,
+            ],
+        )
+        .await;
+        assert_eq!(erased.ok, customers.is_some(), "{erased:?}");
+        assert!(customers.is_none_or(|customers| erased.fact("customers") == customers));
+    }
+}

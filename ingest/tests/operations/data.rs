@@ -1,5 +1,6 @@
 mod backup;
 mod derived;
+mod migrations;
 mod operator;
 mod roles;
 mod sabotage;

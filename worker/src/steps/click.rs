@@ -1,8 +1,8 @@
 //! Clicks become customers, click events and counters.
 //!
 //! Phases: **visitors**, before the transaction → clicks of erased customers are dropped → **customers** that the clicks
-//! create → **click events**; only new ones go on, without the bots that their program excludes → **journeys** of returning
-//! customers (attribution follows the last click, in any order of arrival); sales made after such a click and decided before it
+//! create, and those who come back after their row is gone (`storage::visitor_retention`) → **click events**; only new ones go on, without
+//! the bots that their program excludes → **journeys** of returning customers (attribution follows the last click, in any order of arrival); sales made after such a click and decided before it
 //! arrived are judged again → **deltas** of the rollups → **counters**, pre-summed and last: every batch locks the same rows.
 //!
 //! A click whose customer_id is another visitor's is refused, with its batch; by itself it becomes a dead letter.
@@ -99,13 +99,21 @@ fn remove_address(value: &mut Value) -> bool {
         .fold(removed, |removed, field| remove_address(field) | removed)
 }
 
+/// Clicks that are stored.
+struct Kept<'a, 'v> {
+    clicks: Vec<&'a ClickRecord>,
+    visitors: Vec<&'v Visitor>,
+    /// Of customers who come back and have no row.
+    without_customer: Vec<&'a ClickRecord>,
+}
+
 /// Drops the clicks of customers erased in the meantime: nothing is stored about them any more. Refuses those that name a customer
 /// with another click_id.
 async fn of_somebody<'a, 'v>(
     connection: &mut PgConnection,
     clicks: &[&'a ClickRecord],
     visitors: &'v [Visitor],
-) -> StorageResult<(Vec<&'a ClickRecord>, Vec<&'v Visitor>)> {
+) -> StorageResult<Kept<'a, 'v>> {
     let mut came_back = clicks.iter().filter(|click| !click.new_customer);
     let ids: Vec<i64> = came_back.clone().map(|click| click.customer_id.get()).collect();
     let stored = personal_data::click_ids(connection, &ids).await?;
@@ -114,7 +122,32 @@ async fn of_somebody<'a, 'v>(
         return Err(StorageError::CustomerIdTaken);
     }
     let kept = clicks.iter().copied().zip(visitors);
-    Ok(kept.filter(|(click, _)| stored(click) != Some(None)).unzip())
+    let (clicks, visitors): (Vec<_>, Vec<_>) = kept.filter(|(click, _)| stored(click) != Some(None)).unzip();
+    let came_back = clicks.iter().filter(|click| !click.new_customer);
+    let without_customer = came_back
+        .filter(|click| stored(click).is_none())
+        .copied()
+        .collect();
+    Ok(Kept {
+        clicks,
+        visitors,
+        without_customer,
+    })
+}
+
+/// Refuses clicks that name a customer with another click_id.
+async fn require_own_customers(connection: &mut PgConnection, clicks: &[&ClickRecord]) -> StorageResult<()> {
+    let ids: Vec<i64> = clicks.iter().map(|click| click.customer_id.get()).collect();
+    let stored = personal_data::click_ids(connection, &ids).await?;
+    let is_own = |click: &&ClickRecord| {
+        let own = stored.get(&click.customer_id).and_then(Option::as_deref);
+        own == Some(click.click_id.as_str())
+    };
+    if clicks.iter().all(is_own) {
+        Ok(())
+    } else {
+        Err(StorageError::CustomerIdTaken)
+    }
 }
 
 pub(super) async fn store(
@@ -123,14 +156,19 @@ pub(super) async fn store(
     received: &[&ClickRecord],
     visitors: &[Visitor],
 ) -> StorageResult<()> {
-    let (clicks, visitors) = of_somebody(connection, received, visitors).await?;
-    let clicks = clicks.as_slice();
+    let kept = of_somebody(connection, received, visitors).await?;
+    let (clicks, visitors) = (kept.clicks.as_slice(), kept.visitors);
     let created: Vec<NewCustomer<'_>> = clicks
         .iter()
         .filter(|click| click.new_customer)
         .map(|click| new_customer(click))
         .collect();
     let inserted = customers::insert(connection, &created).await?;
+    if !kept.without_customer.is_empty() {
+        let anew = kept.without_customer.iter().map(|click| new_customer(click));
+        customers::insert(connection, &anew.collect::<Vec<_>>()).await?;
+        require_own_customers(connection, &kept.without_customer).await?;
+    }
     let excluding = programs_excluding_bots(connection, clicks, &visitors).await?;
     let new: Vec<NewClick<'_>> = clicks
         .iter()
@@ -149,17 +187,21 @@ pub(super) async fn store(
     // A batch can hold a record twice; it was inserted once.
     events.sort_by_key(|click| click.record.event_id);
     events.dedup_by_key(|click| click.record.event_id);
-    // A customer is inserted together with their first click.
-    let first_clicks = events.iter().filter(|click| click.record.new_customer);
-    if inserted < first_clicks.count() as u64 {
-        return Err(StorageError::CustomerIdTaken);
+    // A customer is inserted together with their first click, unless a later one came before it: then it extends the journey as any other.
+    let records = events.iter().map(|click| click.record);
+    let first_clicks: Vec<&ClickRecord> = records.filter(|click| click.new_customer).collect();
+    let some_are_late = inserted < first_clicks.len() as u64;
+    if some_are_late {
+        require_own_customers(connection, &first_clicks).await?;
     }
     let counted: Vec<&ClickRecord> = events
         .iter()
         .filter(|click| click.counted)
         .map(|click| click.record)
         .collect();
-    extend_journeys(connection, context, &counted).await?;
+    let mut returning = counted.clone();
+    returning.retain(|click| some_are_late || !click.new_customer);
+    extend_journeys(connection, context, &returning).await?;
     deltas(&counted).append(connection).await?;
     clicks::count(connection, &sums(&counted)).await
 }
@@ -201,13 +243,8 @@ fn touch(click: &ClickRecord) -> Touch {
 async fn extend_journeys(
     connection: &mut PgConnection,
     context: &StepContext,
-    clicks: &[&ClickRecord],
+    returning: &[&ClickRecord],
 ) -> StorageResult<()> {
-    let returning: Vec<&ClickRecord> = clicks
-        .iter()
-        .copied()
-        .filter(|click| !click.new_customer)
-        .collect();
     let ids: Vec<i64> = returning.iter().map(|click| click.customer_id.get()).collect();
     let mut customers: HashMap<CustomerId, Customer> = customers::lock(connection, &ids)
         .await?

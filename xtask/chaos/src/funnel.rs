@@ -134,6 +134,40 @@ pub(super) async fn probe(
     Ok(None)
 }
 
+/// Clicks this often, each time at once; returns how many clicks were answered 200.
+pub(super) async fn click_often(simulation: Arc<Simulation>, number: u64, clicks: u64) -> Result<u64> {
+    let mut visitor = Visitor {
+        rng: Rng::of(simulation.seed, 2_000 + number),
+        name: String::new(),
+        names: 0,
+        simulation,
+    };
+    let mut answered = 0;
+    for _ in 0..clicks {
+        answered += u64::from(visitor.click(None).await?.is_some());
+    }
+    Ok(answered)
+}
+
+/// Buys without a pause and without a second attempt, until the load is over.
+pub(super) async fn buy_without_pause(
+    simulation: Arc<Simulation>,
+    number: u64,
+    customer_key: String,
+) -> Result<()> {
+    let mut buyer = Visitor {
+        rng: Rng::of(simulation.seed, 3_000 + number),
+        name: format!("{}-b{number}", simulation.market.program_id),
+        names: 0,
+        simulation,
+    };
+    while buyer.goes_on() {
+        let sale = buyer.sale(&customer_key);
+        buyer.ask(&sale, None).await?;
+    }
+    Ok(())
+}
+
 impl Simulation {
     /// Sends one request, and records it with its answer.
     async fn ask(&self, asked: &Asked, to: SocketAddr, hangs_up_at: Option<u64>) -> Result<Answer> {

@@ -15,6 +15,7 @@ mod disk;
 mod drain;
 mod failover;
 mod faults;
+mod flood;
 mod funnel;
 mod grace;
 mod http;
@@ -32,6 +33,7 @@ mod schedule;
 mod stack;
 mod usage;
 mod wire;
+mod workers_away;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

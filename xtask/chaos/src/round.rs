@@ -60,6 +60,10 @@ pub(super) struct RunningRound<'a, 'b> {
     pub(super) stack: &'a mut Stack<'b>,
     pub(super) round: &'a Round,
     pub(super) simulation: Arc<Simulation>,
+    /// Of other programs, with their own journals.
+    pub(super) others: Vec<Arc<Simulation>>,
+    /// A directory.
+    pub(super) journals: &'a Path,
     /// A customer with a recorded lead.
     pub(super) customer_key: String,
     pub(super) notes: Vec<String>,
@@ -81,36 +85,9 @@ pub(super) fn run(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Resu
 
 fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Outcome> {
     let started = Instant::now();
-    let sealing_key = stack
-        .env
-        .get("SECRETS_KEYS")
-        .context("no sealing key")?
-        .to_owned();
-    let mut rng = Rng::of(round.seed, u64::MAX);
-    let demo = stack.seed_demo()?;
-    let market = stack
-        .runtime
-        .block_on(Market::found(&stack.pool, &demo, &sealing_key, &mut rng))?;
     let (phase, seen) = watch::channel(Phase::Load);
-    let simulation = Arc::new(Simulation {
-        journal: Journal::create(journals.join(format!("round-{}.jsonl", round.number)))?,
-        ingests: Service::INGESTS.map(|service| stack.address(service)),
-        webhook_consumer: stack.address(Service::WebhookConsumer),
-        market,
-        seed: round.seed,
-        hang_ups: round.plan.hang_ups(),
-        retries: match round.plan {
-            Plan::Rolling => RetryBehaviour::OnceMore,
-            _ => RetryBehaviour::Patient,
-        },
-        load: if round.plan.is_full_load() {
-            Load::Full
-        } else {
-            Load::Leisurely
-        },
-        phase: seen,
-        complaints: Mutex::default(),
-    });
+    let journal = journals.join(format!("round-{}.jsonl", round.number));
+    let simulation = Arc::new(stack.simulation(round, &journal, seen)?);
     let known = stack.runtime.block_on(warm_up(Arc::clone(&simulation)))?;
     let customer_key = known.context("no customer could be created before the first fault")?;
     let visitors: Vec<_> = (0..simulation.load.visitors())
@@ -120,6 +97,8 @@ fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Out
         stack,
         round,
         simulation,
+        others: Vec::new(),
+        journals,
         customer_key,
         notes: Vec::new(),
         violations: Vec::new(),
@@ -131,6 +110,40 @@ fn run_here(stack: &mut Stack<'_>, round: &Round, journals: &Path) -> Result<Out
     running.finish(started, recovered, drained)
 }
 
+impl Stack<'_> {
+    /// A new program, and what its visitors share.
+    pub(super) fn simulation(
+        &self,
+        round: &Round,
+        journal: &Path,
+        phase: watch::Receiver<Phase>,
+    ) -> Result<Simulation> {
+        let sealing_key = self.env.get("SECRETS_KEYS").context("no sealing key")?;
+        let mut rng = Rng::of(round.seed, u64::MAX);
+        let demo = self.seed_demo()?;
+        let market = Market::found(&self.pool, &demo, sealing_key, &mut rng);
+        Ok(Simulation {
+            journal: Journal::create(journal.to_owned())?,
+            ingests: Service::INGESTS.map(|service| self.address(service)),
+            webhook_consumer: self.address(Service::WebhookConsumer),
+            market: self.runtime.block_on(market)?,
+            seed: round.seed,
+            hang_ups: round.plan.hang_ups(),
+            retries: match round.plan {
+                Plan::Rolling => RetryBehaviour::OnceMore,
+                _ => RetryBehaviour::Patient,
+            },
+            load: if round.plan.is_full_load() {
+                Load::Full
+            } else {
+                Load::Leisurely
+            },
+            phase,
+            complaints: Mutex::default(),
+        })
+    }
+}
+
 impl RunningRound<'_, '_> {
     /// Runs the round up to the end of the load. Returns the time from the end of the faults to the first 200.
     fn play(&mut self) -> Result<Option<Duration>> {
@@ -140,6 +153,8 @@ impl RunningRound<'_, '_> {
             Plan::Rolling => self.rolling()?,
             Plan::Cluster => self.cluster()?,
             Plan::Restored => self.restored()?,
+            Plan::WorkersAway => self.workers_away()?,
+            Plan::Flood => self.flood()?,
         }
         let recovered = self.probe()?;
         self.watch_for(AFTERWARDS)?;
@@ -286,6 +301,12 @@ impl RunningRound<'_, '_> {
             anyhow::Ok((rows, drain::dead_letters(&self.stack.pool).await?))
         })?;
         self.violations.extend(violations(&calls, &rows, allowed));
+        for other in &self.others {
+            let rows = rows::read(&self.stack.pool, other.market.program_id);
+            let rows = self.stack.runtime.block_on(rows)?;
+            self.violations
+                .extend(violations(&other.journal.calls()?, &rows, allowed));
+        }
         self.violations.extend(dead_letters);
         self.violations.append(&mut self.stack.surprises);
         let mut complaints = self

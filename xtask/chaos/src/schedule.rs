@@ -47,6 +47,10 @@ pub(super) enum Plan {
     Cluster,
     /// PostgreSQL is lost and restored from an older backup; the streams are newer.
     Restored,
+    /// No worker runs, while as many clicks come as otherwise in minutes.
+    WorkersAway,
+    /// Another program sends more sales than there are permits and places in the queue.
+    Flood,
 }
 
 impl Plan {
@@ -119,6 +123,8 @@ enum Turn {
     Rolling,
     Cluster,
     Restored,
+    WorkersAway,
+    Flood,
 }
 
 /// The number of rounds in which every turn occurs once.
@@ -135,6 +141,8 @@ impl Turn {
             Self::Rolling,
             Self::Cluster,
             Self::Restored,
+            Self::WorkersAway,
+            Self::Flood,
         ];
         faults.chain(others).collect()
     }
@@ -161,6 +169,8 @@ impl Turn {
             Self::Rolling => "rolling".to_owned(),
             Self::Cluster => "cluster".to_owned(),
             Self::Restored => "restored".to_owned(),
+            Self::WorkersAway => "workersaway".to_owned(),
+            Self::Flood => "flood".to_owned(),
         }
     }
 
@@ -174,6 +184,8 @@ impl Turn {
             Self::Rolling => Plan::Rolling,
             Self::Cluster => Plan::Cluster,
             Self::Restored => Plan::Restored,
+            Self::WorkersAway => Plan::WorkersAway,
+            Self::Flood => Plan::Flood,
         }
     }
 
@@ -242,6 +254,8 @@ impl fmt::Display for Plan {
             Self::Rolling => return f.write_str("everything is replaced under full load, one by one"),
             Self::Cluster => return f.write_str("a cluster of three loses its leader"),
             Self::Restored => return f.write_str("PostgreSQL is restored from an older backup"),
+            Self::WorkersAway => return f.write_str("no worker runs while thousands click"),
+            Self::Flood => return f.write_str("another program floods"),
         };
         for (index, scheduled) in faults.iter().enumerate() {
             let comma = if index > 0 { ", " } else { "" };
@@ -322,6 +336,8 @@ mod tests {
         }
         assert_eq!(draw(1, 0, Some("cluster")).plan, Plan::Cluster);
         assert_eq!(draw(1, 0, Some("restored")).plan, Plan::Restored);
+        assert_eq!(draw(1, 0, Some("away")).plan, Plan::WorkersAway);
+        assert_eq!(draw(1, 0, Some("flood")).plan, Plan::Flood);
         assert!(Round::draw(1, 0, Some("earthquake")).is_err());
     }
 

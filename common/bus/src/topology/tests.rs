@@ -3,7 +3,7 @@ use super::*;
 fn topology() -> Topology {
     Topology {
         prefix: "t1".to_owned(),
-        max_bytes: 1_000_000,
+        max_bytes_others: 1_000_000,
         max_bytes_clicks: 9_000_000,
         replicas: 1,
         ack_wait: Duration::from_secs(10),

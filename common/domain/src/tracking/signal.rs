@@ -84,7 +84,8 @@ impl SignalRules {
             !address.is_empty()
                 && (key.as_ref() == Some(&address)
                     || email_hash.is_some_and(|hash| {
-                        self.hasher.hash(&address).is_some_and(|own| own.as_str() == hash)
+                        let hashes = self.hasher.hashes(&address);
+                        hashes.iter().any(|own| own.as_str() == hash)
                     }))
         })
     }
@@ -117,7 +118,7 @@ mod tests {
 
     fn rules() -> SignalRules {
         SignalRules {
-            hasher: EmailHasher::new(&[3; 32]),
+            hasher: EmailHasher::from(([3; 32], Vec::new())),
             fast_sale: TimeDelta::seconds(10),
         }
     }

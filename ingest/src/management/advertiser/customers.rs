@@ -6,7 +6,6 @@
 use domain::account::EmailAddress;
 use domain::click_id::ClickId;
 use domain::ids::{CustomerId, ProgramId};
-use domain::lead::EmailHash;
 use domain::permission::Role;
 use domain::text::{CustomerKey, Label};
 use serde_json::Value;
@@ -165,15 +164,14 @@ async fn find(
     let click_id = click_id.and_then(|text| ClickId::parse(text.as_str()));
     let decode = |click_id| app.customer_ids.codec().decode(click_id);
     let decoded: Vec<i64> = click_id.iter().flat_map(decode).map(CustomerId::get).collect();
-    let email_hash = email
-        .as_ref()
-        .and_then(|email| app.email_hasher.hash(email.as_str()));
+    let hashes = |email: &EmailAddress| app.email_hasher.hashes(email.as_str());
+    let email_hashes: Vec<String> = email.iter().flat_map(hashes).map(String::from).collect();
     let stated = Stated {
         customer_key: customer_key.as_ref().map(CustomerKey::as_str),
         click_id: click_id.as_ref(),
         click_id_customers: &decoded,
         email: email.as_ref(),
-        email_hash: email_hash.as_ref().map(EmailHash::as_str),
+        email_hashes: &email_hashes,
     };
     Ok(personal_data::find(connection, program_id, stated, Reach::Program, |_| {}).await?)
 }

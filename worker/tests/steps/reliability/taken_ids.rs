@@ -1,5 +1,6 @@
 //! A customer_id that was given out twice: the second visitor's clicks are kept aside, and never count as the first one's.
 
+use chrono::{DateTime, TimeDelta, Utc};
 use messages::envelope;
 use messages::subject::Subject;
 use serde_json::value::to_raw_value;
@@ -108,4 +109,28 @@ async fn a_visitor_who_comes_back_with_anothers_id_does_not_change_their_journey
     let touched: Vec<i64> = stack.value("SELECT touched_link_ids FROM customers").await;
     assert_eq!(touched, [program.ada.link.get()]);
     stack.verify().await;
+}
+
+/// A visitor's row is dropped after a while; the ingest had seen it the moment before.
+#[tokio::test]
+async fn a_visitor_who_comes_back_after_their_row_is_gone_is_a_customer_again() {
+    let (stack, program) = Stack::with_program().await;
+    let streams = Streams::of(&stack).await;
+    let first = first_click(&stack, &streams, &program.ada.code).await;
+    for table in ["customers", "click_events"] {
+        stack.execute(&format!("DELETE FROM {table}")).await;
+    }
+    let link = program.bruno.link.get();
+    let clicked_at: DateTime<Utc> = serde_json::from_value(first["clicked_at"].clone()).unwrap();
+    let later = clicked_at + TimeDelta::seconds(1);
+    let later = json!({ "new_customer": false, "referral_link_id": link, "clicked_at": later });
+    let later = like(&stack, &first, &later);
+    let of_another = like(&stack, &later, &json!({ "click_id": ANOTHERS }));
+    publish(&stack, &streams, &[&later, &of_another]).await;
+    only_dead_letter(&stack, &of_another).await;
+    // Should its first click come only then, it is theirs as well.
+    publish(&stack, &streams, &[&first]).await;
+    let touched: Vec<i64> = stack.value("SELECT touched_link_ids FROM customers").await;
+    assert_eq!(touched, [program.ada.link.get(), link]);
+    assert_eq!(stack.count("click_events").await, 2);
 }

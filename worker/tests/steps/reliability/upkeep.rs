@@ -64,22 +64,20 @@ async fn partitions_of_clicks(stack: &Stack, first: NaiveDate, last: NaiveDate) 
     .unwrap()
 }
 
+/// Waits for this partition, without its table's name.
+async fn made_ahead(stack: &Stack, last: &str) {
+    let partition = format!("event_partitions WHERE name = 'lead_events_y{last}'");
+    stack
+        .eventually("the last partition", async || stack.count(&partition).await == 1)
+        .await;
+}
+
 #[tokio::test]
 async fn events_are_kept_and_dropped_by_days() {
     let mut stack = Stack::start_with(Clock::manual(noon(3, 30))).await;
     let program = stack.program().await;
     stack.click(&program.ada.code).await;
     rows::counted(&stack, program.ada.link, 1).await;
-    let made_ahead = async |stack: &Stack, last: &'static str| {
-        stack
-            .eventually("the last partition", async || {
-                stack
-                    .count(&format!("event_partitions WHERE name = 'lead_events_y{last}'"))
-                    .await
-                    == 1
-            })
-            .await;
-    };
     made_ahead(&stack, "2026m05").await;
 
     stack.stop_workers().await;
@@ -109,6 +107,64 @@ async fn events_are_kept_and_dropped_by_days() {
     let partitions = partitions_of_clicks(&stack, date(2026, 3, 1), date(2026, 4, 4)).await;
     assert_eq!(partitions, ["2026m04d03", "2026m04d04"]);
     rows::counted(&stack, program.ada.link, 3).await;
+    stack.verify().await;
+}
+
+/// Starts a worker at another time, and waits until it has gone through all customers.
+async fn upkeep_at(stack: &mut Stack, at: DateTime<Utc>) {
+    stack.stop_workers().await;
+    stack.clock.set(at);
+    stack.start_worker();
+    let next_round = at + chrono::TimeDelta::days(1);
+    stack
+        .eventually("all customers were looked at", async || {
+            let due: DateTime<Utc> = stack.value("SELECT next_round_at FROM visitor_retention").await;
+            due == next_round
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn visitors_are_dropped_with_their_events_once_their_windows_have_passed() {
+    // The days of April take the place of a month that was made ahead.
+    let mut stack = Stack::without_services(Clock::manual(noon(3, 30))).await;
+    stack.set("EVENT_RETENTION_DAYS", "8");
+    let ingest = stack.start_ingest();
+    stack.use_ingest(ingest);
+    stack.start_worker();
+    stack.ready().await;
+    made_ahead(&stack, "2026m04d13").await;
+    stack.clock.set(noon(4, 1));
+    let program = stack.program().await;
+    let visitor = stack.click(&program.ada.code).await;
+    let returning = stack.click(&program.ada.code).await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    rows::counted(&stack, program.ada.link, 3).await;
+    stack.clock.set(noon(4, 10));
+    let again = serde_json::json!({ "existing_click_id": returning });
+    stack.click_with(&program.bruno.code, again).await;
+    rows::counted(&stack, program.bruno.link, 1).await;
+
+    upkeep_at(&mut stack, noon(4, 12)).await;
+    assert_eq!(stack.count("click_events").await, 1);
+    assert_eq!(stack.count("customers").await, 3, "their windows are open");
+    let windows = "attribution_window_days = 5, cookie_window_days = 10";
+    rows::set(&stack, &program, windows).await;
+    upkeep_at(&mut stack, noon(4, 14)).await;
+    let dropped = format!("customers WHERE click_id = '{visitor}'");
+    assert_eq!(stack.count(&dropped).await, 0);
+    assert_eq!(stack.count("customers").await, 2);
+    stack.verify().await;
+
+    // As the contract has it for any click_id that is not a customer's.
+    let answer = stack
+        .click_with(
+            &program.ada.code,
+            serde_json::json!({ "existing_click_id": visitor }),
+        )
+        .await;
+    assert_ne!(answer.body["click_id"], visitor.as_str());
+    rows::counted(&stack, program.ada.link, 4).await;
     stack.verify().await;
 }
 

@@ -24,7 +24,8 @@ pub struct Stated<'a> {
     /// The customer id that the click_id decodes to.
     pub click_id_customers: &'a [i64],
     pub email: Option<&'a EmailAddress>,
-    pub email_hash: Option<&'a str>,
+    /// By each key that may have made the stored one.
+    pub email_hashes: &'a [String],
 }
 
 /// They are personal data.
@@ -93,12 +94,12 @@ pub async fn find(
 ) -> StorageResult<Found> {
     let rows = sqlx::query!(
         "SELECT id, click_id, customer_key, email_hash FROM customers
-         WHERE program_id = $1 AND (customer_key = $2 OR proposed_customer_key = $2 OR email_hash = $3
+         WHERE program_id = $1 AND (customer_key = $2 OR proposed_customer_key = $2 OR email_hash = ANY($3)
                                     OR (id = ANY($4) AND click_id = $5))
          ORDER BY id",
         program_id.get(),
         stated.customer_key,
-        stated.email_hash,
+        stated.email_hashes,
         stated.click_id_customers,
         stated.click_id.map(ClickId::as_str),
     )
@@ -111,7 +112,7 @@ pub async fn find(
             .map(|id| id.as_str().to_owned())
             .into_iter()
             .collect(),
-        email_hashes: stated.email_hash.map(str::to_owned).into_iter().collect(),
+        email_hashes: stated.email_hashes.iter().cloned().collect(),
         email: stated.email.cloned(),
         ..CustomerNames::default()
     };

@@ -1,0 +1,131 @@
+//! Drops visitors: customers who only ever clicked, once their events are gone and every window of their program has passed.
+//!
+//! Nothing refers to them any more. With the same click_id they are new customers, as the contract has it for one that is not known.
+//! Nearly all customers are such, at thousands of clicks a second a hundred gigabytes a day.
+//!
+//! Customers are gone through by id, again and again, and how far that is stands in `visitor_retention`. Ids ascend with time within a leased
+//! block only: of a block, what follows a newer customer is skipped.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::{PgConnection, PgPool};
+
+use crate::customer_ids::BLOCK_SIZE;
+use crate::error::StorageResult;
+
+/// Between rounds: one reads the rows of all customers that stay.
+const ROUNDS_APART: TimeDelta = TimeDelta::days(1);
+
+/// What became of a slice of customers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slice {
+    Dropped(u64),
+    /// No customer is left in this round, or another process is at it.
+    NothingDue,
+}
+
+/// Drops the visitors of the next `limit` customers whose last click was before `events_kept_since`.
+///
+/// Skips rows that are locked, and what waits for a lock finds the customer gone, as if this had come before.
+pub async fn drop_some(
+    pool: &PgPool,
+    now: DateTime<Utc>,
+    events_kept_since: DateTime<Utc>,
+    limit: i64,
+) -> StorageResult<Slice> {
+    let mut transaction = pool.begin().await?;
+    let Some(after) = due(&mut transaction, now).await? else {
+        return Ok(Slice::NothingDue);
+    };
+    let slice = sqlx::query!(
+        r#"SELECT max(id) AS last, min(first_click_at) AS oldest, count(*) AS "customers!"
+           FROM (SELECT id, first_click_at FROM customers WHERE id > $1 ORDER BY id LIMIT $2) s"#,
+        after,
+        limit,
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    let Some((last, oldest)) = slice.last.zip(slice.oldest) else {
+        begin_again(&mut transaction, now + ROUNDS_APART).await?;
+        transaction.commit().await?;
+        return Ok(Slice::NothingDue);
+    };
+    let is_new = oldest >= events_kept_since;
+    let dropped = if is_new {
+        0
+    } else {
+        let locked = lock_visitors(&mut transaction, (after, last), now, events_kept_since).await?;
+        drop_unreferenced(&mut transaction, &locked).await?
+    };
+    let reached = if is_new { end_of_block(last) } else { last };
+    sqlx::query!("UPDATE visitor_retention SET after = $1", reached)
+        .execute(&mut *transaction)
+        .await?;
+    transaction.commit().await?;
+    Ok(Slice::Dropped(dropped))
+}
+
+/// The id after which the next slice begins.
+async fn due(connection: &mut PgConnection, now: DateTime<Utc>) -> StorageResult<Option<i64>> {
+    Ok(sqlx::query_scalar!(
+        "SELECT after FROM visitor_retention WHERE next_round_at <= $1 FOR UPDATE SKIP LOCKED",
+        now
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+async fn begin_again(connection: &mut PgConnection, at: DateTime<Utc>) -> StorageResult<()> {
+    sqlx::query!("UPDATE visitor_retention SET after = 0, next_round_at = $1", at)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Locks those who are visitors by their own rows, and clicked last before their events are kept and their program's windows begin.
+async fn lock_visitors(
+    connection: &mut PgConnection,
+    (after, last): (i64, i64),
+    now: DateTime<Utc>,
+    events_kept_since: DateTime<Utc>,
+) -> StorageResult<Vec<i64>> {
+    Ok(sqlx::query_scalar!(
+        "SELECT c.id FROM customers c JOIN programs p ON p.id = c.program_id
+         WHERE c.id > $1 AND c.id <= $2 AND c.status = 'click'
+           AND num_nonnulls(c.customer_key, c.proposed_customer_key, c.email_hash, c.signup_date, c.first_purchase_date) = 0
+           AND (SELECT max(at) FROM UNNEST(c.touched_at) AS at)
+               < least($3, $4::timestamptz - make_interval(days => greatest(p.attribution_window_days, p.cookie_window_days)))
+         ORDER BY c.id
+         FOR UPDATE OF c SKIP LOCKED",
+        after,
+        last,
+        events_kept_since,
+        now,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+/// Drops those of whom nothing else is stored. A statement of its own, after they are locked: it sees what came before the lock.
+async fn drop_unreferenced(connection: &mut PgConnection, visitors: &[i64]) -> StorageResult<u64> {
+    if visitors.is_empty() {
+        return Ok(0);
+    }
+    let dropped = sqlx::query!(
+        "DELETE FROM customers c
+         WHERE c.id = ANY($1)
+           -- A bot's clicks that do not count are in no journey.
+           AND NOT EXISTS (SELECT FROM click_events e WHERE e.customer_id = c.id AND NOT e.counted)
+           AND NOT EXISTS (SELECT FROM lead_events e WHERE e.customer_id = c.id)
+           AND NOT EXISTS (SELECT FROM sale_events s WHERE s.customer_id = c.id)
+           AND NOT EXISTS (SELECT FROM processor_customers k WHERE k.program_id = c.program_id AND k.click_id = c.click_id)",
+        visitors,
+    )
+    .execute(connection)
+    .await?;
+    Ok(dropped.rows_affected())
+}
+
+/// The last id of the block to which an id belongs.
+const fn end_of_block(id: i64) -> i64 {
+    (id / BLOCK_SIZE + 1) * BLOCK_SIZE - 1
+}

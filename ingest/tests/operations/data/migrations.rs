@@ -1,0 +1,34 @@
+//! Migrations of a database in use.
+
+use runtime::clock::Clock;
+use test_harness::{Stack, succeeds};
+
+#[tokio::test]
+async fn a_migration_that_waits_for_a_reader_gives_up_and_is_tried_again() {
+    let stack = Stack::without_services(Clock::system()).await;
+    // As before that migration.
+    stack
+        .execute(
+            "ALTER TABLE programs DROP COLUMN sale_refund_limit;
+             DELETE FROM _sqlx_migrations WHERE version = 20261125000052",
+        )
+        .await;
+    let mut reader = stack.pool().begin().await.unwrap();
+    sqlx::query("SELECT count(*) FROM programs")
+        .execute(&mut *reader)
+        .await
+        .unwrap();
+    let released = async {
+        for (state, sessions) in [("waits", 1), ("has given up", 0)] {
+            stack
+                .eventually(state, async || {
+                    stack.sessions("wait_event_type = 'Lock'").await == sessions
+                })
+                .await;
+        }
+        reader.rollback().await.unwrap();
+    };
+    tokio::join!(succeeds(&stack, &["migrate"]), released);
+    let limit = "information_schema.columns WHERE column_name = 'sale_refund_limit'";
+    assert_eq!(stack.count(limit).await, 1);
+}

@@ -1,0 +1,87 @@
+//! Rounds in which another program floods both ingests with sales, more than there are permits and places in their queues.
+//!
+//! No request of the round's own program may be refused for that, and the books of both are compared with their answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tokio::sync::watch;
+
+use super::funnel::{Phase, buy_without_pause, warm_up};
+use super::journal::{Answer, Call};
+use super::round::RunningRound;
+use super::schedule::Service;
+
+const BEFORE: Duration = Duration::from_millis(500);
+const LASTS: Duration = Duration::from_secs(4);
+/// Of each ingest. Eight times as many may queue.
+const PERMITS: &str = "8";
+/// More than both ingests let in.
+const BUYERS: u64 = 256;
+
+impl RunningRound<'_, '_> {
+    pub(super) fn flood(&mut self) -> Result<()> {
+        self.restart_ingests(&[("MAX_WAITING", PERMITS.to_owned())])?;
+        self.watch_for(BEFORE)?;
+        let (phase, seen) = watch::channel(Phase::Load);
+        let flood = Arc::new(
+            self.stack
+                .simulation(self.round, &self.journals.join("flood.jsonl"), seen)?,
+        );
+        let known = self.stack.runtime.block_on(warm_up(Arc::clone(&flood)))?;
+        let customer_key = known.context("no customer could be created before the flood")?;
+        let before = self.simulation.journal.calls()?.len();
+        let buyers: Vec<_> = (0..BUYERS)
+            .map(|number| {
+                let buys = buy_without_pause(Arc::clone(&flood), number, customer_key.clone());
+                self.stack.runtime.spawn(buys)
+            })
+            .collect();
+        self.watch_for(LASTS)?;
+        phase.send_replace(Phase::Closing);
+        for buyer in buyers {
+            self.watch_until_finished(buyer)?;
+        }
+        let calls = self.simulation.journal.calls()?;
+        let meanwhile = calls.get(before..).unwrap_or_default();
+        self.judge_flood(meanwhile, &flood.journal.calls()?);
+        self.others.push(flood);
+        self.restart_ingests(&[])
+    }
+
+    fn judge_flood(&mut self, own: &[Call], of_flood: &[Call]) {
+        let count = |calls: &[Call], status: u16| {
+            let answers = calls.iter().filter_map(|call| call.answer.as_ref());
+            answers.filter(|answer| answer.status() == Some(status)).count()
+        };
+        let (settled, shed) = (count(of_flood, 200), count(of_flood, 503));
+        self.notes.push(format!(
+            "the flood: {settled} sales, {shed} shed; meanwhile {} of the round's own were answered 200",
+            count(own, 200)
+        ));
+        if shed == 0 {
+            self.violations.push("the flood filled no queue".to_owned());
+        }
+        let refused = own.iter().filter(|call| {
+            let status = call.answer.as_ref().and_then(Answer::status);
+            matches!(status, Some(429 | 503))
+        });
+        self.violations
+            .extend(refused.map(|call| format!("refused for another program's sake: {call:?}")));
+        let unexpected = of_flood.iter().filter(|call| {
+            let status = call.answer.as_ref().and_then(Answer::status);
+            !matches!(status, Some(200 | 503))
+        });
+        self.violations
+            .extend(unexpected.map(|call| format!("of the flood: {call:?}")));
+    }
+
+    fn restart_ingests(&mut self, settings: &[(&str, String)]) -> Result<()> {
+        for ingest in Service::INGESTS {
+            self.shut_down_and_wait(&[ingest])?;
+            self.stack.start_service(ingest, settings)?;
+        }
+        self.stack.wait_until_ready()
+    }
+}
