@@ -149,7 +149,7 @@ pub(super) async fn click_often(simulation: Arc<Simulation>, number: u64, clicks
     Ok(answered)
 }
 
-/// Buys without a pause and without a second attempt, until the load is over.
+/// Buys without a second attempt, until the load is over, and without a pause but after a 503: two cores have more to do than refuse.
 pub(super) async fn buy_without_pause(
     simulation: Arc<Simulation>,
     number: u64,
@@ -163,7 +163,10 @@ pub(super) async fn buy_without_pause(
     };
     while buyer.goes_on() {
         let sale = buyer.sale(&customer_key);
-        buyer.ask(&sale, None).await?;
+        let answer = buyer.ask(&sale, None).await?;
+        if answer.status() == Some(503) {
+            buyer.rest(100, 300).await;
+        }
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use super::schedule::Service;
 
 const BEFORE: Duration = Duration::from_millis(500);
 /// More than the visitors of a round make in two minutes.
-const CLICKS: u64 = 10_000;
+const CLICKS: u64 = 20_000;
 /// At once.
 const CLICKERS: u64 = 64;
 
