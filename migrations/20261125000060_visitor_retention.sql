@@ -5,6 +5,6 @@ CREATE TABLE visitor_retention (
     -- Customers with ids up to this were looked at in this round.
     after         bigint      NOT NULL DEFAULT 0,
     -- When the next round may begin with the first customer.
-    next_round_at timestamptz NOT NULL DEFAULT '-infinity'
+    next_round_at timestamptz NOT NULL DEFAULT 'epoch'
 );
 INSERT INTO visitor_retention DEFAULT VALUES;

@@ -160,8 +160,8 @@ impl Named {
         let decode = |click_id| codec.decode(click_id);
         let decoded: Vec<i64> = click_id.iter().flat_map(decode).map(CustomerId::get).collect();
         let hasher = EmailHasher::from(self.keys.email_hash_keys());
-        let of = |email: &EmailAddress| hasher.hashes(email.as_str());
-        let email_hashes: Vec<String> = self.email.iter().flat_map(of).map(String::from).collect();
+        let by_each_key = self.email.iter().flat_map(|email| hasher.hashes(email.as_str()));
+        let email_hashes: Vec<String> = by_each_key.map(String::from).collect();
         let stated = Stated {
             customer_key: self.customer_key.as_deref(),
             click_id: click_id.as_ref(),

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveTime, TimeDelta, Utc};
+use chrono::{DateTime, Datelike, Days, Months, NaiveDate, TimeDelta, Utc};
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use sqlx::PgPool;
-use storage::visitor_retention::Slice;
 use storage::{
     StorageResult, cli_logins, commissions, partitions, processor_events, refused_events, sessions,
     visitor_retention,
@@ -141,17 +140,14 @@ impl Round<'_> {
     }
 
     async fn drop_visitors(&self, now: DateTime<Utc>, horizon: NaiveDate) {
-        let events_kept_since = horizon.and_time(NaiveTime::MIN).and_utc();
         let mut visitors = 0;
         for _ in 0..SLICES_OF_CUSTOMERS {
             if self.lifecycle.soft().is_cancelled() {
                 break;
             }
-            let slice =
-                visitor_retention::drop_some(self.pool, now, events_kept_since, ROWS_A_STATEMENT).await;
-            match slice {
-                Ok(Slice::Dropped(dropped)) => visitors += dropped,
-                Ok(Slice::NothingDue) => break,
+            match visitor_retention::drop_some(self.pool, now, horizon, ROWS_A_STATEMENT).await {
+                Ok(Some(dropped)) => visitors += dropped,
+                Ok(None) => break,
                 Err(error) => {
                     report("visitors dropped", Err(error));
                     break;

@@ -51,16 +51,17 @@ fn stops_traffic(sql: &str) -> Vec<String> {
     let word = |words: &[String], place: usize| words.get(place).cloned().unwrap_or_default();
     let made: Vec<String> = statements
         .iter()
-        .filter(|(_, words)| words.starts_with(&["CREATE".to_owned(), "TABLE".to_owned()]))
+        .filter(|(_, words)| word(words, 0) == "CREATE" && word(words, 1) == "TABLE")
         .map(|(_, words)| word(words, 2))
         .collect();
-    let waits_briefly = sql.contains("lock_timeout");
+    let waits_briefly = statements.iter().any(|(text, _)| text.contains("LOCK_TIMEOUT"));
     let mut found = Vec::new();
     for (_, words) in &statements {
         let has = |wanted: &str| words.iter().any(|word| word == wanted);
-        let on = words.iter().position(|word| word == "ON");
-        let table = on.map_or_else(|| word(words, 2), |on| word(words, on + 1));
         let (verb, noun) = (word(words, 0), word(words, 1));
+        // That of an index or a trigger follows `ON`, which may come later in what alters a table, too.
+        let on = words.iter().position(|word| word == "ON" && noun != "TABLE");
+        let table = on.map_or_else(|| word(words, 2), |on| word(words, on + 1));
         let is_new = made.contains(&table);
         let makes_index = verb == "CREATE" && (noun == "INDEX" || noun == "UNIQUE");
         if makes_index && !is_new && !has("CONCURRENTLY") && table != "ONLY" {
@@ -161,6 +162,7 @@ fn what_traffic_would_wait_for_is_found() {
         "ALTER TABLE t ADD COLUMN note text;",
         "DROP INDEX i;",
         "CREATE TABLE u (id bigint);\nCREATE INDEX i ON t (id);",
+        "-- lock_timeout\nALTER TABLE t ADD COLUMN note text;",
     ] {
         assert_eq!(stops_traffic(stops).len(), 1, "{stops}");
     }
@@ -168,6 +170,7 @@ fn what_traffic_would_wait_for_is_found() {
         "CREATE INDEX CONCURRENTLY i ON t (id);",
         "CREATE INDEX i ON ONLY t (id);",
         "CREATE TABLE t (id bigint);\nCREATE INDEX i ON t (id);",
+        "CREATE TABLE t (id bigint);\nALTER TABLE t ADD COLUMN u bigint REFERENCES u ON DELETE CASCADE;",
         "SET LOCAL lock_timeout = '100ms';\nALTER TABLE t ADD COLUMN note text;",
         "DROP INDEX CONCURRENTLY i;",
     ] {

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
+use sqlx::migrate::MigrateError;
+
 pub type StorageResult<T> = Result<T, StorageError>;
 
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +75,19 @@ pub(super) fn expect_rows(table: &'static str, expected: usize, actual: u64) -> 
     }
 }
 
+/// SQLSTATE of a lock that was not had within `lock_timeout`.
+const LOCK_TIMEOUT: &str = "55P03";
+
+/// Whether a migration gave up waiting for a lock: the database is as it was, and the migration can be tried again.
+pub fn gave_up_waiting(error: &MigrateError) -> bool {
+    let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
+        return false;
+    };
+    cause
+        .as_database_error()
+        .is_some_and(|refused| refused.code().as_deref() == Some(LOCK_TIMEOUT))
+}
+
 fn database_prospect(error: &sqlx::Error) -> Prospect {
     match error {
         sqlx::Error::Io(_)
@@ -93,7 +108,7 @@ fn database_prospect(error: &sqlx::Error) -> Prospect {
 fn prospect_of_code(code: &str, constraint: Option<&str>, table: Option<&str>) -> Prospect {
     match code {
         // Serialisation failure, deadlock, lock timeout, cancelled by a timeout; a transaction that paused for too long.
-        "40001" | "40P01" | "55P03" | "57014" | "25P03" | "25P04" => Prospect::WhenFree,
+        "40001" | "40P01" | LOCK_TIMEOUT | "57014" | "25P03" | "25P04" => Prospect::WhenFree,
         // Two batches bound the same customer_key; the second will find the customer by it next time.
         "23505" if constraint == Some("customers_customer_key") => Prospect::WhenFree,
         // The month's partition was attached after the row had been routed to the default one; the next time it is found.

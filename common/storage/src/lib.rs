@@ -40,7 +40,7 @@ pub use self::tracking::{
     subscription_periods, subscriptions, test_chains, test_events, visitor_retention,
 };
 
-pub use error::{Prospect, StorageError, StorageResult};
+pub use error::{Prospect, StorageError, StorageResult, gave_up_waiting};
 
 /// The migrations compiled into every binary; `ctl migrate` applies them.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations");
@@ -64,17 +64,6 @@ pub async fn migrate(pool: &sqlx::PgPool) -> Result<(), sqlx::migrate::MigrateEr
     let mut connection = pool.acquire().await?.detach();
     migrate_on(&mut connection).await?;
     Ok(sqlx::Connection::close(connection).await?)
-}
-
-/// Whether a migration gave up waiting for a lock: what comes next is as it was, and it can be tried again.
-pub fn gave_up_waiting(error: &sqlx::migrate::MigrateError) -> bool {
-    use sqlx::migrate::MigrateError::{Execute, ExecuteMigration};
-    let (Execute(cause) | ExecuteMigration(cause, _)) = error else {
-        return false;
-    };
-    cause
-        .as_database_error()
-        .is_some_and(|refused| refused.code().as_deref() == Some("55P03"))
 }
 
 /// [`migrate`], on a connection of the caller's.

@@ -165,8 +165,8 @@ pub(super) async fn store(
         .collect();
     let inserted = customers::insert(connection, &created).await?;
     if !kept.without_customer.is_empty() {
-        let anew = kept.without_customer.iter().map(|click| new_customer(click));
-        customers::insert(connection, &anew.collect::<Vec<_>>()).await?;
+        let missing = kept.without_customer.iter().map(|click| new_customer(click));
+        customers::insert(connection, &missing.collect::<Vec<_>>()).await?;
         require_own_customers(connection, &kept.without_customer).await?;
     }
     let excluding = programs_excluding_bots(connection, clicks, &visitors).await?;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tokio::sync::watch;
 
-use super::funnel::{Phase, buy_without_pause, warm_up};
+use super::funnel::{Phase, keep_buying, warm_up};
 use super::journal::{Answer, Call};
-use super::round::RunningRound;
+use super::round::{RunningRound, visible_failures};
 use super::schedule::Service;
 
 const BEFORE: Duration = Duration::from_millis(500);
@@ -34,7 +34,7 @@ impl RunningRound<'_, '_> {
         let before = self.simulation.journal.calls()?.len();
         let buyers: Vec<_> = (0..BUYERS)
             .map(|number| {
-                let buys = buy_without_pause(Arc::clone(&flood), number, customer_key.clone());
+                let buys = keep_buying(Arc::clone(&flood), number, customer_key.clone());
                 self.stack.runtime.spawn(buys)
             })
             .collect();
@@ -63,12 +63,9 @@ impl RunningRound<'_, '_> {
         if shed == 0 {
             self.violations.push("the flood filled no queue".to_owned());
         }
-        let refused = own.iter().filter(|call| {
-            let status = call.answer.as_ref().and_then(Answer::status);
-            matches!(status, Some(429 | 503))
-        });
-        self.violations
-            .extend(refused.map(|call| format!("refused for another program's sake: {call:?}")));
+        self.violations.extend(visible_failures(own, |answer| {
+            matches!(answer.status(), Some(429 | 503))
+        }));
         let unexpected = of_flood.iter().filter(|call| {
             let status = call.answer.as_ref().and_then(Answer::status);
             !matches!(status, Some(200 | 503))

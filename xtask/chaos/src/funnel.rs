@@ -19,7 +19,7 @@ use super::rng::Rng;
 mod crowds;
 mod payments;
 
-pub(super) use self::crowds::{buy_without_pause, click_often};
+pub(super) use self::crowds::{click_often, keep_buying};
 pub(super) use self::payments::resend;
 
 /// Concurrent visitors.
@@ -81,12 +81,7 @@ pub(super) struct Simulation {
 
 /// Runs one visitor until the load is over.
 pub(super) async fn visit(simulation: Arc<Simulation>, number: u64) -> Result<()> {
-    let mut visitor = Visitor {
-        rng: Rng::of(simulation.seed, number + 1),
-        name: format!("{}-{number}", simulation.market.program_id),
-        names: 0,
-        simulation,
-    };
+    let mut visitor = Visitor::new(simulation, number + 1, &number.to_string());
     while visitor.goes_on() {
         visitor.be_a_customer().await?;
     }
@@ -97,12 +92,11 @@ pub(super) async fn visit(simulation: Arc<Simulation>, number: u64) -> Result<()
 pub(super) async fn warm_up(simulation: Arc<Simulation>) -> Result<Option<String>> {
     let mut known = None;
     for (number, ingest) in simulation.ingests.into_iter().enumerate() {
-        let mut visitor = Visitor {
-            rng: Rng::of(simulation.seed, 1_000 + number as u64),
-            name: format!("{}-w{number}", simulation.market.program_id),
-            names: 0,
-            simulation: Arc::clone(&simulation),
-        };
+        let mut visitor = Visitor::new(
+            Arc::clone(&simulation),
+            1_000 + number as u64,
+            &format!("w{number}"),
+        );
         known = visitor.sign_up(Some(ingest)).await?;
     }
     Ok(known)
@@ -216,6 +210,16 @@ struct Visitor {
 }
 
 impl Visitor {
+    /// `sequence`: of the round's random numbers. `name`: unlike any other visitor's.
+    fn new(simulation: Arc<Simulation>, sequence: u64, name: &str) -> Self {
+        Self {
+            rng: Rng::of(simulation.seed, sequence),
+            name: format!("{}-{name}", simulation.market.program_id),
+            names: 0,
+            simulation,
+        }
+    }
+
     fn goes_on(&self) -> bool {
         *self.simulation.phase.borrow() == Phase::Load
     }

@@ -3,10 +3,10 @@
 //! Nothing refers to them any more. With the same click_id they are new customers, as the contract has it for one that is not known.
 //! Nearly all customers are such, at thousands of clicks a second a hundred gigabytes a day.
 //!
-//! Customers are gone through by id, again and again, and how far that is stands in `visitor_retention`. Ids ascend with time within a leased
-//! block only: of a block, what follows a newer customer is skipped.
+//! The worker reads all customers in rounds, in the order of their ids; `visitor_retention` has the id it has reached. Ids ascend with time
+//! within a leased block only: of a block, what follows a newer customer is skipped.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use sqlx::{PgConnection, PgPool};
 
 use crate::customer_ids::BLOCK_SIZE;
@@ -15,53 +15,45 @@ use crate::error::StorageResult;
 /// Between rounds: one reads the rows of all customers that stay.
 const ROUNDS_APART: TimeDelta = TimeDelta::days(1);
 
-/// What became of a slice of customers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Slice {
-    Dropped(u64),
-    /// No customer is left in this round, or another process is at it.
-    NothingDue,
-}
-
-/// Drops the visitors of the next `limit` customers whose last click was before `events_kept_since`.
+/// Drops the visitors of the next `limit` customers whose last click was before `horizon`, the first day whose events are kept; returns how
+/// many went. `None`: no customer is left in this round, or another process is at it.
 ///
 /// Skips rows that are locked, and what waits for a lock finds the customer gone, as if this had come before.
 pub async fn drop_some(
     pool: &PgPool,
     now: DateTime<Utc>,
-    events_kept_since: DateTime<Utc>,
+    horizon: NaiveDate,
     limit: i64,
-) -> StorageResult<Slice> {
+) -> StorageResult<Option<u64>> {
+    let events_kept_since = horizon.and_time(NaiveTime::MIN).and_utc();
     let mut transaction = pool.begin().await?;
     let Some(after) = due(&mut transaction, now).await? else {
-        return Ok(Slice::NothingDue);
+        return Ok(None);
     };
     let slice = sqlx::query!(
-        r#"SELECT max(id) AS last, min(first_click_at) AS oldest, count(*) AS "customers!"
-           FROM (SELECT id, first_click_at FROM customers WHERE id > $1 ORDER BY id LIMIT $2) s"#,
+        "SELECT max(id) AS last, min(first_click_at) AS oldest
+         FROM (SELECT id, first_click_at FROM customers WHERE id > $1 ORDER BY id LIMIT $2) s",
         after,
         limit,
     )
     .fetch_one(&mut *transaction)
     .await?;
     let Some((last, oldest)) = slice.last.zip(slice.oldest) else {
-        begin_again(&mut transaction, now + ROUNDS_APART).await?;
+        start_again(&mut transaction, now + ROUNDS_APART).await?;
         transaction.commit().await?;
-        return Ok(Slice::NothingDue);
+        return Ok(None);
     };
-    let is_new = oldest >= events_kept_since;
-    let dropped = if is_new {
-        0
+    let (dropped, reached) = if oldest >= events_kept_since {
+        (0, end_of_block(last))
     } else {
         let locked = lock_visitors(&mut transaction, (after, last), now, events_kept_since).await?;
-        drop_unreferenced(&mut transaction, &locked).await?
+        (drop_unreferenced(&mut transaction, &locked).await?, last)
     };
-    let reached = if is_new { end_of_block(last) } else { last };
     sqlx::query!("UPDATE visitor_retention SET after = $1", reached)
         .execute(&mut *transaction)
         .await?;
     transaction.commit().await?;
-    Ok(Slice::Dropped(dropped))
+    Ok(Some(dropped))
 }
 
 /// The id after which the next slice begins.
@@ -74,7 +66,7 @@ async fn due(connection: &mut PgConnection, now: DateTime<Utc>) -> StorageResult
     .await?)
 }
 
-async fn begin_again(connection: &mut PgConnection, at: DateTime<Utc>) -> StorageResult<()> {
+async fn start_again(connection: &mut PgConnection, at: DateTime<Utc>) -> StorageResult<()> {
     sqlx::query!("UPDATE visitor_retention SET after = 0, next_round_at = $1", at)
         .execute(connection)
         .await?;

@@ -164,8 +164,10 @@ async fn find(
     let click_id = click_id.and_then(|text| ClickId::parse(text.as_str()));
     let decode = |click_id| app.customer_ids.codec().decode(click_id);
     let decoded: Vec<i64> = click_id.iter().flat_map(decode).map(CustomerId::get).collect();
-    let hashes = |email: &EmailAddress| app.email_hasher.hashes(email.as_str());
-    let email_hashes: Vec<String> = email.iter().flat_map(hashes).map(String::from).collect();
+    let hashes = email
+        .iter()
+        .flat_map(|email| app.email_hasher.hashes(email.as_str()));
+    let email_hashes: Vec<String> = hashes.map(String::from).collect();
     let stated = Stated {
         customer_key: customer_key.as_ref().map(CustomerKey::as_str),
         click_id: click_id.as_ref(),

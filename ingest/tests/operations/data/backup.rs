@@ -44,7 +44,11 @@ impl Kept {
     fn run(&self, script: &str, arguments: &[&str]) -> String {
         let ctl = self.scripts.join("ctl").display().to_string();
         // A port names the socket, which lies in a directory of its own.
-        let settings = [("CTL", ctl.as_str()), ("DRILL_PORT", "5432")];
+        let settings = [
+            ("CTL", ctl.as_str()),
+            ("DRILL_PORT", "5432"),
+            ("TEXTFILE_DIRECTORY", self.backups.as_str()),
+        ];
         let output = self
             .server
             .run_beside(&self.scripts.join(script), arguments, &settings);
@@ -170,6 +174,12 @@ async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right
     sell(&stack, &program, "in-the-base-backup").await;
     let base = off_thread(&kept, |kept| kept.run("base-backup.sh", &[&kept.backups])).await;
     assert!(Path::new(base.trim()).join("backup_label").is_file(), "{base}");
+    let metric = Path::new(&kept.backups).join("referral-tracker-backup.prom");
+    let metric = fs::read_to_string(metric).unwrap();
+    assert!(
+        metric.starts_with("backup_last_success_timestamp_seconds 1"),
+        "{metric}"
+    );
     sell(&stack, &program, "in-the-log").await;
     stack.verify().await;
     archived(&stack, &kept).await;

@@ -202,7 +202,7 @@ async fn verify_finds_whatever_breaks_an_invariant() {
     stack.verify().await;
 }
 
-/// A renewal is credited as its subscription's first payment was, whoever makes it, and whatever they click afterwards.
+/// Whoever pays a renewal, it is credited like the first payment of its subscription. A later click changes nothing.
 #[tokio::test]
 async fn who_renews_anothers_subscription_may_click_its_link_afterwards() {
     let (stack, program) = Stack::with_program().await;
