@@ -1,10 +1,11 @@
 //! Recorded sales are judged again when an earlier click, payment or start of a subscription becomes known after them.
 //!
-//! Phases, per customer: **sales** since the earliest news, locked → **decisions**, repeated in the order of the sales' own times
-//! ([`domain::reassessment`](domain::reassessment)) → **differences**: a commission that is no longer due is superseded and
-//! taken back in full, paid out or not; the one due instead is added, less the share that refunds of its sale take.
+//! Phases: **sales** of all customers since the earliest news of each, locked with their commissions → per customer **decisions**,
+//! repeated in the order of the sales' own times ([`domain::reassessment`](domain::reassessment)) → **differences**: a commission that
+//! is no longer due is superseded and taken back in full, paid out or not; the one due instead is added, less the share that refunds
+//! of its sale take → **entries**, which the caller posts.
 //!
-//! Locks: the caller's customers → sales → commissions → balances. Rare: most records arrive in order.
+//! Locks: the caller's customers → sales → commissions. Rare: most records arrive in order.
 
 mod corrections;
 
@@ -19,6 +20,7 @@ use sqlx::PgConnection;
 use storage::StorageResult;
 use storage::commissions::{self, LockedCommission};
 use storage::customers::{self, Customer, Milestone};
+use storage::ledger::NewEntry;
 use storage::links::{self, Memberships, Owners};
 use storage::programs::{self, Program};
 use storage::reassessments::{self, StoredSale};
@@ -49,19 +51,61 @@ impl OutOfOrder {
     }
 }
 
-/// Judges the sales of these locked customers again.
+/// Judges the sales of these locked customers again. Returns entries, which the caller posts with its own: whoever reverses a sale
+/// locks it before the balances, so balances come last, and at once.
 pub async fn reassess(
     connection: &mut PgConnection,
     context: &StepContext,
     customers: &HashMap<CustomerId, Customer>,
     out_of_order: &OutOfOrder,
-) -> StorageResult<()> {
-    for (customer_id, since) in &out_of_order.0 {
-        if let Some(customer) = customers.get(customer_id) {
-            reassess_customer(connection, context, customer, *since).await?;
+) -> StorageResult<Vec<NewEntry>> {
+    let news: Vec<(&Customer, DateTime<Utc>)> = out_of_order
+        .0
+        .iter()
+        .filter_map(|(customer_id, since)| Some((customers.get(customer_id)?, *since)))
+        .collect();
+    let mut locked = lock(connection, &news).await?;
+    let mut entries = Vec::new();
+    for (customer, since) in news {
+        if let Some(locked) = locked.remove(&customer.customer_id) {
+            entries.extend(reassess_customer(connection, context, customer, since, locked).await?);
         }
     }
-    Ok(())
+    Ok(entries)
+}
+
+/// The sales of a customer, and their commissions in force, locked.
+#[derive(Debug, Default)]
+struct Locked {
+    sales: Vec<StoredSale>,
+    in_force: Vec<LockedCommission>,
+}
+
+async fn lock(
+    connection: &mut PgConnection,
+    news: &[(&Customer, DateTime<Utc>)],
+) -> StorageResult<HashMap<CustomerId, Locked>> {
+    let mut locked: HashMap<CustomerId, Locked> = HashMap::new();
+    if news.is_empty() {
+        return Ok(locked);
+    }
+    let since: Vec<_> = news
+        .iter()
+        .map(|(customer, since)| (customer.program_id, customer.customer_id, *since))
+        .collect();
+    let mut buyers: BTreeMap<SaleId, CustomerId> = BTreeMap::new();
+    for sale in reassessments::lock_sales_since(connection, &since).await? {
+        buyers.insert(sale.recorded.sale_id, sale.customer_id);
+        locked.entry(sale.customer_id).or_default().sales.push(sale);
+    }
+    let ids: Vec<i64> = buyers.keys().map(|sale_id| sale_id.get()).collect();
+    for commission in commissions::lock_of_sales(connection, &ids).await? {
+        let buyer = buyers.get(&commission.sale_id);
+        if let Some(of_customer) = buyer.and_then(|customer_id| locked.get_mut(customer_id)) {
+            of_customer.in_force.push(commission);
+        }
+    }
+    Ok(locked)
 }
 
 async fn reassess_customer(
@@ -69,17 +113,14 @@ async fn reassess_customer(
     context: &StepContext,
     customer: &Customer,
     since: DateTime<Utc>,
-) -> StorageResult<()> {
-    let sales =
-        reassessments::lock_sales_since(connection, customer.program_id, customer.customer_id, since).await?;
+    Locked { sales, in_force }: Locked,
+) -> StorageResult<Vec<NewEntry>> {
     let program = programs::find(connection, &[customer.program_id.get()])
         .await?
         .remove(&customer.program_id);
-    let Some(program) = program.filter(|_| !sales.is_empty()) else {
-        return Ok(());
+    let Some(program) = program else {
+        return Ok(Vec::new());
     };
-    let sale_ids: Vec<i64> = sales.iter().map(|sale| sale.recorded.sale_id.get()).collect();
-    let in_force = commissions::lock_of_sales(connection, &sale_ids).await?;
     let owners = owners(connection, customer, &in_force).await?;
     let buying_partners = context.signal_rules.buying_partners(
         &owners.addresses,
@@ -107,7 +148,7 @@ async fn reassess_customer(
         }
     }
     let superseded = corrections.supersede_any();
-    corrections.write(connection).await?;
+    let entries = corrections.write(connection).await?;
     if superseded
         && reassessments::superseded_changed(connection, customer.program_id, customer.customer_id).await?
     {
@@ -116,7 +157,8 @@ async fn reassess_customer(
         commissions::flag(connection, &since, Signal::ReplacesChanged).await?;
     }
     save_first_payments(connection, customer, &reassessed).await?;
-    move_first_purchase(connection, customer, &reassessed, &sales).await
+    move_first_purchase(connection, customer, &reassessed, &sales).await?;
+    Ok(entries)
 }
 
 /// Partners who may earn: the approved ones, and partners who earned by these sales before they were suspended.

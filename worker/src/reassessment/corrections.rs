@@ -12,7 +12,7 @@ use storage::StorageResult;
 use storage::commissions::{self, LockedCommission, NewCommission, RefundedCommission};
 use storage::customers::Customer;
 use storage::duplicate_sales::Recorded;
-use storage::ledger::{self as ledger_entries, NewEntry};
+use storage::ledger::NewEntry;
 use storage::links::Owners;
 use storage::programs::Program;
 use storage::reassessments::{self, Credited, StoredSale};
@@ -125,7 +125,8 @@ impl<'a> Corrections<'a> {
         !self.superseded.is_empty()
     }
 
-    pub async fn write(mut self, connection: &mut PgConnection) -> StorageResult<()> {
+    /// Returns the entries still to be posted.
+    pub async fn write(mut self, connection: &mut PgConnection) -> StorageResult<Vec<NewEntry>> {
         let mut entries = self.take_back(connection).await?;
         entries.extend(self.add(connection).await?);
         self.relink(connection).await?;
@@ -140,7 +141,6 @@ impl<'a> Corrections<'a> {
                 .moved_sale(&recorded(self.customer, sale), credited.referral_link_id);
         }
         self.deltas.append(connection).await?;
-        ledger_entries::post(connection, &entries).await?;
         postings::notify(connection, &self.notifications()).await?;
         if !entries.is_empty() {
             tracing::info!(
@@ -150,7 +150,7 @@ impl<'a> Corrections<'a> {
                 "recorded sales credited again"
             );
         }
-        Ok(())
+        Ok(entries)
     }
 
     async fn take_back(&mut self, connection: &mut PgConnection) -> StorageResult<Vec<NewEntry>> {

@@ -23,7 +23,7 @@ use sqlx::PgConnection;
 use storage::clicks::{self, ClickCount, NewClick};
 use storage::customers::{self, Customer, NewCustomer};
 use storage::rollups::Deltas;
-use storage::{StorageError, StorageResult, personal_data, programs};
+use storage::{StorageError, StorageResult, ledger, personal_data, programs};
 
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records};
@@ -261,7 +261,8 @@ async fn extend_journeys(
         }
     }
     customers::save_journeys(connection, &customers.values().collect::<Vec<_>>()).await?;
-    reassess(connection, context, &customers, &out_of_order).await
+    let entries = reassess(connection, context, &customers, &out_of_order).await?;
+    ledger::post(connection, &entries).await
 }
 
 /// Whether a click arrived after a later sale. Of a customer whose latest sale is not known, any sale counts.

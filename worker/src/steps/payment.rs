@@ -1,10 +1,11 @@
 //! What processors report of payments beside the sale itself.
 //!
-//! Three transactions, because each closes a gap that the next one would leave. **Subscriptions** stores their starts and ends
-//! after the sales of them that are being recorded, so that *settle* sees these sales. **Record** stores the other facts: names
-//! that are one payment's, reversals, accounts. **Settle** then locks the claims of all names of these payments. A sale step that
-//! holds one of them looked for the payment's names before or after *record* committed: if before, *settle* waits for it and
-//! finds its sale; if after, it found the names, and settles itself ([`reverse`]).
+//! Four transactions. **Subscriptions** stores their starts and ends after the sales of them that are being recorded, so that
+//! **reassess** sees these sales: when a subscription began or ended may become known after payments of it. **Record** stores the
+//! other facts: names that are one payment's, reversals, accounts. **Settle** then locks the claims of all names of these payments. A
+//! sale step that holds one of them looked for the payment's names before or after *record* committed: if before, *settle* waits for
+//! it and finds its sale; if after, it found the names, and settles itself ([`reverse`]). Each locks sales before balances, and so
+//! none goes on in the transaction of another.
 //!
 //! A payment with one sale has its reversals counted on it. One with two sales was reported under two names before they were
 //! known to be one payment's, and the later sale is undone ([`duplicates`]). Without a sale, its reversals wait. A repeated
@@ -32,7 +33,7 @@ use storage::processor_events::{self, Ending, Part, Reason};
 use storage::processor_refs::{self, Reference};
 use storage::processor_reversals::{self, NewReversal};
 use storage::subscriptions::SubscriptionKey;
-use storage::{StorageResult, customers, subscription_periods, subscriptions};
+use storage::{StorageResult, customers, ledger, subscription_periods, subscriptions};
 
 pub use self::reversals::reverse;
 use super::StepContext;
@@ -60,9 +61,11 @@ impl TransactionalStep for PaymentStep {
     }
 
     async fn prepare(&self, batch: &[Delivered<PaymentRecord>]) -> Result<HashSet<EventId>, StepError> {
-        self.record_subscriptions(batch).await?;
+        let records = records(batch);
+        self.record_subscriptions(&records).await?;
+        self.reassess_subscriptions(&records).await?;
         let mut recording = self.0.begin().await?;
-        let conflicts = record_facts(&mut recording, &records(batch))
+        let conflicts = record_facts(&mut recording, &records)
             .await
             .map_err(storage_failed)?;
         commit(recording).await?;
@@ -157,7 +160,6 @@ impl PaymentStep {
         let references: Vec<Reference> = records.iter().flat_map(|record| names(record)).collect();
         let payments = processor_refs::groups(connection, &references).await?;
         let sales = sales(connection, &payments).await?;
-        self.reassess_subscriptions(connection, records).await?;
         let duplicates: Vec<Duplicate> = sales.values().flat_map(later_ones).collect();
         if !duplicates.is_empty() {
             let names: Vec<&str> = payments.keys().map(|(_, name)| name.as_str()).collect();
@@ -194,10 +196,10 @@ impl PaymentStep {
 impl PaymentStep {
     /// In a transaction of its own: it waits for sales of these subscriptions that are being recorded, and holds nothing that
     /// these wait for.
-    async fn record_subscriptions(&self, batch: &[Delivered<PaymentRecord>]) -> Result<(), StepError> {
+    async fn record_subscriptions(&self, records: &[&PaymentRecord]) -> Result<(), StepError> {
         let mut ends: BTreeMap<SubscriptionKey, DateTime<Utc>> = BTreeMap::new();
         let mut starts: BTreeMap<SubscriptionKey, DateTime<Utc>> = BTreeMap::new();
-        for record in records(batch) {
+        for record in records {
             let Some((key, at)) = subscription_news(record) else {
                 continue;
             };
@@ -219,12 +221,7 @@ impl PaymentStep {
         commit(transaction).await
     }
 
-    /// When a subscription began or ended may become known after payments of it.
-    async fn reassess_subscriptions(
-        &self,
-        connection: &mut PgConnection,
-        records: &[&PaymentRecord],
-    ) -> StorageResult<()> {
+    async fn reassess_subscriptions(&self, records: &[&PaymentRecord]) -> Result<(), StepError> {
         let since: BTreeMap<SubscriptionKey, DateTime<Utc>> = records
             .iter()
             .filter_map(|record| subscription_news(record))
@@ -233,20 +230,33 @@ impl PaymentStep {
         if since.is_empty() {
             return Ok(());
         }
-        let keys: Vec<SubscriptionKey> = since.keys().cloned().collect();
-        let mut out_of_order = OutOfOrder::default();
-        for (key, customer_id) in subscriptions::customers(connection, &keys).await? {
-            if let Some(at) = since.get(&key) {
-                out_of_order.note(customer_id, *at);
-            }
-        }
-        let locked = customers::lock(connection, &out_of_order.customers()).await?;
-        let customers = locked
-            .into_iter()
-            .map(|customer| (customer.customer_id, customer))
-            .collect();
-        reassess(connection, &self.0, &customers, &out_of_order).await
+        let mut transaction = self.0.begin().await?;
+        reassess_since(&mut transaction, &self.0, &since)
+            .await
+            .map_err(storage_failed)?;
+        commit(transaction).await
     }
+}
+
+async fn reassess_since(
+    connection: &mut PgConnection,
+    context: &StepContext,
+    since: &BTreeMap<SubscriptionKey, DateTime<Utc>>,
+) -> StorageResult<()> {
+    let keys: Vec<SubscriptionKey> = since.keys().cloned().collect();
+    let mut out_of_order = OutOfOrder::default();
+    for (key, customer_id) in subscriptions::customers(connection, &keys).await? {
+        if let Some(at) = since.get(&key) {
+            out_of_order.note(customer_id, *at);
+        }
+    }
+    let locked = customers::lock(connection, &out_of_order.customers()).await?;
+    let customers = locked
+        .into_iter()
+        .map(|customer| (customer.customer_id, customer))
+        .collect();
+    let entries = reassess(connection, context, &customers, &out_of_order).await?;
+    ledger::post(connection, &entries).await
 }
 
 fn subscription_news(record: &PaymentRecord) -> Option<(SubscriptionKey, DateTime<Utc>)> {

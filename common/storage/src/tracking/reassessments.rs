@@ -16,6 +16,7 @@ use domain::text::{ProductId, SubscriptionId, TransactionId};
 /// A recorded sale with its stored attribution.
 #[derive(Debug, Clone)]
 pub struct StoredSale {
+    pub customer_id: CustomerId,
     pub recorded: RecordedSale,
     pub referral_link_id: Option<ReferralLinkId>,
     pub no_commission_reason: Option<String>,
@@ -23,25 +24,26 @@ pub struct StoredSale {
     pub refunded: Cents,
 }
 
-/// Locks a customer's sales since a moment, in ascending order of id. Without those that were recorded before the model was
-/// stored with them: what they were judged by is not known. The caller holds the customer.
+/// Locks the sales of customers since a moment of each, in ascending order of id. Without those that were recorded before the model
+/// was stored with them: what they were judged by is not known. The caller holds the customers.
 pub async fn lock_sales_since(
     connection: &mut PgConnection,
-    program_id: ProgramId,
-    customer_id: CustomerId,
-    since: DateTime<Utc>,
+    customers: &[(ProgramId, CustomerId, DateTime<Utc>)],
 ) -> StorageResult<Vec<StoredSale>> {
-    let rows = sqlx::query!(
-        r#"SELECT id, processor_event_id, amount_cents, commissionable_cents, currency, sale_type, is_recurring, subscription_id, product_id, sale_date,
-                  no_commission_reason, referral_link_id, attribution_model AS "attribution_model!", self_referrals,
+    let rows = unnest!(
+        query,
+        r#"SELECT s.id, s.customer_id AS "customer_id!", processor_event_id, amount_cents, commissionable_cents, currency, sale_type,
+                  is_recurring, subscription_id, product_id, sale_date, no_commission_reason, referral_link_id,
+                  attribution_model AS "attribution_model!", self_referrals,
                   least(amount_cents, greatest(api_refunded_cents, processor_refunded_cents)) AS "refunded!"
-           FROM sale_events
-           WHERE program_id = $1 AND sale_date >= $3 AND customer_id = $2 AND NOT is_test AND duplicate_of IS NULL
-             AND attribution_model IS NOT NULL
-           ORDER BY id FOR UPDATE"#,
-        program_id.get(),
-        customer_id.get(),
-        since,
+           FROM UNNEST($1::bigint[], $2::bigint[], $3::timestamptz[]) AS n (program_id, customer_id, since)
+           JOIN sale_events s ON s.program_id = n.program_id AND s.customer_id = n.customer_id AND s.sale_date >= n.since
+           WHERE NOT is_test AND duplicate_of IS NULL AND attribution_model IS NOT NULL
+           ORDER BY s.id FOR UPDATE OF s"#,
+        (program_id, customer_id, since) in customers =>
+            programs: i64 = program_id.get(),
+            ids: i64 = customer_id.get(),
+            times: DateTime<Utc> = *since
     )
     .fetch_all(connection)
     .await?;
@@ -77,6 +79,7 @@ pub async fn lock_sales_since(
                 line_items: None,
             };
             Ok(StoredSale {
+                customer_id: CustomerId::new(row.customer_id),
                 recorded: RecordedSale {
                     sale_id: SaleId::new(row.id),
                     sale,

@@ -7,6 +7,7 @@ use domain::commission::CommissionType;
 use reqwest::StatusCode;
 use runtime::clock::Clock;
 use serde_json::{Value, json};
+use sqlx::{Postgres, Transaction};
 
 use super::shop::{Payment, Shape, Shop, event};
 use test_harness::{noon, rows};
@@ -385,3 +386,89 @@ async fn an_end_that_becomes_known_late_takes_back_what_was_paid_after_it() {
 }
 
 mod funnels;
+
+/// Locks a sale as a refund of it does.
+async fn held_sale(shop: &Shop, transaction_id: &str) -> Transaction<'static, Postgres> {
+    let mut holding = shop.stack.pool().begin().await.unwrap();
+    sqlx::query("SELECT 1 FROM sale_events WHERE processor_event_id = $1 FOR UPDATE")
+        .bind(transaction_id)
+        .fetch_one(&mut *holding)
+        .await
+        .unwrap();
+    holding
+}
+
+/// Once somebody waits for what is held, nobody has locked a balance: whoever reverses a sale goes on to those.
+async fn balances_are_free(shop: &Shop, mut holding: Transaction<'static, Postgres>) {
+    let holder: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
+        .fetch_one(&mut *holding)
+        .await
+        .unwrap();
+    shop.stack
+        .eventually("a batch waits for the sale", async || {
+            let waits = format!("{holder} = ANY (pg_blocking_pids(pid))");
+            shop.stack.sessions(&waits).await > 0
+        })
+        .await;
+    sqlx::query("SELECT 1 FROM partner_program_balances FOR UPDATE NOWAIT")
+        .fetch_all(&mut *holding)
+        .await
+        .unwrap();
+    holding.rollback().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_payment_that_has_a_later_one_judged_again_locks_that_before_any_balance() {
+    let shop = shop().await;
+    let program = shop.program().await;
+    shop.stack.customer(&program, &program.ada.code, "user-1").await;
+    shop.stack.clock.set(hour(24));
+    shop.process(&program, &payment("2", None, hour(2), 4900).checkout())
+        .await;
+    let holding = held_sale(&shop, "in_2").await;
+    shop.report(&program, &payment("1", None, hour(1), 4900).checkout())
+        .await;
+    balances_are_free(&shop, holding).await;
+    shop.settled().await;
+    assert_eq!(shop.stack.balance(program.ada.membership).await, 2 * 980);
+    shop.stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_subscription_that_ended_earlier_and_a_refund_at_once_lock_sales_before_balances() {
+    let mut shop = shop().await;
+    let program = shop.program().await;
+    shop.stack.customer(&program, &program.ada.code, "user-1").await;
+    shop.stack.clock.set(hour(24));
+    let first = payment("1", Some("sub_1"), hour(1), 4900);
+    shop.process(&program, &first.invoice("invoice.paid", "subscription_create"))
+        .await;
+    let renewal = payment("2", Some("sub_1"), hour(3), 4900);
+    shop.process(&program, &renewal.invoice("invoice.paid", "subscription_cycle"))
+        .await;
+    shop.stack.customer(&program, &program.ada.code, "user-2").await;
+    let other = Payment {
+        customer_key: "user-2".to_owned(),
+        ..payment("3", None, hour(25), 4900)
+    };
+    shop.stack.clock.set(hour(26));
+    shop.process(&program, &other.checkout()).await;
+    assert_eq!(shop.stack.balance(program.ada.membership).await, 3 * 980);
+
+    // With no worker running, what comes now ends up in one batch.
+    shop.stack.stop_workers().await;
+    let ended = json!({ "id": "sub_1", "object": "subscription", "metadata": {} });
+    let ended_at = hour(2).timestamp();
+    shop.report(
+        &program,
+        &event("evt_ended", "customer.subscription.deleted", ended_at, ended),
+    )
+    .await;
+    shop.report(&program, &other.charge_refunded(4900)).await;
+    let holding = held_sale(&shop, "in_3").await;
+    shop.stack.start_worker();
+    balances_are_free(&shop, holding).await;
+    shop.settled().await;
+    assert_eq!(shop.stack.balance(program.ada.membership).await, 980);
+    shop.stack.verify().await;
+}

@@ -3,7 +3,8 @@
 //! Rows are only added: the later sale stays, fully reversed and marked, and its refunds are applied to the original. Counters and
 //! the customer forget it, and the sales after it are judged again, so that they end as if the duplicate had been recognised in time.
 //!
-//! Locks: the caller's claims → customers → sales, commissions and balances ([`settle`]).
+//! Locks: the caller's claims → customers → sales, commissions and balances ([`settle`]) → the sales after it and their commissions
+//! and balances. Two batches may deadlock by that: the database ends one of them, and it is retried.
 
 use std::collections::HashMap;
 
@@ -18,7 +19,7 @@ use sqlx::PgConnection;
 use storage::customers::{self, Customer};
 use storage::duplicate_sales::{self, Duplicate, Recorded, ReportedRefund};
 use storage::rollups::Deltas;
-use storage::{StorageError, StorageResult};
+use storage::{StorageError, StorageResult, ledger};
 
 use super::super::StepContext;
 use super::super::refund::settle;
@@ -72,7 +73,8 @@ pub async fn undo(
     deltas.append(connection).await?;
     let mut out_of_order = OutOfOrder::default();
     out_of_order.extend(undone.iter().map(|sale| (sale.customer_id, sale.sold_at)));
-    reassess(connection, context, &customers, &out_of_order).await
+    let entries = reassess(connection, context, &customers, &out_of_order).await?;
+    ledger::post(connection, &entries).await
 }
 
 fn whole_refund(sale: &Recorded, original: SaleId, clock: &Clock) -> StorageResult<RefundRecord> {

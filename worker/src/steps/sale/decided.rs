@@ -221,7 +221,7 @@ impl Decided<'_> {
     }
 }
 
-/// Writes the sales and all that follows from them, balances as late as possible: other batches wait for their locks.
+/// Writes the sales and all that follows from them, balances last: other batches wait for their locks.
 async fn write_rows(
     connection: &mut PgConnection,
     context: &StepContext,
@@ -230,13 +230,14 @@ async fn write_rows(
 ) -> StorageResult<HashMap<EventId, RecordedSale>> {
     let mut deltas = Deltas::default();
     let rules = &context.signal_rules;
-    let Rows { sales, accruals } = rows::write(connection, &sorted.kept, &batch, rules, &mut deltas).await?;
+    let Rows { sales, mut entries } =
+        rows::write(connection, &sorted.kept, &batch, rules, &mut deltas).await?;
     claims::record(connection, &sorted.closed).await?;
     let adopted = rows::begin_subscriptions(connection, &sorted.duplicates).await?;
     let (customers, mut out_of_order) = batch.close(connection, deltas).await?;
     out_of_order.extend(adopted);
     claims::release(connection, &sorted.released).await?;
-    ledger::post(connection, &accruals).await?;
-    reassess(connection, context, &customers, &out_of_order).await?;
+    entries.extend(reassess(connection, context, &customers, &out_of_order).await?);
+    ledger::post(connection, &entries).await?;
     Ok(sales)
 }

@@ -32,7 +32,7 @@ pub struct RecordedSale {
 pub struct Rows {
     pub sales: HashMap<EventId, RecordedSale>,
     /// Of the commissions. Posting locks balances, for which other batches wait: it comes last.
-    pub accruals: Vec<NewEntry>,
+    pub entries: Vec<NewEntry>,
 }
 
 pub async fn write(
@@ -46,7 +46,7 @@ pub async fn write(
         return Ok(Rows::default());
     }
     let sale_ids = write_sales(connection, kept, batch, deltas).await?;
-    let (commission_ids, accruals) =
+    let (commission_ids, entries) =
         write_commissions(connection, kept, &sale_ids, batch, rules, deltas).await?;
     write_subscriptions(connection, &sale_ids, batch).await?;
     let sales = kept
@@ -64,7 +64,7 @@ pub async fn write(
             Ok((record.event_id, RecordedSale { sale_id, outcome }))
         })
         .collect::<StorageResult<_>>()?;
-    Ok(Rows { sales, accruals })
+    Ok(Rows { sales, entries })
 }
 
 /// Begins subscriptions that only the duplicate of their first sale names. Returns the customers of those sales, and their times.
