@@ -10,6 +10,7 @@ mod postings;
 mod reassessment;
 mod relay;
 mod rollups;
+mod shared_texts;
 mod signals;
 mod steps;
 mod stream_trim;
@@ -42,6 +43,7 @@ use tokio::sync::Notify;
 use crate::config::Config;
 use crate::lead_rates::LeadRates;
 use crate::relay::Relay;
+use crate::shared_texts::SharedTexts;
 use crate::steps::StepContext;
 use crate::steps::click::ClickStep;
 use crate::steps::lead::LeadStep;
@@ -134,6 +136,7 @@ impl Worker {
         self.start(ClickStep {
             context: context.clone(),
             visitors: Arc::clone(visitors),
+            shared_texts: SharedTexts::new(self.pool.clone()),
         });
         self.start(LeadStep(context.clone()));
         self.start(SaleStep(context.clone()));

@@ -36,7 +36,7 @@ pub use self::reads::{
     commission_lists, dashboard, events, partner_view, program_health, program_overview, rollups,
 };
 pub use self::tracking::{
-    claims, clicks, customer_ids, customers, leads, reassessments, refused_events, sales,
+    claims, clicks, customer_ids, customers, leads, reassessments, refused_events, sales, shared_texts,
     subscription_periods, subscriptions, test_chains, test_events, visitor_retention,
 };
 

@@ -8,6 +8,7 @@ pub mod leads;
 pub mod reassessments;
 pub mod refused_events;
 pub mod sales;
+pub mod shared_texts;
 pub mod subscription_periods;
 pub mod subscriptions;
 pub mod test_chains;

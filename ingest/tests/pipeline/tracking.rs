@@ -4,5 +4,6 @@ mod clocks;
 mod funnel;
 mod leads;
 mod legacy;
+mod shared_texts;
 mod tracker_script;
 mod visitors;

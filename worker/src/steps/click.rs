@@ -26,19 +26,21 @@ use storage::rollups::Deltas;
 use storage::{StorageError, StorageResult, ledger, personal_data, programs};
 
 use super::StepContext;
-use super::transaction::{BatchResult, TransactionalStep, records};
+use super::transaction::{BatchResult, TransactionalStep, records, storage_failed};
 use crate::reassessment::{OutOfOrder, reassess};
+use crate::shared_texts::{SharedIds, SharedTexts};
 use crate::visitor::{Traces, Visitors};
 
 #[derive(Debug)]
 pub struct ClickStep {
     pub context: StepContext,
     pub visitors: Arc<Visitors>,
+    pub shared_texts: SharedTexts,
 }
 
 impl TransactionalStep for ClickStep {
     type Record = ClickRecord;
-    type Prepared = Vec<Visitor>;
+    type Prepared = Prepared;
     type Outcome = ();
     const SUBJECT: Subject = Subject::Clicks;
     /// Far below the time for which a lead or sale waits for the row of its click.
@@ -52,25 +54,48 @@ impl TransactionalStep for ClickStep {
         record.event_id
     }
 
-    async fn prepare(&self, batch: &[Delivered<ClickRecord>]) -> Result<Vec<Visitor>, StepError> {
+    async fn prepare(&self, batch: &[Delivered<ClickRecord>]) -> Result<Prepared, StepError> {
+        let clicks = batch.iter().map(|delivered| &delivered.record);
+        let shared = self.shared_texts.of(clicks, self.context.clock.now()).await;
         let traces = batch.iter().map(|delivered| Traces::from(&delivered.record));
         // Fails only during shutdown; the next delivery reaches another worker.
         let visitors = self.visitors.of(traces).await;
-        visitors.map_err(|error| StepError::Transient(error.into()))
+        Ok(Prepared {
+            visitors: visitors.map_err(|error| StepError::Transient(error.into()))?,
+            shared: shared.map_err(storage_failed)?,
+        })
     }
 
     async fn process(
         &self,
         connection: &mut PgConnection,
         batch: &[Delivered<ClickRecord>],
-        visitors: Vec<Visitor>,
+        prepared: Prepared,
     ) -> StorageResult<BatchResult<()>> {
-        store(connection, &self.context, &records(batch), &visitors).await?;
+        store(connection, &self.context, &records(batch), &prepared).await?;
         Ok(BatchResult::of(HashMap::new()))
     }
 
     fn redact(letter: DeadLetter) -> DeadLetter {
         without_address(letter)
+    }
+}
+
+/// What is known of a batch's clicks before its transaction.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    /// In the order of the clicks.
+    pub visitors: Vec<Visitor>,
+    pub shared: SharedIds,
+}
+
+impl Prepared {
+    /// Of one click without a visitor.
+    pub fn of_nobody() -> Self {
+        Self {
+            visitors: vec![Visitor::default()],
+            shared: SharedIds::new(),
+        }
     }
 }
 
@@ -154,9 +179,9 @@ pub(super) async fn store(
     connection: &mut PgConnection,
     context: &StepContext,
     received: &[&ClickRecord],
-    visitors: &[Visitor],
+    prepared: &Prepared,
 ) -> StorageResult<()> {
-    let kept = of_somebody(connection, received, visitors).await?;
+    let kept = of_somebody(connection, received, &prepared.visitors).await?;
     let (clicks, visitors) = (kept.clicks.as_slice(), kept.visitors);
     let created: Vec<NewCustomer<'_>> = clicks
         .iter()
@@ -176,6 +201,7 @@ pub(super) async fn store(
         .map(|(&record, visitor)| NewClick {
             record,
             visitor,
+            shared: &prepared.shared,
             counted: !(visitor.is_bot() && excluding.contains(&record.program_id)),
         })
         .collect();

@@ -15,7 +15,6 @@ use domain::lead::{Lead, LeadMode};
 use domain::money::{AmountCents, Currency};
 use domain::sale::{Sale, SaleType};
 use domain::test_chain::{ChainVerdict, TestEventType, TestRun, Verdict};
-use domain::visitor::Visitor;
 use messages::click::ClickRecord;
 use messages::lead::{LeadOutcome, LeadRecord};
 use messages::sale::{NoCommission, SaleOutcome, SaleRecord};
@@ -131,7 +130,13 @@ impl TestChainStep {
         link: &ChainLink,
     ) -> StorageResult<ChainVerdict> {
         let SyntheticChain { click, lead, sale } = SyntheticChain::new(record, link, &self.context.clock);
-        click::store(connection, &self.context, &[&click], &[Visitor::default()]).await?;
+        click::store(
+            connection,
+            &self.context,
+            &[&click],
+            &click::Prepared::of_nobody(),
+        )
+        .await?;
         let attribution = Verdict::of(
             link.partner_id,
             &last_click_partners(connection, record.customer_id).await?,

@@ -1,6 +1,6 @@
 //! `click_events`, and the counters of links and memberships that follow them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -19,6 +19,8 @@ use messages::click::ClickRecord;
 pub struct NewClick<'a> {
     pub record: &'a ClickRecord,
     pub visitor: &'a Visitor,
+    /// Numbers of texts that are stored in `shared_texts`.
+    pub shared: &'a HashMap<Box<str>, i64>,
     /// Whether it moves counters and attribution; a bot's click does not where its program excludes bots.
     pub counted: bool,
 }
@@ -30,14 +32,14 @@ pub async fn insert(connection: &mut PgConnection, new: &[NewClick<'_>]) -> Stor
         "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id,
              previous_click_id, session_id, page_url, page_title, referrer_url, user_agent, screen_resolution,
              viewport_size, language, timezone, geo_country, geo_region, geo_city, device_type, device_os,
-             browser_name, is_bot, counted)
+             browser_name, is_bot, counted, user_agent_id, page_title_id)
          SELECT * FROM UNNEST($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[],
              $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
              $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-             $21::text[], $22::text[], $23::bool[], $24::bool[])
+             $21::text[], $22::text[], $23::bool[], $24::bool[], $25::bigint[], $26::bigint[])
          ON CONFLICT (event_id, click_timestamp) DO NOTHING
          RETURNING event_id",
-        NewClick { record, visitor, counted } in new =>
+        NewClick { record, visitor, shared, counted } in new =>
             events: Uuid = record.event_id.get(),
             programs: i64 = record.program_id.get(),
             links: i64 = record.referral_link_id.get(),
@@ -47,9 +49,9 @@ pub async fn insert(connection: &mut PgConnection, new: &[NewClick<'_>]) -> Stor
             previous_click_ids: Option<&str> = record.previous_click_id.as_ref().map(Text::as_str),
             sessions: Option<&str> = record.visit.session_id.as_ref().map(Text::as_str),
             pages: Option<&str> = record.visit.page_url.as_ref().map(Text::as_str),
-            titles: Option<&str> = record.visit.page_title.as_ref().map(Text::as_str),
+            titles: Option<&str> = record.visit.page_title.as_ref().map(Text::as_str).filter(|text| !shared.contains_key(*text)),
             referrers: Option<&str> = record.visit.referrer_url.as_ref().map(Text::as_str),
-            user_agents: Option<&str> = record.visit.user_agent.as_ref().map(Text::as_str),
+            user_agents: Option<&str> = record.visit.user_agent.as_ref().map(Text::as_str).filter(|text| !shared.contains_key(*text)),
             screens: Option<&str> = record.visit.screen_resolution.as_ref().map(Text::as_str),
             viewports: Option<&str> = record.visit.viewport_size.as_ref().map(Text::as_str),
             languages: Option<&str> = record.visit.language.as_ref().map(Text::as_str),
@@ -61,7 +63,9 @@ pub async fn insert(connection: &mut PgConnection, new: &[NewClick<'_>]) -> Stor
             systems: Option<&str> = visitor.software.device_os.as_ref().map(Text::as_str),
             browsers: Option<&str> = visitor.software.browser_name.as_ref().map(Text::as_str),
             bots: bool = visitor.is_bot(),
-            counts: bool = *counted
+            counts: bool = *counted,
+            user_agent_ids: Option<i64> = record.visit.user_agent.as_ref().and_then(|text| shared.get(text.as_str())).copied(),
+            title_ids: Option<i64> = record.visit.page_title.as_ref().and_then(|text| shared.get(text.as_str())).copied()
     )
     .fetch_all(connection)
     .await?;

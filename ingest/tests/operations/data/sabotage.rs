@@ -150,6 +150,10 @@ const DAMAGES: &[(&str, &str)] = &[
         "DELETE FROM customers",
     ),
     (
+        "texts that clicks share are stored",
+        "UPDATE click_events SET user_agent = NULL, user_agent_id = 1",
+    ),
+    (
         "no commission for a link first clicked after the payment",
         "UPDATE click_events SET click_timestamp = click_timestamp + interval '1 second'
          WHERE referral_link_id = (SELECT max(referral_link_id) FROM click_events);

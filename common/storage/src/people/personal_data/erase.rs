@@ -159,7 +159,7 @@ async fn clicks(
         let click = sqlx::query!(
             "UPDATE click_events
              SET click_id = 'erased_' || customer_id, previous_click_id = NULL, session_id = NULL, page_url = NULL,
-                 page_title = NULL, referrer_url = NULL, user_agent = NULL, screen_resolution = NULL, viewport_size = NULL,
+                 page_title = NULL, page_title_id = NULL, referrer_url = NULL, user_agent = NULL, user_agent_id = NULL, screen_resolution = NULL, viewport_size = NULL,
                  language = NULL, timezone = NULL, geo_region = NULL, geo_city = NULL
              WHERE program_id = $1 AND NOT is_test AND click_timestamp = $3 AND customer_id = ANY($2)
                AND click_id <> 'erased_' || customer_id",

@@ -29,12 +29,16 @@ pub async fn export(connection: &mut PgConnection, found: &Found) -> StorageResu
         r#"SELECT
              (SELECT coalesce(jsonb_agg(to_jsonb(c) ORDER BY c.id), '[]')
               FROM customers c WHERE c.id = ANY($2)) AS "customers!",
-             (SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e.id), '[]')
+             (SELECT coalesce(jsonb_agg(to_jsonb(e) - '{user_agent_id,page_title_id}'::text[]
+                                        || jsonb_build_object('user_agent', coalesce(e.user_agent, u.text),
+                                                              'page_title', coalesce(e.page_title, p.text)) ORDER BY e.id), '[]')
               FROM UNNEST($5::timestamptz[]) AS t (clicked_at)
               -- Click by click (OFFSET 0): each looks into one month, by its index.
               CROSS JOIN LATERAL (SELECT e.* FROM click_events e
                                   WHERE e.program_id = $1 AND NOT e.is_test AND e.click_timestamp = t.clicked_at
-                                    AND e.customer_id = ANY($2) OFFSET 0) e) AS "click_events!",
+                                    AND e.customer_id = ANY($2) OFFSET 0) e
+              LEFT JOIN shared_texts u ON u.id = e.user_agent_id
+              LEFT JOIN shared_texts p ON p.id = e.page_title_id) AS "click_events!",
              (SELECT coalesce(jsonb_agg(to_jsonb(e) ORDER BY e.id), '[]')
               FROM (SELECT e.* FROM lead_events e
                     WHERE e.program_id = $1 AND e.customer_id = ANY($2) AND e.lead_timestamp >= $6

@@ -163,6 +163,17 @@ pub(super) const EVENTS: &[Invariant] = &[
         ],
     },
     Invariant {
+        name: "texts that clicks share are stored",
+        checks: &[
+            of(
+                Whole,
+                "SELECT format('click event %s: no text %s', e.id, t.id)
+                FROM click_events e CROSS JOIN LATERAL (VALUES (e.user_agent_id), (e.page_title_id)) AS t (id)
+                LEFT JOIN shared_texts s ON s.id = t.id WHERE t.id IS NOT NULL AND s.id IS NULL",
+            ),
+        ],
+    },
+    Invariant {
         name: "no commission for a link first clicked after the payment",
         checks: &[
             of(
