@@ -214,15 +214,16 @@ impl Stack {
 
     /// Asks again and again until it is so; no timing is asserted, only that it comes to pass.
     pub async fn eventually(&self, what: &str, holds: impl AsyncFn() -> bool) {
+        assert!(self.soon(holds).await, "in vain: {what}");
+    }
+
+    async fn soon(&self, holds: impl AsyncFn() -> bool) -> bool {
         let wait = async {
             while !holds().await {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        assert!(
-            tokio::time::timeout(PATIENCE, wait).await.is_ok(),
-            "in vain: {what}"
-        );
+        tokio::time::timeout(PATIENCE, wait).await.is_ok()
     }
 
     /// No click is written until the transaction ends.
@@ -268,10 +269,9 @@ impl Stack {
 
     /// No invariant is violated. Clicks are written after the answer, so their counters are awaited.
     pub async fn verify(&self) {
-        self.eventually("counters follow", async || {
-            verify::violations(self.pool()).await.unwrap().is_empty()
-        })
-        .await;
+        let violations = async || verify::violations(self.pool()).await.unwrap();
+        let followed = self.soon(async || violations().await.is_empty()).await;
+        assert!(followed, "counters do not follow: {:#?}", violations().await);
         let mut connection = self.pool().acquire().await.unwrap();
         let in_slices = divided(&mut connection, None, |_, _| {}).await.unwrap();
         assert_eq!(in_slices.violations, []);

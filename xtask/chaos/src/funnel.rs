@@ -130,6 +130,9 @@ pub(super) async fn probe(
     Ok(None)
 }
 
+/// Everybody's: workers store it once.
+const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
+
 impl Simulation {
     /// Sends one request, and records it with its answer.
     async fn ask(&self, asked: &Asked, to: SocketAddr, hangs_up_at: Option<u64>) -> Result<Answer> {
@@ -144,7 +147,9 @@ impl Simulation {
         let (route, body) = match asked {
             Asked::Click { code } => (
                 "click",
-                json!({ "affiliate_url": format!("https://shop.example/?aff={code}") }),
+                json!({
+                    "affiliate_url": format!("https://shop.example/?aff={code}"), "user_agent": BROWSER, "page_title": "Prices of the shop",
+                }),
             ),
             Asked::Lead {
                 click_id,
