@@ -3,8 +3,8 @@
 #
 #     drill.sh [DATABASE]
 #
-# Needs `ctl` (or what CTL names) and PostgreSQL's programs on the path, and disk space for another copy. Run it as the account that runs
-# PostgreSQL, here or on a machine with the same pgbackrest.conf; the running server is not affected. Prints how long the restore took (RTO)
+# Needs `ctl` (or what CTL names) and PostgreSQL's programs on the path, and disk space for another copy in TMPDIR. Run it as the
+# account that runs PostgreSQL, here or on a machine with the same pgbackrest.conf; the running server is not affected. Prints how long the restore took (RTO)
 # and the newest events: what is missing after them would be lost (RPO).
 set -eu
 umask 077

@@ -61,6 +61,12 @@ inside() {
     pg_createcluster "$version" installed --port 5432
     pg_ctlcluster "$version" installed start
     runuser -u postgres -- psql --quiet --cluster "$version/installed" < $credentials/roles.sql
+    collation=$(runuser -u postgres -- psql --cluster "$version/installed" --tuples-only --no-align \
+        --command "SELECT datcollate, datcollversion FROM pg_database WHERE datname = 'referral_tracker'")
+    if [ "$collation" != 'C|' ]; then
+        echo "the order of texts depends on the C library: $collation" >&2
+        exit 1
+    fi
     redis-server /etc/redis/redis.conf --daemonize yes --dir /run --pidfile /run/redis.pid --logfile /run/redis.log
     mkdir -p /data
     # shellcheck disable=SC2046

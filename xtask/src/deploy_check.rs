@@ -193,6 +193,10 @@ fn kubernetes(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Out
             "{overlay}: PostgreSQL accepts connections without TLS"
         );
         ensure!(
+            manifests.contains("localeCollate: C\n"),
+            "{overlay}: the order of texts depends on the image's C library"
+        );
+        ensure!(
             !trusts_many(&manifests),
             "{overlay}: TRUSTED_PROXIES names more than an ingress controller"
         );
