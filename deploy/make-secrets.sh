@@ -55,12 +55,13 @@ printf referral_tracker_reads | keep postgres-reads-user
 address tracker postgres-password "$postgres" | keep owner-database-url
 address referral_tracker_service postgres-service-password "$postgres" | keep database-url
 address referral_tracker_reads postgres-reads-password "$replica" | keep replica-database-url
-# Creates the roles on a plain PostgreSQL: run it with `psql` as superuser.
+# Creates the roles and the database on a plain PostgreSQL: run it with `psql` as superuser.
 {
     for role in '' -service -reads; do
         printf "CREATE ROLE %s LOGIN PASSWORD '%s';\n" "$(cat "postgres$role-user")" "$(cat "postgres$role-password")"
     done
-    printf 'CREATE DATABASE referral_tracker OWNER tracker;\n'
+    # Text in an order that no C library changes, whatever the server's own locale.
+    printf "CREATE DATABASE referral_tracker OWNER tracker TEMPLATE template0 ENCODING 'UTF8' LOCALE_PROVIDER libc LOCALE 'C';\n"
 } | keep roles.sql
 
 # Each service is a user of NATS.

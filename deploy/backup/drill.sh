@@ -1,17 +1,15 @@
 #!/bin/sh
 # Restores the newest backup into a temporary server, runs `ctl customer-ids advance` and `ctl verify` in it, and deletes it.
 #
-#     drill.sh DIRECTORY [DATABASE]
+#     drill.sh [DATABASE]
 #
-# DIRECTORY is that of base-backup.sh. Needs `ctl` (or what CTL names) and PostgreSQL's programs on the path, and disk space for
-# another copy. Run it as the account that runs PostgreSQL; the running server is not affected. Prints the age of the newest event, which is
-# the amount of data that would be lost.
+# Needs `ctl` (or what CTL names) and PostgreSQL's programs on the path, and disk space for another copy in TMPDIR. Run it as the
+# account that runs PostgreSQL, here or on a machine with the same pgbackrest.conf; the running server is not affected. Prints how long the restore took (RTO)
+# and the newest events: what is missing after them would be lost (RPO).
 set -eu
 umask 077
 
-directory=${1:?usage: drill.sh DIRECTORY [DATABASE]}
-database=${2:-referral_tracker}
-here=$(cd "$(dirname "$0")" && pwd)
+database=${1:-referral_tracker}
 work=$(mktemp -d)
 port=${DRILL_PORT:-54329}
 server=
@@ -25,7 +23,9 @@ finish() {
 trap finish EXIT
 trap 'exit 1' INT TERM
 
-"$here/restore.sh" "$directory" "$work/data"
+started=$(date +%s)
+# Without archiving: this server writes nothing into the original's archive.
+pgbackrest --stanza=referral-tracker --pg1-path="$work/data" --archive-mode=off restore
 # Some distributions keep settings outside the data directory: use the defaults then.
 [ -e "$work/data/postgresql.conf" ] || : > "$work/data/postgresql.conf"
 # Reachable only by its socket, and without synchronous standbys. No hot standby during recovery, which would require the original's
@@ -47,6 +47,7 @@ until [ "$(query 'SELECT pg_is_in_recovery()' 2>> "$work/log")" = f ]; do
     sleep 1
 done
 
+echo "restored, and its WAL replayed, in $(($(date +%s) - started)) s"
 echo "newest click: $(query 'SELECT max(click_timestamp) FROM click_events')"
 echo "newest sale: $(query 'SELECT max(sale_date) FROM sale_events')"
 echo "open claims: $(query "SELECT count(*) FROM transaction_claims WHERE state = 'open'")"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the Debian package as an operator does and starts what it brings beside Debian's own servers, in a container: an overlay of this
-# machine's files, with processes and a network of its own. Prints what listens, and fails where that is not on loopback.
+# machine's files, with processes and a network of its own. Takes a backup and tries it out. Prints what listens, and fails where that is not on
+# loopback.
 #
 #     installed.sh DIRECTORY PACKAGE NATS-SERVER     as root
 #
@@ -37,6 +38,24 @@ run_unit() {
     exec env -i $settings $(sed -n 's/^ExecStart=//p' "$unit")
 }
 
+as_postgres() {
+    runuser -u postgres -- "$@"
+}
+
+# As deploy/README.md says, to the drill.
+back_up() {
+    cluster=$1/installed
+    install -o postgres -g postgres -m 0640 /usr/share/referral-tracker/backup/pgbackrest.conf /etc/pgbackrest.conf
+    sed -i "s|^pg1-path=.*|pg1-path=/var/lib/postgresql/$cluster|" /etc/pgbackrest.conf
+    as_postgres pgbackrest --stanza=referral-tracker stanza-create
+    sed -n 's/^# *\(archive_.*\)/\1/p' /etc/pgbackrest.conf >> "/etc/postgresql/$cluster/postgresql.conf"
+    pg_ctlcluster "$1" installed restart
+    as_postgres pgbackrest --stanza=referral-tracker check
+    as_postgres /usr/share/referral-tracker/backup/backup.sh full
+    as_postgres env CTL=/usr/lib/referral-tracker/ctl PATH="/usr/lib/postgresql/$1/bin:$PATH" \
+        /usr/share/referral-tracker/backup/drill.sh > /var/log/referral-tracker-drill.log
+}
+
 listening() {
     ss --no-header --listening --tcp --udp --numeric --processes
 }
@@ -60,7 +79,13 @@ inside() {
     version=$(basename "$(find /usr/lib/postgresql -mindepth 1 -maxdepth 1 | sort --version-sort | tail -n 1)")
     pg_createcluster "$version" installed --port 5432
     pg_ctlcluster "$version" installed start
-    runuser -u postgres -- psql --quiet --cluster "$version/installed" < $credentials/roles.sql
+    as_postgres psql --quiet --cluster "$version/installed" < $credentials/roles.sql
+    collation=$(as_postgres psql --cluster "$version/installed" --tuples-only --no-align \
+        --command "SELECT datcollate, datcollversion FROM pg_database WHERE datname = 'referral_tracker'")
+    if [ "$collation" != 'C|' ]; then
+        echo "the order of texts depends on the C library: $collation" >&2
+        exit 1
+    fi
     redis-server /etc/redis/redis.conf --daemonize yes --dir /run --pidfile /run/redis.pid --logfile /run/redis.log
     mkdir -p /data
     # shellcheck disable=SC2046
@@ -75,6 +100,8 @@ inside() {
         wait_for "what listens on $port" curl --fail --silent "http://127.0.0.1:$port/readyz"
     done
     referral-tracker-ctl user create --email olive@shop.example --name Olive --workspace Shop --generate-password > /dev/null
+
+    back_up "$version"
 
     # A server that listens on every address is seen by the same look.
     nats-server --port 14222 2> /dev/null &

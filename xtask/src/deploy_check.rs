@@ -106,11 +106,16 @@ pub(crate) fn check(checkout: &Checkout, interrupt: &Interrupt) -> Result<()> {
 }
 
 fn compose(checkout: &Checkout, linters: &Linters, _: &Path) -> Result<Outcome> {
+    let file = checkout.root.join("deploy/compose.yaml");
     let mut command = linters.python("check-jsonschema");
     command
         .args(["--builtin-schema", "vendor.compose-spec"])
-        .arg(checkout.root.join("deploy/compose.yaml"));
+        .arg(&file);
     lint(&mut command)?;
+    ensure!(
+        fs::read_to_string(&file)?.contains("POSTGRES_INITDB_ARGS: --encoding=UTF8 --no-locale"),
+        "the order of texts depends on the image's C library"
+    );
     Ok(Outcome::Passed(
         "conforms to the Compose specification".to_owned(),
     ))
@@ -191,6 +196,10 @@ fn kubernetes(checkout: &Checkout, linters: &Linters, work: &Path) -> Result<Out
         ensure!(
             manifests.contains("hostnossl all all all reject"),
             "{overlay}: PostgreSQL accepts connections without TLS"
+        );
+        ensure!(
+            manifests.contains("localeCollate: C\n"),
+            "{overlay}: the order of texts depends on the image's C library"
         );
         ensure!(
             !trusts_many(&manifests),

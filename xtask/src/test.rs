@@ -9,7 +9,7 @@ use harness::environment::Environment;
 use harness::interrupt::Interrupt;
 use harness::process;
 use harness::progress::{Step, note};
-use harness::servers::Servers;
+use harness::servers::{Servers, debian};
 
 use crate::conformance;
 use crate::dashboard::Dashboard;
@@ -64,6 +64,10 @@ pub(crate) fn test_web(checkout: &Checkout, interrupt: &Interrupt) -> Result<()>
 /// Returns the test runner's own exit code.
 pub(crate) fn test(checkout: &Checkout, args: &[String], interrupt: &Interrupt) -> Result<ExitCode> {
     let mut environment = start(checkout, interrupt)?;
+    if process::find_all("pgbackrest").is_empty() {
+        // Only the tests of `deploy/backup` need it, and fail without it.
+        debian::install(&["pgbackrest"], interrupt).unwrap_or_else(|error| note(format_args!("{error:#}")));
+    }
     let oracles = match oracles::provide(checkout, interrupt) {
         // With a filter: most tests do not need them, and those that do fail.
         Err(error) if !args.is_empty() => {

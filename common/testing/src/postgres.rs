@@ -75,7 +75,9 @@ impl OwnPostgres {
 
     fn prepare() -> Self {
         let server = Self::place();
-        server.run("initdb", &["--auth=trust", "--username=postgres", "--no-sync"]);
+        let of_any_machine = ["--encoding=UTF8", "--no-locale"];
+        let arguments = ["--auth=trust", "--username=postgres", "--no-sync"];
+        server.run("initdb", &[arguments.as_slice(), &of_any_machine].concat());
         server
     }
 

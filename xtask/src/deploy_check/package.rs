@@ -1,5 +1,6 @@
 //! Installs the Debian package in a container made of this machine's files, beside PostgreSQL, Redis and NATS in their default
-//! configuration: nothing may listen beyond loopback. `xtask/deploy/installed.sh` runs in the container.
+//! configuration: nothing may listen beyond loopback, and pgBackRest takes a backup that can be restored. `xtask/deploy/installed.sh` runs in the
+//! container.
 //!
 //! cargo-deb builds a release's package from release programs. Here the same list of files is packed with the debug programs.
 
@@ -22,8 +23,15 @@ const MANIFEST: &str = "ctl/Cargo.toml";
 const SCRIPT: &str = "xtask/deploy/installed.sh";
 const PROGRAMS: &str = "target/release/";
 /// Programs the script needs beyond those of every Debian.
-const NEEDED: [&str; 5] = ["pg_createcluster", "redis-server", "ip", "curl", "unshare"];
-const PACKAGES: [&str; 4] = ["postgresql", "redis-server", "iproute2", "curl"];
+const NEEDED: [&str; 6] = [
+    "pg_createcluster",
+    "pgbackrest",
+    "redis-server",
+    "ip",
+    "curl",
+    "unshare",
+];
+const PACKAGES: [&str; 5] = ["postgresql", "pgbackrest", "redis-server", "iproute2", "curl"];
 
 pub(super) fn provide(interrupt: &Interrupt) -> Result<()> {
     if is_root() && NEEDED.iter().any(|program| find_all(program).is_empty()) {

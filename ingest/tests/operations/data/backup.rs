@@ -1,99 +1,38 @@
-//! `deploy/backup`: what the scripts keep can be restored, and the books in it are right.
+//! `deploy/backup`: what pgBackRest and the scripts keep can be restored, and the books in it are right.
+
+mod kept;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use messages::subject::Subject;
 use runtime::clock::Clock;
 use serde_json::json;
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::{Connection, PgConnection};
 use test_harness::{Edge, Program, Stack, Streams, succeeds};
-use testing::{OwnPostgres, TestDatabase, from_environment};
+use testing::TestDatabase;
 
-/// A server that archives its log with our script, and a copy of all scripts that its account can reach.
-struct Kept {
-    server: OwnPostgres,
-    scripts: PathBuf,
-    backups: String,
-}
-
-impl Kept {
-    fn start() -> Self {
-        let server = OwnPostgres::start();
-        let dir = server.dir().to_owned();
-        let scripts = dir.join("scripts");
-        fs::create_dir(&scripts).unwrap();
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/backup");
-        for entry in fs::read_dir(sources).unwrap() {
-            let source = entry.unwrap().path();
-            fs::copy(&source, scripts.join(source.file_name().unwrap())).unwrap();
-        }
-        let ctl = PathBuf::from(from_environment("RT_BIN_DIR")).join("ctl");
-        fs::copy(ctl, scripts.join("ctl")).unwrap();
-        fs::set_permissions(&scripts, fs::Permissions::from_mode(0o755)).unwrap();
-        Self {
-            backups: dir.join("backups").display().to_string(),
-            server,
-            scripts,
-        }
-    }
-
-    /// What a script printed.
-    fn run(&self, script: &str, arguments: &[&str]) -> String {
-        let ctl = self.scripts.join("ctl").display().to_string();
-        // A port names the socket, which lies in a directory of its own.
-        let settings = [
-            ("CTL", ctl.as_str()),
-            ("DRILL_PORT", "5432"),
-            ("TEXTFILE_DIRECTORY", self.backups.as_str()),
-        ];
-        let output = self
-            .server
-            .run_beside(&self.scripts.join(script), arguments, &settings);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(
-            output.status.success(),
-            "{script}: {text}{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        text
-    }
-
-    fn fails(&self, script: &str, arguments: &[&str], because: &str) {
-        let output = self.server.run_beside(&self.scripts.join(script), arguments, &[]);
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(
-            !output.status.success() && text.contains(because),
-            "{script}: {text}"
-        );
-    }
-
-    fn archive(&self) -> String {
-        format!("{}/wal", self.backups)
-    }
-
-    fn restart(&self) {
-        self.server.stop_at_once();
-        self.server.start_again();
-    }
-}
-
-async fn maintenance(kept: &Kept) -> PgConnection {
-    PgConnection::connect(&kept.server.url()).await.unwrap()
-}
+use self::kept::{Kept, failed, succeeded};
 
 /// Everything written so far is in the archive.
 async fn archived(stack: &Stack, kept: &Kept) {
-    let mut connection = maintenance(kept).await;
+    let mut connection = PgConnection::connect(&kept.server.url()).await.unwrap();
     let last: String = sqlx::query_scalar("SELECT pg_walfile_name(pg_switch_wal())")
         .fetch_one(&mut connection)
         .await
         .unwrap();
-    let file = Path::new(&kept.archive()).join(last);
     stack
-        .eventually("the log is archived", async || file.exists())
+        .eventually("the log is archived", async || {
+            let archived: Option<bool> =
+                sqlx::query_scalar("SELECT last_archived_wal >= $1 FROM pg_stat_archiver")
+                    .bind(&last)
+                    .fetch_one(stack.pool())
+                    .await
+                    .unwrap();
+            archived == Some(true)
+        })
         .await;
 }
 
@@ -116,42 +55,33 @@ async fn off_thread<T: Send + 'static>(kept: &Arc<Kept>, act: impl FnOnce(&Kept)
 
 /// A server that archives its log, and the service on it.
 async fn archiving() -> (Arc<Kept>, Stack) {
-    let kept = Arc::new(Kept::start());
-    let mut connection = maintenance(&kept).await;
-    for setting in [
-        "archive_mode = 'on'".to_owned(),
-        format!(
-            "archive_command = '{} %p %f {}'",
-            kept.scripts.join("archive-wal.sh").display(),
-            kept.archive()
-        ),
-    ] {
-        let statement = format!("ALTER SYSTEM SET {setting}");
-        sqlx::raw_sql(AssertSqlSafe(statement))
-            .execute(&mut connection)
-            .await
-            .unwrap();
-    }
-    drop(connection);
-    off_thread(&kept, Kept::restart).await;
+    let kept = Arc::new(tokio::task::spawn_blocking(Kept::start).await.unwrap());
     let database = TestDatabase::create_on(kept.server.url()).await;
     let mut stack = Stack::on(database, Clock::system());
     stack.start_services().await;
     (kept, stack)
 }
 
-/// The data is gone, the archive is not: waits until the server on the restored data accepts writes.
-async fn restore(stack: &Stack, kept: &Arc<Kept>) {
+async fn back_up(kept: &Arc<Kept>, kind: &'static str) {
+    off_thread(kept, move |kept| {
+        succeeded(&kept.script("backup.sh", &[kind]));
+    })
+    .await;
+}
+
+/// The data is gone, the archive is not.
+fn restore_lost(kept: &Kept) {
+    failed(&kept.pgbackrest(&["restore"]), "contains files");
+    let data = kept.server.dir().join("data");
+    fs::rename(data, kept.server.dir().join("data.lost")).unwrap();
+    succeeded(&kept.pgbackrest(&["restore"]));
+}
+
+/// Waits until the server on the restored data accepts writes.
+async fn restore(stack: &Stack, kept: &Arc<Kept>, replace: impl FnOnce(&Kept) + Send + 'static) {
     off_thread(kept, |kept| {
-        let data = kept.server.dir().join("data");
         kept.server.stop_at_once();
-        kept.fails(
-            "restore.sh",
-            &[&kept.backups, data.to_str().unwrap()],
-            "not empty",
-        );
-        fs::rename(&data, kept.server.dir().join("data.lost")).unwrap();
-        kept.run("restore.sh", &[&kept.backups, data.to_str().unwrap()]);
+        replace(kept);
         kept.server.start_again();
     })
     .await;
@@ -165,20 +95,41 @@ async fn restore(stack: &Stack, kept: &Arc<Kept>) {
         .await;
 }
 
+#[test]
+fn a_damaged_backup_counts_as_none() {
+    let kept = Kept::start();
+    succeeded(&kept.script("backup.sh", &["full"]));
+    let metric = fs::read_to_string(kept.metric()).unwrap();
+    assert!(
+        metric.starts_with("backup_last_success_timestamp_seconds 1"),
+        "{metric}"
+    );
+    fs::remove_file(kept.metric()).unwrap();
+
+    let kept_file = "backup/referral-tracker/latest/pg_data/PG_VERSION.zst";
+    let mut file = fs::OpenOptions::new()
+        .append(true)
+        .open(Path::new(&kept.backups).join(kept_file))
+        .unwrap();
+    file.write_all(b"x").unwrap();
+    failed(&kept.script("backup.sh", &["full"]), "status: invalid");
+    assert!(!kept.metric().exists());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right() {
     let (kept, stack) = archiving().await;
     let name = stack.database.url.rsplit('/').next().unwrap().to_owned();
     let program = stack.program().await;
     stack.customer(&program, &program.ada.code, "user-1").await;
-    sell(&stack, &program, "in-the-base-backup").await;
-    let base = off_thread(&kept, |kept| kept.run("base-backup.sh", &[&kept.backups])).await;
-    assert!(Path::new(base.trim()).join("backup_label").is_file(), "{base}");
-    let metric = Path::new(&kept.backups).join("referral-tracker-backup.prom");
-    let metric = fs::read_to_string(metric).unwrap();
+    sell(&stack, &program, "in-the-full-backup").await;
+    back_up(&kept, "full").await;
+    sell(&stack, &program, "in-the-increment").await;
+    back_up(&kept, "incr").await;
+    let backups = off_thread(&kept, |kept| succeeded(&kept.pgbackrest(&["info"]))).await;
     assert!(
-        metric.starts_with("backup_last_success_timestamp_seconds 1"),
-        "{metric}"
+        backups.contains("full backup: ") && backups.contains("incr backup: "),
+        "{backups}"
     );
     sell(&stack, &program, "in-the-log").await;
     stack.verify().await;
@@ -188,7 +139,7 @@ async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right
     // Tried out beside the running server, which takes sales meanwhile.
     let drilled = {
         let name = name.clone();
-        off_thread(&kept, move |kept| kept.run("drill.sh", &[&kept.backups, &name])).await
+        off_thread(&kept, move |kept| succeeded(&kept.script("drill.sh", &[&name]))).await
     };
     assert!(
         drilled.contains("the backup holds") && !drilled.contains("BROKEN"),
@@ -196,7 +147,7 @@ async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right
     );
     assert!(drilled.contains("customer ids advanced"), "{drilled}");
 
-    restore(&stack, &kept).await;
+    restore(&stack, &kept, restore_lost).await;
     assert_eq!(sales(&stack).await, before);
     stack.ready().await;
     sell(&stack, &program, "after-the-restore").await;
@@ -207,7 +158,7 @@ async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right
         let url = stack.database.url.clone();
         off_thread(&kept, move |kept| {
             let file = kept.server.dir().join("dump").display().to_string();
-            kept.run("dump.sh", &[&url, &file]);
+            succeeded(&kept.script("dump.sh", &[&url, &file]));
             let copy = format!("{}copy", kept.server.url().strip_suffix("postgres").unwrap());
             for (program, arguments) in [
                 ("createdb", vec!["copy"]),
@@ -222,8 +173,7 @@ async fn a_lost_database_comes_back_from_its_backup_and_log_with_its_books_right
                     ],
                 ),
             ] {
-                let output = kept.server.run_beside(Path::new(program), &arguments, &[]);
-                assert!(output.status.success(), "{program}: {output:?}");
+                succeeded(&kept.execute(Path::new(program), &arguments));
             }
             let ctl = kept.scripts.join("ctl");
             kept.server
@@ -252,14 +202,14 @@ async fn another_ingest(stack: &mut Stack) -> Edge {
 async fn visitors_of_the_lost_time_and_later_ones_are_different_customers() {
     let (kept, mut stack) = archiving().await;
     let program = stack.program().await;
-    off_thread(&kept, |kept| kept.run("base-backup.sh", &[&kept.backups])).await;
+    back_up(&kept, "full").await;
     archived(&stack, &kept).await;
     // Leases ids that the archive does not know of.
     let before = another_ingest(&mut stack).await;
     let mut click_ids = visitors(&before, &program).await;
     stack.reaches("customers", 3).await;
     stack.stop_workers().await;
-    restore(&stack, &kept).await;
+    restore(&stack, &kept, restore_lost).await;
     assert_eq!(stack.count("customers").await, 0);
 
     // As the runbook says, but for an ingest that went on all the time, and one that starts before anything is replayed.
@@ -311,7 +261,7 @@ async fn what_was_sold_in_the_lost_time_comes_back_from_the_streams() {
     let since = stack.clock.now().to_rfc3339();
     stack.customer(&program, &program.ada.code, "user-1").await;
     sell(&stack, &program, "kept").await;
-    off_thread(&kept, |kept| kept.run("base-backup.sh", &[&kept.backups])).await;
+    back_up(&kept, "full").await;
     archived(&stack, &kept).await;
 
     sell(&stack, &program, "lost").await;
@@ -327,7 +277,7 @@ async fn what_was_sold_in_the_lost_time_comes_back_from_the_streams() {
     let before = books(&stack, &program).await;
     assert_eq!(before.0.len(), 3, "{before:?}");
     stack.stop_workers().await;
-    restore(&stack, &kept).await;
+    restore(&stack, &kept, restore_lost).await;
     assert_eq!(sales(&stack).await, ["kept"]);
 
     succeeds(&stack, &["customer-ids", "advance"]).await;
@@ -363,4 +313,53 @@ async fn what_was_sold_in_the_lost_time_comes_back_from_the_streams() {
     assert!(again.out.starts_with("0 claims made, of "), "{again:?}");
     streams.drained(&stack).await;
     assert_eq!(books(&stack, &program).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mistake_is_undone_by_going_back_to_the_moment_before_it() {
+    let (kept, stack) = archiving().await;
+    let program = stack.program().await;
+    stack.customer(&program, &program.ada.code, "user-1").await;
+    sell(&stack, &program, "in-the-backup").await;
+    back_up(&kept, "full").await;
+    // pgBackRest looks for a backup that ended before the moment, in whole seconds.
+    let metric = fs::read_to_string(kept.metric()).unwrap();
+    let ended: i64 = metric.split_whitespace().last().unwrap().parse().unwrap();
+    stack
+        .eventually("the second in which the backup ended is over", async || {
+            let now: i64 = sqlx::query_scalar("SELECT floor(extract(epoch FROM now()))::bigint")
+                .fetch_one(stack.pool())
+                .await
+                .unwrap();
+            now > ended
+        })
+        .await;
+    sell(&stack, &program, "in-the-log").await;
+    let before = books(&stack, &program).await;
+    let moment: String = sqlx::query_scalar("SELECT (now() AT TIME ZONE 'UTC')::text || '+00'")
+        .fetch_one(stack.pool())
+        .await
+        .unwrap();
+    sqlx::query("UPDATE sale_events SET amount_cents = amount_cents + 1")
+        .execute(stack.pool())
+        .await
+        .unwrap();
+    assert_ne!(books(&stack, &program).await, before);
+    archived(&stack, &kept).await;
+
+    // In place: only files that differ are copied.
+    restore(&stack, &kept, move |kept| {
+        let target = format!("--target={moment}");
+        let to_the_moment = [
+            "--delta",
+            "--type=time",
+            target.as_str(),
+            "--target-action=promote",
+            "restore",
+        ];
+        succeeded(&kept.pgbackrest(&to_the_moment));
+    })
+    .await;
+    assert_eq!(books(&stack, &program).await, before);
+    stack.verify().await;
 }
