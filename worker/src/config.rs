@@ -38,8 +38,8 @@ pub struct Config {
     /// once the program's windows have passed.
     #[arg(long, env = "EVENT_RETENTION_MONTHS", help_heading = "Retention", value_parser = clap::value_parser!(u32).range(1..=1_200))]
     pub event_retention_months: Option<u32>,
-    /// Instead of months, for many events: whole days for which single clicks and leads are kept, besides the current one. Each day
-    /// is a partition, which beyond three months are too many.
+    /// Instead of months, for many events: whole days for which single clicks and leads are kept, besides the current one: 8, for what streams
+    /// deliver again, to 92. Each day is a partition, which beyond three months are too many.
     #[arg(long, env = "EVENT_RETENTION_DAYS", help_heading = "Retention", conflicts_with = "event_retention_months",
         value_parser = clap::value_parser!(u32).range(8..=92))]
     pub event_retention_days: Option<u32>,

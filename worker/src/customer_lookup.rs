@@ -17,6 +17,7 @@ use chrono::TimeDelta;
 use domain::click_id::{ClickId, ClickIdCodec};
 use domain::ids::{CustomerId, EventId, ProgramId};
 use domain::text::CustomerKey;
+use futures::future::try_join_all;
 use sqlx::PgConnection;
 use storage::customers::{self, Customer, KeyInProgram};
 use storage::{StorageResult, customer_ids};
@@ -31,12 +32,12 @@ const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(3);
 /// A slower answer counts as an outage, in which nothing is decided.
 const ASK_WITHIN: Duration = Duration::from_secs(1);
 
-/// Postponed events of a batch that need not wait for the click they name: the click was in its stream before them, and every
-/// click of that time is stored by now. Read before the customers are looked up.
+/// Postponed events of a batch that need not wait for the click or lead they name: it was in its stream before them, and
+/// everything of that time is settled by now, in each of these streams. Read before the customers are looked up.
 ///
-/// A timeout would not do: after an outage the clicks may come later than the records that name them.
-pub async fn without_clicks<R>(
-    clicks: &Backlog,
+/// A timeout would not do: after an outage clicks and leads may come later than the records that name them.
+pub async fn settled_before<R>(
+    backlogs: &[&Backlog],
     batch: &[Delivered<R>],
     event_id: impl Fn(&R) -> EventId,
 ) -> HashSet<EventId> {
@@ -44,10 +45,11 @@ pub async fn without_clicks<R>(
     if postponed.is_empty() {
         return HashSet::new();
     }
-    let oldest = match timeout(ASK_WITHIN, clicks.oldest()).await {
-        Ok(Ok(oldest)) => oldest,
+    let asked = try_join_all(backlogs.iter().map(|backlog| backlog.oldest()));
+    let oldest = match timeout(ASK_WITHIN, asked).await {
+        Ok(Ok(oldest)) => oldest.into_iter().flatten().min(),
         unknown => {
-            tracing::warn!(?unknown, "click backlog lookup failed");
+            tracing::warn!(?unknown, "backlog lookup failed");
             return HashSet::new();
         }
     };
@@ -67,13 +69,15 @@ pub struct Reference<'a> {
     pub click_id: Option<&'a ClickId>,
     /// Whether to wait for a click that is not stored yet.
     pub may_wait: bool,
+    /// Whether to wait for a lead that may bind the key.
+    pub may_wait_for_lead: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     Customer(Match),
     Missing,
-    /// Names a click_id of ours that is not stored yet: clicks are written asynchronously.
+    /// Names a click_id of ours that is not stored yet: clicks are written asynchronously. Or a key that a late lead may bind.
     NotYet,
 }
 
@@ -125,6 +129,11 @@ pub async fn resolve(
     let alone = keys_alone(connection, references, &found).await?;
     fill_in(&mut found, &alone);
     others.extend(alone);
+    for (place, reference) in found.iter_mut().zip(references) {
+        if *place == Found::Missing && reference.may_wait_for_lead && reference.customer_key.is_some() {
+            *place = Found::NotYet;
+        }
+    }
     let ids: Vec<i64> = others.values().map(|customer_id| customer_id.get()).collect();
     named.take(customers::lock(connection, &ids).await?);
     Ok(Resolved {

@@ -5,6 +5,7 @@
 
 pub mod config;
 mod customer_lookup;
+mod late_leads;
 mod lead_rates;
 mod postings;
 mod reassessment;
@@ -41,6 +42,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use crate::config::Config;
+use crate::late_leads::LateLeads;
 use crate::lead_rates::LeadRates;
 use crate::relay::Relay;
 use crate::shared_texts::SharedTexts;
@@ -93,7 +95,8 @@ impl Worker {
         StepContext {
             pool: self.pool.clone(),
             codec: Arc::new(ClickIdCodec::from(config.keys.click_id_keys())),
-            clicks: Backlog::of(self.nats.jetstream.clone(), &self.topology, Subject::Clicks),
+            clicks: self.backlog(Subject::Clicks),
+            leads: Arc::new(LateLeads::of(self.backlog(Subject::Leads))),
             clock: self.clock.clone(),
             signal_rules: Arc::new(SignalRules {
                 hasher: EmailHasher::from(config.keys.email_hash_keys()),
@@ -102,6 +105,10 @@ impl Worker {
             lead_rates: Arc::new(LeadRates::new(config.many_leads_per_link)),
             outbox_filled: Arc::new(Notify::new()),
         }
+    }
+
+    fn backlog(&self, subject: Subject) -> Backlog {
+        Backlog::of(self.nats.jetstream.clone(), &self.topology, subject)
     }
 
     fn publisher(&self, subject: Subject) -> Publisher {
@@ -123,6 +130,7 @@ impl Worker {
         let (tasks, pool) = (self.lifecycle.tasks(), &self.pool);
         tasks.spawn(relay.run(self.lifecycle.clone()));
         tasks.spawn(upkeep.run(pool.clone(), self.lifecycle.clone()));
+        tasks.spawn(Arc::clone(&context.leads).watch(self.lifecycle.clone()));
         tasks.spawn(rollups::run(pool.clone(), self.lifecycle.clone()));
         tasks.spawn(verification::run(pool.clone(), self.lifecycle.clone()));
         tasks.spawn(stream_trim::run(

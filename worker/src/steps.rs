@@ -21,6 +21,7 @@ use sqlx::PgPool;
 use storage::{StorageError, StorageResult};
 use tokio::sync::Notify;
 
+use crate::late_leads::LateLeads;
 use crate::lead_rates::LeadRates;
 
 /// Shared by all steps.
@@ -29,6 +30,7 @@ pub struct StepContext {
     pub pool: PgPool,
     pub codec: Arc<ClickIdCodec>,
     pub clicks: Backlog,
+    pub leads: Arc<LateLeads>,
     pub clock: Clock,
     pub signal_rules: Arc<SignalRules>,
     pub lead_rates: Arc<LeadRates>,

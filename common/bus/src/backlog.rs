@@ -16,6 +16,15 @@ pub struct Backlog {
     consumer: String,
 }
 
+/// How far the messages of a stream are settled, by their sequence numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// All, up to the newest.
+    Settled { newest: u64 },
+    /// All up to `settled`, and perhaps some of the later ones.
+    Waiting { settled: u64, newest: u64 },
+}
+
 impl Backlog {
     pub fn of(jetstream: Context, topology: &Topology, subject: Subject) -> Self {
         Self {
@@ -28,11 +37,7 @@ impl Backlog {
     /// When the oldest message was stored that is not settled; `None` when all of them are. Everything that was stored before
     /// is committed.
     pub async fn oldest(&self) -> anyhow::Result<Option<DateTime<Utc>>> {
-        let consumer: PullConsumer = self
-            .jetstream
-            .get_consumer_from_stream(&self.consumer, &self.stream)
-            .await
-            .context("no consumer")?;
+        let consumer = self.consumer().await?;
         let state = consumer.cached_info();
         if state.num_pending == 0 && state.num_ack_pending == 0 {
             return Ok(None);
@@ -43,5 +48,26 @@ impl Backlog {
             .await
             .context("the oldest message is not there")?;
         Ok(Some(message.time))
+    }
+
+    pub async fn position(&self) -> anyhow::Result<Position> {
+        let consumer = self.consumer().await?;
+        let state = consumer.cached_info();
+        let newest = state.delivered.stream_sequence + state.num_pending;
+        Ok(if state.num_pending == 0 && state.num_ack_pending == 0 {
+            Position::Settled { newest }
+        } else {
+            Position::Waiting {
+                settled: state.ack_floor.stream_sequence,
+                newest,
+            }
+        })
+    }
+
+    async fn consumer(&self) -> anyhow::Result<PullConsumer> {
+        self.jetstream
+            .get_consumer_from_stream(&self.consumer, &self.stream)
+            .await
+            .context("no consumer")
     }
 }

@@ -18,6 +18,9 @@ use clap::{Args, value_parser};
 pub use self::secret::{SecretKey, SecretParser, SecretText, SecretUrl};
 pub use self::telemetry::{CollectorUrl, LogFilter, LogFormat, Ratio, TelemetryConfig};
 
+/// Bytes of a stream that has room for a full message.
+const LEAST_STREAM: i64 = 1 << 17;
+
 /// What every service needs.
 #[derive(Debug, Clone, Args)]
 pub struct ServiceConfig {
@@ -86,10 +89,10 @@ pub struct NatsConfig {
     #[arg(long, env = "STREAM_PREFIX", default_value = "", value_parser = stream_prefix)]
     pub stream_prefix: String,
     /// Maximum size of each stream, in bytes. There are eight streams: keep their sum well below the disk's size.
-    #[arg(long, env = "STREAM_MAX_BYTES", default_value_t = 4 << 30, value_parser = value_parser!(i64).range(1..))]
+    #[arg(long, env = "STREAM_MAX_BYTES", default_value_t = 4 << 30, value_parser = value_parser!(i64).range(LEAST_STREAM..))]
     pub stream_max_bytes: i64,
     /// Maximum size of the stream of clicks, in bytes: most of what is stored while no worker runs. That of every stream when not set.
-    #[arg(long, env = "STREAM_MAX_BYTES_CLICKS", value_parser = value_parser!(i64).range(1..))]
+    #[arg(long, env = "STREAM_MAX_BYTES_CLICKS", value_parser = value_parser!(i64).range(LEAST_STREAM..))]
     pub stream_max_bytes_clicks: Option<i64>,
     /// Replicas of each stream: 1 on a single server, 3 on a cluster.
     #[arg(long, env = "STREAM_REPLICAS", default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=5))]

@@ -66,11 +66,26 @@ pub async fn migrate(pool: &sqlx::PgPool) -> Result<(), sqlx::migrate::MigrateEr
     Ok(sqlx::Connection::close(connection).await?)
 }
 
-/// [`migrate`], on a connection of the caller's.
+/// Waits until no other run migrates this database. By asking again: a statement that waited for the lock would itself be waited for by
+/// the other's `CREATE INDEX CONCURRENTLY`. The lock is the session's.
+async fn wait_for_other_runs(connection: &mut sqlx::PgConnection) -> sqlx::Result<()> {
+    while !sqlx::query_scalar::<_, bool>("SELECT pg_try_advisory_lock(hashtextextended('migrate', 0))")
+        .fetch_one(&mut *connection)
+        .await?
+    {
+        sqlx::query("SELECT pg_sleep(0.2)")
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// [`migrate`], on a connection of the caller's, which holds a lock until it is closed.
 pub async fn migrate_on(connection: &mut sqlx::PgConnection) -> Result<(), sqlx::migrate::MigrateError> {
     sqlx::query("SET statement_timeout = 0")
         .execute(&mut *connection)
         .await?;
+    wait_for_other_runs(connection).await?;
     MIGRATIONS.run(&mut *connection).await?;
     sqlx::raw_sql(ROLES).execute(&mut *connection).await?;
     match partitions::make_indexes(connection).await {

@@ -6,7 +6,13 @@ DECLARE
 BEGIN
     IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'referral_tracker_service') THEN
         GRANT USAGE ON SCHEMA public TO referral_tracker_service;
-        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO referral_tracker_service;
+        -- Ours: somebody may have put a table of another owner beside them.
+        FOR relation IN
+            SELECT oid::regclass AS name FROM pg_class
+            WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v') AND pg_has_role(relowner, 'USAGE')
+        LOOP
+            EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO referral_tracker_service', relation.name);
+        END LOOP;
         GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO referral_tracker_service;
         GRANT UPDATE ON SEQUENCE customer_id_blocks TO referral_tracker_service;
         GRANT EXECUTE ON FUNCTION ensure_event_partitions(date, integer) TO referral_tracker_service;
@@ -26,6 +32,7 @@ BEGIN
         FOR relation IN
             SELECT table_name AS name, string_agg(quote_ident(column_name), ', ') AS columns
             FROM information_schema.columns
+            JOIN pg_class ON relnamespace = 'public'::regnamespace AND relname = table_name AND pg_has_role(relowner, 'USAGE')
             WHERE table_schema = 'public' AND column_name !~ '(_hash|_sealed)$'
             GROUP BY table_name
         LOOP

@@ -389,6 +389,17 @@ async fn a_click_under_way_brings_nothing_of_an_erased_customer_back() {
 }
 
 #[tokio::test]
+async fn a_refund_after_an_erasure_is_counted_without_its_text() {
+    let jane = Jane::came().await;
+    jane.erase().await;
+    let refund = json!({ "transaction_id": "t2", "refund_amount_cents": 100, "refund_reason": TOLD[12] });
+    ok(jane.stack.refund(&jane.program, refund).await);
+    assert_eq!(standing(&jane.stack, &[TOLD[12]]).await, [""; 0]);
+    assert_eq!(jane.stack.count("refunds").await, 2);
+    jane.stack.verify().await;
+}
+
+#[tokio::test]
 async fn a_click_that_meets_an_erasure_waits_for_it() {
     let jane = Jane::came().await;
     let stack = &jane.stack;

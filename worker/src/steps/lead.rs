@@ -2,13 +2,14 @@
 //!
 //! Phases: **repeats** (a record stored or refused by an earlier delivery gets the same outcome) → **customers**,
 //! resolved and locked in order → **decisions**, record by record, each seeing what the ones before it did →
-//! **rows**: events, customers, remembered refusals.
+//! **rows**: events, customers, remembered refusals; and sales that were settled before a lead that was sent earlier are judged again.
 
 use std::collections::{HashMap, HashSet};
 
 use bus::consume::{Delivered, StepError};
 use chrono::{DateTime, Utc};
 use domain::attribution::Journey;
+use domain::customer::CustomerStatus;
 use domain::ids::{CustomerId, EventId, ProgramId, ReferralLinkId};
 use domain::lead::{EmailHash, LeadAuth, LeadDecision, LeadMode, LeadRefusal, decide};
 use domain::text::{CustomerKey, Label};
@@ -20,13 +21,14 @@ use storage::leads::{self, NewLead};
 use storage::processor_events::{self, waits_for_key};
 use storage::programs::{self, Program};
 use storage::rollups::Deltas;
-use storage::{StorageError, StorageResult, refused_events};
+use storage::{StorageError, StorageResult, ledger, refused_events};
 use uuid::Uuid;
 
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records};
-use crate::customer_lookup::{Found, KeyBindings, Reference, Resolved, resolve, without_clicks};
+use crate::customer_lookup::{Found, KeyBindings, Reference, Resolved, resolve, settled_before};
 use crate::lead_rates::LeadRates;
+use crate::reassessment::{OutOfOrder, reassess};
 
 #[derive(Debug)]
 pub struct LeadStep(pub StepContext);
@@ -47,7 +49,7 @@ impl TransactionalStep for LeadStep {
     }
 
     async fn prepare(&self, batch: &[Delivered<LeadRecord>]) -> Result<HashSet<EventId>, StepError> {
-        Ok(without_clicks(&self.0.clicks, batch, Self::event_id).await)
+        Ok(settled_before(&[&self.0.clicks], batch, Self::event_id).await)
     }
 
     async fn process(
@@ -94,7 +96,7 @@ impl LeadStep {
                 outcomes.insert(record.event_id, outcome);
             }
         }
-        batch.close(connection).await?;
+        batch.close(connection, &self.0).await?;
         Ok(outcomes)
     }
 }
@@ -107,6 +109,7 @@ fn references<'a>(records: &[&'a LeadRecord], waited: &HashSet<EventId>) -> Vec<
             customer_key: record.lead.customer_key.as_ref(),
             click_id: record.lead.click_id.as_ref(),
             may_wait: !waited.contains(&record.event_id),
+            may_wait_for_lead: false,
         })
         .collect()
 }
@@ -148,6 +151,7 @@ struct LeadBatch<'a> {
     refusals: Vec<(EventId, String)>,
     /// Keys that were proposed; payments may wait for them.
     proposed: Vec<(ProgramId, String)>,
+    out_of_order: OutOfOrder,
 }
 
 impl<'a> LeadBatch<'a> {
@@ -170,6 +174,7 @@ impl<'a> LeadBatch<'a> {
             events: Vec::new(),
             refusals: Vec::new(),
             proposed: Vec::new(),
+            out_of_order: OutOfOrder::default(),
         })
     }
 
@@ -197,7 +202,8 @@ impl<'a> LeadBatch<'a> {
             .programs
             .get(&customer.program_id)
             .map_or(LeadAuth::AnyCaller, |program| program.lead_auth);
-        let provisional = match decide(record.lead.mode, customer.program_id, customer.status, lead_auth) {
+        let status = status_at(customer, record.led_at);
+        let provisional = match decide(record.lead.mode, customer.program_id, status, lead_auth) {
             LeadDecision::Refuse(reason) => {
                 let reason = if record.lead.may_see_refusal(&customer.click_id) {
                     reason
@@ -222,7 +228,11 @@ impl<'a> LeadBatch<'a> {
             self.proposed
                 .extend(key.map(|key| (customer.program_id, waits_for_key(key.as_str()))));
         } else {
-            confirm(customer, record, &mut self.deltas);
+            confirm(customer, record, status, &mut self.deltas);
+            if status != CustomerStatus::Conversion && customer.status == CustomerStatus::Conversion {
+                // Whose the address is may decide whether a sale earns.
+                self.out_of_order.note(customer.customer_id, record.led_at);
+            }
         }
         self.changed.push(customer.customer_id);
         self.events.push(NewLead {
@@ -251,26 +261,36 @@ impl<'a> LeadBatch<'a> {
         outcome
     }
 
-    async fn close(mut self, connection: &mut PgConnection) -> StorageResult<()> {
+    async fn close(mut self, connection: &mut PgConnection, context: &StepContext) -> StorageResult<()> {
         self.changed.sort_unstable();
         self.changed.dedup();
         self.keys.save(connection, &self.customers, &self.changed).await?;
         leads::insert(connection, &self.events).await?;
         self.deltas.append(connection).await?;
         refused_events::remember(connection, &self.refusals).await?;
-        processor_events::wake(connection, &self.proposed).await
+        processor_events::wake(connection, &self.proposed).await?;
+        let entries = reassess(connection, context, &self.customers, &self.out_of_order).await?;
+        ledger::post(connection, &entries).await
     }
 }
 
-/// The status moves. Confirmed by click_id alone, a proposed key stays a proposal: it resolves for authenticated callers, and
-/// the first of them to send it binds it.
-fn confirm(customer: &mut Customer, record: &LeadRecord, deltas: &mut Deltas) {
-    if let Ok(status) = customer.status.on_lead() {
+/// The status that a customer had when this lead was sent. After an outage, a sale may be settled before the lead that came before it.
+fn status_at(customer: &Customer, led_at: DateTime<Utc>) -> CustomerStatus {
+    match customer.first_purchase {
+        Some(first) if led_at < first.at => customer.status.before_sale(customer.signup.is_some()),
+        _ => customer.status,
+    }
+}
+
+/// The status moves, unless the customer has bought meanwhile. Confirmed by click_id alone, a proposed key stays a proposal: it
+/// resolves for authenticated callers, and the first of them to send it binds it.
+fn confirm(customer: &mut Customer, record: &LeadRecord, status: CustomerStatus, deltas: &mut Deltas) {
+    if let Ok(status) = status.on_lead() {
         let signup = Milestone {
             at: record.led_at,
             referral_link_id: Some(link_at(&customer.journey, record.led_at)),
         };
-        customer.status = status;
+        customer.status = customer.status.max(status);
         customer.signup = Some(signup);
         deltas.lead(customer.program_id, signup);
     }

@@ -35,17 +35,17 @@ use sqlx::PgConnection;
 use storage::StorageResult;
 
 use self::decided::Written;
-use self::locked::Locked;
+use self::locked::{Locked, Waits};
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records, replies};
-use crate::customer_lookup::without_clicks;
+use crate::customer_lookup::settled_before;
 
 #[derive(Debug)]
 pub struct SaleStep(pub StepContext);
 
 impl TransactionalStep for SaleStep {
     type Record = SaleRecord;
-    /// Events that no longer wait for their click.
+    /// Events that no longer wait for their click, or for a lead.
     type Prepared = HashSet<EventId>;
     type Outcome = SaleOutcome;
     const SUBJECT: Subject = Subject::Sales;
@@ -59,7 +59,8 @@ impl TransactionalStep for SaleStep {
     }
 
     async fn prepare(&self, batch: &[Delivered<SaleRecord>]) -> Result<HashSet<EventId>, StepError> {
-        Ok(without_clicks(&self.0.clicks, batch, Self::event_id).await)
+        let backlogs = [&self.0.clicks, &self.0.leads.backlog];
+        Ok(settled_before(&backlogs, batch, Self::event_id).await)
     }
 
     async fn process(
@@ -84,7 +85,7 @@ impl TransactionalStep for SaleStep {
 }
 
 impl SaleStep {
-    /// `waited`: events that wait no longer for their click.
+    /// `waited`: events that wait no longer.
     pub(super) async fn record(
         &self,
         connection: &mut PgConnection,
@@ -96,8 +97,12 @@ impl SaleStep {
             .iter()
             .map(|record| named.get(&record.event_id).unwrap_or(record))
             .collect();
+        let waits = Waits {
+            waited,
+            leads_are_late: self.0.leads.behind(),
+        };
         let locked = Locked::open(connection, &records, self.0.clock.now()).await?;
-        let resolved = locked.resolve(connection, &self.0.codec, waited).await?;
+        let resolved = locked.resolve(connection, &self.0.codec, waits).await?;
         let decided = resolved.decide(&self.0.signal_rules);
         decided.write(connection, &self.0).await
     }

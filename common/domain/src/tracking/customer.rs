@@ -37,6 +37,13 @@ impl CustomerStatus {
         Self::Conversion
     }
 
+    /// As it was before the first sale: a lead that was sent earlier may be settled later. Nothing is taken back: a customer who has
+    /// bought stays a conversion.
+    #[must_use]
+    pub fn before_sale(self, signed_up: bool) -> Self {
+        self.min(Self::without_sale(signed_up))
+    }
+
     /// The only sale was another customer's after all: back to where the customer was without it.
     #[must_use]
     pub const fn without_sale(signed_up: bool) -> Self {

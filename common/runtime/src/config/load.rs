@@ -7,9 +7,9 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::Path;
 
-use clap::builder::ValueParser;
+use clap::builder::{Resettable, ValueParser};
 use clap::error::ErrorKind;
-use clap::{Arg, Command, FromArgMatches, Parser};
+use clap::{Arg, Command, FromArgMatches, Id, Parser};
 
 /// Reads this process's settings. Exits when one is invalid or missing, or for `--help`.
 pub fn load<C: Parser>() -> C {
@@ -22,6 +22,7 @@ pub fn load<C: Parser>() -> C {
 pub fn with_files(command: Command) -> Result<Command, clap::Error> {
     let mut problems = Vec::new();
     let command = from_files(command, &|name| std::env::var_os(name), &mut problems);
+    problems.dedup();
     if problems.is_empty() {
         Ok(command)
     } else {
@@ -43,6 +44,8 @@ pub(super) fn read<C: FromArgMatches>(
         _ => {}
     }
     problems.extend(one_by_one(&command, arguments)?);
+    // Subcommands share settings.
+    problems.dedup();
     Err(settings_error(&problems))
 }
 
@@ -147,7 +150,12 @@ fn one_by_one(command: &Command, arguments: &[OsString]) -> Result<Vec<String>, 
         });
         let alone = Command::new(command.get_name().to_owned())
             .no_binary_name(true)
-            .arg(arg.clone().required(false));
+            // Nothing else is there that it could conflict with.
+            .arg(
+                arg.clone()
+                    .required(false)
+                    .conflicts_with(Resettable::<Id>::Reset),
+            );
         if let Err(error) = alone.try_get_matches_from(values.clone()) {
             let value: Vec<String> = values.map(|flag| flag.to_string_lossy().into_owned()).collect();
             problems.push(problem(arg, &value, &error));

@@ -204,3 +204,24 @@ fn a_prefix_maps_to_one_stream_name() {
         assert!(stream_prefix(prefix).is_err());
     }
 }
+
+#[derive(Debug, Parser)]
+struct OneOfTwo {
+    #[arg(long)]
+    months: Option<u32>,
+    #[arg(long, conflicts_with = "months")]
+    days: Option<u32>,
+}
+
+#[test]
+fn a_setting_that_excludes_another_is_judged_by_itself() {
+    let arguments = ["service", "--days=many"].map(OsString::from);
+    let error = read::<OneOfTwo>(OneOfTwo::command(), &arguments, &|_| None).unwrap_err();
+    assert!(
+        error.to_string().contains("--days=many: invalid digit"),
+        "{error}"
+    );
+    let arguments = ["service", "--days=8", "--months=1"].map(OsString::from);
+    let error = read::<OneOfTwo>(OneOfTwo::command(), &arguments, &|_| None).unwrap_err();
+    assert!(error.to_string().contains("cannot be used with"), "{error}");
+}

@@ -142,14 +142,17 @@ pub struct LockedSale {
     pub amount_cents: i64,
     pub api_refunded_cents: i64,
     pub processor_refunded_cents: i64,
+    /// Of a customer who was erased: no text about it is stored any more.
+    pub of_erased: bool,
 }
 
 /// Locks sales in ascending order: two refunds of one sale follow each other.
 pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<LockedSale>> {
     Ok(sqlx::query_as!(
         LockedSale,
-        "SELECT id AS sale_id, amount_cents, api_refunded_cents, processor_refunded_cents
-         FROM sale_events WHERE id = ANY($1) ORDER BY id FOR UPDATE",
+        r#"SELECT id AS sale_id, amount_cents, api_refunded_cents, processor_refunded_cents,
+                  EXISTS (SELECT FROM customers c WHERE c.id = s.customer_id AND c.erased_at IS NOT NULL) AS "of_erased!"
+           FROM sale_events s WHERE id = ANY($1) ORDER BY id FOR UPDATE"#,
         sales,
     )
     .fetch_all(connection)

@@ -25,8 +25,11 @@ pub async fn drop_some(
     horizon: NaiveDate,
     limit: i64,
 ) -> StorageResult<Option<u64>> {
-    let events_kept_since = horizon.and_time(NaiveTime::MIN).and_utc();
     let mut transaction = pool.begin().await?;
+    let events_kept_since = first_day(&mut transaction)
+        .await?
+        .map_or(horizon, |first| first.min(horizon));
+    let events_kept_since = events_kept_since.and_time(NaiveTime::MIN).and_utc();
     let Some(after) = due(&mut transaction, now).await? else {
         return Ok(None);
     };
@@ -54,6 +57,15 @@ pub async fn drop_some(
         .await?;
     transaction.commit().await?;
     Ok(Some(dropped))
+}
+
+/// Of which clicks are there: a month that was made before events were kept by days goes as a whole, later than its days would.
+async fn first_day(connection: &mut PgConnection) -> StorageResult<Option<NaiveDate>> {
+    Ok(
+        sqlx::query_scalar!("SELECT min(first_day) FROM event_partitions WHERE parent = 'click_events'")
+            .fetch_one(connection)
+            .await?,
+    )
 }
 
 /// The id after which the next slice begins.

@@ -1,6 +1,7 @@
 //! Migrations of a database in use.
 
 use runtime::clock::Clock;
+use sqlx::PgPool;
 use test_harness::{Stack, succeeds};
 
 #[tokio::test]
@@ -31,4 +32,25 @@ async fn a_migration_that_waits_for_a_reader_gives_up_and_is_tried_again() {
     tokio::join!(succeeds(&stack, &["migrate"]), released);
     let limit = "information_schema.columns WHERE column_name = 'sale_refund_limit'";
     assert_eq!(stack.count(limit).await, 1);
+}
+
+#[tokio::test]
+async fn of_two_runs_at_once_one_waits_for_the_other() {
+    let stack = Stack::without_services(Clock::system()).await;
+    let url = format!("{}_twice", stack.database.url);
+    let (_, name) = url.rsplit_once('/').unwrap();
+    stack
+        .execute(&format!("CREATE DATABASE {name} TEMPLATE template0"))
+        .await;
+    let pool = PgPool::connect(&url).await.unwrap();
+    let (one, other) = tokio::join!(storage::migrate(&pool), storage::migrate(&pool));
+    one.unwrap();
+    other.unwrap();
+    let invalid: i64 = sqlx::query_scalar("SELECT count(*) FROM pg_index WHERE NOT indisvalid")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!(invalid, 0);
+    pool.close().await;
+    stack.execute(&format!("DROP DATABASE {name}")).await;
 }

@@ -48,6 +48,8 @@ struct RefundBatch<'a> {
     sales: BTreeMap<SaleId, SaleRefunds>,
     commissions: HashMap<CommissionId, LockedCommission>,
     reasons: HashMap<CommissionId, &'a str>,
+    /// Whose customers were erased: reasons may name them.
+    of_erased: HashSet<SaleId>,
     balances: BTreeMap<(PartnerProgramId, String), Cents>,
     recorded: Vec<NewRefund>,
     entries: Vec<NewEntry>,
@@ -71,6 +73,11 @@ impl<'a> RefundBatch<'a> {
             .map(|commission| commission.partner_program_id.get())
             .collect();
         let balances = lock_balances(connection, &memberships).await?;
+        let of_erased = sales
+            .iter()
+            .filter(|sale| sale.of_erased)
+            .map(|sale| sale.sale_id)
+            .collect();
         let sales = sales
             .into_iter()
             .map(|sale| {
@@ -97,6 +104,7 @@ impl<'a> RefundBatch<'a> {
                 .map(|commission| (commission.commission_id, commission))
                 .collect(),
             reasons: HashMap::new(),
+            of_erased,
             balances,
             recorded: Vec::new(),
             entries: Vec::new(),
@@ -111,23 +119,38 @@ impl<'a> RefundBatch<'a> {
             .get_mut(&sale_id)
             .ok_or_else(|| StorageError::corrupt("transaction_claims", "sale_id", &record.transaction_id))?;
         let decision = sale.apply(&record.request);
+        let reason = record
+            .refund_reason
+            .as_ref()
+            .filter(|_| !self.of_erased.contains(&sale_id));
         for deduction in &decision.deductions {
-            self.deduct(record, deduction, clock);
+            self.deduct(record, reason, deduction, clock);
         }
         let outcome = outcome(decision.effect);
         if decision.recorded {
-            self.recorded
-                .push(new_refund(sale_id, record, decision.effective_delta, &outcome)?);
+            self.recorded.push(new_refund(
+                sale_id,
+                record,
+                reason,
+                decision.effective_delta,
+                &outcome,
+            )?);
         }
         self.outcomes.insert(record.event_id, outcome);
         Ok(())
     }
 
-    fn deduct(&mut self, record: &'a RefundRecord, deduction: &refund::Deduction, clock: &Clock) {
+    fn deduct(
+        &mut self,
+        record: &RefundRecord,
+        reason: Option<&'a RefundReason>,
+        deduction: &refund::Deduction,
+        clock: &Clock,
+    ) {
         let Some(commission) = self.commissions.get(&deduction.commission_id) else {
             return;
         };
-        if let Some(reason) = &record.refund_reason {
+        if let Some(reason) = reason {
             self.reasons.insert(commission.commission_id, reason.as_str());
         }
         let account = (
@@ -146,7 +169,7 @@ impl<'a> RefundBatch<'a> {
             commission,
             deduction.status_after,
             deduction.requested,
-            record.refund_reason.as_ref().map(RefundReason::to_string),
+            reason.map(RefundReason::to_string),
             clock,
         ));
     }
@@ -160,6 +183,7 @@ impl<'a> RefundBatch<'a> {
                 amount_cents: sale.amount().get(),
                 api_refunded_cents: sale.api_refunded().get(),
                 processor_refunded_cents: sale.processor_refunded().get(),
+                of_erased: self.of_erased.contains(sale_id),
             });
             refunded.extend(sale.commissions().iter().map(|commission| RefundedCommission {
                 commission_id: commission.id,
@@ -211,6 +235,7 @@ fn outcome(effect: RefundEffect) -> RefundOutcome {
 fn new_refund(
     sale_id: SaleId,
     record: &RefundRecord,
+    reason: Option<&RefundReason>,
     effective_delta: Cents,
     outcome: &RefundOutcome,
 ) -> StorageResult<NewRefund> {
@@ -231,7 +256,7 @@ fn new_refund(
         requested_cents: requested,
         effective_cents: effective_delta.get(),
         deducted_cents: deducted.get(),
-        refund_reason: record.refund_reason.as_ref().map(RefundReason::to_string),
+        refund_reason: reason.map(RefundReason::to_string),
         refunded_at: record.refunded_at,
         outcome: json(outcome)?,
     })

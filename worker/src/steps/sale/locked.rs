@@ -44,12 +44,11 @@ impl<'a> Locked<'a> {
         Ok(Self { claims, pending })
     }
 
-    /// `waited`: events that wait no longer for their click.
     pub async fn resolve(
         self,
         connection: &mut PgConnection,
         codec: &ClickIdCodec,
-        waited: &HashSet<EventId>,
+        waits: Waits<'_>,
     ) -> StorageResult<Resolved<'a>> {
         let Self { claims, pending } = self;
         let repeated = repeated(connection, &claims.recorded).await?;
@@ -59,7 +58,7 @@ impl<'a> Locked<'a> {
             records.push(record);
             matches.push(PaymentMatch::SameName(sale_id));
         }
-        let references: Vec<Reference<'_>> = records.iter().map(|record| reference(record, waited)).collect();
+        let references: Vec<Reference<'_>> = records.iter().map(|record| reference(record, waits)).collect();
         let customer_lookup::Resolved { found, customers } = resolve(connection, codec, &references).await?;
         let records = order::postponed(&records, &found, &customers);
         let judged: Vec<&SaleRecord> = records.iter().map(AsRef::as_ref).collect();
@@ -148,12 +147,22 @@ async fn pending_facts(connection: &mut PgConnection, mine: &[&SaleRecord]) -> S
     claims::pending_facts(connection, &claims).await
 }
 
-fn reference<'a>(record: &'a SaleRecord, waited: &HashSet<EventId>) -> Reference<'a> {
+/// What the sales of a batch wait for.
+#[derive(Debug, Clone, Copy)]
+pub struct Waits<'a> {
+    /// Events that wait no longer, neither for their click nor for a lead.
+    pub waited: &'a HashSet<EventId>,
+    pub leads_are_late: bool,
+}
+
+fn reference<'a>(record: &'a SaleRecord, waits: Waits<'_>) -> Reference<'a> {
+    let may_wait = !waits.waited.contains(&record.event_id);
     Reference {
         program_id: Some(record.program_id),
         customer_key: record.sale.customer_key.as_ref(),
         click_id: record.sale.click_id.as_ref(),
-        may_wait: !waited.contains(&record.event_id),
+        may_wait,
+        may_wait_for_lead: may_wait && waits.leads_are_late,
     }
 }
 

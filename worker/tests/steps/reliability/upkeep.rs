@@ -169,6 +169,31 @@ async fn visitors_are_dropped_with_their_events_once_their_windows_have_passed()
 }
 
 #[tokio::test]
+async fn visitors_stay_as_long_as_the_month_of_their_clicks() {
+    let mut stack = Stack::start_with(Clock::manual(noon(3, 10))).await;
+    let program = stack.program().await;
+    rows::set(
+        &stack,
+        &program,
+        "attribution_window_days = 5, cookie_window_days = 5",
+    )
+    .await;
+    stack.click(&program.ada.code).await;
+    rows::counted(&stack, program.ada.link, 1).await;
+    // From now on by days; the month that is there goes as a whole, in April.
+    stack.stop_workers().await;
+    stack.set("EVENT_RETENTION_DAYS", "8");
+    stack.start_worker();
+    upkeep_at(&mut stack, noon(4, 5)).await;
+    assert_eq!(stack.count("click_events").await, 1);
+    stack.verify().await;
+    upkeep_at(&mut stack, noon(4, 12)).await;
+    assert_eq!(stack.count("click_events").await, 0);
+    assert_eq!(stack.count("customers").await, 0);
+    stack.verify().await;
+}
+
+#[tokio::test]
 async fn a_month_that_has_days_is_filled_up_with_days() {
     let stack = Stack::without_services(Clock::system()).await;
     partitions::ensure_days(stack.pool(), date(2031, 5, 30), 3)

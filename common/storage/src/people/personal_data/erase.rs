@@ -213,8 +213,9 @@ async fn leads(connection: &mut PgConnection, found: &Found) -> StorageResult<u6
 }
 
 async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime<Utc>) -> StorageResult<u64> {
+    // Nothing was recorded under these claims, and nothing can be any more from here: whoever was paid may report it again.
     let claims = sqlx::query!(
-        "UPDATE transaction_claims SET payload = '{}' WHERE transaction_id = ANY($1) AND state = 'dead'",
+        "DELETE FROM transaction_claims WHERE transaction_id = ANY($1) AND state = 'dead'",
         &found.claims,
     )
     .execute(&mut *connection)

@@ -1,0 +1,88 @@
+//! Leads that are settled later than sales that were sent after them, as happens once workers have been away.
+
+use chrono::TimeDelta;
+use messages::envelope;
+use messages::subject::Subject;
+use reqwest::StatusCode;
+use runtime::clock::Clock;
+use serde_json::json;
+use serde_json::value::to_raw_value;
+use test_harness::{PATIENT, Stack, Streams, answering_within, noon, sale_of};
+
+#[tokio::test]
+async fn a_lead_that_a_sale_overtook_is_still_the_customers() {
+    let stack = Stack::start_with(Clock::manual(noon())).await;
+    let program = stack.program().await;
+    let streams = Streams::of(&stack).await;
+    let click = stack.click_with(&program.ada.code, json!({})).await;
+    let click_id = click.body["click_id"].as_str().unwrap();
+    let led_at = noon() + TimeDelta::minutes(1);
+    stack.clock.set(noon() + TimeDelta::minutes(2));
+    let sale = json!({ "transaction_id": "t1", "amount_cents": 5_000, "click_id": click_id });
+    stack.sold(&program, sale).await;
+
+    let lead = json!({
+        "event_id": stack.clock.mint(), "led_at": led_at,
+        "lead": {
+            "mode": { "server": { "program_id": program.program_id } },
+            "click_id": click_id, "customer_key": "user-1", "email_hash": format!("v1:{}", "0".repeat(64)),
+        },
+    });
+    let packed = envelope::encode(None, &[to_raw_value(&lead).unwrap()]);
+    streams.publish(Subject::Leads, packed).await;
+    streams.drained(&stack).await;
+    let known = "customers WHERE status = 'conversion' AND customer_key = 'user-1' AND email_hash IS NOT NULL
+                 AND signup_date < first_purchase_date";
+    assert_eq!(stack.count(known).await, 1);
+    assert_eq!(stack.count("lead_events").await, 1);
+    stack.sold(&program, sale_of("t2", "user-1")).await;
+    stack.verify().await;
+
+    // One that is sent after the sale is refused, as the contract has it.
+    let again = stack.lead(&program, click_id, "user-1").await;
+    assert_eq!(again.status, StatusCode::BAD_REQUEST, "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sale_waits_for_the_lead_that_binds_its_key() {
+    let (mut stack, edge) = answering_within(PATIENT).await;
+    let (program, other) = (stack.program().await, stack.program().await);
+    let streams = Streams::of(&stack).await;
+    stack.customer(&other, &other.ada.code, "known").await;
+    let click = stack.click_with(&program.ada.code, json!({})).await;
+    let click_id = click.body["click_id"].as_str().unwrap().to_owned();
+    stack.reaches("customers", 2).await;
+    stack.stop_workers().await;
+    let leads = streams.messages(Subject::Leads).await.len();
+    let mut holding = stack.pool().begin().await.unwrap();
+    sqlx::query("SELECT id FROM customers WHERE program_id = $1 FOR UPDATE")
+        .bind(program.program_id.get())
+        .fetch_one(&mut *holding)
+        .await
+        .unwrap();
+    let asked = |path: &'static str, body: serde_json::Value| {
+        let (edge, token) = (edge.clone(), program.token.clone());
+        tokio::spawn(async move { edge.post(path, Some(&token), &body).await })
+    };
+    let lead = asked("lead", json!({ "click_id": click_id, "customer_key": "user-1" }));
+    let published = async |subject, count| {
+        stack
+            .eventually("it is published", async || {
+                streams.messages(subject).await.len() == count
+            })
+            .await;
+    };
+    published(Subject::Leads, leads + 1).await;
+    let sale = asked("sale", sale_of("t1", "user-1"));
+    published(Subject::Sales, 1).await;
+    stack.start_worker();
+    // Comes after it in the stream, and is settled before the lead.
+    let known = edge.sale(&other, &sale_of("t2", "known")).await;
+    assert_eq!(known.status, StatusCode::OK, "{known:?}");
+    assert!(!sale.is_finished() && !lead.is_finished());
+    holding.rollback().await.unwrap();
+    for answer in [lead.await.unwrap(), sale.await.unwrap()] {
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    }
+    stack.verify().await;
+}
