@@ -90,8 +90,8 @@ async fn unprocessed(connection: &mut PgConnection, found: &Found) -> StorageRes
     .fetch_all(&mut *connection)
     .await?;
     let claims = sqlx::query!(
-        "SELECT transaction_id, payload, claimed_at FROM transaction_claims WHERE transaction_id = ANY($1)
-         ORDER BY transaction_id",
+        r#"SELECT transaction_id, event_id, state, payload, to_jsonb(claimed_at) AS "claimed_at!"
+           FROM transaction_claims WHERE transaction_id = ANY($1) ORDER BY transaction_id"#,
         &found.claims,
     )
     .fetch_all(&mut *connection)
@@ -116,6 +116,8 @@ async fn unprocessed(connection: &mut PgConnection, found: &Found) -> StorageRes
         json!({
             "kept_in": "transaction_claims",
             "transaction_id": row.transaction_id,
+            "event_id": row.event_id,
+            "state": row.state,
             "at": row.claimed_at,
             "record": record(row.payload.unwrap_or_default().as_bytes()),
         })
