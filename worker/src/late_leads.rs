@@ -3,11 +3,13 @@
 //! Otherwise such a sale is refused at once, as most sales of organic customers are. So this is looked at beside the batches, and
 //! not for each of them; what waits is then decided by the stream itself ([`settled_before`](crate::customer_lookup::settled_before)).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bus::backlog::{Backlog, Position};
 use runtime::lifecycle::Lifecycle;
+use tokio::time::{MissedTickBehavior, interval};
 
 /// A lead that was there at the last look and is not settled is late.
 const EVERY: Duration = Duration::from_millis(500);
@@ -31,9 +33,9 @@ impl LateLeads {
         self.behind.load(Ordering::Relaxed)
     }
 
-    pub async fn watch(self: std::sync::Arc<Self>, lifecycle: Lifecycle) {
-        let mut looks = tokio::time::interval(EVERY);
-        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    pub async fn watch(self: Arc<Self>, lifecycle: Lifecycle) {
+        let mut looks = interval(EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut newest = u64::MAX;
         loop {
             tokio::select! {

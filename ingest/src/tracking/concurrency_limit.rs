@@ -18,7 +18,7 @@ use std::time::Duration;
 use runtime::metrics::serve::Sources;
 use runtime::metrics::{Counter, QUEUED, SHED, UNANSWERED, WAITING, WAITING_MAX, to_f64};
 use runtime::sampled_counter::SampledCounter;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use self::fair_queue::{Entered, FairQueue};
 pub use self::fair_queue::{Permit, Share};
@@ -86,7 +86,7 @@ impl ConcurrencyLimit {
 
     /// A permit, or the request is shed before any effect.
     pub async fn acquire(&self, share: Share) -> Result<Permit, ApiError> {
-        let place = match self.queue.enter(share) {
+        let place = match self.queue.enter(share, Instant::now()) {
             Entered::AtOnce(permit) => return Ok(permit),
             Entered::Queued(place) => place,
             Entered::Refused => return Err(self.shed()),

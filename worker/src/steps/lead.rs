@@ -235,16 +235,7 @@ impl<'a> LeadBatch<'a> {
             }
         }
         self.changed.push(customer.customer_id);
-        self.events.push(NewLead {
-            event_id: record.event_id,
-            program_id: customer.program_id,
-            customer_id: customer.customer_id,
-            led_at: record.led_at,
-            click_id: customer.click_id.clone(),
-            customer_key: record.lead.customer_key.as_ref().map(CustomerKey::as_str),
-            event_name: record.lead.event_name.as_ref().map(Label::as_str),
-            provisional,
-        });
+        self.events.push(event(record, customer, provisional));
         if provisional {
             return Some(LeadOutcome::Provisional);
         }
@@ -271,6 +262,19 @@ impl<'a> LeadBatch<'a> {
         processor_events::wake(connection, &self.proposed).await?;
         let entries = reassess(connection, context, &self.customers, &self.out_of_order).await?;
         ledger::post(connection, &entries).await
+    }
+}
+
+fn event<'a>(record: &'a LeadRecord, customer: &Customer, provisional: bool) -> NewLead<'a> {
+    NewLead {
+        event_id: record.event_id,
+        program_id: customer.program_id,
+        customer_id: customer.customer_id,
+        led_at: record.led_at,
+        click_id: customer.click_id.clone(),
+        customer_key: record.lead.customer_key.as_ref().map(CustomerKey::as_str),
+        event_name: record.lead.event_name.as_ref().map(Label::as_str),
+        provisional,
     }
 }
 

@@ -1,5 +1,8 @@
 //! Permits that programs get in turns: of those that wait, each gets the next one in its turn, however many requests it has queued.
 //!
+//! While several programs send, each holds a [`CROWD`]th of the permits at most, or [`LEAST_HELD`]: whoever gets a permit waits for all that
+//! are out before it, so a program that floods would slow down the others by as many as it holds. Alone it may hold all of them.
+//!
 //! Bounds: `permits` are out at once, and `places` requests queue. Once all places are taken, a request takes the place of the latest one of the
 //! program that has most of them, if its own has fewer.
 //!
@@ -9,9 +12,18 @@ use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use domain::ids::ProgramId;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// Enough of the usual 2,048 permits for thousands of sales a second.
+const CROWD: usize = 16;
+/// Fewer permits slow nobody down.
+const LEAST_HELD: usize = 64;
+/// After the last request of another program, one is alone again.
+const CROWDED_FOR: Duration = Duration::from_secs(1);
 
 /// Requests that share their turns: a program's, or all that name none.
 pub type Share = Option<ProgramId>;
@@ -31,6 +43,14 @@ struct Shared {
 struct State {
     free: usize,
     queued: usize,
+    /// Permits of each share that are out.
+    held: BTreeMap<Share, usize>,
+    /// How many a program may hold while others send.
+    held_at_most: usize,
+    /// The share that sent the latest request, and until when several count as sending.
+    latest: Option<Share>,
+    crowded_until: Option<Instant>,
+    crowded: bool,
     /// In order of arrival; no share is empty.
     waiting: BTreeMap<Share, BTreeMap<u64, oneshot::Sender<Permit>>>,
     arrivals: u64,
@@ -40,7 +60,10 @@ struct State {
 
 /// Gives itself to the next request when dropped.
 #[derive(Debug)]
-pub struct Permit(Option<Arc<Shared>>);
+pub struct Permit {
+    shared: Option<Arc<Shared>>,
+    share: Share,
+}
 
 /// A place in the queue, left when dropped.
 #[derive(Debug)]
@@ -66,6 +89,11 @@ impl FairQueue {
             state: Mutex::new(State {
                 free: permits,
                 queued: 0,
+                held: BTreeMap::new(),
+                held_at_most: (permits / CROWD).max(LEAST_HELD),
+                latest: None,
+                crowded_until: None,
+                crowded: false,
                 waiting: BTreeMap::new(),
                 arrivals: 0,
                 served: None,
@@ -93,12 +121,15 @@ impl FairQueue {
         state.queued >= self.0.places && state.displaceable_by(share).is_none()
     }
 
-    pub fn enter(&self, share: Share) -> Entered {
+    pub fn enter(&self, share: Share, now: Instant) -> Entered {
         let mut state = self.0.lock();
-        if state.free > 0 {
-            state.free -= 1;
+        if state.arrives(share, now) {
+            self.0.hand_out(&mut state);
+        }
+        if state.free > 0 && state.may_hold(share) && !state.waiting.contains_key(&share) {
+            state.lend(share);
             self.0.publish(&state);
-            return Entered::AtOnce(Permit(Some(Arc::clone(&self.0))));
+            return Entered::AtOnce(self.0.permit(share));
         }
         if state.queued >= self.0.places {
             let Some(most) = state.displaceable_by(share) else {
@@ -132,32 +163,75 @@ impl Shared {
         self.queued.store(state.queued, Ordering::Relaxed);
     }
 
-    /// Hands a permit to the next request that still waits.
-    fn release(self: Arc<Self>) {
-        let mut state = self.lock();
-        loop {
-            let Some(next) = state.next_in_turn() else {
-                state.free += 1;
-                break;
-            };
-            let Err(unwanted) = next.send(Permit(Some(Arc::clone(&self)))) else {
-                break;
-            };
-            // Its caller is gone. Dropping it whole would come back here, under the lock.
-            unwanted.forget();
+    fn permit(self: &Arc<Self>, share: Share) -> Permit {
+        Permit {
+            shared: Some(Arc::clone(self)),
+            share,
         }
+    }
+
+    fn release(self: Arc<Self>, share: Share) {
+        let mut state = self.lock();
+        state.give_back(share);
+        self.hand_out(&mut state);
         self.publish(&state);
+    }
+
+    /// Hands permits to the next requests that still wait and may have them.
+    fn hand_out(self: &Arc<Self>, state: &mut State) {
+        while state.free > 0 {
+            let Some((share, next)) = state.next_in_turn() else {
+                break;
+            };
+            match next.send(self.permit(share)) {
+                Ok(()) => state.lend(share),
+                // Its caller is gone. Dropping it whole would come back here, under the lock.
+                Err(unwanted) => unwanted.forget(),
+            }
+        }
     }
 }
 
 impl State {
-    fn next_in_turn(&mut self) -> Option<oneshot::Sender<Permit>> {
-        let after = self.waiting.range((Excluded(self.served), Unbounded)).next();
-        let share = after
-            .or_else(|| self.waiting.iter().next())
-            .map(|(share, _)| *share)?;
+    /// Notes a request; returns whether a share is alone again since.
+    fn arrives(&mut self, share: Share, now: Instant) -> bool {
+        if self.latest.replace(share).is_some_and(|latest| latest != share) {
+            self.crowded_until = Some(now + CROWDED_FOR);
+        }
+        let was_crowded = self.crowded;
+        self.crowded = self.crowded_until.is_some_and(|until| now < until);
+        was_crowded && !self.crowded
+    }
+
+    /// Requests that name no program are of many.
+    fn may_hold(&self, share: Share) -> bool {
+        let held = || self.held.get(&share).copied().unwrap_or_default();
+        !self.crowded || share.is_none() || held() < self.held_at_most
+    }
+
+    fn lend(&mut self, share: Share) {
+        self.free -= 1;
+        *self.held.entry(share).or_default() += 1;
+    }
+
+    fn give_back(&mut self, share: Share) {
+        self.free += 1;
+        if let Some(held) = self.held.get_mut(&share) {
+            *held -= 1;
+            if *held == 0 {
+                self.held.remove(&share);
+            }
+        }
+    }
+
+    fn next_in_turn(&mut self) -> Option<(Share, oneshot::Sender<Permit>)> {
+        let after = self.waiting.range((Excluded(self.served), Unbounded));
+        let shares = after
+            .chain(self.waiting.range(..=self.served))
+            .map(|(share, _)| *share);
+        let share = shares.into_iter().find(|share| self.may_hold(*share))?;
         self.served = share;
-        self.take(share, |requests| Some(requests.pop_first()?.1))
+        Some((share, self.take(share, |requests| Some(requests.pop_first()?.1))?))
     }
 
     /// Takes a request of this share out of the queue.
@@ -185,14 +259,14 @@ impl State {
 
 impl Permit {
     fn forget(mut self) {
-        self.0 = None;
+        self.shared = None;
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        if let Some(shared) = self.0.take() {
-            shared.release();
+        if let Some(shared) = self.shared.take() {
+            shared.release(self.share);
         }
     }
 }
@@ -225,7 +299,7 @@ mod tests {
 
     fn queue_of(queue: &FairQueue, share: Share, count: usize) -> Vec<Place> {
         (0..count)
-            .map(|_| match queue.enter(share) {
+            .map(|_| match queue.enter(share, Instant::now()) {
                 Entered::Queued(place) => place,
                 entered => panic!("{entered:?}"),
             })
@@ -233,7 +307,7 @@ mod tests {
     }
 
     fn at_once(queue: &FairQueue, share: Share) -> Permit {
-        match queue.enter(share) {
+        match queue.enter(share, Instant::now()) {
             Entered::AtOnce(permit) => permit,
             entered => panic!("{entered:?}"),
         }
@@ -275,7 +349,7 @@ mod tests {
         let _permit = at_once(&queue, FLOOD);
         let mut flood = queue_of(&queue, FLOOD, 4);
         assert!(queue.is_full() && queue.refuses(FLOOD) && !queue.refuses(OTHER));
-        assert!(matches!(queue.enter(FLOOD), Entered::Refused));
+        assert!(matches!(queue.enter(FLOOD, Instant::now()), Entered::Refused));
         let _other = queue_of(&queue, OTHER, 2);
         assert!(queue.refuses(OTHER), "half each");
         assert_eq!(queue.queued(), 4);
@@ -300,27 +374,52 @@ mod tests {
         assert_eq!((queue.free(), queue.queued()), (1, 0));
     }
 
+    #[test]
+    fn a_program_holds_all_permits_only_while_it_is_alone() {
+        let queue = FairQueue::new(CROWD * LEAST_HELD, 100);
+        let now = Instant::now();
+        let enter = |share, now| match queue.enter(share, now) {
+            Entered::AtOnce(permit) => Ok(permit),
+            Entered::Queued(place) => Err(place),
+            Entered::Refused => panic!("there is room"),
+        };
+        let mut flood: Vec<_> = (0..2 * LEAST_HELD).map(|_| enter(FLOOD, now).unwrap()).collect();
+        let _other = enter(OTHER, now).unwrap();
+        let place = enter(FLOOD, now).unwrap_err();
+        flood.truncate(LEAST_HELD);
+        assert!(
+            place.permit().now_or_never().is_none(),
+            "a sixteenth is out already"
+        );
+        let waiting = enter(FLOOD, now).unwrap_err();
+        flood.pop();
+        assert!(granted(waiting).is_some());
+        let _alone_again = enter(FLOOD, now + CROWDED_FOR).unwrap();
+    }
+
     proptest! {
         /// Each step enters for one of three programs, or drops a permit or a place.
         #[test]
         fn no_permit_and_no_place_is_lost(steps in prop::collection::vec((0..5_u8, any::<prop::sample::Index>()), 0..200)) {
             let queue = FairQueue::new(3, 6);
+            let mut now = Instant::now();
             let (mut permits, mut places) = (Vec::new(), Vec::new());
             for (step, which) in steps {
+                now += CROWDED_FOR / 3;
                 match step {
                     3 if !permits.is_empty() => drop(permits.swap_remove(which.index(permits.len()))),
                     4 if !places.is_empty() => {
                         let place: Place = places.swap_remove(which.index(places.len()));
                         permits.extend(granted(place));
                     }
-                    program => match queue.enter(Some(ProgramId::new(program.into()))) {
+                    program => match queue.enter(Some(ProgramId::new(program.into())), now) {
                         Entered::AtOnce(permit) => permits.push(permit),
                         Entered::Queued(place) => places.push(place),
                         Entered::Refused => assert!(queue.is_full()),
                     },
                 }
                 prop_assert!(permits.len() <= 3 && queue.queued() <= 6);
-                prop_assert!(queue.free() == 0 || queue.queued() == 0, "nobody waits beside a free permit");
+                prop_assert!(queue.queued() == 0 || queue.free() < 3, "somebody gets on");
             }
             drop((permits, places));
             prop_assert_eq!((queue.free(), queue.queued()), (3, 0));
