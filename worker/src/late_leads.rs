@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bus::backlog::{Backlog, Position};
+use bus::backlog::Backlog;
 use runtime::lifecycle::Lifecycle;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -36,24 +36,19 @@ impl LateLeads {
     pub async fn watch(self: Arc<Self>, lifecycle: Lifecycle) {
         let mut looks = interval(EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut newest = u64::MAX;
+        let mut before = u64::MAX;
         loop {
             tokio::select! {
                 () = lifecycle.soft().cancelled() => return,
                 _ = looks.tick() => {}
             }
             let position = self.backlog.position().await;
-            let behind = match &position {
-                Ok(Position::Settled { .. }) => false,
-                Ok(Position::Waiting { settled, .. }) => *settled < newest,
-                // Nothing is decided in an outage.
-                Err(_) => true,
-            };
+            // Nothing is decided in an outage.
+            let behind = position
+                .as_ref()
+                .map_or(true, |now| now.settled < now.newest.min(before));
             self.behind.store(behind, Ordering::Relaxed);
-            newest = match position {
-                Ok(Position::Settled { newest } | Position::Waiting { newest, .. }) => newest,
-                Err(_) => u64::MAX,
-            };
+            before = position.map_or(u64::MAX, |now| now.newest);
         }
     }
 }

@@ -18,16 +18,14 @@ use messages::click::ClickRecord;
 use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 use sqlx::PgPool;
-use storage::{StorageResult, shared_texts};
+use storage::StorageResult;
+use storage::shared_texts::{self, SharedIds};
 
 /// Visitors whose text is nobody's in particular.
 const MANY: u32 = 100;
 const KEPT: usize = 8192;
 /// Shorter ones are hardly longer than a number.
 const LENGTHS: RangeInclusive<usize> = 16..=1024;
-
-/// Numbers by text.
-pub type SharedIds = HashMap<Box<str>, i64>;
 
 #[derive(Debug)]
 pub struct SharedTexts {

@@ -16,13 +16,11 @@ pub struct Backlog {
     consumer: String,
 }
 
-/// How far the messages of a stream are settled, by their sequence numbers.
+/// How far the messages of a stream are settled, by their sequence numbers: all up to `settled`, and perhaps some of the later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Position {
-    /// All, up to the newest.
-    Settled { newest: u64 },
-    /// All up to `settled`, and perhaps some of the later ones.
-    Waiting { settled: u64, newest: u64 },
+pub struct Position {
+    pub settled: u64,
+    pub newest: u64,
 }
 
 impl Backlog {
@@ -54,13 +52,14 @@ impl Backlog {
         let consumer = self.consumer().await?;
         let state = consumer.cached_info();
         let newest = state.delivered.stream_sequence + state.num_pending;
-        Ok(if state.num_pending == 0 && state.num_ack_pending == 0 {
-            Position::Settled { newest }
-        } else {
-            Position::Waiting {
-                settled: state.ack_floor.stream_sequence,
-                newest,
-            }
+        let all_are = state.num_pending == 0 && state.num_ack_pending == 0;
+        Ok(Position {
+            settled: if all_are {
+                newest
+            } else {
+                state.ack_floor.stream_sequence
+            },
+            newest,
         })
     }
 

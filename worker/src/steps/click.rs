@@ -23,12 +23,13 @@ use sqlx::PgConnection;
 use storage::clicks::{self, ClickCount, NewClick};
 use storage::customers::{self, Customer, NewCustomer};
 use storage::rollups::Deltas;
+use storage::shared_texts::SharedIds;
 use storage::{StorageError, StorageResult, ledger, personal_data, programs};
 
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records, storage_failed};
 use crate::reassessment::{OutOfOrder, reassess};
-use crate::shared_texts::{SharedIds, SharedTexts};
+use crate::shared_texts::SharedTexts;
 use crate::visitor::{Traces, Visitors};
 
 #[derive(Debug)]

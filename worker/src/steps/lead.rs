@@ -281,7 +281,7 @@ fn event<'a>(record: &'a LeadRecord, customer: &Customer, provisional: bool) -> 
 /// The status that a customer had when this lead was sent. After an outage, a sale may be settled before the lead that came before it.
 fn status_at(customer: &Customer, led_at: DateTime<Utc>) -> CustomerStatus {
     match customer.first_purchase {
-        Some(first) if led_at < first.at => customer.status.before_sale(customer.signup.is_some()),
+        Some(first) if led_at < first.at => CustomerStatus::without_sale(customer.signup.is_some()),
         _ => customer.status,
     }
 }

@@ -37,14 +37,7 @@ impl CustomerStatus {
         Self::Conversion
     }
 
-    /// As it was before the first sale: a lead that was sent earlier may be settled later. Nothing is taken back: a customer who has
-    /// bought stays a conversion.
-    #[must_use]
-    pub fn before_sale(self, signed_up: bool) -> Self {
-        self.min(Self::without_sale(signed_up))
-    }
-
-    /// The only sale was another customer's after all: back to where the customer was without it.
+    /// Of a customer as they were before their first sale, or whose only sale was another customer's after all.
     #[must_use]
     pub const fn without_sale(signed_up: bool) -> Self {
         if signed_up { Self::Lead } else { Self::Click }

@@ -22,11 +22,10 @@ pub fn load<C: Parser>() -> C {
 pub fn with_files(command: Command) -> Result<Command, clap::Error> {
     let mut problems = Vec::new();
     let command = from_files(command, &|name| std::env::var_os(name), &mut problems);
-    problems.dedup();
     if problems.is_empty() {
         Ok(command)
     } else {
-        Err(settings_error(&problems))
+        Err(settings_error(problems))
     }
 }
 
@@ -44,9 +43,7 @@ pub(super) fn read<C: FromArgMatches>(
         _ => {}
     }
     problems.extend(one_by_one(&command, arguments)?);
-    // Subcommands share settings.
-    problems.dedup();
-    Err(settings_error(&problems))
+    Err(settings_error(problems))
 }
 
 /// Clap reports everything else, such as `--help` and unknown arguments.
@@ -198,12 +195,14 @@ fn reason(error: &clap::Error) -> String {
     lines.join(" ")
 }
 
-fn settings_error(problems: &[String]) -> clap::Error {
+fn settings_error(mut problems: Vec<String>) -> clap::Error {
+    // Subcommands share settings.
+    problems.dedup();
     let mut text = match problems.len() {
         1 => "a setting is wrong:\n".to_owned(),
         several => format!("{several} settings are wrong:\n"),
     };
-    for problem in problems {
+    for problem in &problems {
         let _ = writeln!(text, "  {problem}");
     }
     text.push_str("\nFor more information, try '--help'.\n");

@@ -1,6 +1,6 @@
 //! `click_events`, and the counters of links and memberships that follow them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::batch::{columns, unnest};
 use crate::error::StorageResult;
 use crate::operations::alone::begin_alone;
+use crate::tracking::shared_texts::SharedIds;
 use domain::ids::EventId;
 use domain::text::Text;
 use domain::visitor::{CountryCode, DeviceType, Visitor};
@@ -20,7 +21,7 @@ pub struct NewClick<'a> {
     pub record: &'a ClickRecord,
     pub visitor: &'a Visitor,
     /// Numbers of texts that are stored in `shared_texts`.
-    pub shared: &'a HashMap<Box<str>, i64>,
+    pub shared: &'a SharedIds,
     /// Whether it moves counters and attribution; a bot's click does not where its program excludes bots.
     pub counted: bool,
 }

@@ -1,7 +1,7 @@
 //! Permits that programs get in turns: of those that wait, each gets the next one in its turn, however many requests it has queued.
 //!
-//! While several programs send, each holds a [`CROWD`]th of the permits at most, or [`LEAST_HELD`]: whoever gets a permit waits for all that
-//! are out before it, so a program that floods would slow down the others by as many as it holds. Alone it may hold all of them.
+//! While several programs send, each holds one in [`CROWD`] of the permits at most, or [`LEAST_HELD`] if that is more. A request waits for the
+//! records in flight before it, so a program that floods would slow down the others by as many as it has. Alone, it may hold all permits.
 //!
 //! Bounds: `permits` are out at once, and `places` requests queue. Once all places are taken, a request takes the place of the latest one of the
 //! program that has most of them, if its own has fewer.
@@ -226,10 +226,10 @@ impl State {
 
     fn next_in_turn(&mut self) -> Option<(Share, oneshot::Sender<Permit>)> {
         let after = self.waiting.range((Excluded(self.served), Unbounded));
-        let shares = after
+        let mut shares = after
             .chain(self.waiting.range(..=self.served))
             .map(|(share, _)| *share);
-        let share = shares.into_iter().find(|share| self.may_hold(*share))?;
+        let share = shares.find(|share| self.may_hold(*share))?;
         self.served = share;
         Some((share, self.take(share, |requests| Some(requests.pop_first()?.1))?))
     }

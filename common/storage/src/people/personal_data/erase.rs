@@ -159,8 +159,8 @@ async fn clicks(
         let click = sqlx::query!(
             "UPDATE click_events
              SET click_id = 'erased_' || customer_id, previous_click_id = NULL, session_id = NULL, page_url = NULL,
-                 page_title = NULL, page_title_id = NULL, referrer_url = NULL, user_agent = NULL, user_agent_id = NULL, screen_resolution = NULL, viewport_size = NULL,
-                 language = NULL, timezone = NULL, geo_region = NULL, geo_city = NULL
+                 page_title = NULL, page_title_id = NULL, referrer_url = NULL, user_agent = NULL, user_agent_id = NULL,
+                 screen_resolution = NULL, viewport_size = NULL, language = NULL, timezone = NULL, geo_region = NULL, geo_city = NULL
              WHERE program_id = $1 AND NOT is_test AND click_timestamp = $3 AND customer_id = ANY($2)
                AND click_id <> 'erased_' || customer_id",
             found.program_id.get(),
@@ -213,7 +213,7 @@ async fn leads(connection: &mut PgConnection, found: &Found) -> StorageResult<u6
 }
 
 async fn unprocessed(connection: &mut PgConnection, found: &Found, now: DateTime<Utc>) -> StorageResult<u64> {
-    // Nothing was recorded under these claims, and nothing can be any more from here: whoever was paid may report it again.
+    // No sale was recorded under these claims, and their records are erased here: the caller may send the payment again.
     let claims = sqlx::query!(
         "DELETE FROM transaction_claims WHERE transaction_id = ANY($1) AND state = 'dead'",
         &found.claims,
