@@ -227,6 +227,7 @@ fn story() -> impl Strategy<Value = Vec<Step>> {
         3 => arrival(),
         2 => renewals(),
         2 => debt(),
+        2 => late_signup(),
     ]
 }
 
@@ -268,6 +269,26 @@ fn arrival() -> impl Strategy<Value = Vec<Step>> {
             key: Some(name),
         };
         vec![through(link, None), of_program(lead)]
+    })
+}
+
+/// Somebody buys, and their signup, which was sent before that, arrives afterwards.
+fn late_signup() -> impl Strategy<Value = Vec<Step>> {
+    let late = select(vec![HOUR / 2, 7 * HOUR + HOUR / 2, 61 * HOUR + HOUR / 2]);
+    let by = select(vec![Who::Program(0), Who::Nobody]);
+    (0..4_usize, 0..6_usize, amount(), late, by).prop_map(|(visitor, transaction, amount, late, who)| {
+        let signup = What::Lead {
+            click: Some(Visitor::Known(visitor)),
+            key: None,
+        };
+        vec![
+            of_program(What::Sale(paid(transaction, amount, visitor))),
+            Step::Call(Call {
+                who,
+                late,
+                what: signup,
+            }),
+        ]
     })
 }
 

@@ -251,16 +251,16 @@ impl Reference {
         let Some((place, loser)) = self.resolve(server, click, key) else {
             return not_found();
         };
+        let status = self.status_at(place, at);
         let customer = &mut self.customers[place];
         if server.is_some_and(|program| program != customer.program) {
             return refused(400, "Customer does not belong to this program");
         }
         let is_proven = server.is_some() || click == Some(Quoted::Of(customer.number));
-        if customer.status != "click" && !is_proven {
+        if status != "click" && !is_proven {
             return not_found();
         }
-        if customer.status != "click" {
-            let status = customer.status;
+        if status != "click" {
             if loser.is_some() {
                 self.bind(place, key, true, loser);
             }
@@ -282,11 +282,28 @@ impl Reference {
                 json!({ "success": true, "provisional": true, "message": "Lead tracked successfully" }),
             );
         }
-        customer.status = "lead";
+        if customer.status == "click" {
+            customer.status = "lead";
+        }
         customer.signup = Some(at);
         let vouched = server.is_some() && self.is_of(click, place);
         self.bind(place, key, vouched, loser);
         answered(json!({ "success": true, "message": "Lead tracked successfully" }))
+    }
+
+    /// A lead may be recorded after a sale that was made later than it was sent.
+    fn status_at(&self, place: usize, at: i64) -> &'static str {
+        let customer = &self.customers[place];
+        let mut bought = self
+            .sales
+            .iter()
+            .filter(|sold| sold.customer == customer.number)
+            .map(|sold| sold.at);
+        match (customer.status, customer.signup) {
+            ("conversion", None) if bought.all(|bought_at| at < bought_at) => "click",
+            ("conversion", Some(_)) if bought.all(|bought_at| at < bought_at) => "lead",
+            (status, _) => status,
+        }
     }
 
     /// By key first, then by click_id; then the one customer for whom the key was proposed, where a backend asks; then, where
