@@ -19,6 +19,8 @@ const SLICES_OF_CUSTOMERS: usize = 60;
 /// This month and the two after it, or today and two weeks: a worker that is down for days leaves no gap.
 const MONTHS_AHEAD: i32 = 3;
 const DAYS_AHEAD: i32 = 15;
+/// How long what others were told is kept: it can be replayed, and read again.
+const OUTBOUND_EVENTS_KEPT: Days = Days::new(30);
 
 /// How long the result of a login can be looked up.
 const LOGINS_KEPT: TimeDelta = TimeDelta::days(1);
@@ -112,6 +114,8 @@ impl Round<'_> {
         let pool = self.pool;
         let partitions = self.retention.make_partitions(pool, now).await;
         report("event partitions made", partitions.map(|()| 0));
+        let outbound = self.keep_outbound_days(now.date_naive()).await;
+        report("days of outbound events dropped", outbound);
         self.finish("commissions approved", |limit| {
             commissions::approve_held(pool, now, limit)
         })
@@ -137,6 +141,20 @@ impl Round<'_> {
             processor_events::forget(pool, horizon, limit)
         })
         .await;
+    }
+
+    async fn keep_outbound_days(&self, today: NaiveDate) -> StorageResult<u64> {
+        partitions::ensure_outbound_days(self.pool, today, DAYS_AHEAD).await?;
+        let mut dropped = 0;
+        if let Some(horizon) = today.checked_sub_days(OUTBOUND_EVENTS_KEPT) {
+            while partitions::retire_outbound_day(self.pool, horizon)
+                .await?
+                .is_some()
+            {
+                dropped += 1;
+            }
+        }
+        Ok(dropped)
     }
 
     async fn drop_visitors(&self, now: DateTime<Utc>, horizon: NaiveDate) {

@@ -70,6 +70,8 @@ row_ids! {
     InvitationId,
     /// Commissions paid together.
     PayoutId,
+    /// Where an advertiser is told of events.
+    WebhookEndpointId,
 }
 
 /// Identity of one record on the bus: a `UUIDv7` minted at the edge.

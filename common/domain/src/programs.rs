@@ -1,7 +1,9 @@
 //! A program, its partners and its tracking tokens.
 
 pub mod key_rotation;
+pub mod outbound_event;
 pub mod partner;
 pub mod program;
 pub mod readiness;
 pub mod tracking_token;
+pub mod webhook;

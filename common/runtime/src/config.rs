@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use clap::builder::{RangedU64ValueParser, ValueParser};
 use clap::{Args, value_parser};
+use ipnet::IpNet;
 
 pub use self::secret::{SecretKey, SecretParser, SecretText, SecretUrl};
 pub use self::telemetry::{CollectorUrl, LogFilter, LogFormat, Ratio, TelemetryConfig};
@@ -210,6 +211,18 @@ impl SecretsConfig {
     pub fn secrets_keys(&self) -> ([u8; 32], Vec<[u8; 32]>) {
         current_and_previous(&self.secrets_keys)
     }
+}
+
+/// Where webhooks may be sent.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Webhooks")]
+pub struct WebhookTargetsConfig {
+    /// Allows endpoints on loopback, and there by plain http. For development only.
+    #[arg(long, env = "WEBHOOK_ALLOW_LOOPBACK")]
+    pub webhook_allow_loopback: bool,
+    /// Networks that webhooks may be sent to although they are not public, as CIDR, separated by commas.
+    #[arg(long, env = "WEBHOOK_ALLOWED_NETWORKS", value_delimiter = ',')]
+    pub webhook_allowed_networks: Vec<IpNet>,
 }
 
 /// The parser requires at least one key.

@@ -9,6 +9,7 @@ mod batch;
 pub mod error;
 mod money;
 mod operations;
+mod outbound;
 pub mod page;
 mod people;
 mod processor;
@@ -21,6 +22,7 @@ pub use self::operations::{
     audit_log, dead_letters, notifications, outbox, partitions, pipeline_status, sealed_secrets,
     server_status, verify,
 };
+pub use self::outbound::outbound_events;
 pub use self::people::{
     cli_logins, invitations, management_keys, members, passkeys, personal_data, second_factors, sessions,
     users, workspaces,

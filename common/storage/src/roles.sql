@@ -18,6 +18,8 @@ BEGIN
         GRANT EXECUTE ON FUNCTION ensure_event_partitions(date, integer) TO referral_tracker_service;
         GRANT EXECUTE ON FUNCTION ensure_event_days(date, integer) TO referral_tracker_service;
         GRANT EXECUTE ON FUNCTION retire_event_partition(date) TO referral_tracker_service;
+        GRANT EXECUTE ON FUNCTION ensure_outbound_days(date, integer) TO referral_tracker_service;
+        GRANT EXECUTE ON FUNCTION retire_outbound_day(date) TO referral_tracker_service;
         REVOKE INSERT, UPDATE, DELETE ON _sqlx_migrations FROM referral_tracker_service;
         -- What only grows: a trigger refuses to change it.
         FOR relation IN

@@ -21,6 +21,21 @@ pub async fn ensure_days(pool: &PgPool, first_day: NaiveDate, days: i32) -> Stor
     Ok(())
 }
 
+/// Makes sure that the partitions of outbound events and webhook deliveries of `days` UTC days from `first_day` on exist.
+pub async fn ensure_outbound_days(pool: &PgPool, first_day: NaiveDate, days: i32) -> StorageResult<()> {
+    sqlx::query!("SELECT ensure_outbound_days($1, $2)", first_day, days)
+        .fetch_one(pool)
+        .await?;
+    Ok(())
+}
+
+/// Drops the oldest day of outbound events or webhook deliveries before `horizon`. Returns its name.
+pub async fn retire_outbound_day(pool: &PgPool, horizon: NaiveDate) -> StorageResult<Option<String>> {
+    Ok(sqlx::query_scalar!("SELECT retire_outbound_day($1)", horizon)
+        .fetch_one(pool)
+        .await?)
+}
+
 /// Makes the indexes that a migration declared on the event tables themselves (`ON ONLY`) on the partitions that lack them, one by one
 /// and without a lock that events wait for: `CREATE INDEX` on the whole table would stop all events until the last month is read.
 ///

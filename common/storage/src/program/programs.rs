@@ -12,6 +12,7 @@ use domain::attribution::{AttributionModel, AttributionWindow};
 use domain::commission::{HoldPeriod, Policy, SelfReferrals};
 use domain::ids::ProgramId;
 use domain::lead::LeadAuth;
+use domain::outbound_event::WantedEvents;
 use domain::sale::ProgramTerms;
 
 /// A program's settings as the worker's steps need them.
@@ -21,6 +22,8 @@ pub struct Program {
     pub hold: HoldPeriod,
     pub lead_auth: LeadAuth,
     pub archived_at: Option<DateTime<Utc>>,
+    /// What others are to be told of it.
+    pub wanted_events: WantedEvents,
 }
 
 /// Programs by id, with every version of their commission policies, newest first.
@@ -28,7 +31,7 @@ pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<H
     let rows = sqlx::query_as!(
         ProgramRow,
         r#"SELECT p.id, p.attribution_model, p.attribution_window_days, p.hold_days, p.lead_auth,
-                  p.self_referrals, p.archived_at,
+                  p.self_referrals, p.archived_at, p.wanted_events,
                   c.id AS "policy_id?", c.product_id, c.effective_from AS "effective_from?",
                   c.commission_type AS "commission_type?", c.default_duration_months, c.rate_bps, c.fixed_cents,
                   c.currency
@@ -59,6 +62,7 @@ struct ProgramRow {
     lead_auth: Option<String>,
     self_referrals: String,
     archived_at: Option<DateTime<Utc>>,
+    wanted_events: i32,
     policy_id: Option<i64>,
     product_id: Option<String>,
     effective_from: Option<DateTime<Utc>>,
@@ -91,6 +95,7 @@ impl ProgramRow {
                 .ok_or_else(|| corrupt("hold_days"))?,
             lead_auth: LeadAuth::parse(self.lead_auth.as_deref()).ok_or_else(|| corrupt("lead_auth"))?,
             archived_at: self.archived_at,
+            wanted_events: WantedEvents::from_bits(self.wanted_events),
         })
     }
 

@@ -1,0 +1,3 @@
+//! What others are told: events, in the order in which they are read, and their deliveries to webhook endpoints.
+
+pub mod outbound_events;
