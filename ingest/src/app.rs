@@ -16,6 +16,7 @@ use crate::http::limits::Limits;
 use crate::management::passkeys::Passkeys;
 use crate::management::passwords::Passwords;
 use crate::management::reads::Reads;
+use crate::management::stream_waits::StreamWaits;
 use crate::tracking::customer_ids::CustomerIds;
 use crate::tracking::directory::Directory;
 use crate::tracking::existing_clicks::ExistingClicks;
@@ -35,6 +36,7 @@ pub struct Parts {
     pub management: PgPool,
     /// For the dashboard's reports.
     pub reads: Reads,
+    pub stream_waits: StreamWaits,
     pub passwords: Passwords,
     pub passkeys: Passkeys,
     /// For secrets of payment processors.

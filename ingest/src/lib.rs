@@ -40,6 +40,7 @@ use crate::http::limits::Limits;
 use crate::management::passkeys::Passkeys;
 use crate::management::passwords::Passwords;
 use crate::management::reads::Reads;
+use crate::management::stream_waits::StreamWaits;
 use crate::tracking::claims::Claims;
 use crate::tracking::concurrency_limit::ConcurrencyLimit;
 use crate::tracking::customer_ids::CustomerIds;
@@ -79,13 +80,15 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
     let pipeline = pipeline(config, &pool, &clock, lifecycle).await?;
     let codec = Arc::new(ClickIdCodec::from(config.keys.click_id_keys()));
     let management = postgres::connect_lazily(&management, "ingest management")?;
+    let reads = Reads::connect(config, management.clone())?;
     Ok(App::new(Parts {
         probe: Probe::start(
             lifecycle.tasks(),
             pool.clone(),
             pipeline.clicks.publisher.clone().acknowledges(),
         ),
-        reads: Reads::connect(config, management.clone())?,
+        stream_waits: StreamWaits::start(reads.clone(), lifecycle),
+        reads,
         management,
         passkeys: Passkeys::at(&config.dashboard.public_url),
         passwords: Passwords::new(App::random())?,

@@ -16,6 +16,7 @@ pub mod payout;
 pub mod prelude;
 pub mod reads;
 pub mod reports;
+pub mod stream_waits;
 pub mod workspace_limit;
 
 use crate::http::endpoint::Endpoint;

@@ -7,8 +7,8 @@ use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use sqlx::PgPool;
 use storage::{
-    StorageResult, cli_logins, commissions, partitions, processor_events, refused_events, sessions,
-    visitor_retention,
+    StorageResult, cli_logins, commissions, event_streams, partitions, processor_events, refused_events,
+    sessions, visitor_retention,
 };
 
 const EVERY: Duration = Duration::from_mins(1);
@@ -21,6 +21,8 @@ const MONTHS_AHEAD: i32 = 3;
 const DAYS_AHEAD: i32 = 15;
 /// How long what others were told is kept: it can be replayed, and read again.
 const OUTBOUND_EVENTS_KEPT: Days = Days::new(30);
+/// How long an event stream that nobody reads is written. Its cursors are too old by then.
+const UNREAD_STREAMS_KEPT: TimeDelta = TimeDelta::days(30);
 
 /// How long the result of a login can be looked up.
 const LOGINS_KEPT: TimeDelta = TimeDelta::days(1);
@@ -116,6 +118,10 @@ impl Round<'_> {
         report("event partitions made", partitions.map(|()| 0));
         let outbound = self.keep_outbound_days(now.date_naive()).await;
         report("days of outbound events dropped", outbound);
+        self.finish("event streams turned off that nobody reads", |limit| {
+            event_streams::turn_off_unread(pool, now - UNREAD_STREAMS_KEPT, limit)
+        })
+        .await;
         self.finish("commissions approved", |limit| {
             commissions::approve_held(pool, now, limit)
         })

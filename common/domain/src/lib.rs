@@ -53,7 +53,7 @@ pub use self::earnings::{adjustment, commission, ledger, payout, refund};
 pub use self::people::{account, management_key, permission, second_factor, user_code};
 pub use self::processors::{payer, payment, processor};
 pub use self::programs::{
-    key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook,
+    event_stream, key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook,
 };
 pub use self::reports::{days, performance};
 pub use self::tracking::{

@@ -1,5 +1,6 @@
 //! A program, its partners and its tracking tokens.
 
+pub mod event_stream;
 pub mod key_rotation;
 pub mod outbound_event;
 pub mod partner;

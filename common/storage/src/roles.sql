@@ -14,7 +14,7 @@ BEGIN
             EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO referral_tracker_service', relation.name);
         END LOOP;
         GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO referral_tracker_service;
-        GRANT UPDATE ON SEQUENCE customer_id_blocks TO referral_tracker_service;
+        GRANT UPDATE ON SEQUENCE customer_id_blocks, outbound_event_positions TO referral_tracker_service;
         GRANT EXECUTE ON FUNCTION ensure_event_partitions(date, integer) TO referral_tracker_service;
         GRANT EXECUTE ON FUNCTION ensure_event_days(date, integer) TO referral_tracker_service;
         GRANT EXECUTE ON FUNCTION retire_event_partition(date) TO referral_tracker_service;

@@ -56,6 +56,9 @@ pub enum ApiError {
     NotFound(&'static str),
     #[error("{0}")]
     Conflict(&'static str),
+    /// What was asked for is not there any more.
+    #[error("{0}")]
+    Gone(&'static str),
     /// `replacement` is method and path, as a caller would write them.
     #[error("This endpoint has been retired. Use {replacement} instead.")]
     Retired { replacement: &'static str },
@@ -148,7 +151,7 @@ impl ApiError {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Conflict(_) => StatusCode::CONFLICT,
-            Self::LinkDisabled | Self::Retired { .. } => StatusCode::GONE,
+            Self::LinkDisabled | Self::Gone(_) | Self::Retired { .. } => StatusCode::GONE,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,

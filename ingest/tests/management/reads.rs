@@ -1,3 +1,4 @@
 mod dashboard;
+mod event_stream;
 mod partner_view;
 mod reports;

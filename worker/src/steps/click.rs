@@ -3,7 +3,7 @@
 //! Phases: **visitors**, before the transaction → clicks of erased customers are dropped → **customers** that the clicks
 //! create, and those who come back after their row is gone (`storage::visitor_retention`) → **click events**; only new ones go on, without
 //! the bots that their program excludes → **journeys** of returning customers (attribution follows the last click, in any order of arrival); sales made after such a click and decided before it
-//! arrived are judged again → **deltas** of the rollups → **counters**, pre-summed and last: every batch locks the same rows.
+//! arrived are judged again → **deltas** of the rollups → **marks** for readers of event streams → **counters**, pre-summed and last: every batch locks the same rows.
 //!
 //! A click whose customer_id is another visitor's is refused, with its batch; by itself it becomes a dead letter.
 
@@ -24,6 +24,7 @@ use storage::clicks::{self, ClickCount, NewClick};
 use storage::customers::{self, Customer, NewCustomer};
 use storage::rollups::Deltas;
 use storage::shared_texts::SharedIds;
+use storage::stream_events::{self, MarkedClicks};
 use storage::{StorageError, StorageResult, ledger, personal_data, programs};
 
 use super::StepContext;
@@ -209,7 +210,7 @@ pub(super) async fn store(
     let unseen = clicks::insert(connection, &new).await?;
     let mut events: Vec<&NewClick<'_>> = new
         .iter()
-        .filter(|click| unseen.contains(&click.record.event_id))
+        .filter(|click| unseen.contains_key(&click.record.event_id))
         .collect();
     // A batch can hold a record twice; it was inserted once.
     events.sort_by_key(|click| click.record.event_id);
@@ -230,7 +231,35 @@ pub(super) async fn store(
     returning.retain(|click| some_are_late || !click.new_customer);
     extend_journeys(connection, context, &returning).await?;
     deltas(&counted).append(connection).await?;
+    let streamed = events.iter().map(|click| click.record);
+    let streamed = streamed.filter(|click| unseen.get(&click.event_id) == Some(&true));
+    mark_for_stream(connection, streamed).await?;
     clicks::count(connection, &sums(&counted)).await
+}
+
+/// Marks new clicks of programs whose event stream is on, in the order in which they happened.
+async fn mark_for_stream<'a>(
+    connection: &mut PgConnection,
+    clicks: impl Iterator<Item = &'a ClickRecord> + Send,
+) -> StorageResult<()> {
+    let mut by_program: BTreeMap<ProgramId, Vec<&ClickRecord>> = BTreeMap::new();
+    for click in clicks {
+        by_program.entry(click.program_id).or_default().push(click);
+    }
+    if by_program.is_empty() {
+        return Ok(());
+    }
+    let marked = by_program.into_iter().map(|(program_id, mut clicks)| {
+        clicks.sort_by_key(|click| (click.clicked_at, click.event_id));
+        let clicks = clicks
+            .iter()
+            .map(|click| (click.event_id.get(), click.clicked_at));
+        MarkedClicks {
+            program_id,
+            clicks: clicks.collect(),
+        }
+    });
+    stream_events::mark(connection, &marked.collect::<Vec<_>>()).await
 }
 
 /// Queried only when there are bots, for their programs.

@@ -24,6 +24,8 @@ crate::text_enum! {
         /// Approving commissions and paying them.
         ProgramPayOut = "program:pay_out",
         DashboardView = "dashboard:view",
+        /// Everything that happens in a program, clicks among it, as its event stream has it.
+        EventsRead = "events:read",
     }
 }
 

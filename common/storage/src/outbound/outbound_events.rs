@@ -48,6 +48,33 @@ pub async fn add(connection: &mut PgConnection, events: &[NewOutboundEvent]) -> 
     Ok(())
 }
 
+/// Positions that are left out, at least, where an unknown number of them was given: months of events at 10⁵ a second. At most twice as many
+/// are, so that the positions last for four million times.
+const AHEAD: i64 = 1 << 40;
+
+/// Moves the sequence beyond whatever was given, the first time on a timeline of PostgreSQL's: after a restore, and after the promotion of a
+/// replica that lacks the last commits, readers have cursors that this database does not know of. What came after them would be given
+/// their positions again, and be missed.
+///
+/// By a random distance: of two restores of one backup, the second must not give the positions of the first.
+async fn leave_positions_out(connection: &mut PgConnection) -> StorageResult<()> {
+    // A sequence that was copied by logical replication is behind even what is stored.
+    sqlx::query!(
+        r#"WITH began AS (INSERT INTO outbound_position_timelines (timeline) SELECT current_timeline())
+           SELECT setval('outbound_event_positions',
+                         greatest(last_value, (SELECT max(e.position)
+                                               FROM programs p
+                                               CROSS JOIN LATERAL (SELECT max(position) AS position FROM outbound_events
+                                                                   WHERE program_id = p.id AND position IS NOT NULL) e))
+                         + $1 + floor(random() * $1)::bigint) AS "moved!"
+           FROM outbound_event_positions"#,
+        AHEAD,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(())
+}
+
 /// Gives positions to committed events, in the order in which they were written, and puts each into the queues of the endpoints that want
 /// it. Returns how many events were placed; `None` while another process does it. One process at a time: positions grow in the order in
 /// which they become visible.
@@ -56,13 +83,17 @@ pub async fn place(
     now: DateTime<Utc>,
     limit: i64,
 ) -> StorageResult<Option<u64>> {
-    let alone = sqlx::query_scalar!(
-        r#"SELECT pg_try_advisory_xact_lock(hashtextextended('place_outbound_events', 0)) AS "alone!""#
+    let may = sqlx::query!(
+        r#"SELECT pg_try_advisory_xact_lock(hashtextextended('place_outbound_events', 0)) AS "alone!",
+                  EXISTS (SELECT FROM outbound_position_timelines WHERE timeline = current_timeline()) AS "timeline_is_known!""#
     )
     .fetch_one(&mut *connection)
     .await?;
-    if !alone {
+    if !may.alone {
         return Ok(None);
+    }
+    if !may.timeline_is_known {
+        leave_positions_out(connection).await?;
     }
     let placed = sqlx::query_scalar!(
         r#"WITH unplaced AS MATERIALIZED (

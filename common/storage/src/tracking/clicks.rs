@@ -1,6 +1,6 @@
 //! `click_events`, and the counters of links and memberships that follow them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -26,11 +26,15 @@ pub struct NewClick<'a> {
     pub counted: bool,
 }
 
-/// Inserts click events and returns those that are new; the others were stored by an earlier delivery.
-pub async fn insert(connection: &mut PgConnection, new: &[NewClick<'_>]) -> StorageResult<HashSet<EventId>> {
+/// Inserts click events and returns those that are new, and whether the event stream of their program is on; the others were stored by an
+/// earlier delivery.
+pub async fn insert(
+    connection: &mut PgConnection,
+    new: &[NewClick<'_>],
+) -> StorageResult<HashMap<EventId, bool>> {
     let inserted = unnest!(
-        query_scalar,
-        "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id,
+        query,
+        r#"INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id,
              previous_click_id, session_id, page_url, page_title, referrer_url, user_agent, screen_resolution,
              viewport_size, language, timezone, geo_country, geo_region, geo_city, device_type, device_os,
              browser_name, is_bot, counted, user_agent_id, page_title_id)
@@ -39,7 +43,7 @@ pub async fn insert(connection: &mut PgConnection, new: &[NewClick<'_>]) -> Stor
              $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
              $21::text[], $22::text[], $23::bool[], $24::bool[], $25::bigint[], $26::bigint[])
          ON CONFLICT (event_id, click_timestamp) DO NOTHING
-         RETURNING event_id",
+         RETURNING event_id, program_id IN (SELECT program_id FROM event_streams) AS "is_streamed!""#,
         NewClick { record, visitor, shared, counted } in new =>
             events: Uuid = record.event_id.get(),
             programs: i64 = record.program_id.get(),
@@ -70,7 +74,10 @@ pub async fn insert(connection: &mut PgConnection, new: &[NewClick<'_>]) -> Stor
     )
     .fetch_all(connection)
     .await?;
-    Ok(inserted.into_iter().map(EventId::new).collect())
+    Ok(inserted
+        .into_iter()
+        .map(|click| (EventId::new(click.event_id), click.is_streamed))
+        .collect())
 }
 
 /// Clicks of one link in one batch.

@@ -37,13 +37,9 @@ pub async fn lease(pool: &PgPool) -> StorageResult<Range<i64>> {
 ///
 /// By a random distance: of two restores of one backup, the second must not lease the blocks of the first.
 pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResult<Option<Advanced>> {
-    // The insert waits for whoever moves the counter at the same time. Unlike the log, pg_control_checkpoint() names the old
-    // timeline until the first checkpoint after a promotion.
+    // The insert waits for whoever moves the counter at the same time.
     let began = sqlx::query!(
-        "INSERT INTO customer_id_timelines (timeline)
-         SELECT concat_ws('/', system_identifier, d.oid, left(pg_walfile_name(pg_current_wal_lsn()), 8))
-         FROM pg_control_system(), pg_database d WHERE d.datname = current_database()
-         ON CONFLICT DO NOTHING"
+        "INSERT INTO customer_id_timelines (timeline) VALUES (current_timeline()) ON CONFLICT DO NOTHING"
     )
     .execute(&mut *connection)
     .await?;

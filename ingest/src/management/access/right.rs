@@ -31,4 +31,5 @@ rights! {
     IssueToken: ProgramRegenerateToken, archived: false;
     RevokeToken: ProgramRegenerateToken, archived: true;
     PayOut: ProgramPayOut, archived: true;
+    ReadEvents: EventsRead, archived: true;
 }

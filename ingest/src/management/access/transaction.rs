@@ -201,6 +201,7 @@ async fn read(parts: Parts, body: axum::body::Body, app: &App) -> RequestBody {
 #[derive(Debug)]
 pub struct ReadProgram<R, I = ProgramId> {
     pub caller: Advertiser,
+    pub access: ProgramAccess,
     pub ids: I,
     pub db: PoolConnection<Postgres>,
     right: PhantomData<R>,
@@ -209,9 +210,10 @@ pub struct ReadProgram<R, I = ProgramId> {
 impl<R: Right, I: ProgramIds> ReadProgram<R, I> {
     async fn open(app: &App, caller: Advertiser, ids: I) -> Result<Self, ApiError> {
         let mut db = app.management.acquire().await?;
-        let Program { ids, right, .. } = Program::granted(&caller, ids, &mut db).await?;
+        let Program { access, ids, right } = Program::granted(&caller, ids, &mut db).await?;
         Ok(Self {
             caller,
+            access,
             ids,
             db,
             right,

@@ -3,6 +3,7 @@
 pub mod commission_policies;
 pub mod connection_change;
 pub mod connection_settings;
+pub mod event_stream;
 pub mod partner_invitation;
 pub mod partners;
 pub mod processor_connection;
@@ -23,6 +24,9 @@ pub fn endpoints() -> Vec<Endpoint> {
             processor_connection::rotate_secret => processor_connection::rotation_examples();
             processor_customers::list, processor_customers::bind => processor_customers::examples();
             commission_policies::list, commission_policies::create => commission_policies::list_examples();
+        },
+        managed! { "events", SESSION_OR_KEY;
+            event_stream::read => event_stream::examples();
         },
         managed! { "partners", SESSION_OR_KEY;
             partners::list, partners::add => partners::list_examples();

@@ -20,7 +20,7 @@ pub struct KeyChanges {
     #[schema(value_type = Option<String>, max_length = 120)]
     name: Option<Field<String>>,
     /// `*` for all, or some of `program:list`, `program:read`, `program:create`, `program:update`, `program:delete`,
-    /// `program:go_live`, `program:regenerate-token`, `dashboard:view`. A new key has the first two unless said otherwise.
+    /// `program:go_live`, `program:regenerate-token`, `dashboard:view`, `events:read`. A new key has the first two unless said otherwise.
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<Vec<String>>, min_items = 1)]
     scopes: Option<Field<Vec<Value>>>,

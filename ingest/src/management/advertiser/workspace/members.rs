@@ -28,8 +28,8 @@ pub struct MemberChanges {
     #[schema(value_type = Option<String>)]
     role: Option<Field<String>>,
     /// By program id: some of `tracking:read`, `tracking:list`, `program:list`, `program:read`, `program:update`,
-    /// `program:delete`, `program:go_live`, `program:regenerate-token`, `program:pay_out`, or `program:*` for every one of a
-    /// program's. They replace all that were given before.
+    /// `program:delete`, `program:go_live`, `program:regenerate-token`, `program:pay_out`, `events:read`, or `program:*` for every one
+    /// of a program's. They replace all that were given before.
     #[serde(default, deserialize_with = "stated")]
     #[schema(value_type = Option<BTreeMap<String, Vec<String>>>)]
     permissions: Option<Field<Map<String, Value>>>,

@@ -1,0 +1,297 @@
+//! A program's event stream: its outbound events in the order of their positions, and its clicks, which are not written one by one.
+//!
+//! The click step writes one row for the clicks of a batch, which names them ([`mark`]). A read looks at rows first, takes as many as it may
+//! tell, and then looks up the clicks that are named by those ([`read`]): by the primary key of `click_events`, whose ids ascend with time, so
+//! that the clicks of a batch are beside each other in index and table. Clicks that are gone or erased are left out.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::batch::{array_literal, columns, unnest};
+use crate::error::StorageResult;
+use domain::event_stream::{StreamPlace, StreamTypes};
+use domain::ids::ProgramId;
+
+/// Rows that are looked at in one read.
+const ROWS: i64 = 256;
+
+/// New clicks of one program, in the order in which they are read.
+#[derive(Debug)]
+pub struct MarkedClicks {
+    pub program_id: ProgramId,
+    /// Their events and times.
+    pub clicks: Vec<(Uuid, DateTime<Utc>)>,
+}
+
+/// Marks clicks, for programs whose stream is on.
+pub async fn mark(connection: &mut PgConnection, marked: &[MarkedClicks]) -> StorageResult<()> {
+    let times = |marked: &MarkedClicks| {
+        marked
+            .clicks
+            .iter()
+            .map(|(_, clicked_at)| *clicked_at)
+            .collect::<Vec<_>>()
+    };
+    unnest!(
+        query,
+        "INSERT INTO outbound_events (event_id, program_id, event_type, occurred_at, body, clicks, click_event_ids, first_clicked_at,
+                                      last_clicked_at)
+         SELECT gen_random_uuid(), program_id, 'clicks', last_clicked_at, '', clicks, click_event_ids::uuid[], first_clicked_at,
+                last_clicked_at
+         FROM UNNEST($1::bigint[], $2::int[], $3::text[], $4::timestamptz[], $5::timestamptz[])
+              AS m (program_id, clicks, click_event_ids, first_clicked_at, last_clicked_at)
+         ORDER BY program_id",
+        marked in marked =>
+            programs: i64 = marked.program_id.get(),
+            counts: i32 = i32::try_from(marked.clicks.len()).unwrap_or(i32::MAX),
+            events: String = array_literal(marked.clicks.iter().map(|(event_id, _)| event_id)),
+            first: Option<DateTime<Utc>> = times(marked).into_iter().min(),
+            last: Option<DateTime<Utc>> = times(marked).into_iter().max()
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+#[derive(Debug)]
+pub struct StreamRead<'a> {
+    pub program_id: ProgramId,
+    /// What was written before is not in the stream.
+    pub since: DateTime<Utc>,
+    pub after: StreamPlace,
+    pub types: &'a StreamTypes,
+    /// Events that are told at most.
+    pub limit: u32,
+}
+
+#[derive(Debug)]
+pub enum StreamEvent {
+    Stored {
+        event_id: Uuid,
+        /// JSON, as it is sent to endpoints.
+        body: String,
+    },
+    Click(Box<StreamedClick>),
+}
+
+#[derive(Debug)]
+pub struct StreamedClick {
+    pub event_id: Uuid,
+    pub clicked_at: DateTime<Utc>,
+    pub click_id: String,
+    pub referral_link_id: i64,
+    pub session_id: Option<String>,
+    pub page_url: Option<String>,
+    pub referrer_url: Option<String>,
+    pub geo_country: Option<String>,
+    pub geo_region: Option<String>,
+    pub geo_city: Option<String>,
+    pub device_type: Option<String>,
+    pub device_os: Option<String>,
+    pub browser_name: Option<String>,
+    pub is_bot: bool,
+    pub counted: bool,
+}
+
+/// Events in their order. There may be none although more follow: what was looked at is of other types, erased, or gone.
+#[derive(Debug)]
+pub struct Piece {
+    pub events: Vec<StreamEvent>,
+    /// Where the next read begins.
+    pub next: StreamPlace,
+    /// When the last event that was looked at was written.
+    pub read_until: Option<DateTime<Utc>>,
+    /// Nothing followed.
+    pub is_last: bool,
+}
+
+/// What a piece tells of one row.
+enum Told {
+    Stored { event_id: Uuid, body: String },
+    Clicks(Slice),
+}
+
+/// Some of the clicks that a row names: the first and the last of them, from 1.
+struct Slice {
+    position: i64,
+    created_at: DateTime<Utc>,
+    first: i32,
+    last: i32,
+}
+
+struct Row {
+    position: i64,
+    created_at: DateTime<Utc>,
+    event_id: Uuid,
+    clicks: Option<i32>,
+    body: Option<String>,
+}
+
+/// The next events. All on one connection: what is told by a server is stored there.
+pub async fn read(connection: &mut PgConnection, read: &StreamRead<'_>) -> StorageResult<Piece> {
+    let types: Vec<&str> = read.types.others.iter().map(|kind| kind.as_str()).collect();
+    let StreamPlace { position, clicks } = read.after;
+    let rows = sqlx::query_as!(
+        Row,
+        r#"SELECT position AS "position!", created_at, event_id, clicks, CASE WHEN event_type = ANY($5) THEN body END AS body
+           FROM outbound_events
+           WHERE program_id = $1 AND created_at >= $2 AND position > $3
+           ORDER BY position LIMIT $4"#,
+        read.program_id.get(),
+        read.since,
+        if clicks == 0 { position } else { position - 1 },
+        ROWS,
+        &types as &[&str],
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let is_end = i64::try_from(rows.len()).is_ok_and(|count| count < ROWS);
+    let (told, next, read_until, all_read) = choose(rows, read);
+    let slices: Vec<&Slice> = told
+        .iter()
+        .filter_map(|told| match told {
+            Told::Clicks(slice) => Some(slice),
+            Told::Stored { .. } => None,
+        })
+        .collect();
+    let mut clicks = named(connection, read.program_id, &slices).await?;
+    let mut events = Vec::with_capacity(read.limit as usize);
+    for told in told {
+        match told {
+            Told::Stored { event_id, body } => events.push(StreamEvent::Stored { event_id, body }),
+            Told::Clicks(slice) => {
+                let of_row = clicks.remove(&slice.position).unwrap_or_default();
+                events.extend(of_row.into_iter().map(StreamEvent::Click));
+            }
+        }
+    }
+    Ok(Piece {
+        events,
+        next,
+        read_until,
+        is_last: is_end && all_read,
+    })
+}
+
+/// As many of the rows as may be told; where the next read begins, when the last of them was written, and whether that was all of them.
+fn choose(rows: Vec<Row>, read: &StreamRead<'_>) -> (Vec<Told>, StreamPlace, Option<DateTime<Utc>>, bool) {
+    let (mut told, mut next, mut read_until) = (Vec::new(), read.after, None);
+    let mut left = read.limit;
+    for row in rows {
+        if left == 0 {
+            return (told, next, read_until, false);
+        }
+        read_until = Some(row.created_at);
+        let mut unread = 0;
+        if let Some(count) = row.clicks.filter(|_| read.types.clicks) {
+            let count = count.unsigned_abs();
+            let begun = if row.position == read.after.position {
+                read.after.clicks
+            } else {
+                0
+            };
+            let first = begun.min(count);
+            let last = first.saturating_add(left).min(count);
+            left -= last - first;
+            unread = if last < count { last } else { 0 };
+            told.push(Told::Clicks(Slice {
+                position: row.position,
+                created_at: row.created_at,
+                first: i32::try_from(first + 1).unwrap_or(i32::MAX),
+                last: i32::try_from(last).unwrap_or(i32::MAX),
+            }));
+        } else if let Some(body) = row.body {
+            left -= 1;
+            told.push(Told::Stored {
+                event_id: row.event_id,
+                body,
+            });
+        }
+        next = StreamPlace {
+            position: row.position,
+            clicks: unread,
+        };
+    }
+    (told, next, read_until, next.clicks == 0)
+}
+
+/// The clicks that are named by rows and still there, by the rows' positions and in their order.
+async fn named(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    slices: &[&Slice],
+) -> StorageResult<HashMap<i64, Vec<Box<StreamedClick>>>> {
+    if slices.is_empty() {
+        return Ok(HashMap::new());
+    }
+    columns!(slice in slices =>
+        positions: i64 = slice.position,
+        created_at: DateTime<Utc> = slice.created_at,
+        first: i32 = slice.first,
+        last: i32 = slice.last,
+    );
+    let marks = sqlx::query!(
+        r#"SELECT e.position AS "position!", e.click_event_ids[s.first:s.last] AS "event_ids!: Vec<Uuid>",
+                  e.first_clicked_at AS "first_clicked_at!", e.last_clicked_at AS "last_clicked_at!"
+           FROM UNNEST($2::bigint[], $3::timestamptz[], $4::int[], $5::int[]) AS s (position, created_at, first, last)
+           JOIN outbound_events e ON e.program_id = $1 AND e.created_at = s.created_at AND e.position = s.position"#,
+        program_id.get(),
+        &positions,
+        &created_at,
+        &first,
+        &last,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let event_ids: Vec<Uuid> = marks
+        .iter()
+        .flat_map(|mark| mark.event_ids.iter().copied())
+        .collect();
+    let clicks = sqlx::query_as!(
+        StreamedClick,
+        r#"SELECT event_id AS "event_id!", click_timestamp AS "clicked_at!", click_id AS "click_id!",
+                  referral_link_id AS "referral_link_id!", session_id, page_url, referrer_url, geo_country, geo_region, geo_city,
+                  device_type, device_os, browser_name, is_bot AS "is_bot!", counted AS "counted!"
+           FROM click_events
+           WHERE event_id = ANY($1) AND click_timestamp >= $2 AND click_timestamp <= $3 AND click_id <> 'erased_' || customer_id"#,
+        &event_ids,
+        marks.iter().map(|mark| mark.first_clicked_at).min(),
+        marks.iter().map(|mark| mark.last_clicked_at).max(),
+    )
+    .fetch_all(connection)
+    .await?;
+    let mut clicks: HashMap<Uuid, StreamedClick> =
+        clicks.into_iter().map(|click| (click.event_id, click)).collect();
+    let mut of_row = |event_ids: &[Uuid]| {
+        let of_row = event_ids.iter().filter_map(|event_id| clicks.remove(event_id));
+        of_row.map(Box::new).collect::<Vec<_>>()
+    };
+    Ok(marks
+        .iter()
+        .map(|mark| (mark.position, of_row(&mark.event_ids)))
+        .collect())
+}
+
+/// The last position of each of these programs, where it has any of the last two days.
+pub async fn last_positions(
+    connection: &mut PgConnection,
+    programs: &[i64],
+) -> StorageResult<HashMap<ProgramId, i64>> {
+    let rows = sqlx::query!(
+        r#"SELECT p.id AS "program_id!", e.position AS "position!"
+           FROM UNNEST($1::bigint[]) AS p (id)
+           CROSS JOIN LATERAL (SELECT max(position) AS position FROM outbound_events
+                               WHERE program_id = p.id AND created_at >= now() - interval '2 days' AND position IS NOT NULL) e
+           WHERE e.position IS NOT NULL"#,
+        programs,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (ProgramId::new(row.program_id), row.position))
+        .collect())
+}

@@ -1,0 +1,343 @@
+//! What happens in a program, read by a cursor: everything, once, in an order that a late commit does not disturb.
+
+mod clicks;
+mod cursors;
+mod order;
+mod waits;
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::event_stream::{EventCursor, StreamPlace};
+use domain::ids::CustomerId;
+use domain::management_key::KeySettings;
+use domain::name::Name;
+use domain::outbound_event::OutboundEventType;
+use domain::permission::{ProgramScope, Scopes};
+use domain::token::ManagementKey;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use storage::management_keys::{self, NewKey};
+use storage::outbound_events::{self, NewOutboundEvent};
+use storage::stream_events::{self, MarkedClicks};
+use test_harness::{Answer, Person, Program, Stack};
+use uuid::Uuid;
+
+use super::reports::{owner, workspace};
+
+/// A program whose stream is on, and a key that may read it.
+struct Reader {
+    stack: Stack,
+    program: Program,
+    owner: Person,
+    key: String,
+    /// Of a read before anything happened.
+    start: String,
+}
+
+impl Reader {
+    async fn begun() -> Self {
+        let (stack, program) = Stack::with_program().await;
+        let owner = owner(&stack, &program).await;
+        let key = key(&stack, &program, &owner, "events:read").await;
+        let mut reader = Self {
+            stack,
+            program,
+            owner,
+            key,
+            start: String::new(),
+        };
+        let first = reader.read("").await;
+        assert_eq!(first.body["data"], json!([]));
+        assert_eq!(first.body["meta"]["started"], true);
+        reader.start = next(&first);
+        reader
+    }
+
+    fn path(&self, query: &str) -> String {
+        path(&self.program, query)
+    }
+
+    async fn read(&self, query: &str) -> Answer {
+        let answer = self.stack.get(&self.path(query), &self.key).await;
+        answer.expect_status(StatusCode::OK)
+    }
+
+    /// From a cursor on.
+    async fn after(&self, cursor: &str) -> Answer {
+        self.read(&format!("after={cursor}")).await
+    }
+
+    /// Ids of all events after a cursor, in pages of so many, and the cursor at the end.
+    async fn all(&self, cursor: &str, limit: usize, types: &str) -> (Vec<String>, String) {
+        let (mut all, mut cursor) = (Vec::new(), cursor.to_owned());
+        loop {
+            let page = self.read(&format!("after={cursor}&limit={limit}{types}")).await;
+            let read = ids(&page);
+            assert!(read.len() <= limit);
+            all.extend(read);
+            cursor = next(&page);
+            if page.body["meta"]["has_more"] == false {
+                return (all, cursor);
+            }
+        }
+    }
+
+    /// An event, in a transaction of its own. Its public id.
+    async fn happens(&self, event_type: OutboundEventType) -> String {
+        let mut connection = self.stack.pool().acquire().await.unwrap();
+        add(&mut connection, &self.program, event_type, None).await
+    }
+
+    /// Gives positions to everything that is committed.
+    async fn place(&self) {
+        place(&self.stack).await;
+    }
+
+    /// Clicks of a batch, a second apart, and its mark. Their public ids.
+    async fn clicks(&self, count: i64) -> Vec<String> {
+        let now = Utc::now();
+        let clicks: Vec<(Uuid, DateTime<Utc>)> = (0..count)
+            .map(|n| (Uuid::now_v7(), now - TimeDelta::seconds(count - n)))
+            .collect();
+        let mut transaction = self.stack.pool().begin().await.unwrap();
+        for (event_id, clicked_at) in &clicks {
+            sqlx::query(
+                "INSERT INTO click_events (event_id, program_id, referral_link_id, customer_id, click_timestamp, click_id)
+                 VALUES ($1, $2, $3, 1, $4, 'c')",
+            )
+            .bind(event_id)
+            .bind(self.program.program_id.get())
+            .bind(self.program.ada.link.get())
+            .bind(clicked_at)
+            .execute(&mut *transaction)
+            .await
+            .unwrap();
+        }
+        let ids = clicks
+            .iter()
+            .map(|(event_id, _)| format!("evt_{event_id}"))
+            .collect();
+        let marked = MarkedClicks {
+            program_id: self.program.program_id,
+            clicks,
+        };
+        stream_events::mark(&mut transaction, &[marked]).await.unwrap();
+        transaction.commit().await.unwrap();
+        ids
+    }
+
+    /// A cursor of this program's.
+    fn cursor(&self, position: i64, read_until: DateTime<Utc>) -> String {
+        let cursor = EventCursor {
+            program_id: self.program.program_id,
+            place: StreamPlace { position, clicks: 0 },
+            read_until,
+        };
+        cursor.encode()
+    }
+}
+
+fn path(program: &Program, query: &str) -> String {
+    format!(
+        "/api/advertiser/affiliate-programs/{}/event-stream?{query}",
+        program.program_id
+    )
+}
+
+/// A management key with one scope.
+async fn key(stack: &Stack, program: &Program, owner: &Person, scope: &str) -> String {
+    let key = ManagementKey::generate(rand::random());
+    let settings = KeySettings {
+        name: Name::parse(scope).unwrap(),
+        scopes: Scopes::parse([scope]).unwrap(),
+        program_scope: ProgramScope::new(None::<BTreeSet<_>>),
+        expires_at: None,
+    };
+    let new = NewKey {
+        workspace_id: workspace(stack, program).await,
+        settings: &settings,
+        key: &key,
+        created_by: owner.user_id,
+        created_at: stack.clock.now(),
+    };
+    let mut connection = stack.pool().acquire().await.unwrap();
+    management_keys::create(&mut connection, &new).await.unwrap();
+    key.expose().to_owned()
+}
+
+/// Writes an event as the pipeline does. Its public id.
+async fn add(
+    connection: &mut PgConnection,
+    program: &Program,
+    event_type: OutboundEventType,
+    customer_id: Option<CustomerId>,
+) -> String {
+    let event_id = Uuid::now_v7();
+    let body = json!({ "type": event_type.as_str(), "timestamp": "2026-11-26T00:00:00.000Z",
+                       "data": { "program_id": program.program_id } });
+    let event = NewOutboundEvent {
+        event_id,
+        program_id: program.program_id,
+        event_type,
+        customer_id,
+        occurred_at: Utc::now(),
+        body: body.to_string(),
+    };
+    outbound_events::add(connection, &[event]).await.unwrap();
+    format!("evt_{event_id}")
+}
+
+async fn place(stack: &Stack) {
+    loop {
+        let mut transaction = stack.pool().begin().await.unwrap();
+        let placed = outbound_events::place(&mut transaction, Utc::now(), 1_000)
+            .await
+            .unwrap();
+        transaction.commit().await.unwrap();
+        if placed == Some(0) {
+            return;
+        }
+    }
+}
+
+fn ids(answer: &Answer) -> Vec<String> {
+    let events = answer.body["data"].as_array().unwrap();
+    events
+        .iter()
+        .map(|event| event["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn next(answer: &Answer) -> String {
+    answer.body["meta"]["next"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn the_first_read_turns_the_stream_on_and_says_so() {
+    let (stack, program) = Stack::with_program().await;
+    let own = owner(&stack, &program).await;
+    stack.click(&program.ada.code).await;
+    test_harness::rows::counted(&stack, program.ada.link, 1).await;
+    // Nobody reads: nothing is written.
+    assert_eq!(stack.count("outbound_events").await, 0);
+    let session = stack.get(&path(&program, ""), &own.token).await;
+    assert_eq!(session.status, StatusCode::OK, "{session:?}");
+    let (first, again) = (session, stack.get(&path(&program, ""), &own.token).await);
+    assert_eq!(first.body["data"], json!([]));
+    assert_eq!(
+        (&first.body["meta"]["started"], &again.body["meta"]["started"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(first.body["meta"]["since"], again.body["meta"]["since"]);
+    assert_eq!(first.body["meta"]["has_more"], false);
+    assert_eq!(
+        stack
+            .count("audit_log WHERE action = 'event_stream.turned_on'")
+            .await,
+        1
+    );
+    let wanted: i32 = stack.value("SELECT wanted_events FROM programs LIMIT 1").await;
+    assert!(domain::outbound_event::WantedEvents::from_bits(wanted).has_stream());
+}
+
+#[tokio::test]
+async fn events_from_before_the_stream_was_on_are_not_in_it() {
+    let (stack, program) = Stack::with_program().await;
+    let own = owner(&stack, &program).await;
+    // As an endpoint was told.
+    let mut connection = stack.pool().acquire().await.unwrap();
+    add(
+        &mut connection,
+        &program,
+        OutboundEventType::PartnerEnrolled,
+        None,
+    )
+    .await;
+    place(&stack).await;
+    let first = stack.get(&path(&program, ""), &own.token).await;
+    assert_eq!(first.body["data"], json!([]));
+    let enrolled = add(
+        &mut connection,
+        &program,
+        OutboundEventType::PartnerEnrolled,
+        None,
+    )
+    .await;
+    place(&stack).await;
+    let all = stack.get(&path(&program, ""), &own.token).await;
+    assert_eq!(ids(&all), [enrolled]);
+}
+
+#[tokio::test]
+async fn only_who_may_read_events_reads_them() {
+    let reader = Reader::begun().await;
+    for scope in ["program:read", "program:list", "dashboard:view"] {
+        let key = key(&reader.stack, &reader.program, &reader.owner, scope).await;
+        let answer = reader.stack.get(&reader.path(""), &key).await;
+        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{scope}");
+    }
+    let other = reader.stack.program().await;
+    let others = owner(&reader.stack, &other).await;
+    let answer = reader.stack.get(&reader.path(""), &others.token).await;
+    assert_eq!(answer.status, StatusCode::FORBIDDEN);
+    // A refusal turns nothing on.
+    assert_eq!(reader.stack.count("event_streams").await, 1);
+    let foreign = reader.stack.get(&path(&other, ""), &reader.key).await;
+    assert_eq!(foreign.status, StatusCode::FORBIDDEN);
+    assert_eq!(reader.stack.count("event_streams").await, 1);
+}
+
+#[tokio::test]
+async fn lines_are_answered_to_who_accepts_them() {
+    let reader = Reader::begun().await;
+    let click = reader.clicks(1).await.remove(0);
+    let enrolled = reader.happens(OutboundEventType::PartnerEnrolled).await;
+    reader.place().await;
+    let request = reader
+        .stack
+        .request(Method::GET, &reader.path(&format!("after={}", reader.start)))
+        .bearer_auth(&reader.key)
+        .header("accept", "application/x-ndjson;q=0.9, application/json;q=0.1");
+    let response = request.send().await.unwrap();
+    assert_eq!(response.headers()["content-type"], "application/x-ndjson");
+    let text = response.text().await.unwrap();
+    assert!(text.ends_with('\n'));
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert_eq!(
+        (&lines[0]["id"], &lines[1]["id"]),
+        (&json!(click), &json!(enrolled))
+    );
+    assert_eq!(lines[2]["meta"]["has_more"], false);
+    let json = reader.after(&reader.start).await;
+    assert_eq!(json.body["data"], json!([lines[0], lines[1]]));
+    let cursor = lines[2]["meta"]["next"].as_str().unwrap();
+    assert_eq!(reader.after(cursor).await.body["data"], json!([]));
+}
+
+#[tokio::test]
+async fn what_is_asked_for_is_checked() {
+    let reader = Reader::begun().await;
+    for (query, message) in [
+        ("limit=0", "limit must be an integer from 1 to 10000"),
+        ("limit=10001", "limit must be an integer from 1 to 10000"),
+        ("wait=31", "wait must be an integer from 0 to 30"),
+        ("wait=soon", "wait must be an integer from 0 to 30"),
+        (
+            "types=sale.recorded,clicks",
+            "types names no type of events: clicks",
+        ),
+        (
+            "after=latest",
+            "after must be the next of an answer: it is not whole",
+        ),
+    ] {
+        let answer = reader.stack.get(&reader.path(query), &reader.key).await;
+        answer.refused(400, message);
+    }
+}
