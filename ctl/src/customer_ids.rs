@@ -1,8 +1,9 @@
-//! `ctl customer-ids`: keeps ids that a restored database has forgotten from being given out again.
+//! `ctl customer-ids`: keeps ids and positions that a restored database has forgotten from being given out again.
 
 use clap::Subcommand;
 use sqlx::PgPool;
 use storage::customer_ids::{Advanced, advance};
+use storage::outbound_events;
 
 #[derive(Debug, Subcommand)]
 pub enum CustomerIds {
@@ -20,6 +21,8 @@ impl CustomerIds {
         let Self::Advance { snapshot } = self;
         let mut transaction = pool.begin().await?;
         let advanced = advance(&mut transaction, snapshot).await?;
+        // Readers of event streams know positions, too.
+        outbound_events::advance(&mut transaction, snapshot).await?;
         transaction.commit().await?;
         Ok(vec![match advanced {
             Some(Advanced { from, to }) => format!("customer ids advanced from block {from} to {to}"),

@@ -86,9 +86,12 @@ impl Stack {
     /// Database and settings only.
     pub async fn without_services(clock: Clock) -> Self {
         let stack = Self::on(TestDatabase::create().await, clock);
-        // Otherwise the first worker makes this month's partitions, while a test may insert its own rows.
+        // Otherwise the first worker makes today's partitions, while a test may insert its own rows.
         let today = stack.clock.now().date_naive();
         partitions::ensure(stack.pool(), today, 1).await.unwrap();
+        partitions::ensure_outbound_days(stack.pool(), today, 1)
+            .await
+            .unwrap();
         stack
     }
 

@@ -2,6 +2,7 @@
 
 mod clicks;
 mod comparison;
+mod event_stream;
 mod instructions;
 mod leads;
 mod reads;
@@ -47,6 +48,8 @@ enum Scenario {
     },
     /// The cost of a sale with 10^4, 10^6 and 10^7 stored sales.
     Stored(stored::Options),
+    /// How fast 10^7 events are read by the event stream, beside traffic.
+    EventStream(event_stream::Options),
     /// One, two and four workers: how throughput rises, and that each click is counted once while workers are replaced.
     ScaleOut(scale_out::Options),
     /// The instructions that one request costs, by route, compared with the kept ones: needs no quiet machine.
@@ -89,6 +92,11 @@ pub(crate) fn bench(checkout: &Checkout, options: &Options, interrupt: &Interrup
         Some(Scenario::Stored(stored)) => {
             let mut bench = open()?;
             stored::measure(&mut bench, stored, effort, &mut report)?;
+            facts::of(&bench)?
+        }
+        Some(Scenario::EventStream(stream)) => {
+            let mut bench = open()?;
+            event_stream::measure(&mut bench, stream, effort, &mut report)?;
             facts::of(&bench)?
         }
         Some(Scenario::Goals { only }) => {

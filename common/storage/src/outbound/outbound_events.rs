@@ -54,14 +54,22 @@ const AHEAD: i64 = 1 << 40;
 
 /// Moves the sequence beyond whatever was given, the first time on a timeline of PostgreSQL's: after a restore, and after the promotion of a
 /// replica that lacks the last commits, readers have cursors that this database does not know of. What came after them would be given
-/// their positions again, and be missed.
+/// their positions again, and be missed. Also whenever `anyway`. Returns whether it moved.
 ///
 /// By a random distance: of two restores of one backup, the second must not give the positions of the first.
-async fn leave_positions_out(connection: &mut PgConnection) -> StorageResult<()> {
+pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResult<bool> {
+    // The insert waits for whoever moves the sequence at the same time.
+    let began = sqlx::query!(
+        "INSERT INTO outbound_position_timelines (timeline) VALUES (current_timeline()) ON CONFLICT DO NOTHING"
+    )
+    .execute(&mut *connection)
+    .await?;
+    if began.rows_affected() == 0 && !anyway {
+        return Ok(false);
+    }
     // A sequence that was copied by logical replication is behind even what is stored.
     sqlx::query!(
-        r#"WITH began AS (INSERT INTO outbound_position_timelines (timeline) SELECT current_timeline())
-           SELECT setval('outbound_event_positions',
+        r#"SELECT setval('outbound_event_positions',
                          greatest(last_value, (SELECT max(e.position)
                                                FROM programs p
                                                CROSS JOIN LATERAL (SELECT max(position) AS position FROM outbound_events
@@ -72,7 +80,7 @@ async fn leave_positions_out(connection: &mut PgConnection) -> StorageResult<()>
     )
     .fetch_one(connection)
     .await?;
-    Ok(())
+    Ok(true)
 }
 
 /// Gives positions to committed events, in the order in which they were written, and puts each into the queues of the endpoints that want
@@ -93,7 +101,7 @@ pub async fn place(
         return Ok(None);
     }
     if !may.timeline_is_known {
-        leave_positions_out(connection).await?;
+        advance(connection, false).await?;
     }
     let placed = sqlx::query_scalar!(
         r#"WITH unplaced AS MATERIALIZED (

@@ -82,7 +82,9 @@ pub struct StreamedClick {
     pub event_id: Uuid,
     pub clicked_at: DateTime<Utc>,
     pub click_id: String,
-    pub referral_link_id: i64,
+    /// As the link is now.
+    pub partner_id: Option<i64>,
+    pub referral_link_code: Option<String>,
     pub session_id: Option<String>,
     pub page_url: Option<String>,
     pub referrer_url: Option<String>,
@@ -237,7 +239,9 @@ async fn named(
         r#"SELECT e.position AS "position!", e.click_event_ids[s.first:s.last] AS "event_ids!: Vec<Uuid>",
                   e.first_clicked_at AS "first_clicked_at!", e.last_clicked_at AS "last_clicked_at!"
            FROM UNNEST($2::bigint[], $3::timestamptz[], $4::int[], $5::int[]) AS s (position, created_at, first, last)
-           JOIN outbound_events e ON e.program_id = $1 AND e.created_at = s.created_at AND e.position = s.position"#,
+           -- One by one (OFFSET 0): each looks into one day, by its index.
+           CROSS JOIN LATERAL (SELECT o.* FROM outbound_events o
+                               WHERE o.program_id = $1 AND o.created_at = s.created_at AND o.position = s.position OFFSET 0) e"#,
         program_id.get(),
         &positions,
         &created_at,
@@ -252,11 +256,13 @@ async fn named(
         .collect();
     let clicks = sqlx::query_as!(
         StreamedClick,
-        r#"SELECT event_id AS "event_id!", click_timestamp AS "clicked_at!", click_id AS "click_id!",
-                  referral_link_id AS "referral_link_id!", session_id, page_url, referrer_url, geo_country, geo_region, geo_city,
-                  device_type, device_os, browser_name, is_bot AS "is_bot!", counted AS "counted!"
-           FROM click_events
-           WHERE event_id = ANY($1) AND click_timestamp >= $2 AND click_timestamp <= $3 AND click_id <> 'erased_' || customer_id"#,
+        r#"SELECT e.event_id AS "event_id!", e.click_timestamp AS "clicked_at!", e.click_id AS "click_id!",
+                  l.partner_id AS "partner_id?", l.short_code AS "referral_link_code?", e.session_id, e.page_url, e.referrer_url,
+                  e.geo_country, e.geo_region, e.geo_city, e.device_type, e.device_os, e.browser_name, e.is_bot AS "is_bot!",
+                  e.counted AS "counted!"
+           FROM click_events e LEFT JOIN referral_links l ON l.id = e.referral_link_id
+           WHERE e.event_id = ANY($1) AND e.click_timestamp >= $2 AND e.click_timestamp <= $3
+             AND e.click_id <> 'erased_' || e.customer_id"#,
         &event_ids,
         marks.iter().map(|mark| mark.first_clicked_at).min(),
         marks.iter().map(|mark| mark.last_clicked_at).max(),

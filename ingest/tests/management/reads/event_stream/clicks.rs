@@ -46,7 +46,7 @@ async fn clicks_are_told_once_however_often_they_are_delivered() {
         first["data"],
         json!({
             "program_id": reader.program.program_id, "click_id": click.body["click_id"],
-            "referral_link_id": reader.program.ada.link, "session_id": "s-1",
+            "partner_id": reader.program.ada.partner_id, "referral_link_code": reader.program.ada.code, "session_id": "s-1",
             "page_url": "https://shop.example/landing", "referrer_url": null, "geo_country": null, "geo_region": null,
             "geo_city": null, "device_type": first["data"]["device_type"], "device_os": first["data"]["device_os"],
             "browser_name": first["data"]["browser_name"], "is_bot": false, "counted": true,

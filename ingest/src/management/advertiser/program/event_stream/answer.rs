@@ -139,7 +139,8 @@ struct ClickEvent {
 struct ClickData {
     program_id: i64,
     click_id: String,
-    referral_link_id: i64,
+    partner_id: Option<i64>,
+    referral_link_code: Option<String>,
     session_id: Option<String>,
     page_url: Option<String>,
     referrer_url: Option<String>,
@@ -167,7 +168,8 @@ impl StreamPage {
             },
         };
         let click = json!({
-            "program_id": 1, "click_id": "cust_7203685477580001_1728000000000", "referral_link_id": 5, "session_id": "s-1",
+            "program_id": 1, "click_id": "cust_7203685477580001_1728000000000", "partner_id": 6, "referral_link_code": "ada",
+            "session_id": "s-1",
             "page_url": "https://shop.example/pricing", "referrer_url": "https://blog.example/review",
             "geo_country": "DE", "geo_region": null, "geo_city": null, "device_type": "desktop", "device_os": "macOS",
             "browser_name": "Firefox", "is_bot": false, "counted": true,
@@ -206,7 +208,8 @@ impl ClickEvent {
             data: ClickData {
                 program_id: program_id.get(),
                 click_id: click.click_id,
-                referral_link_id: click.referral_link_id,
+                partner_id: click.partner_id,
+                referral_link_code: click.referral_link_code,
                 session_id: click.session_id,
                 page_url: click.page_url,
                 referrer_url: click.referrer_url,
