@@ -1,3 +1,6 @@
 //! What others are told: events, in the order in which they are read, and their deliveries to webhook endpoints.
 
+pub mod outbound_commissions;
 pub mod outbound_events;
+pub mod outbound_partners;
+pub mod outbound_sales;
