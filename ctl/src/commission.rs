@@ -177,7 +177,7 @@ impl Add {
             request_hash: None,
             now: clock.now(),
         };
-        let id = by_hand::add(connection, &new, EventId::new(clock.mint()))
+        let id = by_hand::add(connection, &new, || EventId::new(clock.mint()))
             .await?
             .get();
         let details = json!({

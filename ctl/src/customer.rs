@@ -119,6 +119,8 @@ fn show(erased: Erased) {
         ("refunds", erased.refunds.to_string()),
         ("notifications", erased.notifications.to_string()),
         ("processor_customers", erased.processor_customers.to_string()),
+        ("outbound_events", erased.outbound_events.to_string()),
+        ("webhook_deliveries", erased.webhook_deliveries.to_string()),
         ("unprocessed", erased.unprocessed.to_string()),
     ]);
 }

@@ -1,16 +1,15 @@
 //! `ctl link`: creates a partner's link, and the membership it needs to earn.
 
 use anyhow::{Context, bail};
-use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use domain::account::EmailAddress;
-use domain::ids::{PartnerId, PartnerProgramId, ProgramId};
+use domain::ids::{EventId, PartnerId, PartnerProgramId, ProgramId};
 use domain::partner::{MembershipStatus, PartnerName, ShortCode};
 use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
-use storage::links;
 use storage::partners::{self, NewMembership, NewPartner};
+use storage::{links, outbound_partners};
 
 use crate::audit::{self, Done};
 use crate::{output, program};
@@ -55,7 +54,8 @@ impl Create {
     async fn run(self, pool: &PgPool) -> anyhow::Result<()> {
         let code = self.code.unwrap_or_else(|| ShortCode::generate(rand::random()));
         let program_id = ProgramId::new(self.program_id);
-        let now = Clock::system().now();
+        let clock = Clock::system();
+        let now = clock.now();
         let mut transaction = pool.begin().await?;
         let program = program::find_unarchived(&mut transaction, program_id).await?;
         let new = NewPartner {
@@ -65,7 +65,7 @@ impl Create {
             created_at: now,
         };
         let partner_id = partner(&mut transaction, &new).await?;
-        let membership = membership(&mut transaction, program_id, partner_id, now).await?;
+        let membership = membership(&mut transaction, program_id, partner_id, &clock).await?;
         let link_id = links::create(&mut transaction, membership, &code, now)
             .await?
             .with_context(|| format!("another link has the code {code}"))?;
@@ -111,7 +111,7 @@ async fn membership(
     connection: &mut PgConnection,
     program_id: ProgramId,
     partner_id: PartnerId,
-    created_at: DateTime<Utc>,
+    clock: &Clock,
 ) -> anyhow::Result<PartnerProgramId> {
     match partners::membership(connection, program_id, partner_id).await? {
         Some((membership, MembershipStatus::Approved)) => return Ok(membership),
@@ -120,13 +120,17 @@ async fn membership(
         }
         None => {}
     }
+    let created_at = clock.now();
     let new = NewMembership {
         program_id,
         partner_id,
         status: MembershipStatus::Approved,
         created_at,
     };
-    partners::join(connection, &new)
+    let membership = partners::join(connection, &new)
         .await?
-        .context("the partner has joined the program in this very moment: run it again")
+        .context("the partner has joined the program in this very moment: run it again")?;
+    let new_event_id = || EventId::new(clock.mint());
+    outbound_partners::joined(connection, program_id, membership, created_at, new_event_id).await?;
+    Ok(membership)
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use domain::ids::EventId;
+use messages::outbound_event::processor_event::ProcessorEventNeedsReview;
 use runtime::claim_conflicts;
 use sqlx::PgConnection;
 use storage::StorageResult;
@@ -19,11 +20,13 @@ const CLAIMED_PAUSE: Duration = Duration::from_secs(5);
 ///
 /// A sale whose transaction_id is taken is published once the other sale is recorded: the sale step recognises the repeat, and
 /// takes from it the subscription and the customer_key that only the processor may know. Until then the other sale may still
-/// be refused (a caller may have named the wrong customer), so this one waits, unless it `is_late`.
+/// be refused (a caller may have named the wrong customer), so this one waits, unless it `is_late`. A late one is added to `for_review`,
+/// where others are to be told of it.
 pub async fn claim(
     connection: &mut PgConnection,
     records: Vec<Records>,
     is_late: impl Fn(EventId) -> bool,
+    for_review: &mut Vec<ProcessorEventNeedsReview>,
 ) -> StorageResult<Outgoing> {
     let mut outgoing = Outgoing::default();
     let (mut wanted, mut encoded) = (Vec::new(), Vec::new());
@@ -50,7 +53,7 @@ pub async fn claim(
             .iter()
             .map(|lost| (lost.program_id.get(), lost.held_by.get(), lost.claims)),
     );
-    let recorded = end_lost(connection, &lost, is_late).await?;
+    let recorded = end_lost(connection, &lost, is_late, for_review).await?;
     let records = encoded.into_iter().zip(&wanted).zip(won);
     outgoing.sales = records
         .filter(|((_, claim), won)| *won || recorded.contains(&claim.event_id))
@@ -64,6 +67,7 @@ async fn end_lost(
     connection: &mut PgConnection,
     lost: &[&NewClaim],
     is_late: impl Fn(EventId) -> bool,
+    for_review: &mut Vec<ProcessorEventNeedsReview>,
 ) -> StorageResult<HashSet<EventId>> {
     let mut recorded = HashSet::new();
     if lost.is_empty() {
@@ -98,6 +102,6 @@ async fn end_lost(
             Some((claim.event_id, ending))
         })
         .collect();
-    processor_events::end(connection, Part::Sale, &endings).await?;
+    for_review.extend(processor_events::end(connection, Part::Sale, &endings).await?);
     Ok(recorded)
 }

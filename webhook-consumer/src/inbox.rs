@@ -9,17 +9,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use runtime::batch::{BatchError, Batcher, Bounds};
+use runtime::clock::Clock;
 use runtime::crash_point::crash_point;
 use runtime::lifecycle::Lifecycle;
 use runtime::retry::{RetryPolicy, retry};
 use sqlx::PgPool;
-use storage::processor_events::{self, NewProcessorEvent};
+use storage::processor_events::{self, NewProcessorEvent, Received};
 use storage::{StorageError, StorageResult};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::claim::claim;
 use crate::records::{Outgoing, Records, Streams};
+use crate::review;
 
 const MAX_REQUESTS: usize = 256;
 const MAX_BYTES: usize = 4 << 20;
@@ -47,13 +49,13 @@ pub struct Arrival {
 }
 
 /// After an error it is unknown whether the event was stored.
-pub type Received = Result<(), BatchError<StorageError>>;
+pub type Stored = Result<(), BatchError<StorageError>>;
 
 #[derive(Debug, Clone)]
-pub struct Inbox(Batcher<Vec<Arrival>, Received>);
+pub struct Inbox(Batcher<Vec<Arrival>, Stored>);
 
 impl Inbox {
-    pub fn start(pool: PgPool, streams: Streams, lifecycle: &Lifecycle) -> Self {
+    pub fn start(pool: PgPool, streams: Streams, clock: Clock, lifecycle: &Lifecycle) -> Self {
         let bounds = Bounds {
             name: "processor events",
             queue: QUEUE,
@@ -67,6 +69,7 @@ impl Inbox {
         let storing = Storing {
             pool,
             streams,
+            clock,
             tasks: lifecycle.tasks().clone(),
             publishing: Arc::new(Semaphore::new(PUBLISHED_AT_ONCE)),
         };
@@ -79,7 +82,7 @@ impl Inbox {
     }
 
     /// Returns once the arrivals of one request are durable: all or none.
-    pub async fn receive(&self, arrivals: Vec<Arrival>) -> Received {
+    pub async fn receive(&self, arrivals: Vec<Arrival>) -> Stored {
         self.0.submit(arrivals).await?
     }
 }
@@ -89,6 +92,7 @@ impl Inbox {
 struct Storing {
     pool: PgPool,
     streams: Streams,
+    clock: Clock,
     tasks: TaskTracker,
     publishing: Arc<Semaphore>,
 }
@@ -107,14 +111,14 @@ impl Storing {
     }
 }
 
-async fn store_and_publish(storing: Storing, requests: Vec<Vec<Arrival>>) -> Vec<Received> {
+async fn store_and_publish(storing: Storing, requests: Vec<Vec<Arrival>>) -> Vec<Stored> {
     let answers = requests.len();
     let (events, records): (Vec<NewProcessorEvent>, Vec<Records>) = requests
         .into_iter()
         .flatten()
         .map(|arrival| (arrival.event, arrival.records))
         .unzip();
-    let attempt = || store(&storing.pool, &events, &records);
+    let attempt = || store(&storing, &events, &records);
     match retry(&RETRY, attempt, StorageError::is_transient).await {
         Ok(outgoing) => {
             crash_point("webhook-consumer.after_commit");
@@ -126,16 +130,21 @@ async fn store_and_publish(storing: Storing, requests: Vec<Vec<Arrival>>) -> Vec
     }
 }
 
-async fn store(pool: &PgPool, events: &[NewProcessorEvent], records: &[Records]) -> StorageResult<Outgoing> {
-    let mut transaction = pool.begin().await?;
-    let new = processor_events::receive(&mut transaction, events).await?;
+async fn store(
+    storing: &Storing,
+    events: &[NewProcessorEvent],
+    records: &[Records],
+) -> StorageResult<Outgoing> {
+    let mut transaction = storing.pool.begin().await?;
+    let Received { new, mut for_review } = processor_events::receive(&mut transaction, events).await?;
     let fresh = records
         .iter()
         .zip(new)
         .filter(|(_, new)| *new)
         .map(|(records, _)| records.clone())
         .collect();
-    let outgoing = claim(&mut transaction, fresh, |_| false).await?;
+    let outgoing = claim(&mut transaction, fresh, |_| false, &mut for_review).await?;
+    review::tell(&mut transaction, &storing.clock, for_review).await?;
     transaction.commit().await?;
     Ok(outgoing)
 }

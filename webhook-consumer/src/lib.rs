@@ -12,6 +12,7 @@ mod error;
 mod inbox;
 mod records;
 mod relay;
+mod review;
 pub mod stripe;
 
 use std::sync::Arc;
@@ -77,11 +78,11 @@ pub async fn run(config: Config, clock: Clock, lifecycle: Lifecycle) -> anyhow::
     let sealing_keys = Arc::new(SealingKeys::from(config.secrets.secrets_keys()));
     let app = Arc::new(App {
         endpoints: Endpoints::start(pool.clone(), sealing_keys, clock.clone(), &lifecycle),
+        inbox: Inbox::start(pool.clone(), streams, clock.clone(), &lifecycle),
         clock,
         tasks: lifecycle.tasks().clone(),
         distributor_secrets: config.stripe.stripe_distributor_secrets.into(),
         metadata_keys,
-        inbox: Inbox::start(pool.clone(), streams, &lifecycle),
         body_limit_bytes: config.service.http.body_limit_bytes as u64,
         pool,
     });

@@ -22,6 +22,7 @@ use storage::processor_events::{self, Disposition, DueEvent};
 
 use crate::claim::claim;
 use crate::records::{Records, Streams};
+use crate::review;
 use crate::stripe::event::Event;
 use crate::stripe::metadata::MetadataKeys;
 use crate::stripe::recipients::{Share, own_share};
@@ -99,10 +100,18 @@ impl Relay {
             records.push(made);
             dispositions.extend(disposition.map(|disposition| (event.event_id, disposition)));
         }
-        let outgoing = claim(&mut transaction, records, |event_id| late.contains(&event_id)).await?;
+        let mut for_review = Vec::new();
+        let outgoing = claim(
+            &mut transaction,
+            records,
+            |event_id| late.contains(&event_id),
+            &mut for_review,
+        )
+        .await?;
         for (event_id, disposition) in &dispositions {
-            processor_events::dispose(&mut transaction, *event_id, disposition).await?;
+            for_review.extend(processor_events::dispose(&mut transaction, *event_id, disposition).await?);
         }
+        review::tell(&mut transaction, &self.clock, for_review).await?;
         transaction.commit().await?;
         self.streams.publish(&outgoing).await;
         Ok(())

@@ -7,6 +7,7 @@ pub mod config;
 mod customer_lookup;
 mod late_leads;
 mod lead_rates;
+mod outbound;
 mod postings;
 mod reassessment;
 mod relay;

@@ -28,6 +28,7 @@ use storage::rollups::Deltas;
 use storage::subscriptions::{self, NewSubscription, SubscriptionKey};
 
 use self::corrections::Corrections;
+use crate::outbound::OutboundEvents;
 use crate::steps::StepContext;
 
 /// Customers with late news, each with its earliest time.
@@ -58,6 +59,7 @@ pub async fn reassess(
     context: &StepContext,
     customers: &HashMap<CustomerId, Customer>,
     out_of_order: &OutOfOrder,
+    events: &mut OutboundEvents<'_>,
 ) -> StorageResult<Vec<NewEntry>> {
     let news: Vec<(&Customer, DateTime<Utc>)> = out_of_order
         .0
@@ -68,7 +70,7 @@ pub async fn reassess(
     let mut entries = Vec::new();
     for (customer, since) in news {
         if let Some(locked) = locked.remove(&customer.customer_id) {
-            entries.extend(reassess_customer(connection, context, customer, since, locked).await?);
+            entries.extend(reassess_customer(connection, context, customer, since, locked, events).await?);
         }
     }
     Ok(entries)
@@ -114,6 +116,7 @@ async fn reassess_customer(
     customer: &Customer,
     since: DateTime<Utc>,
     Locked { sales, in_force }: Locked,
+    events: &mut OutboundEvents<'_>,
 ) -> StorageResult<Vec<NewEntry>> {
     let program = programs::find(connection, &[customer.program_id.get()])
         .await?
@@ -148,7 +151,7 @@ async fn reassess_customer(
         }
     }
     let superseded = corrections.supersede_any();
-    let entries = corrections.write(connection).await?;
+    let entries = corrections.write(connection, events).await?;
     if superseded
         && reassessments::superseded_changed(connection, customer.program_id, customer.customer_id).await?
     {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, TimeDelta, Utc};
+use domain::ids::EventId;
 use runtime::clock::Clock;
 use runtime::lifecycle::Lifecycle;
 use sqlx::PgPool;
@@ -79,6 +80,7 @@ impl Upkeep {
             let now = self.clock.now();
             let round = Round {
                 pool: &pool,
+                clock: &self.clock,
                 lifecycle: &lifecycle,
                 retention: self.retention,
             };
@@ -106,6 +108,7 @@ async fn retire(pool: &PgPool, horizon: NaiveDate) -> StorageResult<u64> {
 
 struct Round<'a> {
     pool: &'a PgPool,
+    clock: &'a Clock,
     lifecycle: &'a Lifecycle,
     retention: Retention,
 }
@@ -123,7 +126,7 @@ impl Round<'_> {
         })
         .await;
         self.finish("commissions approved", |limit| {
-            commissions::approve_held(pool, now, limit)
+            commissions::approve_held(pool, now, limit, || EventId::new(self.clock.mint()))
         })
         .await;
         self.finish("old refusals forgotten", |limit| {

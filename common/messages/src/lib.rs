@@ -7,6 +7,7 @@ pub mod click;
 pub mod envelope;
 pub mod lead;
 pub mod notification;
+pub mod outbound_event;
 pub mod payment;
 pub mod refund;
 pub mod sale;

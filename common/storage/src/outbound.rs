@@ -1,5 +1,8 @@
 //! What others are told: events, in the order in which they are read, and their deliveries to webhook endpoints.
 
 pub mod event_streams;
+pub mod outbound_commissions;
 pub mod outbound_events;
+pub mod outbound_partners;
+pub mod outbound_sales;
 pub mod stream_events;

@@ -22,6 +22,7 @@ pub mod rows;
 mod shop;
 mod stack;
 mod streams;
+pub mod told;
 
 pub use self::ctl::{Ran, ctl, ctl_reading, succeeds};
 pub use self::edge::{

@@ -338,7 +338,8 @@ impl Feed {
             self.wait("sales", |settled| settled.sales >= sold).await?;
         }
         // A worker would approve them within a minute; the demo pays some of them before.
-        commissions::approve_held(&self.pool, self.now, sales).await?;
+        let clock = Clock::system();
+        commissions::approve_held(&self.pool, self.now, sales, || EventId::new(clock.mint())).await?;
         self.publish(Subject::Refunds, &past.refunds).await?;
         Ok(vec![format!(
             "{clicks} clicks, {leads} leads, {sales} sales and {} refunds",

@@ -1,9 +1,11 @@
 //! Paying commissions: one batch, in one transaction.
 //!
 //! Phases: **lock** the commissions, ascending → **judge** each (a list is paid whole or not at all) → **lock** the balances
-//! and read what is unpaid and owed → **write** payout, commissions, ledger, balances.
+//! and read what is unpaid and owed → **write** payout, commissions, ledger, balances → **tell** others.
 //!
 //! At most [`BATCH`] commissions: their balances stay locked until the commit, and sales wait for these.
+
+mod outbound;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
@@ -14,6 +16,7 @@ use domain::ledger;
 use domain::money::{Cents, Currency};
 use domain::payout::{Account, Paid, Payable, pay_all};
 use domain::text::Text;
+use runtime::clock::Clock;
 use serde_json::json;
 use sqlx::PgConnection;
 use storage::ledger::{NewEntry, lock_balances, post};
@@ -60,13 +63,19 @@ pub fn refused_commissions(message: &'static str, reasons: &BTreeMap<i64, String
 }
 
 /// Pays, in the caller's transaction.
-pub async fn pay(connection: &mut PgConnection, order: &PayoutOrder) -> Result<PayoutId, ApiError> {
+pub async fn pay(
+    connection: &mut PgConnection,
+    order: &PayoutOrder,
+    clock: &Clock,
+) -> Result<PayoutId, ApiError> {
     let (currency, batch) = match &order.wanted {
         Wanted::Commissions(ids) => listed(connection, order, ids).await?,
         Wanted::AllApproved => approved(connection, order).await?,
     };
     let paid = settled(connection, &batch, currency, order.now).await?;
-    Ok(write(connection, order, currency, &batch, &paid).await?)
+    let payout_id = write(connection, order, currency, &batch, &paid).await?;
+    outbound::tell(connection, order, clock, payout_id, &batch, &paid).await?;
+    Ok(payout_id)
 }
 
 async fn listed(

@@ -3,6 +3,8 @@
 //! A route describes its body, its 200 and its specific refusals. [`crate::http::layers`] adds the answers and headers of the
 //! layers around it.
 
+mod webhooks;
+
 use std::sync::LazyLock;
 
 use axum::http::header;
@@ -35,6 +37,8 @@ use crate::routes::endpoints;
                                               shown once."),
         (name = "workspaces", description = "Who works in a workspace, and what was done there."),
         (name = "payouts", description = "What commissions came to: approving them, paying them, and what was paid."),
+        (name = "webhooks", description = "What is sent to an advertiser's endpoints, signed by the Standard Webhooks specification. At least \
+                                           once, and in the order of each customer's events."),
         (name = "privacy", description = "What is stored about one customer, for when they ask."),
         (name = "partner accounts", description = "A partner's own view, over all programs they take part in."),
         (name = "older paths", description = "For scripts that were installed long ago. New ones use `/api/v1`."),
@@ -85,6 +89,7 @@ fn describe() -> utoipa::openapi::OpenApi {
     for endpoint in endpoints() {
         endpoint.describe(&mut api);
     }
+    webhooks::describe(&mut api);
     api
 }
 

@@ -1,3 +1,4 @@
 mod adjustments;
 mod debts;
 mod payouts;
+mod told;

@@ -6,15 +6,17 @@ mod tenants;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use domain::outbound_event::{OutboundEventType, WantedEvents};
 use messages::envelope;
 use messages::subject::Subject;
 use reqwest::StatusCode;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
+use storage::outbound_events;
 use test_harness::{
     Answer, Person, Program, Stack, Streams, ctl,
     hooks::{Hooks, event},
-    rows::text_of_all_rows,
+    rows::{set, text_of_all_rows},
     sale_of, succeeds,
 };
 
@@ -37,6 +39,7 @@ const TOLD: &[&str] = &[
     "Jane 4711 was not happy",
     "Jane Q. Doe 4711",
     "cus_of_jane_4711",
+    "Jane 4711, says the receiver",
 ];
 /// Every table that holds something of a customer.
 const TABLES: &[&str] = &[
@@ -51,6 +54,9 @@ const TABLES: &[&str] = &[
     "transaction_claims",
     "processor_events",
     "processor_customers",
+    "outbound_events",
+    "webhook_queue",
+    "webhook_deliveries",
 ];
 
 /// Jane, who has left something everywhere.
@@ -74,10 +80,25 @@ fn ok(answer: Answer) -> Answer {
     answer
 }
 
+/// An endpoint wants to be told everything about the program.
+async fn told(stack: &Stack, program: &Program) {
+    let wanted: WantedEvents = OutboundEventType::ALL.into_iter().collect();
+    let wanted = format!("wanted_events = {}", wanted.bits());
+    set(stack, program, &wanted).await;
+    let endpoint = format!(
+        "INSERT INTO webhook_endpoints (program_id, url, event_types, secret_sealed, created_at)
+         VALUES ({}, 'https://receiver.example/', '{{{}}}', '', now())",
+        program.program_id,
+        OutboundEventType::ALL.map(OutboundEventType::as_str).join(",")
+    );
+    stack.execute(&endpoint).await;
+}
+
 impl Jane {
     async fn came() -> Self {
         let (stack, hooks, program) = Hooks::with_program().await;
         let owner = stack.owner_of(&program).await;
+        told(&stack, &program).await;
         let click = ok(stack.click_with(&program.ada.code, visit()).await);
         let click_id = click.body["click_id"].as_str().unwrap().to_owned();
         let lead = json!({ "click_id": click_id, "customer_key": KEY, "email": EMAIL });
@@ -106,7 +127,26 @@ impl Jane {
             click_id,
         };
         jane.left_unfinished(&hooks).await;
+        jane.delivered().await;
         jane
+    }
+
+    /// The first event, with an answer that names her; the others are still to be delivered.
+    async fn delivered(&self) {
+        let mut placing = self.stack.pool().begin().await.unwrap();
+        let placed = outbound_events::place(&mut placing, self.stack.clock.now(), 100).await;
+        assert!(placed.unwrap() > Some(0));
+        placing.commit().await.unwrap();
+        let first = format!(
+            "WITH first AS (DELETE FROM webhook_queue WHERE position = (SELECT min(position) FROM webhook_queue) RETURNING *)
+             INSERT INTO webhook_deliveries (id, endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
+                 is_replay, created_at, attempts, attempted_at, status, answer, state, finished_at)
+             SELECT id, endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, false, created_at, 1,
+                 now(), 200, '{}', 'delivered', now()
+             FROM first",
+            TOLD[15]
+        );
+        self.stack.execute(&first).await;
     }
 
     /// What nobody can process: a record, its claim, and a renewal in a currency that is none.
@@ -258,7 +298,7 @@ async fn an_erased_customer_stands_in_no_table_and_the_books_are_as_before() {
     assert_eq!(
         erased.body["data"],
         json!({ "customers": 1, "click_events": 2, "lead_events": 1, "sale_events": 2, "refunds": 1,
-                "notifications": 1, "processor_customers": 1, "unprocessed": 3 })
+                "notifications": 1, "processor_customers": 1, "outbound_events": 14, "webhook_deliveries": 1, "unprocessed": 3 })
     );
     assert_eq!(standing(stack, &names).await, [""; 0]);
     assert_eq!(standing(stack, &[hash.as_str()]).await, [""; 0]);

@@ -12,4 +12,5 @@ mod processor_customers;
 mod shop;
 mod signatures;
 mod time_order;
+mod told;
 mod waiting;

@@ -1,11 +1,16 @@
 //! Differences between stored and due commissions, and the rows that correct them.
 
+use std::collections::HashMap;
+
 use domain::commission::{CommissionStatus, Policy};
 use domain::ids::{CommissionId, EventId, ReferralLinkId};
 use domain::ledger::{self, deduct};
 use domain::money::{Cents, Currency, proportion};
+use domain::outbound_event::OutboundEventType;
 use domain::sale::{Credit, Earning, Recording};
 use messages::notification::NotificationRecord;
+use messages::outbound_event::OutboundEvent;
+use messages::outbound_event::commission::CommissionReversed;
 use messages::sale::NoCommission;
 use sqlx::PgConnection;
 use storage::StorageResult;
@@ -14,10 +19,12 @@ use storage::customers::Customer;
 use storage::duplicate_sales::Recorded;
 use storage::ledger::NewEntry;
 use storage::links::Owners;
+use storage::outbound_commissions;
 use storage::programs::Program;
 use storage::reassessments::{self, Credited, StoredSale};
 use storage::rollups::Deltas;
 
+use crate::outbound::OutboundEvents;
 use crate::steps::StepContext;
 use crate::{postings, signals};
 
@@ -32,6 +39,8 @@ pub struct Corrections<'a> {
     owners: &'a Owners,
     superseded: Vec<LockedCommission>,
     added: Vec<Added<'a>>,
+    /// Of those added, once they are.
+    added_ids: Vec<CommissionId>,
     /// Commissions of a partner that are due under another of their links.
     relinked: Vec<(LockedCommission, ReferralLinkId)>,
     credited: Vec<(&'a StoredSale, Credited<'static>)>,
@@ -68,6 +77,7 @@ impl<'a> Corrections<'a> {
             owners,
             superseded: Vec::new(),
             added: Vec::new(),
+            added_ids: Vec::new(),
             relinked: Vec::new(),
             credited: Vec::new(),
             deltas: Deltas::default(),
@@ -126,7 +136,11 @@ impl<'a> Corrections<'a> {
     }
 
     /// Returns the entries still to be posted.
-    pub async fn write(mut self, connection: &mut PgConnection) -> StorageResult<Vec<NewEntry>> {
+    pub async fn write(
+        mut self,
+        connection: &mut PgConnection,
+        events: &mut OutboundEvents<'_>,
+    ) -> StorageResult<Vec<NewEntry>> {
         let mut entries = self.take_back(connection).await?;
         entries.extend(self.add(connection).await?);
         self.relink(connection).await?;
@@ -142,6 +156,7 @@ impl<'a> Corrections<'a> {
         }
         self.deltas.append(connection).await?;
         postings::notify(connection, &self.notifications()).await?;
+        self.tell(connection, events).await?;
         if !entries.is_empty() {
             tracing::info!(
                 program_id = %self.customer.program_id,
@@ -189,6 +204,7 @@ impl<'a> Corrections<'a> {
         let (mut entries, mut refunded) = (Vec::new(), Vec::new());
         for ((added, new), commission_id) in self.added.iter().zip(&new).zip(ids) {
             self.deltas.commission(new);
+            self.added_ids.push(commission_id);
             let entry_group = EventId::new(self.context.clock.mint());
             let entry = |entry| postings::of_new(new, commission_id, entry_group, entry);
             entries.push(entry(ledger::accrual(added.credit.amount)));
@@ -204,6 +220,40 @@ impl<'a> Corrections<'a> {
         }
         commissions::save_refunded(connection, &refunded).await?;
         Ok(entries)
+    }
+
+    /// What is no longer due, then what is due instead.
+    async fn tell(
+        &self,
+        connection: &mut PgConnection,
+        events: &mut OutboundEvents<'_>,
+    ) -> StorageResult<()> {
+        let (now, wanted) = (self.context.clock.now(), self.program.wanted_events);
+        if wanted.contains(OutboundEventType::CommissionReversed) {
+            let taken: HashMap<i64, Cents> = self
+                .superseded
+                .iter()
+                .map(|commission| (commission.commission_id.get(), remaining(commission)))
+                .collect();
+            let ids: Vec<i64> = taken.keys().copied().collect();
+            for told in outbound_commissions::find(connection, &ids).await? {
+                let reversed = taken.get(&told.commission.commission_id).copied();
+                let event = OutboundEvent::CommissionReversed(CommissionReversed {
+                    reversed_cents: reversed.unwrap_or_default().get(),
+                    reason: Some(REASON.to_owned()),
+                    commission: told.commission,
+                });
+                events.add(told.customer_id, now, &event)?;
+            }
+        }
+        if wanted.contains(OutboundEventType::CommissionCreated) {
+            let ids: Vec<i64> = self.added_ids.iter().map(|id| id.get()).collect();
+            for told in outbound_commissions::find(connection, &ids).await? {
+                let event = OutboundEvent::CommissionCreated(told.commission);
+                events.add(told.customer_id, now, &event)?;
+            }
+        }
+        Ok(())
     }
 
     fn commission(&self, added: &Added<'a>) -> NewCommission<'a> {

@@ -29,6 +29,7 @@ use storage::{StorageError, StorageResult, ledger, personal_data, programs};
 
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records, storage_failed};
+use crate::outbound::OutboundEvents;
 use crate::reassessment::{OutOfOrder, reassess};
 use crate::shared_texts::SharedTexts;
 use crate::visitor::{Traces, Visitors};
@@ -317,8 +318,10 @@ async fn extend_journeys(
         }
     }
     customers::save_journeys(connection, &customers.values().collect::<Vec<_>>()).await?;
-    let entries = reassess(connection, context, &customers, &out_of_order).await?;
-    ledger::post(connection, &entries).await
+    let mut events = OutboundEvents::new(&context.clock);
+    let entries = reassess(connection, context, &customers, &out_of_order, &mut events).await?;
+    ledger::post(connection, &entries).await?;
+    events.write(connection).await
 }
 
 /// Whether a click arrived after a later sale. Of a customer whose latest sale is not known, any sale counts.

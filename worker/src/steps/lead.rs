@@ -2,7 +2,10 @@
 //!
 //! Phases: **repeats** (a record stored or refused by an earlier delivery gets the same outcome) → **customers**,
 //! resolved and locked in order → **decisions**, record by record, each seeing what the ones before it did →
-//! **rows**: events, customers, remembered refusals; and sales that were settled before a lead that was sent earlier are judged again.
+//! **rows**: events, customers, remembered refusals; and sales that were settled before a lead that was sent earlier are judged again →
+//! what others are told ([`outbound`]).
+
+mod outbound;
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,6 +31,7 @@ use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, records};
 use crate::customer_lookup::{Found, KeyBindings, Reference, Resolved, resolve, settled_before};
 use crate::lead_rates::LeadRates;
+use crate::outbound::OutboundEvents;
 use crate::reassessment::{OutOfOrder, reassess};
 
 #[derive(Debug)]
@@ -260,8 +264,25 @@ impl<'a> LeadBatch<'a> {
         self.deltas.append(connection).await?;
         refused_events::remember(connection, &self.refusals).await?;
         processor_events::wake(connection, &self.proposed).await?;
-        let entries = reassess(connection, context, &self.customers, &self.out_of_order).await?;
-        ledger::post(connection, &entries).await
+        let mut events = OutboundEvents::new(&context.clock);
+        outbound::tell(
+            connection,
+            &self.events,
+            &self.customers,
+            &self.programs,
+            &mut events,
+        )
+        .await?;
+        let entries = reassess(
+            connection,
+            context,
+            &self.customers,
+            &self.out_of_order,
+            &mut events,
+        )
+        .await?;
+        ledger::post(connection, &entries).await?;
+        events.write(connection).await
     }
 }
 

@@ -38,6 +38,7 @@ use storage::{StorageResult, customers, ledger, subscription_periods, subscripti
 pub use self::reversals::reverse;
 use super::StepContext;
 use super::transaction::{BatchResult, TransactionalStep, commit, records, storage_failed};
+use crate::outbound::OutboundEvents;
 use crate::reassessment::{OutOfOrder, reassess};
 
 #[derive(Debug)]
@@ -161,15 +162,16 @@ impl PaymentStep {
         let payments = processor_refs::groups(connection, &references).await?;
         let sales = sales(connection, &payments).await?;
         let duplicates: Vec<Duplicate> = sales.values().flat_map(later_ones).collect();
+        let mut events = OutboundEvents::new(&self.0.clock);
         if !duplicates.is_empty() {
             let names: Vec<&str> = payments.keys().map(|(_, name)| name.as_str()).collect();
-            duplicates::undo(connection, &self.0, &duplicates, &names).await?;
+            duplicates::undo(connection, &self.0, &duplicates, &names, &mut events).await?;
         }
         let counted: Vec<(Reference, SaleId)> = sales
             .iter()
             .filter_map(|(payment, sales)| sales.first().map(|sale_id| (payment.clone(), *sale_id)))
             .collect();
-        reverse(connection, &counted, &self.0.clock).await?;
+        reverse(connection, &counted, &self.0.clock, &mut events).await?;
         let endings: Vec<_> = records
             .iter()
             .filter_map(|record| {
@@ -189,7 +191,8 @@ impl PaymentStep {
                 }
             })
             .collect();
-        processor_events::end(connection, Part::Payment, &endings).await
+        events.add_for_review(processor_events::end(connection, Part::Payment, &endings).await?)?;
+        events.write(connection).await
     }
 }
 
@@ -255,8 +258,10 @@ async fn reassess_since(
         .into_iter()
         .map(|customer| (customer.customer_id, customer))
         .collect();
-    let entries = reassess(connection, context, &customers, &out_of_order).await?;
-    ledger::post(connection, &entries).await
+    let mut events = OutboundEvents::new(&context.clock);
+    let entries = reassess(connection, context, &customers, &out_of_order, &mut events).await?;
+    ledger::post(connection, &entries).await?;
+    events.write(connection).await
 }
 
 fn subscription_news(record: &PaymentRecord) -> Option<(SubscriptionKey, DateTime<Utc>)> {

@@ -6,6 +6,7 @@
 //!
 //! [`settle`] is shared with the sale step.
 
+mod outbound;
 mod settle;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -24,6 +25,7 @@ use uuid::Uuid;
 pub use self::settle::{Outcomes, settle};
 use super::transaction::{BatchResult, TransactionalStep};
 use super::{StepContext, json};
+use crate::outbound::OutboundEvents;
 
 #[derive(Debug)]
 pub struct RefundStep(pub StepContext);
@@ -82,13 +84,15 @@ impl RefundStep {
             }
         }
         refunds::park(connection, &parked).await?;
-        outcomes.extend(settle(connection, &settled, &self.0.clock).await?);
+        let mut events = OutboundEvents::new(&self.0.clock);
+        outcomes.extend(settle(connection, &settled, &self.0.clock, &mut events).await?);
         remember_refusals(connection, &refused).await?;
         outcomes.extend(
             refused
                 .into_iter()
                 .map(|event_id| (event_id, RefundOutcome::SaleNotFound)),
         );
+        events.write(connection).await?;
         Ok(outcomes)
     }
 }

@@ -9,6 +9,7 @@ use bus::consume::{DeadLetter, Delivered, Processed, Step, StepError, Verdict};
 use bus::reply::Reply;
 use domain::ids::EventId;
 use messages::subject::Subject;
+use runtime::clock::Clock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::to_raw_value;
@@ -16,6 +17,7 @@ use sqlx::{PgConnection, PgTransaction};
 use storage::{Prospect, StorageError, StorageResult, claims, dead_letters, processor_events};
 
 use super::{StepContext, encode_failed};
+use crate::outbound::OutboundEvents;
 
 /// A step that processes a batch in one transaction; [`InTransaction`] runs it.
 pub trait TransactionalStep: Send + Sync + 'static {
@@ -117,14 +119,24 @@ impl<S: TransactionalStep> Step for InTransaction<S> {
     async fn dead_letter(&self, letter: DeadLetter) -> Result<(), StepError> {
         let letter = S::redact(letter);
         let mut transaction = self.0.context().begin().await?;
-        store(&mut transaction, &letter, S::HOLDS_CLAIMS)
-            .await
-            .map_err(storage_failed)?;
+        store(
+            &mut transaction,
+            &letter,
+            S::HOLDS_CLAIMS,
+            &self.0.context().clock,
+        )
+        .await
+        .map_err(storage_failed)?;
         commit(transaction).await
     }
 }
 
-async fn store(connection: &mut PgConnection, letter: &DeadLetter, holds_claim: bool) -> StorageResult<()> {
+async fn store(
+    connection: &mut PgConnection,
+    letter: &DeadLetter,
+    holds_claim: bool,
+    clock: &Clock,
+) -> StorageResult<()> {
     let event_id = letter.event_id.map(EventId::new);
     if let Some(event_id) = event_id.filter(|_| holds_claim) {
         claims::mark_dead(connection, event_id).await?;
@@ -139,7 +151,10 @@ async fn store(connection: &mut PgConnection, letter: &DeadLetter, holds_claim: 
     };
     dead_letters::insert(connection, &new).await?;
     if let Some(event_id) = event_id {
-        processor_events::dead_letter(connection, event_id).await?;
+        let for_review = processor_events::dead_letter(connection, event_id).await?;
+        let mut events = OutboundEvents::new(clock);
+        events.add_for_review(for_review.into_iter().collect())?;
+        events.write(connection).await?;
     }
     Ok(())
 }

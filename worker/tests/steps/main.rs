@@ -6,5 +6,6 @@
     reason = "a test stops at the first surprise"
 )]
 mod money;
+mod outbound;
 mod reliability;
 mod tracking;

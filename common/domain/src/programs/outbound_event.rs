@@ -25,7 +25,8 @@ crate::text_enum! {
 }
 
 impl OutboundEventType {
-    const fn bit(self) -> i32 {
+    /// As stored in [`WantedEvents`].
+    pub const fn bit(self) -> i32 {
         1 << self as i32
     }
 }

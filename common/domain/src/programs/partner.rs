@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::people::account::PersonName;
+use crate::programs::outbound_event::OutboundEventType;
 
 /// The name their advertiser uses.
 pub type PartnerName = PersonName;
@@ -14,6 +15,17 @@ crate::text_enum! {
         Pending = "pending",
         Approved = "approved",
         Suspended = "suspended",
+    }
+}
+
+impl MembershipStatus {
+    /// The event of getting it.
+    pub const fn event_type(self) -> OutboundEventType {
+        match self {
+            Self::Pending => OutboundEventType::PartnerApplied,
+            Self::Approved => OutboundEventType::PartnerEnrolled,
+            Self::Suspended => OutboundEventType::PartnerSuspended,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use domain::adjustment::{Adjusted, Change};
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, ProgramId, SaleId};
 use domain::ledger::raised;
 use domain::money::{AmountCents, Cents, Currency};
+use domain::outbound_event::WantedEvents;
 
 /// A change that the advertiser asked for.
 #[derive(Debug)]
@@ -81,11 +82,16 @@ pub struct AddedCommission<'a> {
     pub now: DateTime<Utc>,
 }
 
-pub async fn add(connection: &mut PgConnection, new: &AddedCommission<'_>) -> StorageResult<CommissionId> {
-    let id = sqlx::query_scalar!(
-        "INSERT INTO commissions (program_id, partner_program_id, partner_id, amount_cents, adjusted_cents, currency, note,
+/// Returns what others are to be told of its program, too.
+pub async fn add(
+    connection: &mut PgConnection,
+    new: &AddedCommission<'_>,
+) -> StorageResult<(CommissionId, WantedEvents)> {
+    let added = sqlx::query!(
+        r#"INSERT INTO commissions (program_id, partner_program_id, partner_id, amount_cents, adjusted_cents, currency, note,
              status, hold_until, approved_at, created_at, idempotency_key, request_hash, for_sale_id)
-         VALUES ($1, $2, $3, $4, $4, $5, $6, 'approved', $7, $7, $7, $8, $9, $10) RETURNING id",
+           VALUES ($1, $2, $3, $4, $4, $5, $6, 'approved', $7, $7, $7, $8, $9, $10)
+           RETURNING id, (SELECT p.wanted_events FROM programs p WHERE p.id = $1) AS "wanted_events!""#,
         new.program_id.get(),
         new.partner_program_id.get(),
         new.partner_id.get(),
@@ -99,7 +105,7 @@ pub async fn add(connection: &mut PgConnection, new: &AddedCommission<'_>) -> St
     )
     .fetch_one(&mut *connection)
     .await?;
-    let commission_id = CommissionId::new(id);
+    let commission_id = CommissionId::new(added.id);
     let entry = NewEntry {
         entry_group: new.event_id,
         entry: raised(Cents::from(new.amount)),
@@ -111,7 +117,7 @@ pub async fn add(connection: &mut PgConnection, new: &AddedCommission<'_>) -> St
         currency: new.currency,
     };
     post(connection, &[entry]).await?;
-    Ok(commission_id)
+    Ok((commission_id, WantedEvents::from_bits(added.wanted_events)))
 }
 
 /// The commission a program's advertiser added under a key.

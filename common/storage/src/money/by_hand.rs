@@ -14,11 +14,15 @@ use crate::money::adjustments::{self, AddedCommission, NewAdjustment};
 use crate::money::ledger::lock_balances;
 use crate::money::payouts::{self, LockedCommission, not_found};
 use crate::operations::outbox;
-use domain::adjustment::{Adjusted, adjust};
+use crate::outbound::outbound_commissions;
+use domain::adjustment::{Adjusted, Change, adjust};
 use domain::commission::CommissionStatus;
 use domain::ids::{CommissionId, EventId, PartnerId, ProgramId};
 use domain::money::Cents;
+use domain::outbound_event::OutboundEventType;
 use messages::notification::{Adjustment, Content, NotificationRecord, Recipient};
+use messages::outbound_event::OutboundEvent;
+use messages::outbound_event::commission::{CommissionChanged, CommissionEvent};
 use messages::subject::Subject;
 
 /// Why commissions of a list cannot be changed, by their ids. None was.
@@ -71,16 +75,52 @@ pub async fn change(
         })
         .collect();
     notify(connection, &records).await?;
+    tell(connection, new, &adjusted, new_event_id).await?;
     Ok(Ok(adjusted))
+}
+
+async fn tell(
+    connection: &mut PgConnection,
+    new: &NewAdjustment<'_>,
+    adjusted: &[(LockedCommission, Adjusted)],
+    new_event_id: impl Fn() -> EventId,
+) -> StorageResult<()> {
+    let (event_type, event): (_, fn(CommissionChanged) -> OutboundEvent) = match new.change {
+        Change::Reject => (
+            OutboundEventType::CommissionRejected,
+            OutboundEvent::CommissionRejected,
+        ),
+        Change::By(_) => (
+            OutboundEventType::CommissionAdjusted,
+            OutboundEvent::CommissionAdjusted,
+        ),
+    };
+    let changed_by: BTreeMap<i64, i64> = adjusted
+        .iter()
+        .filter(|(commission, _)| commission.wanted_events.contains(event_type))
+        .map(|(commission, adjusted)| (commission.commission_id.get(), adjusted.by.get()))
+        .collect();
+    let ids: Vec<i64> = changed_by.keys().copied().collect();
+    let changed = |commission: CommissionEvent| {
+        event(CommissionChanged {
+            changed_by_cents: changed_by
+                .get(&commission.commission_id)
+                .copied()
+                .unwrap_or_default(),
+            reason: new.reason.to_owned(),
+            commission,
+        })
+    };
+    outbound_commissions::tell(connection, &ids, new.now, new_event_id, changed).await
 }
 
 /// Adds a commission of no sale.
 pub async fn add(
     connection: &mut PgConnection,
     new: &AddedCommission<'_>,
-    event_id: EventId,
+    new_event_id: impl Fn() -> EventId,
 ) -> StorageResult<CommissionId> {
-    let commission_id = adjustments::add(connection, new).await?;
+    let (commission_id, wanted) = adjustments::add(connection, new).await?;
     let content = Content::CommissionAdded(Adjustment {
         sale_id: None,
         commission_id,
@@ -89,8 +129,12 @@ pub async fn add(
         currency: new.currency,
         reason: new.note.to_owned(),
     });
-    let record = to_partner(new.program_id, new.partner_id, content, event_id);
+    let record = to_partner(new.program_id, new.partner_id, content, new_event_id());
     notify(connection, &[record]).await?;
+    if wanted.contains(OutboundEventType::CommissionCreated) {
+        let (ids, event) = ([commission_id.get()], OutboundEvent::CommissionCreated);
+        outbound_commissions::tell(connection, &ids, new.now, new_event_id, event).await?;
+    }
     Ok(commission_id)
 }
 

@@ -7,11 +7,16 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::batch::{array_literal, unnest};
 use crate::error::{StorageError, StorageResult, expect_rows};
+use crate::outbound::outbound_commissions;
 use domain::commission::{CommissionStatus, Policy, Rate};
-use domain::ids::{CommissionId, CustomerId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId, SaleId};
+use domain::ids::{
+    CommissionId, CustomerId, EventId, PartnerId, PartnerProgramId, ProgramId, ReferralLinkId, SaleId,
+};
 use domain::money::{Cents, Currency};
+use domain::outbound_event::OutboundEventType;
 use domain::sale::Credit;
 use domain::signal::Signal;
+use messages::outbound_event::OutboundEvent;
 
 #[derive(Debug)]
 pub struct NewCommission<'a> {
@@ -233,25 +238,41 @@ pub async fn approve(connection: &mut PgConnection, ids: &[i64], now: DateTime<U
 
 /// Approves pending commissions whose hold period is over at `now` and that need no approval by hand; returns how many. Bounded, and skips what
 /// a refund is working on: the next round finds it.
-pub async fn approve_held(pool: &PgPool, now: DateTime<Utc>, limit: i64) -> StorageResult<u64> {
+pub async fn approve_held(
+    pool: &PgPool,
+    now: DateTime<Utc>,
+    limit: i64,
+    new_event_id: impl Fn() -> EventId,
+) -> StorageResult<u64> {
+    let mut transaction = pool.begin().await?;
     // Program by program: one that approves by hand may have any number of commissions that are due.
-    let updated = sqlx::query!(
-        "UPDATE commissions SET status = 'approved', approved_at = $1
-         WHERE id IN (SELECT due.id
-                      FROM programs p
-                      CROSS JOIN LATERAL (
-                          SELECT c.id FROM commissions c
-                          WHERE c.program_id = p.id AND c.status = 'pending' AND c.hold_until <= $1
-                            AND hold_ended(c, p.needs_approval, $1)
-                          ORDER BY c.hold_until LIMIT $2 FOR UPDATE OF c SKIP LOCKED) due
-                      WHERE p.needs_approval <> 'all'
-                      LIMIT $2)",
+    let approved = sqlx::query!(
+        r#"WITH approved AS (
+               UPDATE commissions SET status = 'approved', approved_at = $1
+               WHERE id IN (SELECT due.id
+                            FROM programs p
+                            CROSS JOIN LATERAL (
+                                SELECT c.id FROM commissions c
+                                WHERE c.program_id = p.id AND c.status = 'pending' AND c.hold_until <= $1
+                                  AND hold_ended(c, p.needs_approval, $1)
+                                ORDER BY c.hold_until LIMIT $2 FOR UPDATE OF c SKIP LOCKED) due
+                            WHERE p.needs_approval <> 'all'
+                            LIMIT $2)
+               RETURNING id, program_id
+           )
+           SELECT count(*) AS "count!", array_agg(a.id) FILTER (WHERE p.wanted_events & $3 <> 0) AS wanted
+           FROM approved a JOIN programs p ON p.id = a.program_id"#,
         now,
         limit,
+        OutboundEventType::CommissionApproved.bit(),
     )
-    .execute(pool)
+    .fetch_one(&mut *transaction)
     .await?;
-    Ok(updated.rows_affected())
+    let wanted = approved.wanted.unwrap_or_default();
+    let event = OutboundEvent::CommissionApproved;
+    outbound_commissions::tell(&mut transaction, &wanted, now, new_event_id, event).await?;
+    transaction.commit().await?;
+    Ok(approved.count.unsigned_abs())
 }
 
 pub(crate) fn rate_columns(rate: &Rate) -> (Option<i32>, Option<i64>) {

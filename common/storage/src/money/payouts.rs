@@ -14,6 +14,7 @@ use crate::page::{Window, page};
 use domain::commission::{CommissionStatus, NeedsApproval};
 use domain::ids::{CommissionId, EventId, PartnerId, PartnerProgramId, PayoutId, ProgramId, SaleId};
 use domain::money::{Cents, Currency};
+use domain::outbound_event::WantedEvents;
 use domain::payout::CommissionState;
 
 /// A commission requested for payout, locked.
@@ -26,6 +27,8 @@ pub struct LockedCommission {
     pub partner_id: PartnerId,
     pub currency: Currency,
     pub state: CommissionState,
+    /// What others are to be told of its program.
+    pub wanted_events: WantedEvents,
 }
 
 struct CommissionRow {
@@ -42,6 +45,7 @@ struct CommissionRow {
     paid_out: bool,
     flagged: bool,
     needs_approval: String,
+    wanted_events: i32,
 }
 
 impl TryFrom<CommissionRow> for LockedCommission {
@@ -66,6 +70,7 @@ impl TryFrom<CommissionRow> for LockedCommission {
                 approved: row.approved,
                 paid_out: row.paid_out,
             },
+            wanted_events: WantedEvents::from_bits(row.wanted_events),
         })
     }
 }
@@ -115,7 +120,7 @@ pub async fn lock_listed(
         CommissionRow,
         r#"SELECT c.id, c.sale_id, c.partner_program_id, c.partner_id, c.currency, c.amount_cents, c.deducted_cents, c.status,
                   c.hold_until, c.approved_at IS NOT NULL AS "approved!", c.paid_at IS NOT NULL AS "paid_out!",
-                  cardinality(c.signals) > 0 AS "flagged!", p.needs_approval
+                  cardinality(c.signals) > 0 AS "flagged!", p.needs_approval, p.wanted_events
            FROM commissions c JOIN programs p ON p.id = c.program_id
            WHERE c.id = ANY($2) AND c.program_id = $1 ORDER BY c.id FOR UPDATE OF c"#,
         program_id.get(),
@@ -172,7 +177,7 @@ pub async fn lock_payable(
         CommissionRow,
         r#"SELECT c.id, c.sale_id, c.partner_program_id, c.partner_id, c.currency, c.amount_cents, c.deducted_cents, c.status,
                   c.hold_until, c.approved_at IS NOT NULL AS "approved!", c.paid_at IS NOT NULL AS "paid_out!",
-                  cardinality(c.signals) > 0 AS "flagged!", p.needs_approval
+                  cardinality(c.signals) > 0 AS "flagged!", p.needs_approval, p.wanted_events
            FROM commissions c JOIN programs p ON p.id = c.program_id
            WHERE c.program_id = $1 AND c.currency = $2 AND c.paid_at IS NULL AND c.status IN ('approved', 'refunded')
              AND can_be_paid(c, p.needs_approval, $3)

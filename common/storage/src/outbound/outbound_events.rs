@@ -6,8 +6,9 @@ use uuid::Uuid;
 
 use crate::batch::unnest;
 use crate::error::StorageResult;
-use domain::ids::{CustomerId, ProgramId};
+use domain::ids::{CustomerId, EventId, ProgramId};
 use domain::outbound_event::OutboundEventType;
+use messages::outbound_event::OutboundEvent;
 
 /// An event that somebody wants. Write it last, while the transaction holds the locks of what it tells: that is the order of events.
 #[derive(Debug)]
@@ -21,6 +22,27 @@ pub struct NewOutboundEvent {
     pub occurred_at: DateTime<Utc>,
     /// JSON, sent as it is.
     pub body: String,
+}
+
+impl NewOutboundEvent {
+    pub fn new(
+        event_id: EventId,
+        customer_id: Option<CustomerId>,
+        occurred_at: DateTime<Utc>,
+        event: &OutboundEvent,
+    ) -> StorageResult<Self> {
+        let body = event
+            .body(occurred_at)
+            .map_err(|error| sqlx::Error::Encode(error.into()))?;
+        Ok(Self {
+            event_id: event_id.get(),
+            program_id: event.program_id(),
+            event_type: event.event_type(),
+            customer_id,
+            occurred_at,
+            body,
+        })
+    }
 }
 
 /// Writes events in their order.
@@ -81,6 +103,20 @@ pub async fn advance(connection: &mut PgConnection, anyway: bool) -> StorageResu
     .fetch_one(connection)
     .await?;
     Ok(true)
+}
+
+/// Writes events that are about no customer.
+pub async fn tell(
+    connection: &mut PgConnection,
+    occurred_at: DateTime<Utc>,
+    new_event_id: impl Fn() -> EventId,
+    events: impl IntoIterator<Item = OutboundEvent>,
+) -> StorageResult<()> {
+    let events = events
+        .into_iter()
+        .map(|event| NewOutboundEvent::new(new_event_id(), None, occurred_at, &event))
+        .collect::<StorageResult<Vec<_>>>()?;
+    add(connection, &events).await
 }
 
 /// Gives positions to committed events, in the order in which they were written, and puts each into the queues of the endpoints that want

@@ -9,6 +9,7 @@ use crate::people::{cli_logins, invitations, management_keys, sessions};
 use domain::ids::{MemberId, ProgramId, UserId, WorkspaceId};
 use domain::money::Currency;
 use domain::name::Name;
+use domain::outbound_event::WantedEvents;
 use domain::permission::{Permission, ProgramPermissions, ProgramScope, Role};
 use domain::program::ProgramStatus;
 
@@ -152,6 +153,8 @@ pub struct ProgramForUser {
     pub role: Option<Role>,
     /// The member's permissions for this program.
     pub permissions: ProgramPermissions,
+    /// What others are to be told of it.
+    pub wanted_events: WantedEvents,
 }
 
 /// `None` when there is no such program. `user_id: None` asks about the program alone.
@@ -161,7 +164,8 @@ pub async fn program_for_user(
     user_id: Option<UserId>,
 ) -> StorageResult<Option<ProgramForUser>> {
     let row = sqlx::query!(
-        r#"SELECT p.workspace_id, p.status, p.currency, p.created_at, m.role AS "role?", g.permissions AS "permissions?"
+        r#"SELECT p.workspace_id, p.status, p.currency, p.created_at, p.wanted_events, m.role AS "role?",
+                  g.permissions AS "permissions?"
            FROM programs p
            LEFT JOIN workspace_members m ON m.workspace_id = p.workspace_id AND m.user_id = $2
            LEFT JOIN member_permissions g ON g.member_id = m.id AND g.program_id = p.id
@@ -185,6 +189,7 @@ pub async fn program_for_user(
                 .transpose()?,
             permissions: ProgramPermissions::parse(names.iter().map(String::as_str))
                 .map_err(|_| corrupt("member_permissions", "permissions"))?,
+            wanted_events: WantedEvents::from_bits(row.wanted_events),
         })
     })
     .transpose()

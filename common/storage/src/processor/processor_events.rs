@@ -18,8 +18,10 @@ pub use self::waits::{
 use crate::batch::{columns, unnest};
 use crate::error::{StorageResult, expect_rows};
 use domain::ids::{EventId, ProgramId};
+use domain::outbound_event::OutboundEventType;
 use domain::processor::ProcessorId;
 use domain::text::TransactionId;
+use messages::outbound_event::processor_event::ProcessorEventNeedsReview;
 
 /// An event that just arrived, its signature verified.
 #[derive(Debug, Clone)]
@@ -89,18 +91,28 @@ impl<'a> From<&'a Disposition> for DispositionColumns<'a> {
     }
 }
 
+/// Which of the events received were new, in their order; and those that a person must look at, where others are to be told of it.
+#[derive(Debug)]
+pub struct Received {
+    pub new: Vec<bool>,
+    pub for_review: Vec<ProcessorEventNeedsReview>,
+}
+
 /// Stores new events; returns for each whether it was new. Repeated ids, in the batch too, are not.
 ///
 /// May be repeated when it is unknown whether it committed: a row that already holds this very event counts as new.
-pub async fn receive(
-    connection: &mut PgConnection,
-    events: &[NewProcessorEvent],
-) -> StorageResult<Vec<bool>> {
+pub async fn receive(connection: &mut PgConnection, events: &[NewProcessorEvent]) -> StorageResult<Received> {
     let mut first_of_id: Vec<&NewProcessorEvent> = events.iter().collect();
     // A stable sort keeps arrival order within one id, and ascending ids avoid deadlocks between batches.
     first_of_id.sort_by(|a, b| inbox_key(a).cmp(&inbox_key(b)));
     first_of_id.dedup_by(|later, earlier| inbox_key(later) == inbox_key(earlier));
-    let mut new = insert(connection, &first_of_id).await?;
+    let inserted = insert(connection, &first_of_id).await?;
+    let told: HashSet<Uuid> = inserted
+        .iter()
+        .filter(|new| new.reviews_are_told)
+        .map(|new| new.event_id)
+        .collect();
+    let mut new: HashSet<Uuid> = inserted.iter().map(|new| new.event_id).collect();
     if new.len() < first_of_id.len() {
         let held = unnest!(
             query_scalar,
@@ -112,16 +124,30 @@ pub async fn receive(
         .await?;
         new.extend(held);
     }
-    Ok(events
-        .iter()
-        .map(|event| new.contains(&event.event_id.get()))
-        .collect())
+    Ok(Received {
+        new: events
+            .iter()
+            .map(|event| new.contains(&event.event_id.get()))
+            .collect(),
+        for_review: first_of_id
+            .iter()
+            .filter(|event| told.contains(&event.event_id.get()))
+            .filter_map(|event| for_review(event))
+            .collect(),
+    })
+}
+
+/// An event that was new.
+struct Inserted {
+    event_id: Uuid,
+    /// Others are to be told what of its program waits for a person.
+    reviews_are_told: bool,
 }
 
 async fn insert(
     connection: &mut PgConnection,
     events: &[&NewProcessorEvent],
-) -> StorageResult<HashSet<Uuid>> {
+) -> StorageResult<Vec<Inserted>> {
     columns!(event in events =>
         dispositions: DispositionColumns<'_> = disposition(event),
         pauses: f64 = pause(event).as_secs_f64(),
@@ -144,26 +170,31 @@ async fn insert(
         payloads: &str = event.payload.as_str(),
         by_platform: bool = event.by_platform,
     );
-    let new = sqlx::query_scalar!(
-        "INSERT INTO processor_events (event_id, program_id, processor_event_id, kind, account_id, occurred_at,
-             received_at, state, reason, sale_pending, payment_pending, relay_after, payload, by_platform,
-             waits_for)
-         SELECT event_id, program_id, processor_event_id, kind, account_id, occurred_at, received_at, state, reason,
-                sale_pending, payment_pending,
-                -- What is waited for may be there already.
-                CASE WHEN EXISTS (SELECT FROM transaction_claims t
-                                  WHERE t.transaction_id = substr(e.waits_for, 6) AND t.state = 'recorded') THEN now()
-                     WHEN state IN ('open', 'parked') THEN now() + make_interval(secs => pause) END,
-                CASE WHEN state NOT IN ('done', 'ignored') THEN payload END,
-                by_platform, waits_for
-         FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::timestamptz[],
-                     $7::timestamptz[], $8::text[], $9::text[], $10::bool[], $11::bool[], $12::text[], $13::float8[],
-                     $14::bool[], $15::text[])
-              AS e (event_id, program_id, processor_event_id, kind, account_id, occurred_at, received_at, state,
-                    reason, sale_pending, payment_pending, payload, pause, by_platform, waits_for)
-         -- An update would lock the row that is there, before the claims that this transaction still has to lock.
-         ON CONFLICT (processor_event_id, program_id) DO NOTHING
-         RETURNING event_id",
+    Ok(sqlx::query_as!(
+        Inserted,
+        r#"WITH new AS (
+             INSERT INTO processor_events (event_id, program_id, processor_event_id, kind, account_id, occurred_at,
+                 received_at, state, reason, sale_pending, payment_pending, relay_after, payload, by_platform,
+                 waits_for)
+             SELECT event_id, program_id, processor_event_id, kind, account_id, occurred_at, received_at, state, reason,
+                    sale_pending, payment_pending,
+                    -- What is waited for may be there already.
+                    CASE WHEN EXISTS (SELECT FROM transaction_claims t
+                                      WHERE t.transaction_id = substr(e.waits_for, 6) AND t.state = 'recorded') THEN now()
+                         WHEN state IN ('open', 'parked') THEN now() + make_interval(secs => pause) END,
+                    CASE WHEN state NOT IN ('done', 'ignored') THEN payload END,
+                    by_platform, waits_for
+             FROM UNNEST($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::timestamptz[],
+                         $7::timestamptz[], $8::text[], $9::text[], $10::bool[], $11::bool[], $12::text[], $13::float8[],
+                         $14::bool[], $15::text[])
+                  AS e (event_id, program_id, processor_event_id, kind, account_id, occurred_at, received_at, state,
+                        reason, sale_pending, payment_pending, payload, pause, by_platform, waits_for)
+             -- An update would lock the row that is there, before the claims that this transaction still has to lock.
+             ON CONFLICT (processor_event_id, program_id) DO NOTHING
+             RETURNING event_id, program_id
+           )
+           SELECT n.event_id AS "event_id!", coalesce(p.wanted_events & $16 <> 0, false) AS "reviews_are_told!"
+           FROM new n LEFT JOIN programs p ON p.id = n.program_id"#,
         &ids,
         &programs as &[Option<i64>],
         &processor_ids as &[&str],
@@ -179,10 +210,24 @@ async fn insert(
         &pauses,
         &by_platform,
         &waits as &[Option<String>],
+        OutboundEventType::ProcessorEventNeedsReview.bit(),
     )
     .fetch_all(connection)
-    .await?;
-    Ok(new.into_iter().collect())
+    .await?)
+}
+
+/// What a person must look at, as others are told of it.
+fn for_review(event: &NewProcessorEvent) -> Option<ProcessorEventNeedsReview> {
+    let DispositionColumns { state, reason, .. } = disposition(event);
+    let waits_for_a_person = matches!(event.disposition, Disposition::Review(_) | Disposition::Stuck(_));
+    Some(ProcessorEventNeedsReview {
+        program_id: event.program_id.filter(|_| waits_for_a_person)?.get(),
+        processor_event_id: event.processor_event_id.to_string(),
+        kind: event.kind.clone(),
+        state: state.to_owned(),
+        reason: reason.map(str::to_owned),
+        received_at: event.received_at,
+    })
 }
 
 fn disposition(event: &NewProcessorEvent) -> DispositionColumns<'_> {
@@ -248,36 +293,55 @@ pub async fn take_due(pool: &PgPool, limit: i64, pause: Duration) -> StorageResu
 }
 
 /// The result of a repeated translation: the event still cannot be translated, or concerns no program now. A half that was
-/// handled before stays so.
+/// handled before stays so. Returns it when a person must look at it from now on, where others are to be told of it.
 pub async fn dispose(
     connection: &mut PgConnection,
     event_id: EventId,
     disposition: &Disposition,
-) -> StorageResult<()> {
+) -> StorageResult<Option<ProcessorEventNeedsReview>> {
     let columns = DispositionColumns::from(disposition);
     let disposed = sqlx::query!(
-        "UPDATE processor_events e
+        r#"WITH disposed AS (
+         UPDATE processor_events e
          SET sale_pending = n.sale, payment_pending = n.payment,
              state = n.state,
              reason = $3,
              waits_for = CASE WHEN n.state = 'open' THEN e.waits_for END,
              relay_after = CASE WHEN n.state = 'open' THEN e.relay_after END,
              payload = CASE WHEN n.state IN ('done', 'ignored') THEN NULL ELSE e.payload END
-         FROM (SELECT o.event_id, o.sale_pending AND $4 AS sale, o.payment_pending AND $5 AS payment,
+         FROM (SELECT o.event_id, o.state AS state_before, o.sale_pending AND $4 AS sale, o.payment_pending AND $5 AS payment,
                       CASE WHEN $2 <> 'open' THEN $2
                            WHEN (o.sale_pending AND $4) OR (o.payment_pending AND $5) THEN 'open'
                            ELSE 'done' END AS state
                FROM processor_events o WHERE o.event_id = $1 FOR UPDATE) n
-         WHERE e.event_id = n.event_id",
+         WHERE e.event_id = n.event_id
+         RETURNING e.program_id, e.processor_event_id, e.kind, e.state, e.reason, e.received_at, n.state_before
+         )
+         SELECT d.processor_event_id AS "processor_event_id!", d.kind AS "kind!", d.state AS "state!", d.reason,
+                d.received_at AS "received_at!", p.id AS "told_program?"
+         FROM disposed d LEFT JOIN programs p
+           ON p.id = d.program_id AND d.state IN ('review', 'stuck') AND d.state_before NOT IN ('review', 'stuck')
+              AND p.wanted_events & $6 <> 0"#,
         event_id.get(),
         columns.state,
         columns.reason,
         columns.sale_pending,
         columns.payment_pending,
+        OutboundEventType::ProcessorEventNeedsReview.bit(),
     )
-    .execute(connection)
+    .fetch_optional(connection)
     .await?;
-    expect_rows("processor_events", 1, disposed.rows_affected())
+    expect_rows("processor_events", 1, u64::from(disposed.is_some()))?;
+    Ok(disposed.and_then(|row| {
+        Some(ProcessorEventNeedsReview {
+            program_id: row.told_program?,
+            processor_event_id: row.processor_event_id,
+            kind: row.kind,
+            state: row.state,
+            reason: row.reason,
+            received_at: row.received_at,
+        })
+    }))
 }
 
 /// When events arrived. An event that is not there is not in the answer.
@@ -301,16 +365,25 @@ pub async fn received_at(
         .collect())
 }
 
-/// Marks an event whose record is in `dead_letters`: the relay leaves it alone.
-pub async fn dead_letter(connection: &mut PgConnection, event_id: EventId) -> StorageResult<()> {
-    sqlx::query!(
-        "UPDATE processor_events SET state = 'stuck', reason = 'dead_letter', relay_after = NULL
-         WHERE event_id = $1 AND state IN ('open', 'parked')",
+/// Marks an event whose record is in `dead_letters`: the relay leaves it alone. Returns it where others are to be told of it.
+pub async fn dead_letter(
+    connection: &mut PgConnection,
+    event_id: EventId,
+) -> StorageResult<Option<ProcessorEventNeedsReview>> {
+    Ok(sqlx::query_as!(
+        ProcessorEventNeedsReview,
+        r#"WITH stuck AS (
+               UPDATE processor_events SET state = 'stuck', reason = 'dead_letter', relay_after = NULL
+               WHERE event_id = $1 AND state IN ('open', 'parked')
+               RETURNING program_id, processor_event_id, kind, state, reason, received_at
+           )
+           SELECT s.program_id AS "program_id!", s.processor_event_id, s.kind, s.state, s.reason, s.received_at
+           FROM stuck s JOIN programs p ON p.id = s.program_id AND p.wanted_events & $2 <> 0"#,
         event_id.get(),
+        OutboundEventType::ProcessorEventNeedsReview.bit(),
     )
-    .execute(connection)
-    .await?;
-    Ok(())
+    .fetch_optional(connection)
+    .await?)
 }
 
 /// Forgets what was finished and arrived before `horizon`: no copy of it comes any more. Bounded per call.

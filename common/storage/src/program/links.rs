@@ -66,6 +66,36 @@ pub async fn owners(
     Ok(owners)
 }
 
+/// A link as others know it.
+#[derive(Debug, Clone)]
+pub struct NamedLink {
+    pub short_code: String,
+    pub partner_id: Option<PartnerId>,
+}
+
+/// Codes and partners of links.
+pub async fn named(
+    connection: &mut PgConnection,
+    links: &[i64],
+) -> StorageResult<HashMap<ReferralLinkId, NamedLink>> {
+    let rows = sqlx::query!(
+        "SELECT id, short_code, partner_id FROM referral_links WHERE id = ANY($1)",
+        links
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let named = NamedLink {
+                short_code: row.short_code,
+                partner_id: row.partner_id.map(PartnerId::new),
+            };
+            (ReferralLinkId::new(row.id), named)
+        })
+        .collect())
+}
+
 /// Makes a link of a membership, turned on. `None` when another link has the code, of whichever program.
 pub async fn create(
     connection: &mut PgConnection,

@@ -12,6 +12,7 @@ use domain::attribution::AttributionModel;
 use domain::commission::SelfReferrals;
 use domain::ids::{CommissionId, CustomerId, EventId, ProgramId, ReferralLinkId, SaleId};
 use domain::money::CommissionableCents;
+use domain::outbound_event::WantedEvents;
 use domain::sale::SubscriptionInterval;
 use domain::text::{ProductId, SubscriptionId};
 use messages::sale::{NoCommission, SaleRecord};
@@ -144,23 +145,44 @@ pub struct LockedSale {
     pub processor_refunded_cents: i64,
     /// Of a customer who was erased: no text about it is stored any more.
     pub of_erased: bool,
+    /// What others are to be told of its program.
+    pub wanted_events: WantedEvents,
+}
+
+/// The refund totals of a sale.
+#[derive(Debug)]
+pub struct RefundedSale {
+    pub sale_id: SaleId,
+    pub api_refunded_cents: i64,
+    pub processor_refunded_cents: i64,
 }
 
 /// Locks sales in ascending order: two refunds of one sale follow each other.
 pub async fn lock(connection: &mut PgConnection, sales: &[i64]) -> StorageResult<Vec<LockedSale>> {
-    Ok(sqlx::query_as!(
-        LockedSale,
-        r#"SELECT id AS sale_id, amount_cents, api_refunded_cents, processor_refunded_cents,
+    let rows = sqlx::query!(
+        r#"SELECT s.id, s.amount_cents, s.api_refunded_cents, s.processor_refunded_cents, p.wanted_events,
                   EXISTS (SELECT FROM customers c WHERE c.id = s.customer_id AND c.erased_at IS NOT NULL) AS "of_erased!"
-           FROM sale_events s WHERE id = ANY($1) ORDER BY id FOR UPDATE"#,
+           FROM sale_events s JOIN programs p ON p.id = s.program_id
+           WHERE s.id = ANY($1) ORDER BY s.id FOR UPDATE OF s"#,
         sales,
     )
     .fetch_all(connection)
-    .await?)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| LockedSale {
+            sale_id: SaleId::new(row.id),
+            amount_cents: row.amount_cents,
+            api_refunded_cents: row.api_refunded_cents,
+            processor_refunded_cents: row.processor_refunded_cents,
+            of_erased: row.of_erased,
+            wanted_events: WantedEvents::from_bits(row.wanted_events),
+        })
+        .collect())
 }
 
 /// Writes the refund totals of sales that are locked.
-pub async fn save_refunded(connection: &mut PgConnection, sales: &[LockedSale]) -> StorageResult<()> {
+pub async fn save_refunded(connection: &mut PgConnection, sales: &[RefundedSale]) -> StorageResult<()> {
     let updated = unnest!(
         query,
         "UPDATE sale_events s SET api_refunded_cents = n.api, processor_refunded_cents = n.processor

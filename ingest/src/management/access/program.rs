@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use domain::ids::{ProgramId, UserId, WorkspaceId};
 use domain::money::Currency;
+use domain::outbound_event::WantedEvents;
 use domain::permission::{Permission, Role};
 use domain::program::ProgramStatus;
 use sqlx::PgConnection;
@@ -29,6 +30,8 @@ pub struct ProgramAccess {
     /// What the program's totals are in.
     pub currency: Currency,
     pub created_at: DateTime<Utc>,
+    /// What others are to be told of it.
+    pub wanted_events: WantedEvents,
     status: ProgramStatus,
 }
 
@@ -39,6 +42,7 @@ impl ProgramAccess {
             workspace_id: found.workspace_id,
             currency: found.currency,
             created_at: found.created_at,
+            wanted_events: found.wanted_events,
             status: found.status,
         }
     }

@@ -9,6 +9,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use chrono::{DateTime, Utc};
 use domain::ids::ProgramId;
+use domain::outbound_event::OutboundEventType;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sqlx::pool::PoolConnection;
@@ -121,6 +122,11 @@ impl<C: Caller, On> Write<C, On> {
 }
 
 impl<R, I> WriteProgram<R, I> {
+    /// Whether others are to be told of such events of the program.
+    pub const fn wants(&self, event_type: OutboundEventType) -> bool {
+        self.on.access.wanted_events.contains(event_type)
+    }
+
     /// Writes an entry about the program to the audit log. The details hold no secret.
     pub async fn audit(
         &mut self,

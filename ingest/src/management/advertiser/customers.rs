@@ -48,6 +48,12 @@ pub struct CustomerExport {
     notifications: Value,
     #[schema(value_type = Vec<Object>)]
     processor_customers: Value,
+    /// What others were told, by webhooks and the event stream.
+    #[schema(value_type = Vec<Object>)]
+    outbound_events: Value,
+    /// What endpoints answered to it.
+    #[schema(value_type = Vec<Object>)]
+    webhook_deliveries: Value,
     /// Records that could not be processed, as they came.
     #[schema(value_type = Vec<Object>)]
     unprocessed: Vec<Value>,
@@ -55,7 +61,7 @@ pub struct CustomerExport {
 
 view! { |row: Export| CustomerExport {
     customers, click_events, lead_events, sale_events, commissions, refunds, notifications, processor_customers,
-    unprocessed,
+    outbound_events, webhook_deliveries, unprocessed,
 } }
 
 /// Rows that were changed, by table. All of them are 0 when no customer has these names.
@@ -68,12 +74,17 @@ pub struct CustomerErased {
     refunds: u64,
     notifications: u64,
     processor_customers: u64,
+    /// What others were told, or were still to be told.
+    outbound_events: u64,
+    /// What endpoints answered to it.
+    webhook_deliveries: u64,
     /// Records that could not be processed; they cannot be replayed any more.
     unprocessed: u64,
 }
 
 view! { |row: Erased| CustomerErased {
-    customers, click_events, lead_events, sale_events, refunds, notifications, processor_customers, unprocessed,
+    customers, click_events, lead_events, sale_events, refunds, notifications, processor_customers,
+    outbound_events, webhook_deliveries, unprocessed,
 } }
 
 /// Export a customer's data
@@ -201,6 +212,8 @@ pub fn export_examples() -> Examples {
         refunds: none(),
         notifications: none(),
         processor_customers: none(),
+        outbound_events: none(),
+        webhook_deliveries: none(),
         unprocessed: Vec::new(),
     };
     named_examples().data("A customer without events", export)

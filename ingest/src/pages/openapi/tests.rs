@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use domain::outbound_event::OutboundEventType;
 use serde_json::{Map, Value, json};
 use testing::jsonschema;
 
@@ -118,6 +119,36 @@ fn every_body_has_examples_and_they_are_valid() {
                 assert!(errors.is_empty(), "{operation}, {name}, {example}: {errors:?}");
             }
         }
+    }
+}
+
+#[test]
+fn every_type_of_event_is_a_webhook_with_a_valid_example() {
+    let api = described();
+    let webhooks = api["webhooks"].as_object().unwrap();
+    let types: BTreeSet<&str> = OutboundEventType::ALL.map(OutboundEventType::as_str).into();
+    let described: BTreeSet<&str> = webhooks.keys().map(String::as_str).collect();
+    assert_eq!(described, types);
+    for (event_type, webhook) in webhooks {
+        let (_, body) = bodies(&webhook["post"]).remove(0);
+        let mut schema = body["schema"].clone();
+        schema["components"] = api["components"].clone();
+        let validator = jsonschema::options()
+            .should_validate_formats(true)
+            .build(&schema)
+            .unwrap();
+        let errors: Vec<_> = validator
+            .iter_errors(&body["example"])
+            .map(|error| error.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{event_type}: {errors:?}");
+        // Nothing is told that is not described.
+        let mut misnamed = body["example"].clone();
+        misnamed["type"] = json!("sale");
+        assert!(!validator.is_valid(&misnamed), "{event_type}");
+        misnamed = body["example"].clone();
+        misnamed["data"] = json!({ "program_id": "1" });
+        assert!(!validator.is_valid(&misnamed), "{event_type}");
     }
 }
 

@@ -176,6 +176,11 @@ const DAMAGES: &[(&str, &str)] = &[
         "no sale outside its attribution window",
         "UPDATE sale_events SET sale_date = sale_date + interval '1 year'",
     ),
+    (
+        "what waits to be delivered is an event of its program",
+        "INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, created_at, due_at)
+         VALUES (1, 1, gen_random_uuid(), 'lead.created', now(), 1, now(), now())",
+    ),
 ];
 
 #[tokio::test]

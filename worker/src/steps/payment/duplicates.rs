@@ -23,6 +23,7 @@ use storage::{StorageError, StorageResult, ledger};
 
 use super::super::StepContext;
 use super::super::refund::settle;
+use crate::outbound::OutboundEvents;
 use crate::reassessment::{OutOfOrder, reassess};
 
 /// Undoes these sales. `names`: all names of their payments.
@@ -31,6 +32,7 @@ pub async fn undo(
     context: &StepContext,
     duplicates: &[Duplicate],
     names: &[&str],
+    events: &mut OutboundEvents<'_>,
 ) -> StorageResult<()> {
     let clock = &context.clock;
     let ids: Vec<i64> = duplicates
@@ -60,7 +62,7 @@ pub async fn undo(
         .iter()
         .map(|(sale_id, refund)| (*sale_id, refund))
         .collect();
-    settle(connection, &to_settle, clock).await?;
+    settle(connection, &to_settle, clock, events).await?;
     duplicate_sales::mark(connection, duplicates, names).await?;
     let mut deltas = Deltas::default();
     for sale in &undone {
@@ -73,7 +75,7 @@ pub async fn undo(
     deltas.append(connection).await?;
     let mut out_of_order = OutOfOrder::default();
     out_of_order.extend(undone.iter().map(|sale| (sale.customer_id, sale.sold_at)));
-    let entries = reassess(connection, context, &customers, &out_of_order).await?;
+    let entries = reassess(connection, context, &customers, &out_of_order, events).await?;
     ledger::post(connection, &entries).await
 }
 

@@ -15,6 +15,7 @@ use storage::processor_reversals::{self, Reversal};
 use storage::{StorageError, StorageResult};
 
 use super::super::refund::settle;
+use crate::outbound::OutboundEvents;
 
 /// Applies every new reversal of these payments to their sales, and ends the events of all of them. Returns how many were new. The
 /// caller holds the claims of the sales.
@@ -24,6 +25,7 @@ pub async fn reverse(
     connection: &mut PgConnection,
     payments: &[(Reference, SaleId)],
     clock: &Clock,
+    events: &mut OutboundEvents<'_>,
 ) -> StorageResult<usize> {
     let reversals = processor_reversals::of_payments(connection, payments).await?;
     if reversals.is_empty() {
@@ -49,9 +51,10 @@ pub async fn reverse(
         .iter()
         .map(|(sale_id, refund)| (*sale_id, refund))
         .collect();
-    settle(connection, &to_settle, clock).await?;
+    settle(connection, &to_settle, clock, events).await?;
     processor_reversals::count(connection, &counted).await?;
-    processor_events::end(connection, Part::Payment, &endings).await?;
+    let for_review = processor_events::end(connection, Part::Payment, &endings).await?;
+    events.add_for_review(for_review)?;
     Ok(refunds.len())
 }
 

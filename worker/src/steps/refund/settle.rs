@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use domain::ids::{CommissionId, EventId, PartnerProgramId, SaleId};
 use domain::ledger::{self, deduct};
 use domain::money::{AmountCents, Cents};
+use domain::outbound_event::{OutboundEventType, WantedEvents};
 use domain::refund::{self, RefundEffect, RefundRequest, RefundableCommission, SaleRefunds};
 use domain::text::RefundReason;
 use messages::notification::NotificationRecord;
@@ -18,9 +19,11 @@ use sqlx::PgConnection;
 use storage::commissions::{self, LockedCommission, RefundedCommission};
 use storage::ledger::{NewEntry, lock_balances, post};
 use storage::refunds::{self, NewRefund};
-use storage::sales::{self, LockedSale};
+use storage::sales::{self, RefundedSale};
 use storage::{StorageError, StorageResult};
 
+use super::outbound::ToldRefunds;
+use crate::outbound::OutboundEvents;
 use crate::postings;
 use crate::steps::json;
 
@@ -32,6 +35,7 @@ pub async fn settle(
     connection: &mut PgConnection,
     refunds: &[(SaleId, &RefundRecord)],
     clock: &Clock,
+    events: &mut OutboundEvents<'_>,
 ) -> StorageResult<Outcomes> {
     if refunds.is_empty() {
         return Ok(Outcomes::new());
@@ -40,7 +44,7 @@ pub async fn settle(
     for (sale_id, record) in refunds {
         batch.apply(*sale_id, record, clock)?;
     }
-    batch.close(connection).await
+    batch.close(connection, events).await
 }
 
 /// The sales of a batch, their commissions and balances, while refunds are applied; and what must be written.
@@ -50,6 +54,8 @@ struct RefundBatch<'a> {
     reasons: HashMap<CommissionId, &'a str>,
     /// Whose customers were erased: reasons may name them.
     of_erased: HashSet<SaleId>,
+    wanted: HashMap<SaleId, WantedEvents>,
+    told: ToldRefunds,
     balances: BTreeMap<(PartnerProgramId, String), Cents>,
     recorded: Vec<NewRefund>,
     entries: Vec<NewEntry>,
@@ -78,6 +84,10 @@ impl<'a> RefundBatch<'a> {
             .filter(|sale| sale.of_erased)
             .map(|sale| sale.sale_id)
             .collect();
+        let wanted = sales
+            .iter()
+            .map(|sale| (sale.sale_id, sale.wanted_events))
+            .collect();
         let sales = sales
             .into_iter()
             .map(|sale| {
@@ -105,6 +115,8 @@ impl<'a> RefundBatch<'a> {
                 .collect(),
             reasons: HashMap::new(),
             of_erased,
+            wanted,
+            told: ToldRefunds::default(),
             balances,
             recorded: Vec::new(),
             entries: Vec::new(),
@@ -123,6 +135,15 @@ impl<'a> RefundBatch<'a> {
             .refund_reason
             .as_ref()
             .filter(|_| !self.of_erased.contains(&sale_id));
+        let wanted = self.wanted.get(&sale_id).copied().unwrap_or_default();
+        if wanted.contains(OutboundEventType::SaleRefunded) && decision.effective_delta > Cents::ZERO {
+            self.told
+                .refund((sale_id, sale), record, reason, decision.effective_delta);
+        }
+        if wanted.contains(OutboundEventType::CommissionReversed) {
+            self.told
+                .reversals((sale_id, sale), record, reason, &decision.deductions);
+        }
         for deduction in &decision.deductions {
             self.deduct(record, reason, deduction, clock);
         }
@@ -174,16 +195,18 @@ impl<'a> RefundBatch<'a> {
         ));
     }
 
-    async fn close(self, connection: &mut PgConnection) -> StorageResult<Outcomes> {
+    async fn close(
+        self,
+        connection: &mut PgConnection,
+        events: &mut OutboundEvents<'_>,
+    ) -> StorageResult<Outcomes> {
         let mut totals = Vec::with_capacity(self.sales.len());
         let mut refunded = Vec::new();
         for (sale_id, sale) in &self.sales {
-            totals.push(LockedSale {
+            totals.push(RefundedSale {
                 sale_id: *sale_id,
-                amount_cents: sale.amount().get(),
                 api_refunded_cents: sale.api_refunded().get(),
                 processor_refunded_cents: sale.processor_refunded().get(),
-                of_erased: self.of_erased.contains(sale_id),
             });
             refunded.extend(sale.commissions().iter().map(|commission| RefundedCommission {
                 commission_id: commission.id,
@@ -197,6 +220,7 @@ impl<'a> RefundBatch<'a> {
         refunds::insert(connection, &self.recorded).await?;
         post(connection, &self.entries).await?;
         postings::notify(connection, &self.notifications).await?;
+        self.told.tell(connection, events).await?;
         Ok(self.outcomes)
     }
 }

@@ -233,10 +233,14 @@ impl SaleBatch {
         self.buyers.get(&event_id).copied()
     }
 
+    /// The customer of a recorded sale, as the sales of the batch left them.
+    pub fn customer(&self, event_id: EventId) -> Option<&Customer> {
+        self.customers.get(&self.buyer(event_id)?)
+    }
+
     /// What is odd about a recorded sale, as far as this partner earns by it.
     pub fn signals(&self, record: &SaleRecord, partner_id: PartnerId, rules: &SignalRules) -> Vec<Signal> {
-        let buyer = self.buyer(record.event_id).and_then(|id| self.customers.get(&id));
-        let Some(customer) = buyer else {
+        let Some(customer) = self.customer(record.event_id) else {
             return Vec::new();
         };
         signals::of_sale(rules, customer, &self.addresses, partner_id, record.sold_at)

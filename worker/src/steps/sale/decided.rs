@@ -13,10 +13,12 @@ use storage::{StorageResult, claims, ledger};
 
 use super::batch::{Judged, SaleBatch};
 use super::inbox::Inbox;
+use super::outbound;
 use super::payment_match::{PaymentMatch, Payments};
 use super::refunds::{self, ParkedRefunds};
 use super::rows::{self, RecordedSale, Rows};
 use crate::customer_lookup::Found;
+use crate::outbound::OutboundEvents;
 use crate::reassessment::reassess;
 use crate::steps::StepContext;
 
@@ -188,7 +190,8 @@ impl Decided<'_> {
             repeated: mut outcomes,
         } = self;
         let sorted = Sorted::of(&decisions, &mut outcomes);
-        let recorded = write_rows(connection, context, batch, &sorted).await?;
+        let mut events = OutboundEvents::new(&context.clock);
+        let recorded = write_rows(connection, context, batch, &sorted, &mut events).await?;
         let new: Vec<(&SaleRecord, SaleId)> = sorted
             .kept
             .iter()
@@ -201,17 +204,27 @@ impl Decided<'_> {
                 .map(|(record, sale_id)| (record.sale.transaction_id.as_str(), *sale_id))
                 .chain(known)
                 .collect();
-            refunds::apply_parked(connection, &sale_ids, &sorted.released, &context.clock).await?
+            refunds::apply_parked(
+                connection,
+                &sale_ids,
+                &sorted.released,
+                &context.clock,
+                &mut events,
+            )
+            .await?
         } else {
             ParkedRefunds::default()
         };
-        let reversals = refunds::apply_reversals(connection, &new, &pending.payments, &context.clock).await?;
+        let reversals =
+            refunds::apply_reversals(connection, &new, &pending.payments, &context.clock, &mut events)
+                .await?;
         outcomes.extend(
             recorded
                 .into_iter()
                 .map(|(event_id, sale)| (event_id, sale.outcome)),
         );
-        pending.inbox.close(connection, &outcomes).await?;
+        pending.inbox.close(connection, &outcomes, &mut events).await?;
+        events.write(connection).await?;
         Ok(Written {
             outcomes,
             later: sorted.later,
@@ -227,17 +240,19 @@ async fn write_rows(
     context: &StepContext,
     batch: SaleBatch,
     sorted: &Sorted<'_>,
+    events: &mut OutboundEvents<'_>,
 ) -> StorageResult<HashMap<EventId, RecordedSale>> {
     let mut deltas = Deltas::default();
     let rules = &context.signal_rules;
     let Rows { sales, mut entries } =
         rows::write(connection, &sorted.kept, &batch, rules, &mut deltas).await?;
+    outbound::tell(connection, &sorted.kept, &sales, &batch, events).await?;
     claims::record(connection, &sorted.closed).await?;
     let adopted = rows::begin_subscriptions(connection, &sorted.duplicates).await?;
     let (customers, mut out_of_order) = batch.close(connection, deltas).await?;
     out_of_order.extend(adopted);
     claims::release(connection, &sorted.released).await?;
-    entries.extend(reassess(connection, context, &customers, &out_of_order).await?);
+    entries.extend(reassess(connection, context, &customers, &out_of_order, events).await?);
     ledger::post(connection, &entries).await?;
     Ok(sales)
 }

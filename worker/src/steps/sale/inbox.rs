@@ -13,6 +13,8 @@ use storage::processor_events::{
     self, Ending, PARTNER_APPROVED, Part, Reason, waits_for_key, waits_for_processor_customer, waits_for_sale,
 };
 
+use crate::outbound::OutboundEvents;
+
 /// How long a sale waits for the lead that names its customer's key: as long as processors redeliver an unanswered event. Most
 /// payments are of customers whom no partner brought: until then each costs a row, and no work.
 const PATIENCE: TimeDelta = TimeDelta::days(3);
@@ -58,13 +60,15 @@ impl<'a> Inbox<'a> {
         mut self,
         connection: &mut PgConnection,
         outcomes: &HashMap<EventId, SaleOutcome>,
+        events: &mut OutboundEvents<'_>,
     ) -> StorageResult<()> {
         for record in std::mem::take(&mut self.records) {
             if let Some(outcome) = outcomes.get(&record.event_id) {
                 self.decided(record, outcome);
             }
         }
-        processor_events::end(connection, Part::Sale, &self.endings).await?;
+        let for_review = processor_events::end(connection, Part::Sale, &self.endings).await?;
+        events.add_for_review(for_review)?;
         processor_events::wake(connection, &self.sold).await
     }
 

@@ -12,6 +12,7 @@ use storage::refunds::{self, ParkedRefund};
 use storage::{StorageError, StorageResult};
 
 use super::payment_match::Payments;
+use crate::outbound::OutboundEvents;
 use crate::steps::payment::reverse;
 use crate::steps::refund::{Outcomes, remember_refusals, settle};
 
@@ -29,6 +30,7 @@ pub async fn apply_parked(
     sale_ids: &HashMap<&str, SaleId>,
     refused: &[&str],
     clock: &Clock,
+    events: &mut OutboundEvents<'_>,
 ) -> StorageResult<ParkedRefunds> {
     let transaction_ids: Vec<&str> = sale_ids.keys().chain(refused).copied().collect();
     let parked = refunds::take_parked(connection, &transaction_ids).await?;
@@ -46,7 +48,7 @@ pub async fn apply_parked(
             None => not_found.push(record.event_id),
         }
     }
-    let mut outcomes = settle(connection, &to_settle, clock).await?;
+    let mut outcomes = settle(connection, &to_settle, clock, events).await?;
     remember_refusals(connection, &not_found).await?;
     outcomes.extend(
         not_found
@@ -71,10 +73,11 @@ pub async fn apply_reversals(
     new: &[(&SaleRecord, SaleId)],
     payments: &Payments,
     clock: &Clock,
+    events: &mut OutboundEvents<'_>,
 ) -> StorageResult<usize> {
     let paid: Vec<_> = new
         .iter()
         .filter_map(|(record, sale_id)| Some((payments.payment(record)?.clone(), *sale_id)))
         .collect();
-    reverse(connection, &paid, clock).await
+    reverse(connection, &paid, clock, events).await
 }

@@ -24,6 +24,10 @@ pub struct Erased {
     pub refunds: u64,
     pub notifications: u64,
     pub processor_customers: u64,
+    /// What others were told, or were still to be told.
+    pub outbound_events: u64,
+    /// What their endpoints answered.
+    pub webhook_deliveries: u64,
     /// Records that were put aside. They cannot be replayed any more.
     pub unprocessed: u64,
 }
@@ -45,6 +49,7 @@ pub async fn erase(
     let customers = lock_and_erase_customers(connection, found, now).await?;
     let clicked_at = clicked_at::read(connection, &found.customer_ids()).await?;
     let meanwhile = clicks(connection, found, &clicked_at.times).await?;
+    let told = told(connection, found).await?;
     let erased = Erased {
         customers,
         click_events: before + meanwhile + held(connection, found).await?,
@@ -53,6 +58,8 @@ pub async fn erase(
     };
     Ok(Erased {
         processor_customers: processor_customers(connection, found).await?,
+        outbound_events: told.outbound_events,
+        webhook_deliveries: told.webhook_deliveries,
         unprocessed: unprocessed(connection, found, now).await?,
         ..erased
     })
@@ -82,6 +89,60 @@ async fn lock_and_erase_customers(
     .await?;
     expect_rows("customers", customers.len(), erased.rows_affected())?;
     Ok(erased.rows_affected())
+}
+
+/// What others were told. Their sales and commissions are locked first: whoever is about to tell of them is waited for, and who comes
+/// later finds no names.
+async fn told(connection: &mut PgConnection, found: &Found) -> StorageResult<Erased> {
+    let (program_id, customers) = (found.program_id.get(), found.customer_ids());
+    let sales = sqlx::query_scalar!(
+        "SELECT id FROM sale_events WHERE program_id = $1 AND customer_id = ANY($2) ORDER BY id FOR UPDATE",
+        program_id,
+        &customers,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "SELECT id FROM commissions
+         WHERE id IN (SELECT id FROM commissions WHERE sale_id = ANY($1)
+                      UNION ALL
+                      SELECT id FROM commissions
+                      WHERE for_sale_id = ANY($1) AND for_sale_id IS NOT NULL AND rejected_at IS NULL)
+         ORDER BY id FOR UPDATE",
+        &sales,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    // Before the queue: an event that is being placed is waited for, and its row in the queue is found then.
+    let events = sqlx::query!(
+        "DELETE FROM outbound_events WHERE program_id = $1 AND customer_id = ANY($2) AND customer_id IS NOT NULL",
+        program_id,
+        &customers,
+    )
+    .execute(&mut *connection)
+    .await?;
+    let queued = sqlx::query!(
+        "DELETE FROM webhook_queue
+         WHERE endpoint_id IN (SELECT id FROM webhook_endpoints WHERE program_id = $1) AND customer_id = ANY($2)
+           AND customer_id IS NOT NULL",
+        program_id,
+        &customers,
+    )
+    .execute(&mut *connection)
+    .await?;
+    let answers = sqlx::query!(
+        "UPDATE webhook_deliveries SET answer = NULL
+         WHERE program_id = $1 AND customer_id = ANY($2) AND customer_id IS NOT NULL AND answer IS NOT NULL",
+        program_id,
+        &customers,
+    )
+    .execute(connection)
+    .await?;
+    Ok(Erased {
+        outbound_events: events.rows_affected() + queued.rows_affected(),
+        webhook_deliveries: answers.rows_affected(),
+        ..Erased::default()
+    })
 }
 
 /// Texts that sales, refunds, commissions and notifications quote from the advertiser.

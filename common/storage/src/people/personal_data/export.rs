@@ -18,6 +18,10 @@ pub struct Export {
     pub refunds: Value,
     pub notifications: Value,
     pub processor_customers: Value,
+    /// What others were told.
+    pub outbound_events: Value,
+    /// And what their endpoints answered.
+    pub webhook_deliveries: Value,
     /// Records that were put aside, as they came, and where they are kept.
     pub unprocessed: Vec<Value>,
 }
@@ -59,7 +63,18 @@ pub async fn export(connection: &mut PgConnection, found: &Found) -> StorageResu
                 AND s.customer_id = ANY($2)) AS "notifications!",
              (SELECT coalesce(jsonb_agg(to_jsonb(p) ORDER BY p.processor_customer_id), '[]')
               FROM processor_customers p
-              WHERE p.program_id = $1 AND p.processor_customer_id = ANY($4)) AS "processor_customers!""#,
+              WHERE p.program_id = $1 AND p.processor_customer_id = ANY($4)) AS "processor_customers!",
+             (SELECT coalesce(jsonb_agg(to_jsonb(o) || jsonb_build_object('body', o.body::jsonb) ORDER BY o.id), '[]')
+              FROM outbound_events o
+              WHERE o.program_id = $1 AND o.customer_id = ANY($2) AND o.customer_id IS NOT NULL) AS "outbound_events!",
+             (SELECT coalesce(jsonb_agg(d.delivery ORDER BY (d.delivery ->> 'id')::bigint), '[]')
+              FROM (SELECT to_jsonb(q) AS delivery FROM webhook_queue q
+                    WHERE q.endpoint_id IN (SELECT id FROM webhook_endpoints WHERE program_id = $1)
+                      AND q.customer_id = ANY($2) AND q.customer_id IS NOT NULL
+                    UNION ALL
+                    SELECT to_jsonb(w) FROM webhook_deliveries w
+                    WHERE w.program_id = $1 AND w.customer_id = ANY($2) AND w.customer_id IS NOT NULL) d)
+             AS "webhook_deliveries!""#,
         found.program_id.get(),
         &found.customer_ids(),
         &found.keys() as &[&str],
@@ -78,6 +93,8 @@ pub async fn export(connection: &mut PgConnection, found: &Found) -> StorageResu
         refunds: rows.refunds,
         notifications: rows.notifications,
         processor_customers: rows.processor_customers,
+        outbound_events: rows.outbound_events,
+        webhook_deliveries: rows.webhook_deliveries,
         unprocessed: unprocessed(connection, found).await?,
     })
 }

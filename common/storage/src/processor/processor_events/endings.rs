@@ -10,6 +10,8 @@ use super::waits::Reason;
 use crate::batch::columns;
 use crate::error::StorageResult;
 use domain::ids::EventId;
+use domain::outbound_event::OutboundEventType;
+use messages::outbound_event::processor_event::ProcessorEventNeedsReview;
 
 domain::text_enum! {
     /// Which half of an event was handled.
@@ -78,14 +80,14 @@ impl<'a> From<&'a Ending> for Columns<'a> {
 /// Records how halves of events ended. An event is done when neither half is pending any more; its payload goes then.
 ///
 /// A half that is not pending is left alone: a second delivery changes nothing. A stuck half stays pending, so that a replay
-/// knows what is left to do.
+/// knows what is left to do. Returns those that are stuck from now on, where others are to be told of it.
 pub async fn end(
     connection: &mut PgConnection,
     part: Part,
     endings: &[(EventId, Ending)],
-) -> StorageResult<()> {
+) -> StorageResult<Vec<ProcessorEventNeedsReview>> {
     if endings.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     // Of two endings of one event the last one counts; rows are locked in ascending order.
     let last: BTreeMap<EventId, Columns<'_>> = endings
@@ -106,9 +108,10 @@ pub async fn end(
     )
     .fetch_all(&mut *connection)
     .await?;
-    sqlx::query!(
-        "WITH ended AS (
-           SELECT e.event_id, n.state AS ending, n.reason, n.waits_for,
+    Ok(sqlx::query_as!(
+        ProcessorEventNeedsReview,
+        r#"WITH ended AS (
+           SELECT e.event_id, e.state AS state_before, n.state AS ending, n.reason, n.waits_for,
                   CASE WHEN e.waits_for IS DISTINCT FROM n.waits_for THEN coalesce(n.look, n.pause) ELSE n.pause END AS pause,
                   e.state <> 'open' AS waited,
                   n.state = 'done' AND NOT CASE $1 WHEN 'sale' THEN e.payment_pending ELSE e.sale_pending END AS all_done
@@ -116,7 +119,7 @@ pub async fn end(
                 AS n (event_id, state, reason, waits_for, look, pause)
            JOIN processor_events e ON e.event_id = n.event_id
            WHERE CASE $1 WHEN 'sale' THEN e.sale_pending ELSE e.payment_pending END
-         )
+         ), updated AS (
          UPDATE processor_events e
          SET sale_pending = e.sale_pending AND NOT ($1 = 'sale' AND n.ending = 'done'),
              payment_pending = e.payment_pending AND NOT ($1 = 'payment' AND n.ending = 'done'),
@@ -129,7 +132,12 @@ pub async fn end(
                                 WHEN n.ending = 'done' THEN e.relay_after
                                 ELSE now() + make_interval(secs => n.pause) END,
              payload = CASE WHEN n.all_done THEN NULL ELSE e.payload END
-         FROM ended n WHERE e.event_id = n.event_id",
+         FROM ended n WHERE e.event_id = n.event_id
+         RETURNING e.program_id, e.processor_event_id, e.kind, e.state, e.reason, e.received_at, n.state_before
+         )
+         SELECT u.program_id AS "program_id!", u.processor_event_id, u.kind, u.state, u.reason, u.received_at
+         FROM updated u JOIN programs p ON p.id = u.program_id
+         WHERE u.state = 'stuck' AND u.state_before <> 'stuck' AND p.wanted_events & $8 <> 0"#,
         part.as_str(),
         &events,
         &states as &[&str],
@@ -137,8 +145,8 @@ pub async fn end(
         &waits as &[Option<&str>],
         &looks as &[Option<f64>],
         &pauses as &[Option<f64>],
+        OutboundEventType::ProcessorEventNeedsReview.bit(),
     )
-    .execute(connection)
-    .await?;
-    Ok(())
+    .fetch_all(connection)
+    .await?)
 }

@@ -154,7 +154,7 @@ async fn add(
         request_hash: key.map(|named| named.request_hash.as_slice()),
         now: app.clock.now(),
     };
-    Ok(by_hand::add(connection, &new, EventId::new(app.clock.mint())).await?)
+    Ok(by_hand::add(connection, &new, || EventId::new(app.clock.mint())).await?)
 }
 
 async fn made_up_for(

@@ -2,12 +2,14 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::commission::CommissionStatus;
-use domain::ids::{PartnerProgramId, ProgramId};
+use domain::ids::{EventId, PartnerProgramId, ProgramId};
+use domain::outbound_event::OutboundEventType;
 use domain::signal::Signal;
+use messages::outbound_event::OutboundEvent;
 use serde_json::Value;
 use sqlx::PgConnection;
 use storage::commission_lists::{self, Filter, ListedCommission};
-use storage::{commissions, payouts};
+use storage::{commissions, outbound_commissions, payouts};
 
 use crate::management::id_list::id_list;
 use crate::management::payout::refused_commissions;
@@ -184,9 +186,15 @@ pub async fn approve(mut write: WriteProgram<PayOut>) -> Answer<Approved> {
     if !reasons.is_empty() {
         return Err(refused_commissions(NOT_APPROVABLE, &reasons));
     }
-    commissions::approve(&mut write.db, &ids, write.app.clock.now()).await?;
+    let now = write.app.clock.now();
+    commissions::approve(&mut write.db, &ids, now).await?;
     let details = json!({ "commission_ids": ids });
     write.audit("commission.approved", None::<i64>, details).await?;
+    if write.wants(OutboundEventType::CommissionApproved) {
+        let new_event_id = || EventId::new(write.app.clock.mint());
+        let event = OutboundEvent::CommissionApproved;
+        outbound_commissions::tell(&mut write.db, &ids, now, new_event_id, event).await?;
+    }
     write.commit().await?;
     Ok(data(Approved { approved: ids }))
 }

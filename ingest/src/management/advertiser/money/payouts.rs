@@ -129,7 +129,7 @@ pub async fn create(headers: HeaderMap, mut write: WriteProgram<PayOut>) -> Crea
             return Ok(created(detail(&mut write.db, program_id, made.payout_id).await?));
         }
     }
-    let payout_id = payout::pay(&mut write.db, &order).await?;
+    let payout_id = payout::pay(&mut write.db, &order, &write.app.clock).await?;
     let paid = detail(&mut write.db, program_id, payout_id).await?;
     let details = json!({
         "amount_cents": paid.payout.amount_cents, "currency": paid.payout.currency,

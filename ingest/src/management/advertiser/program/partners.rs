@@ -2,12 +2,13 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::account::EmailAddress;
-use domain::ids::{PartnerProgramId, ProgramId};
+use domain::ids::{EventId, PartnerProgramId, ProgramId};
 use domain::money::{Cents, Currency};
 use domain::partner::{MembershipStatus, PartnerName};
 use sqlx::PgConnection;
 use storage::partners::{self, NewMembership, NewPartner, ProgramPartner};
 use storage::processor_events::{self, PARTNER_APPROVED};
+use storage::{outbound_events, outbound_partners};
 
 use crate::management::advertiser::workspace::invitations::{InvitationLink, address, invite_partner};
 use crate::management::prelude::*;
@@ -184,6 +185,7 @@ pub async fn add(mut write: WriteProgram<Update>) -> Created<InvitedPartner> {
     };
     let details = json!({ "status": status.as_str() });
     write.audit("partner.invited", membership.get(), details).await?;
+    tell(&mut write, &partner).await?;
     write.commit().await?;
     Ok(created(InvitedPartner::new(partner, link)))
 }
@@ -262,7 +264,7 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId
         write.audit(action, membership.get(), details).await?;
     }
     if let Some(name) = name {
-        let partner_id = before.partner.ok_or(UNKNOWN)?.partner_id;
+        let partner_id = before.partner.as_ref().ok_or(UNKNOWN)?.partner_id;
         partners::rename(&mut write.db, partner_id, &name).await?;
         // Names of people stay out of a log that is never erased.
         write
@@ -270,8 +272,22 @@ pub async fn update(mut write: WriteProgram<Update, (ProgramId, PartnerProgramId
             .await?;
     }
     let partner = stored(&mut write.db, program_id, membership).await?;
+    if partner.status != before.status {
+        tell(&mut write, &partner).await?;
+    }
     write.commit().await?;
     Ok(data(partner.into()))
+}
+
+/// Tells others which status the partner has now.
+async fn tell<I>(write: &mut WriteProgram<Update, I>, partner: &ProgramPartner) -> Result<(), ApiError> {
+    if !write.wants(partner.status.event_type()) {
+        return Ok(());
+    }
+    let (now, program_id) = (write.now(), write.on.access.program_id);
+    let event = outbound_partners::event(program_id, partner);
+    let new_event_id = || EventId::new(write.app.clock.mint());
+    Ok(outbound_events::tell(&mut write.db, now, new_event_id, event).await?)
 }
 
 pub async fn stored(

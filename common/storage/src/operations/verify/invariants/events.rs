@@ -252,4 +252,17 @@ pub(super) const EVENTS: &[Invariant] = &[
             ),
         ],
     },
+    Invariant {
+        name: "what waits to be delivered is an event of its program",
+        checks: &[
+            of(
+                Moment,
+                "SELECT format('delivery %s to endpoint %s: no event %s at position %s', q.id, q.endpoint_id, q.event_id, q.position)
+                FROM webhook_queue q
+                WHERE NOT EXISTS (SELECT FROM outbound_events e
+                                  WHERE e.program_id = q.program_id AND e.position = q.position AND e.created_at = q.event_created_at
+                                    AND e.event_id = q.event_id)",
+            ),
+        ],
+    },
 ];

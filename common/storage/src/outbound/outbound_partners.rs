@@ -1,0 +1,54 @@
+//! Members of a program as events tell them.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::error::StorageResult;
+use crate::outbound::outbound_events;
+use crate::program::partners::{self, ProgramPartner};
+use domain::ids::{EventId, PartnerProgramId, ProgramId};
+use domain::outbound_event::WantedEvents;
+use domain::partner::MembershipStatus;
+use messages::outbound_event::OutboundEvent;
+use messages::outbound_event::partner::PartnerEvent;
+
+/// That the partner has this status now. `None` once the partner's record is gone.
+pub fn event(program_id: ProgramId, member: &ProgramPartner) -> Option<OutboundEvent> {
+    let partner = member.partner.as_ref()?;
+    let event = PartnerEvent {
+        program_id: program_id.get(),
+        partner_program_id: member.partner_program_id.get(),
+        partner_id: partner.partner_id.get(),
+        partner_name: partner.name.clone(),
+        status: member.status.as_str().to_owned(),
+    };
+    Some(match member.status {
+        MembershipStatus::Pending => OutboundEvent::PartnerApplied(event),
+        MembershipStatus::Approved => OutboundEvent::PartnerEnrolled(event),
+        MembershipStatus::Suspended => OutboundEvent::PartnerSuspended(event),
+    })
+}
+
+/// Tells, where it is wanted, that a partner has just joined.
+pub async fn joined(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    partner_program_id: PartnerProgramId,
+    now: DateTime<Utc>,
+    new_event_id: impl Fn() -> EventId,
+) -> StorageResult<()> {
+    let bits = sqlx::query_scalar!(
+        "SELECT wanted_events FROM programs WHERE id = $1",
+        program_id.get()
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let wanted = WantedEvents::from_bits(bits);
+    if wanted.is_none() {
+        return Ok(());
+    }
+    let member = partners::find(connection, program_id, partner_program_id).await?;
+    let event = member.and_then(|member| event(program_id, &member));
+    let event = event.filter(|event| wanted.contains(event.event_type()));
+    outbound_events::tell(connection, now, new_event_id, event).await
+}

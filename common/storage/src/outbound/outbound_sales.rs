@@ -1,0 +1,50 @@
+//! Sales as events about their refunds tell them.
+
+use std::collections::HashMap;
+
+use sqlx::PgConnection;
+
+use crate::error::StorageResult;
+use domain::ids::{CustomerId, SaleId};
+
+/// A recorded sale, and its customer's names unless they were erased.
+#[derive(Debug, Clone)]
+pub struct ToldSale {
+    pub program_id: i64,
+    pub customer_id: Option<CustomerId>,
+    pub transaction_id: String,
+    pub customer_key: Option<String>,
+    pub click_id: Option<String>,
+    pub amount_cents: i64,
+    pub currency: String,
+}
+
+pub async fn find(connection: &mut PgConnection, ids: &[i64]) -> StorageResult<HashMap<SaleId, ToldSale>> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows = sqlx::query!(
+        r#"SELECT s.id, s.program_id, s.customer_id, s.processor_event_id, s.amount_cents, s.currency,
+                  u.customer_key, u.click_id AS "click_id?"
+           FROM sale_events s LEFT JOIN customers u ON u.id = s.customer_id AND u.erased_at IS NULL
+           WHERE s.id = ANY($1)"#,
+        ids,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let told = ToldSale {
+                program_id: row.program_id,
+                customer_id: row.customer_id.map(CustomerId::new),
+                transaction_id: row.processor_event_id,
+                customer_key: row.customer_key,
+                click_id: row.click_id,
+                amount_cents: row.amount_cents,
+                currency: row.currency,
+            };
+            (SaleId::new(row.id), told)
+        })
+        .collect())
+}

@@ -1,0 +1,89 @@
+//! What others are told of a payout. It has one state: the advertiser pays elsewhere, and marks here what was paid. So nothing is told of
+//! payouts that settle or fail.
+
+use std::collections::BTreeMap;
+
+use domain::ids::{CustomerId, EventId, PayoutId};
+use domain::money::Cents;
+use domain::outbound_event::{OutboundEventType, WantedEvents};
+use domain::payout::Paid;
+use domain::text::Text;
+use messages::outbound_event::OutboundEvent;
+use messages::outbound_event::commission::CommissionPaid;
+use messages::outbound_event::payout::PayoutEvent;
+use runtime::clock::Clock;
+use sqlx::PgConnection;
+use storage::outbound_events::{self, NewOutboundEvent};
+use storage::payouts::LockedCommission;
+use storage::{StorageResult, outbound_commissions};
+
+use super::PayoutOrder;
+
+/// The payout, then each of its commissions.
+pub async fn tell(
+    connection: &mut PgConnection,
+    order: &PayoutOrder,
+    clock: &Clock,
+    payout_id: PayoutId,
+    batch: &[LockedCommission],
+    paid: &[Paid],
+) -> StorageResult<()> {
+    let Some(first) = batch.first() else {
+        return Ok(());
+    };
+    let wanted = first.wanted_events;
+    let new = |customer_id, event: &OutboundEvent| {
+        NewOutboundEvent::new(EventId::new(clock.mint()), customer_id, order.now, event)
+    };
+    let amount = paid
+        .iter()
+        .fold(Cents::ZERO, |sum, paid| sum.saturating_add(paid.deducted.applied));
+    let payout = PayoutEvent {
+        program_id: order.program_id.get(),
+        payout_id: payout_id.get(),
+        amount_cents: amount.get(),
+        currency: first.currency.as_str().to_owned(),
+        commission_count: i64::try_from(batch.len()).unwrap_or(i64::MAX),
+        reference: order.reference.as_ref().map(Text::to_string),
+    };
+    let mut events = Vec::new();
+    if wanted.contains(OutboundEventType::PayoutCreated) {
+        events.push(new(None, &OutboundEvent::PayoutCreated(payout))?);
+    }
+    for (customer_id, event) in commissions(connection, wanted, payout_id, batch, paid).await? {
+        events.push(new(customer_id, &event)?);
+    }
+    outbound_events::add(connection, &events).await
+}
+
+async fn commissions(
+    connection: &mut PgConnection,
+    wanted: WantedEvents,
+    payout_id: PayoutId,
+    batch: &[LockedCommission],
+    paid: &[Paid],
+) -> StorageResult<Vec<(Option<CustomerId>, OutboundEvent)>> {
+    if !wanted.contains(OutboundEventType::CommissionPaid) {
+        return Ok(Vec::new());
+    }
+    let parts: BTreeMap<i64, &Paid> = batch
+        .iter()
+        .map(|commission| commission.commission_id.get())
+        .zip(paid)
+        .collect();
+    let ids: Vec<i64> = parts.keys().copied().collect();
+    let told = outbound_commissions::find(connection, &ids).await?;
+    Ok(told
+        .into_iter()
+        .filter_map(|told| {
+            let part = parts.get(&told.commission.commission_id)?;
+            let event = OutboundEvent::CommissionPaid(CommissionPaid {
+                payout_id: payout_id.get(),
+                paid_cents: part.deducted.applied.get(),
+                withheld_cents: part.deducted.shortfall.get(),
+                commission: told.commission,
+            });
+            Some((told.customer_id, event))
+        })
+        .collect())
+}

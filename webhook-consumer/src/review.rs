@@ -1,0 +1,20 @@
+//! Tells others of events that a person must look at.
+
+use domain::ids::EventId;
+use messages::outbound_event::OutboundEvent;
+use messages::outbound_event::processor_event::ProcessorEventNeedsReview;
+use runtime::clock::Clock;
+use sqlx::PgConnection;
+use storage::{StorageResult, outbound_events};
+
+/// In the transaction that decided it.
+pub async fn tell(
+    connection: &mut PgConnection,
+    clock: &Clock,
+    for_review: Vec<ProcessorEventNeedsReview>,
+) -> StorageResult<()> {
+    let events = for_review
+        .into_iter()
+        .map(OutboundEvent::ProcessorEventNeedsReview);
+    outbound_events::tell(connection, clock.now(), || EventId::new(clock.mint()), events).await
+}

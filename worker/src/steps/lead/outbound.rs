@@ -1,0 +1,59 @@
+//! What others are told of the leads of a batch.
+
+use std::collections::{BTreeSet, HashMap};
+
+use domain::ids::{CustomerId, ProgramId, ReferralLinkId};
+use domain::outbound_event::OutboundEventType;
+use messages::outbound_event::OutboundEvent;
+use messages::outbound_event::lead::LeadCreated;
+use sqlx::PgConnection;
+use storage::StorageResult;
+use storage::customers::Customer;
+use storage::leads::NewLead;
+use storage::links;
+use storage::programs::Program;
+
+use super::link_at;
+use crate::outbound::OutboundEvents;
+
+/// Where nobody wants to be told, nothing is read.
+pub async fn tell(
+    connection: &mut PgConnection,
+    leads: &[NewLead<'_>],
+    customers: &HashMap<CustomerId, Customer>,
+    programs: &HashMap<ProgramId, Program>,
+    events: &mut OutboundEvents<'_>,
+) -> StorageResult<()> {
+    let told: Vec<(&NewLead<'_>, &Customer, ReferralLinkId)> = leads
+        .iter()
+        .filter(|lead| {
+            programs
+                .get(&lead.program_id)
+                .is_some_and(|program| program.wanted_events.contains(OutboundEventType::LeadCreated))
+        })
+        .filter_map(|lead| {
+            let customer = customers.get(&lead.customer_id)?;
+            Some((lead, customer, link_at(&customer.journey, lead.led_at)))
+        })
+        .collect();
+    if told.is_empty() {
+        return Ok(());
+    }
+    let ids: BTreeSet<i64> = told.iter().map(|(_, _, link)| link.get()).collect();
+    let links = links::named(connection, &ids.into_iter().collect::<Vec<_>>()).await?;
+    for (lead, customer, link) in told {
+        let link = links.get(&link);
+        let bound = customer.customer_key.clone();
+        let event = OutboundEvent::LeadCreated(LeadCreated {
+            program_id: lead.program_id.get(),
+            customer_key: lead.customer_key.map(str::to_owned).or(bound),
+            click_id: lead.click_id.clone(),
+            event_name: lead.event_name.map(str::to_owned),
+            provisional: lead.provisional,
+            partner_id: link.and_then(|link| link.partner_id).map(|id| id.get()),
+            referral_link_code: link.map(|link| link.short_code.clone()),
+        });
+        events.add(Some(lead.customer_id), lead.led_at, &event)?;
+    }
+    Ok(())
+}

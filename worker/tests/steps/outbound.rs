@@ -1,0 +1,250 @@
+//! What others are told: one row an event, written with what it tells, and only where somebody wants it.
+
+use chrono::TimeDelta;
+use domain::outbound_event::OutboundEventType;
+use reqwest::StatusCode;
+use runtime::clock::Clock;
+use serde_json::{Value, json};
+use test_harness::told::{told, told_types, want, want_all};
+use test_harness::{Program, Stack, Streams, leads, noon, rows, sale_of, sell};
+
+/// A lead, two sales, and refunds of both.
+async fn traffic(stack: &Stack, program: &Program) -> String {
+    let click_id = stack.customer(program, &program.ada.code, "user-1").await;
+    stack.sold(program, sale_of("t1", "user-1")).await;
+    let mut renewal = sale_of("t2", "user-1");
+    renewal["is_recurring"] = true.into();
+    renewal["subscription_id"] = "sub".into();
+    stack.sold(program, renewal).await;
+    let partly = json!({ "transaction_id": "t1", "refund_amount_cents": 1_000, "refund_reason": "returned" });
+    stack.refunded(program, partly).await;
+    stack.refunded(program, json!({ "transaction_id": "t1" })).await;
+    // What is refunded already is refunded once.
+    stack.refund(program, json!({ "transaction_id": "t1" })).await;
+    click_id
+}
+
+const TRAFFIC: [&str; 9] = [
+    "lead.created",
+    "sale.recorded",
+    "commission.created",
+    "sale.recorded",
+    "commission.created",
+    "sale.refunded",
+    "commission.reversed",
+    "sale.refunded",
+    "commission.reversed",
+];
+
+#[tokio::test]
+async fn each_step_tells_what_it_did_in_the_order_in_which_it_happened() {
+    let (stack, program) = Stack::with_program().await;
+    want_all(&stack, &program).await;
+    let click_id = traffic(&stack, &program).await;
+    let told = told(&stack, &program).await;
+    let types: Vec<&Value> = told.iter().map(|body| &body["type"]).collect();
+    assert_eq!(types, TRAFFIC);
+    let (sale, commission) = (
+        rows::sale(&stack, "t1").await,
+        rows::commission(&stack, "t1").await,
+    );
+    let common = json!({
+        "program_id": program.program_id, "customer_key": "user-1", "click_id": click_id,
+        "partner_id": program.ada.partner_id, "referral_link_code": program.ada.code,
+    });
+    for body in &told[..5] {
+        for (name, value) in common.as_object().unwrap() {
+            assert_eq!(&body["data"][name], value, "{body}");
+        }
+    }
+    assert_eq!(told[0]["data"]["provisional"], false);
+    let recorded = &told[1]["data"];
+    assert_eq!(recorded["sale_id"], sale["id"]);
+    assert_eq!(recorded["amount_cents"], 5_000);
+    assert_eq!(recorded["currency"], "USD");
+    assert_eq!(recorded["commission_ids"], json!([commission["id"]]));
+    let created = &told[2]["data"];
+    assert_eq!(
+        (&created["amount_cents"], &created["status"]),
+        (&json!(1_000), &json!("pending"))
+    );
+    assert_eq!(created["commission_id"], commission["id"]);
+    assert_eq!(told[3]["data"]["subscription_id"], "sub");
+    let (partly, rest) = (&told[5]["data"], &told[7]["data"]);
+    assert_eq!(
+        (&partly["refunded_cents"], &partly["total_refunded_cents"]),
+        (&json!(1_000), &json!(1_000))
+    );
+    assert_eq!(
+        (&rest["refunded_cents"], &rest["total_refunded_cents"]),
+        (&json!(4_000), &json!(5_000))
+    );
+    assert_eq!(partly["refund_reason"], "returned");
+    let (partly, rest) = (&told[6]["data"], &told[8]["data"]);
+    assert_eq!(
+        (
+            &partly["reversed_cents"],
+            &partly["deducted_cents"],
+            &partly["status"],
+            &partly["reason"]
+        ),
+        (&json!(200), &json!(200), &json!("refunded"), &json!("returned"))
+    );
+    assert_eq!(
+        (&rest["reversed_cents"], &rest["deducted_cents"], &rest["status"]),
+        (&json!(800), &json!(1_000), &json!("reversed"))
+    );
+    let customers = "SELECT count(DISTINCT customer_id) FROM outbound_events WHERE customer_id IS NOT NULL";
+    assert_eq!(stack.value::<i64>(customers).await, 1);
+    assert_eq!(stack.count("outbound_events WHERE customer_id IS NULL").await, 0);
+    stack.verify().await;
+}
+
+#[tokio::test]
+async fn a_program_of_which_nobody_wants_events_writes_none() {
+    let (stack, program) = Stack::with_program().await;
+    traffic(&stack, &program).await;
+    assert_eq!(stack.count("outbound_events").await, 0);
+    let other = stack.program().await;
+    want(&stack, &other, &[OutboundEventType::SaleRefunded]).await;
+    stack.customer(&other, &other.ada.code, "user-1").await;
+    stack.sold(&other, sale_of("t3", "user-1")).await;
+    stack.refunded(&other, json!({ "transaction_id": "t3" })).await;
+    assert_eq!(told_types(&stack, &other).await, ["sale.refunded"]);
+    assert_eq!(stack.count("outbound_events").await, 1);
+}
+
+#[tokio::test]
+async fn a_second_delivery_tells_nothing() {
+    let (stack, program) = Stack::with_program().await;
+    let streams = Streams::of(&stack).await;
+    want_all(&stack, &program).await;
+    traffic(&stack, &program).await;
+    streams.drained(&stack).await;
+    let before = told(&stack, &program).await;
+    assert_eq!(before.len(), TRAFFIC.len());
+    streams.replay(&stack).await;
+    assert_eq!(told(&stack, &program).await, before);
+}
+
+#[tokio::test]
+async fn a_transaction_that_does_not_commit_tells_nothing() {
+    let (stack, program) = Stack::with_customer().await;
+    want_all(&stack, &program).await;
+    // At the commit, after everything was written.
+    stack
+        .execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN
+                 IF NEW.processor_event_id = 'bad' THEN RAISE check_violation; END IF;
+                 RETURN NULL;
+             END $$;
+             CREATE CONSTRAINT TRIGGER refused AFTER INSERT ON sale_events DEFERRABLE INITIALLY DEFERRED
+             FOR EACH ROW EXECUTE FUNCTION refuse()",
+        )
+        .await;
+    let sales = ["good-1", "bad", "good-2"].map(|id| stack.sale(&program, sale_of(id, "user-1")));
+    let [first, bad, second] = sales;
+    let (first, bad, second) = tokio::join!(first, bad, second);
+    assert_eq!((first.status, second.status), (StatusCode::OK, StatusCode::OK));
+    assert_ne!(bad.status, StatusCode::OK);
+    stack.reaches("dead_letters", 1).await;
+    let mut sold: Vec<String> = told(&stack, &program)
+        .await
+        .iter()
+        .map(|body| format!("{} {}", body["type"], body["data"]["transaction_id"]).replace('"', ""))
+        .collect();
+    sold.sort();
+    assert_eq!(
+        sold,
+        [
+            "commission.created good-1",
+            "commission.created good-2",
+            "sale.recorded good-1",
+            "sale.recorded good-2",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn leads_of_browsers_are_told_as_provisional() {
+    let (stack, program) = Stack::with_program().await;
+    rows::set(&stack, &program, "lead_auth = 'server_required'").await;
+    want_all(&stack, &program).await;
+    let click_id = stack.click(&program.ada.code).await;
+    leads::browser(&stack, json!({ "click_id": click_id, "customer_key": "user-1" })).await;
+    stack.signed_up(&program, &click_id, "user-1").await;
+    let provisional: Vec<Value> = told(&stack, &program)
+        .await
+        .iter()
+        .map(|body| {
+            json!([
+                body["type"],
+                body["data"]["provisional"],
+                body["data"]["customer_key"]
+            ])
+        })
+        .collect();
+    assert_eq!(
+        provisional,
+        [
+            json!(["lead.created", true, "user-1"]),
+            json!(["lead.created", false, "user-1"])
+        ]
+    );
+}
+
+#[tokio::test]
+async fn commissions_whose_hold_period_is_over_are_told_as_approved() {
+    let mut stack = Stack::start_with(Clock::manual(noon())).await;
+    let (program, silent) = (stack.program().await, stack.program().await);
+    for program in [&program, &silent] {
+        rows::set(&stack, program, "hold_days = 5").await;
+        stack.customer(program, &program.ada.code, "user-1").await;
+    }
+    want(&stack, &program, &[OutboundEventType::CommissionApproved]).await;
+    sell(&stack, &program, "t1", 5_000, json!({})).await;
+    sell(&stack, &silent, "t2", 5_000, json!({})).await;
+    stack.clock.advance(TimeDelta::days(5));
+    stack.start_worker();
+    stack.reaches("commissions WHERE status = 'approved'", 2).await;
+    let told = told(&stack, &program).await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["type"], "commission.approved");
+    assert_eq!(told[0]["timestamp"], "2026-03-06T12:00:00.000Z");
+    assert_eq!(
+        (&told[0]["data"]["transaction_id"], &told[0]["data"]["status"]),
+        (&json!("t1"), &json!("approved"))
+    );
+    assert_eq!(stack.count("outbound_events").await, 1);
+}
+
+#[tokio::test]
+async fn a_sale_that_is_credited_again_tells_of_both_commissions() {
+    let stack = Stack::start_with(Clock::manual(noon())).await;
+    let program = stack.program().await;
+    let click_id = stack.customer(&program, &program.ada.code, "user-1").await;
+    stack.clock.advance(TimeDelta::hours(2));
+    sell(&stack, &program, "t1", 5_000, json!({})).await;
+    want_all(&stack, &program).await;
+    // A click of before the sale.
+    stack.clock.set(noon() + TimeDelta::hours(1));
+    let click = stack.click_with(&program.bruno.code, json!({ "existing_click_id": click_id }));
+    assert_eq!(click.await.body["click_id"], click_id.as_str());
+    rows::counted(&stack, program.bruno.link, 1).await;
+    let told = told(&stack, &program).await;
+    assert_eq!(told.len(), 2, "{told:?}");
+    let (reversed, created) = (&told[0], &told[1]);
+    assert_eq!(
+        (&reversed["type"], &created["type"]),
+        (&json!("commission.reversed"), &json!("commission.created"))
+    );
+    assert_eq!(reversed["data"]["partner_id"], program.ada.partner_id.get());
+    assert_eq!(
+        (&reversed["data"]["reversed_cents"], &reversed["data"]["status"]),
+        (&json!(1_000), &json!("reversed"))
+    );
+    assert_eq!(created["data"]["partner_id"], program.bruno.partner_id.get());
+    assert_eq!(created["data"]["referral_link_code"], program.bruno.code.as_str());
+    stack.verify().await;
+}
