@@ -48,28 +48,8 @@ pub(super) fn measure(
     let size = options
         .events
         .unwrap_or(if effort.quick { 1_000_000 } else { 10_000_000 });
-    let workspace = bench.market.workspace_id.to_string();
-    bench.ctl(&[
-        "user",
-        "create",
-        "--email",
-        OWNER,
-        "--name",
-        "Reader",
-        "--workspace-id",
-        &workspace,
-        "--generate-password",
-    ])?;
-    let session = bench.runtime.block_on(bench.market.sign_in(&bench.pool, OWNER))?;
-    bench.start("worker", "worker")?;
-    let address = bench.start(INGEST, INGEST)?;
-    let reader = Reader {
-        address,
-        session,
-        program_id: bench.market.hot_program(),
-    };
-    // Turns the stream on.
-    reader.page("")?;
+    let reader = Reader::begun(bench)?;
+    let address = reader.address;
     history::grow(bench, 0, size)?;
     mark(bench, reader.program_id)?;
     bench.settle()?;
@@ -152,6 +132,32 @@ struct EverythingRead {
 }
 
 impl Reader {
+    fn begun(bench: &mut BenchEnvironment<'_>) -> Result<Self> {
+        let workspace = bench.market.workspace_id.to_string();
+        bench.ctl(&[
+            "user",
+            "create",
+            "--email",
+            OWNER,
+            "--name",
+            "Reader",
+            "--workspace-id",
+            &workspace,
+            "--generate-password",
+        ])?;
+        let session = bench.runtime.block_on(bench.market.sign_in(&bench.pool, OWNER))?;
+        bench.start("worker", "worker")?;
+        let address = bench.start(INGEST, INGEST)?;
+        let reader = Self {
+            address,
+            session,
+            program_id: bench.market.hot_program(),
+        };
+        // Turns the stream on.
+        reader.page("")?;
+        Ok(reader)
+    }
+
     /// One page: its text. By HTTP/1.0, whose answers end with the connection.
     fn page(&self, query: &str) -> Result<Vec<u8>> {
         let mut stream = TcpStream::connect(self.address)?;
