@@ -24,6 +24,7 @@ mod secrets;
 mod seed_demo;
 mod user;
 mod verify;
+mod webhooks;
 
 use std::process::ExitCode;
 
@@ -49,6 +50,7 @@ Examples:
     ctl dead-letters list
     ctl dead-letters replay --all
     ctl processor-events list
+    ctl webhooks list --troubled
 
   A commission that should not be paid, and one that should:
     ctl commission reject --program-id 1 --reason \"own purchase\" 12 --dry-run
@@ -113,6 +115,9 @@ enum Command {
     /// What payment processors reported: list, show, replay
     #[command(subcommand)]
     ProcessorEvents(processor_events::ProcessorEvents),
+    /// Endpoints of webhooks, and what was sent to them: list, deliveries, replay, disable, enable
+    #[command(subcommand)]
+    Webhooks(webhooks::Webhooks),
     /// Sums by day, which the dashboard reads: rebuild
     #[command(subcommand)]
     Rollups(rollups::Rollups),
@@ -160,6 +165,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Key(key) => key.run(&pool).await?,
         Command::Customer(customer) => customer.run(&pool).await?,
         Command::ProcessorConnection(connection) => connection.run(&pool).await?,
+        Command::Webhooks(webhooks) => webhooks.run(&pool).await?,
         Command::Verify(verify) => verify.run(&pool).await?,
         Command::Rollups(rollups) => output::lines(rollups.run(&pool).await?),
         Command::Balances(balances) => output::lines(balances.run(&pool).await?),

@@ -52,6 +52,8 @@ pub struct Parts {
     pub probe: Probe,
     pub limits: Limits,
     pub origin: OriginConfig,
+    /// Whether webhook endpoints may be on loopback: for development.
+    pub webhooks_to_loopback: bool,
     /// Of one request.
     pub body_limit_bytes: u64,
     /// Cancelled when endless answers (live streams) must end.

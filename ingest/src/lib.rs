@@ -108,6 +108,7 @@ async fn start(config: &Config, clock: Clock, lifecycle: &Lifecycle) -> anyhow::
             lifecycle,
         )?,
         origin: config.origin.clone(),
+        webhooks_to_loopback: config.webhook_targets.webhook_allow_loopback,
         body_limit_bytes: config.service.http.body_limit_bytes as u64,
         closing: lifecycle.soft().clone(),
         clock,

@@ -72,6 +72,8 @@ row_ids! {
     PayoutId,
     /// Where an advertiser is told of events.
     WebhookEndpointId,
+    /// One event on its way to one endpoint.
+    WebhookDeliveryId,
 }
 
 /// Identity of one record on the bus: a `UUIDv7` minted at the edge.

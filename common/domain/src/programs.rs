@@ -8,3 +8,4 @@ pub mod program;
 pub mod readiness;
 pub mod tracking_token;
 pub mod webhook;
+pub mod webhook_endpoint;

@@ -6,3 +6,5 @@ pub mod outbound_events;
 pub mod outbound_partners;
 pub mod outbound_sales;
 pub mod stream_events;
+pub mod webhook_deliveries;
+pub mod webhook_endpoints;

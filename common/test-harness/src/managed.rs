@@ -54,6 +54,14 @@ impl Managed {
         stack.put(&self.path(below), &self.owner.token, body).await
     }
 
+    pub async fn patch(&self, stack: &Stack, below: &str, body: Value) -> Answer {
+        stack.patch(&self.path(below), &self.owner.token, body).await
+    }
+
+    pub async fn delete(&self, stack: &Stack, below: &str) -> Answer {
+        stack.delete(&self.path(below), &self.owner.token).await
+    }
+
     /// Adds a partner; what was answered.
     pub async fn partner(&self, stack: &Stack, email: &str, status: &str) -> Value {
         let body = json!({ "name": "Ada", "email": email, "status": status });

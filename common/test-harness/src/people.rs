@@ -149,6 +149,11 @@ impl Stack {
             .await
     }
 
+    pub async fn patch(&self, path: &str, token: &str, body: Value) -> Answer {
+        self.send(self.request(Method::PATCH, path).bearer_auth(token).json(&body))
+            .await
+    }
+
     pub async fn delete(&self, path: &str, token: &str) -> Answer {
         self.send(self.request(Method::DELETE, path).bearer_auth(token))
             .await

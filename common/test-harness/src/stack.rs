@@ -191,19 +191,21 @@ impl Stack {
     fn flags<C: CommandFactory>(&self, address: SocketAddr) -> Vec<String> {
         let command = C::command();
         let flag = |setting: &str| setting.to_lowercase().replace('_', "-");
-        let known = |name: &str| {
-            command
-                .get_arguments()
-                .any(|argument| argument.get_long() == Some(name))
-        };
-        let settings = self
-            .environment(address)
-            .into_iter()
-            .map(|(setting, value)| (flag(setting), value))
-            .filter(|(name, _)| known(name));
-        std::iter::once(command.get_name().to_owned())
-            .chain(settings.flat_map(|(name, value)| [format!("--{name}"), value]))
-            .collect()
+        let mut flags = vec![command.get_name().to_owned()];
+        for (setting, value) in self.environment(address) {
+            let name = flag(setting);
+            let mut arguments = command.get_arguments();
+            let Some(argument) = arguments.find(|argument| argument.get_long() == Some(&name)) else {
+                continue;
+            };
+            // A switch has no value.
+            if argument.get_action().takes_values() {
+                flags.extend([format!("--{name}"), value]);
+            } else if value == "true" {
+                flags.push(format!("--{name}"));
+            }
+        }
+        flags
     }
 
     /// Waits until the ingest answers that everything it needs answers.

@@ -7,6 +7,7 @@ pub mod money;
 mod named_workspace;
 pub mod notifications;
 pub mod program;
+pub mod webhooks;
 pub mod workspace;
 
 use crate::http::endpoint::{Endpoint, SESSION, SESSION_OR_KEY, managed};
@@ -18,6 +19,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         credentials::endpoints(),
         workspace::endpoints(),
         money::endpoints(),
+        webhooks::endpoints(),
         people_endpoints(),
     ]
     .concat()

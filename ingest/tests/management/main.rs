@@ -13,4 +13,5 @@ mod money;
 mod privacy;
 mod reads;
 mod setup;
+mod webhooks;
 mod workspaces;

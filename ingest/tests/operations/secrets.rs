@@ -107,6 +107,7 @@ async fn make_all(stack: &Stack, acme: &Workspace) -> (Secrets, i64) {
     secrets.take("a management key", &made, "/data/key");
     of_a_command_line(stack, &mut secrets, &session).await;
     of_a_processor(stack, &mut secrets, &session, program_id).await;
+    of_a_webhook_endpoint(stack, &mut secrets, &session, program_id).await;
     invite_all(stack, &session, program_id, &mut secrets).await;
     (secrets, program_id)
 }
@@ -142,6 +143,20 @@ async fn of_a_processor(stack: &Stack, secrets: &mut Secrets, session: &str, pro
         .await;
 }
 
+async fn of_a_webhook_endpoint(stack: &Stack, secrets: &mut Secrets, session: &str, program_id: i64) {
+    let path = format!("{PROGRAMS}/{program_id}/webhook-endpoints");
+    let endpoint = json!({ "url": "https://hooks.acme.example/", "event_types": ["sale.recorded"] });
+    let made = stack.submit(&path, Some(session), endpoint).await;
+    secrets.take(
+        "what an endpoint's webhooks are signed with",
+        &made,
+        "/data/secret",
+    );
+    let path = format!("{path}/{}/rotate-secret", made.body["data"]["id"]);
+    let rotated = stack.submit(&path, Some(session), json!({})).await;
+    secrets.take("what they are signed with after that", &rotated, "/data/secret");
+}
+
 async fn invite_all(stack: &Stack, session: &str, program_id: i64, secrets: &mut Secrets) {
     let body = json!({ "email": "max@acme.example", "role": "member" });
     let invited = stack.submit(INVITATIONS, Some(session), body).await;
@@ -169,6 +184,7 @@ async fn use_everywhere(stack: &Stack, secrets: &Secrets, program_id: i64) -> Ve
     let program = format!("{PROGRAMS}/{program_id}");
     let connection = format!("{program}/processor-connection");
     let partners = format!("{program}/partners");
+    let endpoints = format!("{program}/webhook-endpoints");
     for (_, secret) in &secrets.0 {
         let altered = format!("{}0", &secret[..secret.len() - 1]);
         for token in [secret, &altered] {
@@ -178,6 +194,7 @@ async fn use_everywhere(stack: &Stack, secrets: &Secrets, program_id: i64) -> Ve
                 &program,
                 &connection,
                 &partners,
+                &endpoints,
                 KEYS,
                 INVITATIONS,
                 "/api/advertiser/members",

@@ -30,7 +30,7 @@ interface Description {
 }
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const METHODS = ['get', 'post', 'put', 'delete'];
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 const HEAD = `// Written by \`npm run operations\` from docs/openapi.json.\n`;
 
 /** What the whole file should be. */

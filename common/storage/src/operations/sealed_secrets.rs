@@ -1,4 +1,5 @@
-//! The sealed secrets of an installation, wherever they are: authenticator apps and webhook secrets.
+//! The sealed secrets of an installation, wherever they are: authenticator apps, webhook secrets of processors, and what our webhooks are
+//! signed with.
 //!
 //! Each transaction reseals [`AT_ONCE`] rows, in the order of their ids. Who changes one of these secrets waits until it ends. An interrupted
 //! run may be repeated.
@@ -7,10 +8,11 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::batch::unnest;
 use crate::error::StorageResult;
-use domain::ids::{ProgramId, UserId};
+use domain::ids::{ProgramId, UserId, WebhookEndpointId};
 use domain::processor::WebhookSecret;
 use domain::sealed::{NONCE_BYTES, SealingKeys};
 use domain::second_factor::AuthenticatorSecret;
+use domain::webhook::SigningSecret;
 
 const AT_ONCE: i64 = 500;
 
@@ -41,6 +43,10 @@ pub async fn reseal(
     }
     let mut after = i64::MIN;
     while let Some(last) = run.webhook_secrets(pool, after).await? {
+        after = last;
+    }
+    let mut after = i64::MIN;
+    while let Some(last) = run.signing_secrets(pool, after).await? {
         after = last;
     }
     Ok(run.found)
@@ -126,6 +132,50 @@ impl Run<'_> {
         transaction.commit().await?;
         Ok(rows.last().map(|row| row.program_id))
     }
+
+    /// Those after this endpoint of webhooks; the last endpoint, if there are any.
+    async fn signing_secrets(&mut self, pool: &PgPool, after: i64) -> StorageResult<Option<i64>> {
+        let mut transaction = pool.begin().await?;
+        let rows = sqlx::query!(
+            "SELECT id, secret_sealed, previous_secret_sealed
+             FROM webhook_endpoints WHERE id > $1 ORDER BY id LIMIT $2 FOR NO KEY UPDATE",
+            after,
+            AT_ONCE,
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        for row in &rows {
+            let purpose = SigningSecret::purpose(WebhookEndpointId::new(row.id));
+            let secret = self.reseal(&row.secret_sealed, &purpose);
+            let previous = row.previous_secret_sealed.as_ref();
+            let previous = previous.and_then(|sealed| self.reseal(sealed, &purpose));
+            if secret.is_some() || previous.is_some() {
+                replace_signing_secrets(&mut transaction, row.id, secret, previous).await?;
+            }
+        }
+        transaction.commit().await?;
+        Ok(rows.last().map(|row| row.id))
+    }
+}
+
+/// As [`replace`], of an endpoint of webhooks.
+async fn replace_signing_secrets(
+    connection: &mut PgConnection,
+    endpoint_id: i64,
+    secret: Option<Vec<u8>>,
+    previous: Option<Vec<u8>>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE webhook_endpoints
+         SET secret_sealed = coalesce($2, secret_sealed), previous_secret_sealed = coalesce($3, previous_secret_sealed)
+         WHERE id = $1",
+        endpoint_id,
+        secret,
+        previous,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// `None` leaves a secret as it is.

@@ -42,6 +42,12 @@ impl<T: DeserializeOwned + Copy + Send> ProgramIds for (ProgramId, T) {
     }
 }
 
+impl<T: DeserializeOwned + Copy + Send, U: DeserializeOwned + Copy + Send> ProgramIds for (ProgramId, T, U) {
+    fn program_id(self) -> ProgramId {
+        self.0
+    }
+}
+
 /// A program with which its caller may do what `R` says.
 #[derive(Debug)]
 pub struct Program<R, I> {

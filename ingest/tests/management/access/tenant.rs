@@ -101,6 +101,7 @@ impl Tenant {
         making.partners(program_id, &token).await;
         making.audited(owner, program_id).await;
         making.rows(program_id).await;
+        making.webhook_endpoint(program_id).await;
         let Making {
             credentials,
             resources,
@@ -427,6 +428,36 @@ impl Making<'_> {
                             '{marker} notice', jsonb_build_object('reason', '{marker}')
                      FROM (VALUES ('advertiser', NULL), ('partner', {})) AS told (recipient, partner_id)",
                 self.resources["partner_id"]
+            ))
+            .await;
+    }
+
+    /// An endpoint with a delivery that is finished.
+    async fn webhook_endpoint(&mut self, program_id: i64) {
+        let marker = self.marker.clone();
+        let endpoint = format!(
+            "INSERT INTO webhook_endpoints (program_id, url, description, event_types, secret_sealed, created_at)
+             VALUES ({program_id}, 'https://hooks.{marker}.example/', '{marker}', '{{sale.recorded}}', '', now()) RETURNING id"
+        );
+        let endpoint_id: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(endpoint))
+            .fetch_one(self.stack.pool())
+            .await
+            .unwrap();
+        self.put("webhook_endpoint_id", endpoint_id);
+        let delivery_id = endpoint_id + 1;
+        self.put("webhook_delivery_id", delivery_id);
+        self.stack
+            .execute(&format!(
+                "WITH event AS (
+                     INSERT INTO outbound_events (event_id, program_id, event_type, body, occurred_at, position)
+                     VALUES (gen_random_uuid(), {program_id}, 'sale.recorded', '{{}}', now(), nextval('outbound_event_positions'))
+                     RETURNING *
+                 )
+                 INSERT INTO webhook_deliveries (id, endpoint_id, program_id, event_id, event_type, event_created_at, position,
+                     is_replay, created_at, attempts, status, answer, state, finished_at)
+                 SELECT {delivery_id}, {endpoint_id}, program_id, event_id, event_type, created_at, position, false, now(), 1, 200,
+                     '{marker}', 'delivered', now()
+                 FROM event"
             ))
             .await;
     }

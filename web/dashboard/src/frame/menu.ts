@@ -40,6 +40,7 @@ export function advertiserMenu(program: number | undefined, runsWorkspace: boole
       items: [
         item('notifications', 'notifications', 'Notifications'),
         item('processor', 'processor', 'Payment processor'),
+        item('webhooks', 'webhooks', 'Webhooks'),
         item('settings', 'settings', 'Settings'),
       ],
     },

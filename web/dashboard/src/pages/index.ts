@@ -24,6 +24,8 @@ import Payouts from './Payouts.svelte';
 import Processor from './Processor.svelte';
 import Programs from './Programs.svelte';
 import Settings from './settings/Settings.svelte';
+import EndpointPage from './webhooks/EndpointPage.svelte';
+import Webhooks from './webhooks/Webhooks.svelte';
 
 /** Each takes the parameters of its path. */
 type Page = Component<any>;
@@ -41,6 +43,8 @@ export const PAGES: Partial<Record<RouteName, Page>> = {
   payouts: Payouts,
   payout: PayoutPage,
   processor: Processor,
+  webhooks: Webhooks,
+  webhook: EndpointPage,
   notifications: Notifications,
   settings: Settings,
   keys: Keys,

@@ -16,6 +16,8 @@ export const ROUTES = {
   payouts: '/app/programs/:program/payouts',
   payout: '/app/programs/:program/payouts/:payout',
   processor: '/app/programs/:program/processor',
+  webhooks: '/app/programs/:program/webhooks',
+  webhook: '/app/programs/:program/webhooks/:endpoint',
   notifications: '/app/programs/:program/notifications',
   settings: '/app/programs/:program/settings',
   keys: '/app/keys',

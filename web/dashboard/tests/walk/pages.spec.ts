@@ -20,6 +20,7 @@ const OF_PROGRAM = [
   '/payouts',
   '/notifications',
   '/processor',
+  '/webhooks',
   '/settings',
 ];
 const OF_WORKSPACE = ['/app/programs', '/app/members', '/app/keys', '/app/audit-log', '/app/account', '/app/programs/999999/nothing'];

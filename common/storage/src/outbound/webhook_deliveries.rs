@@ -1,0 +1,263 @@
+//! `webhook_deliveries`, and those of `webhook_queue` that are still waiting: one event on its way to one endpoint.
+//!
+//! A delivery keeps its id when it is finished, so both tables are one list. What somebody asks for is queued as a replay: it neither counts
+//! for the endpoint's health nor minds that it is disabled. An example has a position below zero, where no reader of the event stream is.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::error::{StorageError, StorageResult};
+use domain::ids::{ProgramId, WebhookDeliveryId, WebhookEndpointId};
+use domain::outbound_event::OutboundEventType;
+use domain::webhook_endpoint::{DeliveryState, EventTypes};
+
+/// A delivery with its last attempt.
+#[derive(Debug, Clone)]
+pub struct StoredDelivery {
+    pub delivery_id: WebhookDeliveryId,
+    pub event_id: Uuid,
+    pub event_type: String,
+    pub is_replay: bool,
+    /// An example that was asked for.
+    pub is_test: bool,
+    pub state: DeliveryState,
+    pub created_at: DateTime<Utc>,
+    pub attempts: i16,
+    pub attempted_at: Option<DateTime<Utc>>,
+    /// HTTP; `None` when there was no answer.
+    pub status: Option<i16>,
+    pub failure: Option<String>,
+    /// Its beginning.
+    pub answer: Option<String>,
+    pub duration_ms: Option<i32>,
+    /// Of one that waits.
+    pub due_at: Option<DateTime<Utc>>,
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+/// Which deliveries of an endpoint.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeliveryFilter {
+    /// Older ones than this.
+    pub before: Option<WebhookDeliveryId>,
+    pub state: Option<DeliveryState>,
+    pub event_type: Option<OutboundEventType>,
+}
+
+struct Row {
+    id: i64,
+    event_id: Uuid,
+    event_type: String,
+    position: i64,
+    is_replay: bool,
+    state: String,
+    created_at: DateTime<Utc>,
+    attempts: i16,
+    attempted_at: Option<DateTime<Utc>>,
+    status: Option<i16>,
+    failure: Option<String>,
+    answer: Option<String>,
+    duration_ms: Option<i32>,
+    due_at: Option<DateTime<Utc>>,
+    finished_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<Row> for StoredDelivery {
+    type Error = StorageError;
+
+    fn try_from(row: Row) -> StorageResult<Self> {
+        let is_test = row.position < 0;
+        Ok(Self {
+            delivery_id: WebhookDeliveryId::new(row.id),
+            event_id: row.event_id,
+            event_type: row.event_type,
+            is_replay: row.is_replay && !is_test,
+            is_test,
+            state: DeliveryState::parse(&row.state)
+                .ok_or_else(|| StorageError::corrupt("webhook_deliveries", "state", row.id))?,
+            created_at: row.created_at,
+            attempts: row.attempts,
+            attempted_at: row.attempted_at,
+            status: row.status,
+            failure: row.failure,
+            answer: row.answer,
+            duration_ms: row.duration_ms,
+            due_at: row.due_at,
+            finished_at: row.finished_at,
+        })
+    }
+}
+
+/// An endpoint's deliveries, newest first.
+pub async fn list(
+    connection: &mut PgConnection,
+    endpoint_id: WebhookEndpointId,
+    filter: DeliveryFilter,
+    limit: i64,
+) -> StorageResult<Vec<StoredDelivery>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"SELECT id AS "id!", event_id AS "event_id!", event_type AS "event_type!", position AS "position!",
+                  is_replay AS "is_replay!", state AS "state!", created_at AS "created_at!", attempts AS "attempts!",
+                  attempted_at, status, failure, answer, duration_ms, due_at, finished_at
+           FROM (
+               (SELECT id, event_id, event_type, position, is_replay, 'waiting' AS state, created_at, attempts, attempted_at,
+                       status, failure, answer, duration_ms, due_at, NULL::timestamptz AS finished_at
+                FROM webhook_queue
+                WHERE endpoint_id = $1 AND ($2::bigint IS NULL OR id < $2) AND ($3::text IS NULL OR $3 = 'waiting')
+                  AND ($4::text IS NULL OR event_type = $4)
+                ORDER BY id DESC LIMIT $5)
+               UNION ALL
+               (SELECT id, event_id, event_type, position, is_replay, state, created_at, attempts, attempted_at,
+                       status, failure, answer, duration_ms, NULL, finished_at
+                FROM webhook_deliveries
+                WHERE endpoint_id = $1 AND ($2::bigint IS NULL OR id < $2) AND ($3::text IS NULL OR state = $3)
+                  AND ($4::text IS NULL OR event_type = $4)
+                ORDER BY id DESC LIMIT $5)
+           ) AS both_tables
+           ORDER BY id DESC LIMIT $5"#,
+        endpoint_id.get(),
+        filter.before.map(WebhookDeliveryId::get),
+        filter.state.map(DeliveryState::as_str),
+        filter.event_type.map(OutboundEventType::as_str),
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// The delivery, if it is this endpoint's.
+pub async fn find(
+    connection: &mut PgConnection,
+    endpoint_id: WebhookEndpointId,
+    delivery_id: WebhookDeliveryId,
+) -> StorageResult<Option<StoredDelivery>> {
+    let filter = DeliveryFilter {
+        before: Some(WebhookDeliveryId::new(delivery_id.get().saturating_add(1))),
+        ..DeliveryFilter::default()
+    };
+    let mut newest = list(connection, endpoint_id, filter, 1).await?;
+    Ok(newest.pop().filter(|found| found.delivery_id == delivery_id))
+}
+
+/// Queues the event of a delivery once more. `None` when the event is no longer stored.
+pub async fn replay(
+    connection: &mut PgConnection,
+    endpoint_id: WebhookEndpointId,
+    delivery_id: WebhookDeliveryId,
+    now: DateTime<Utc>,
+) -> StorageResult<Option<WebhookDeliveryId>> {
+    let id = sqlx::query_scalar!(
+        "INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
+             is_replay, created_at, due_at)
+         SELECT $1, e.program_id, e.event_id, e.event_type, e.created_at, e.position, e.customer_id, true, $3, $3
+         FROM (
+             SELECT program_id, event_created_at, position FROM webhook_queue WHERE endpoint_id = $1 AND id = $2
+             UNION ALL
+             SELECT program_id, event_created_at, position FROM webhook_deliveries WHERE endpoint_id = $1 AND id = $2
+         ) AS d
+         JOIN outbound_events e
+           ON e.created_at = d.event_created_at AND e.program_id = d.program_id AND e.position = d.position
+         RETURNING id",
+        endpoint_id.get(),
+        delivery_id.get(),
+        now,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id.map(WebhookDeliveryId::new))
+}
+
+/// Events to be sent to an endpoint once more.
+#[derive(Debug)]
+pub struct ReplayOfMany<'a> {
+    pub program_id: ProgramId,
+    pub endpoint_id: WebhookEndpointId,
+    /// Events that were written then or later.
+    pub since: DateTime<Utc>,
+    /// Events of later positions only: where the call before ended.
+    pub after: i64,
+    pub types: &'a EventTypes,
+    pub limit: i64,
+}
+
+/// What one call queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replayed {
+    pub count: usize,
+    /// Where the next call begins; `None` when there is nothing left.
+    pub after: Option<i64>,
+}
+
+/// Queues events that are stored, in the order in which they happened; those that still wait for this endpoint are left out.
+pub async fn replay_many(
+    connection: &mut PgConnection,
+    replay: &ReplayOfMany<'_>,
+    now: DateTime<Utc>,
+) -> StorageResult<Replayed> {
+    let positions = sqlx::query_scalar!(
+        "INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
+             is_replay, created_at, due_at)
+         SELECT $1, program_id, event_id, event_type, created_at, position, customer_id, true, $7, $7
+         FROM (
+             SELECT e.* FROM outbound_events e
+             WHERE e.program_id = $2 AND e.position > $3 AND e.created_at >= $4 AND e.event_type = ANY($5)
+               AND NOT EXISTS (SELECT 1 FROM webhook_queue q WHERE q.endpoint_id = $1 AND q.event_id = e.event_id)
+             ORDER BY e.position LIMIT $6
+         ) AS oldest
+         ORDER BY position
+         RETURNING position",
+        replay.endpoint_id.get(),
+        replay.program_id.get(),
+        replay.after.max(0),
+        replay.since,
+        &replay.types.names() as &[&str],
+        replay.limit,
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    let is_full = i64::try_from(positions.len()).is_ok_and(|count| count >= replay.limit);
+    Ok(Replayed {
+        count: positions.len(),
+        after: positions.into_iter().max().filter(|_| is_full),
+    })
+}
+
+/// An example, for one endpoint alone.
+#[derive(Debug)]
+pub struct TestEvent {
+    pub event_id: Uuid,
+    pub program_id: ProgramId,
+    pub endpoint_id: WebhookEndpointId,
+    pub event_type: OutboundEventType,
+    /// JSON, sent as it is.
+    pub body: String,
+    pub now: DateTime<Utc>,
+}
+
+/// Writes it with a position of its own, so that it reaches no other endpoint, and queues it.
+pub async fn send_test(connection: &mut PgConnection, test: &TestEvent) -> StorageResult<WebhookDeliveryId> {
+    let id = sqlx::query_scalar!(
+        "WITH example AS (
+             INSERT INTO outbound_events (event_id, program_id, event_type, occurred_at, body, position)
+             VALUES ($2, $3, $4, $5, $6, -nextval('outbound_event_positions'))
+             RETURNING event_id, program_id, event_type, created_at, position
+         )
+         INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, is_replay,
+             created_at, due_at)
+         SELECT $1, program_id, event_id, event_type, created_at, position, true, $5, $5 FROM example
+         RETURNING id",
+        test.endpoint_id.get(),
+        test.event_id,
+        test.program_id.get(),
+        test.event_type.as_str(),
+        test.now,
+        test.body,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(WebhookDeliveryId::new(id))
+}

@@ -1,0 +1,315 @@
+//! `webhook_endpoints`: where the owners of programs are told of events, and how their endpoints fare.
+//!
+//! Whoever changes an endpoint locks its program first ([`program_settings::lock`](crate::program_settings::lock)): `programs.wanted_events`
+//! is what the enabled endpoints ask for together.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::error::{StorageError, StorageResult, expect_rows};
+use domain::ids::{ProgramId, WebhookEndpointId};
+use domain::outbound_event::{OutboundEventType, WantedEvents};
+use domain::text::Text;
+use domain::webhook::WebhookUrl;
+use domain::webhook_endpoint::{DisabledReason, EndpointDescription, EventTypes};
+
+/// An endpoint as it is shown: without its secrets.
+#[derive(Debug, Clone)]
+pub struct StoredEndpoint {
+    pub endpoint_id: WebhookEndpointId,
+    pub program_id: ProgramId,
+    pub url: String,
+    /// May be empty.
+    pub description: String,
+    pub event_types: EventTypes,
+    pub created_at: DateTime<Utc>,
+    /// Until then the secret before signs, too.
+    pub previous_secret_until: Option<DateTime<Utc>>,
+    /// When the first attempt failed since one succeeded.
+    pub failing_since: Option<DateTime<Utc>>,
+    pub last_failure_at: Option<DateTime<Utc>>,
+    pub last_success_at: Option<DateTime<Utc>>,
+    pub disabled: Option<Disabled>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Disabled {
+    pub at: DateTime<Utc>,
+    pub reason: DisabledReason,
+}
+
+/// What an owner decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointSettings {
+    pub url: WebhookUrl,
+    pub description: Option<EndpointDescription>,
+    pub event_types: EventTypes,
+}
+
+#[derive(Debug)]
+pub struct NewEndpoint<'a> {
+    /// From [`draw_id`].
+    pub endpoint_id: WebhookEndpointId,
+    pub program_id: ProgramId,
+    pub settings: &'a EndpointSettings,
+    /// Sealed under its id.
+    pub secret_sealed: &'a [u8],
+    pub created_at: DateTime<Utc>,
+}
+
+struct Row {
+    id: i64,
+    program_id: i64,
+    url: String,
+    description: String,
+    event_types: Vec<String>,
+    created_at: DateTime<Utc>,
+    previous_secret_until: Option<DateTime<Utc>>,
+    failing_since: Option<DateTime<Utc>>,
+    last_failure_at: Option<DateTime<Utc>>,
+    last_success_at: Option<DateTime<Utc>>,
+    disabled_at: Option<DateTime<Utc>>,
+    disabled_reason: Option<String>,
+}
+
+impl TryFrom<Row> for StoredEndpoint {
+    type Error = StorageError;
+
+    fn try_from(row: Row) -> StorageResult<Self> {
+        let corrupt = |column| StorageError::corrupt("webhook_endpoints", column, row.id);
+        let reason = row
+            .disabled_reason
+            .map(|reason| DisabledReason::parse(&reason).ok_or_else(|| corrupt("disabled_reason")));
+        let disabled = row.disabled_at.zip(reason.transpose()?);
+        Ok(Self {
+            endpoint_id: WebhookEndpointId::new(row.id),
+            program_id: ProgramId::new(row.program_id),
+            url: row.url,
+            description: row.description,
+            event_types: EventTypes::parse(row.event_types.iter().map(String::as_str))
+                .map_err(|_| corrupt("event_types"))?,
+            created_at: row.created_at,
+            previous_secret_until: row.previous_secret_until,
+            failing_since: row.failing_since,
+            last_failure_at: row.last_failure_at,
+            last_success_at: row.last_success_at,
+            disabled: disabled.map(|(at, reason)| Disabled { at, reason }),
+        })
+    }
+}
+
+/// The id of an endpoint that is to be made: its secret is sealed under it.
+pub async fn draw_id(connection: &mut PgConnection) -> StorageResult<WebhookEndpointId> {
+    let id =
+        sqlx::query_scalar!(r#"SELECT nextval(pg_get_serial_sequence('webhook_endpoints', 'id')) AS "id!""#)
+            .fetch_one(connection)
+            .await?;
+    Ok(WebhookEndpointId::new(id))
+}
+
+/// The program is locked.
+pub async fn create(connection: &mut PgConnection, new: &NewEndpoint<'_>) -> StorageResult<()> {
+    sqlx::query!(
+        "INSERT INTO webhook_endpoints (id, program_id, url, description, event_types, secret_sealed, created_at)
+         OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        new.endpoint_id.get(),
+        new.program_id.get(),
+        new.settings.url.as_str(),
+        new.settings.description.as_ref().map_or("", Text::as_str),
+        &names(&new.settings.event_types),
+        new.secret_sealed,
+        new.created_at,
+    )
+    .execute(&mut *connection)
+    .await?;
+    refresh_wanted_events(connection, new.program_id).await
+}
+
+/// A program's endpoints, as they were made.
+pub async fn list(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> StorageResult<Vec<StoredEndpoint>> {
+    read(connection, Some(program_id), None, false, i64::MAX).await
+}
+
+/// The endpoint, if it is this program's.
+pub async fn find(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    endpoint_id: WebhookEndpointId,
+) -> StorageResult<Option<StoredEndpoint>> {
+    let mut found = read(connection, Some(program_id), Some(endpoint_id), false, 1).await?;
+    Ok(found.pop())
+}
+
+/// The endpoint of whichever program.
+pub async fn find_of_any(
+    connection: &mut PgConnection,
+    endpoint_id: WebhookEndpointId,
+) -> StorageResult<Option<StoredEndpoint>> {
+    let mut found = read(connection, None, Some(endpoint_id), false, 1).await?;
+    Ok(found.pop())
+}
+
+/// For operators: the endpoints of one program or of all, as they were made; with `troubled` those only that are failing or disabled.
+pub async fn overview(
+    connection: &mut PgConnection,
+    program_id: Option<ProgramId>,
+    troubled: bool,
+    limit: i64,
+) -> StorageResult<Vec<StoredEndpoint>> {
+    read(connection, program_id, None, troubled, limit).await
+}
+
+async fn read(
+    connection: &mut PgConnection,
+    program_id: Option<ProgramId>,
+    endpoint_id: Option<WebhookEndpointId>,
+    troubled: bool,
+    limit: i64,
+) -> StorageResult<Vec<StoredEndpoint>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "SELECT id, program_id, url, description, event_types, created_at, previous_secret_until, failing_since,
+                last_failure_at, last_success_at, disabled_at, disabled_reason
+         FROM webhook_endpoints
+         WHERE ($1::bigint IS NULL OR program_id = $1) AND ($2::bigint IS NULL OR id = $2)
+           AND (NOT $3 OR failing_since IS NOT NULL OR disabled_at IS NOT NULL)
+         ORDER BY id LIMIT $4",
+        program_id.map(ProgramId::get),
+        endpoint_id.map(WebhookEndpointId::get),
+        troubled,
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// Stores the settings. How the endpoint fares stays as it is, under another url too. The program is locked.
+pub async fn change(
+    connection: &mut PgConnection,
+    endpoint: &StoredEndpoint,
+    settings: &EndpointSettings,
+) -> StorageResult<()> {
+    let changed = sqlx::query!(
+        "UPDATE webhook_endpoints SET url = $2, description = $3, event_types = $4 WHERE id = $1",
+        endpoint.endpoint_id.get(),
+        settings.url.as_str(),
+        settings.description.as_ref().map_or("", Text::as_str),
+        &names(&settings.event_types),
+    )
+    .execute(&mut *connection)
+    .await?;
+    expect_rows("webhook_endpoints", 1, changed.rows_affected())?;
+    refresh_wanted_events(connection, endpoint.program_id).await
+}
+
+/// Sends it events again, and forgets that it failed. No effect on one that is enabled. The program is locked.
+pub async fn enable(connection: &mut PgConnection, endpoint: &StoredEndpoint) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE webhook_endpoints
+         SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL, last_failure_at = NULL
+         WHERE id = $1 AND disabled_at IS NOT NULL",
+        endpoint.endpoint_id.get(),
+    )
+    .execute(&mut *connection)
+    .await?;
+    refresh_wanted_events(connection, endpoint.program_id).await
+}
+
+/// Sends it nothing from now on; the delivery role cancels what waits for it. No effect on one that is disabled. The program is locked.
+pub async fn disable(
+    connection: &mut PgConnection,
+    endpoint: &StoredEndpoint,
+    reason: DisabledReason,
+    now: DateTime<Utc>,
+) -> StorageResult<()> {
+    sqlx::query!(
+        "UPDATE webhook_endpoints SET disabled_at = $2, disabled_reason = $3 WHERE id = $1 AND disabled_at IS NULL",
+        endpoint.endpoint_id.get(),
+        now,
+        reason.as_str(),
+    )
+    .execute(&mut *connection)
+    .await?;
+    refresh_wanted_events(connection, endpoint.program_id).await
+}
+
+/// What waits for it goes, too. The program is locked.
+pub async fn remove(connection: &mut PgConnection, endpoint: &StoredEndpoint) -> StorageResult<()> {
+    sqlx::query!(
+        "DELETE FROM webhook_endpoints WHERE id = $1",
+        endpoint.endpoint_id.get()
+    )
+    .execute(&mut *connection)
+    .await?;
+    refresh_wanted_events(connection, endpoint.program_id).await
+}
+
+/// Signs with another secret from now on; with the one before too, until `previous_until` if there is such a time.
+pub async fn rotate(
+    connection: &mut PgConnection,
+    endpoint_id: WebhookEndpointId,
+    secret_sealed: &[u8],
+    previous_until: Option<DateTime<Utc>>,
+) -> StorageResult<()> {
+    let rotated = sqlx::query!(
+        "UPDATE webhook_endpoints
+         SET previous_secret_sealed = CASE WHEN $3::timestamptz IS NOT NULL THEN secret_sealed END,
+             previous_secret_until = $3, secret_sealed = $2
+         WHERE id = $1",
+        endpoint_id.get(),
+        secret_sealed,
+        previous_until,
+    )
+    .execute(connection)
+    .await?;
+    expect_rows("webhook_endpoints", 1, rotated.rows_affected())
+}
+
+/// Writes down what the program's enabled endpoints want, together with readers of its event stream. The program is locked, or nothing else
+/// changes its endpoints.
+pub async fn refresh_wanted_events(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+) -> StorageResult<()> {
+    let found = sqlx::query!(
+        r#"SELECT wanted_events,
+                  ARRAY(SELECT DISTINCT unnest(event_types) FROM webhook_endpoints
+                        WHERE program_id = $1 AND disabled_at IS NULL) AS "event_types!"
+           FROM programs WHERE id = $1"#,
+        program_id.get(),
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let types = found.event_types.iter().map(|name| {
+        OutboundEventType::parse(name)
+            .ok_or_else(|| StorageError::corrupt("webhook_endpoints", "event_types", program_id))
+    });
+    let wanted = types.collect::<StorageResult<WantedEvents>>()?;
+    let before = WantedEvents::from_bits(found.wanted_events);
+    let wanted = if before.has_stream() {
+        wanted.with_stream()
+    } else {
+        wanted
+    };
+    if wanted != before {
+        sqlx::query!(
+            "UPDATE programs SET wanted_events = $2 WHERE id = $1",
+            program_id.get(),
+            wanted.bits()
+        )
+        .execute(connection)
+        .await?;
+    }
+    Ok(())
+}
+
+fn names(types: &EventTypes) -> Vec<String> {
+    types
+        .iter()
+        .map(|event_type| event_type.as_str().to_owned())
+        .collect()
+}

@@ -1,0 +1,23 @@
+//! Where a program's owner is told of events: endpoints of webhooks, what was sent to them, and sending it again.
+
+pub mod endpoint_settings;
+pub mod example_event;
+pub mod replay;
+pub mod signing_secret;
+pub mod webhook_deliveries;
+pub mod webhook_endpoints;
+
+use crate::http::endpoint::{Endpoint, SESSION_OR_KEY, managed};
+
+pub fn endpoints() -> Vec<Endpoint> {
+    managed! { "webhook endpoints", SESSION_OR_KEY;
+        webhook_endpoints::list, webhook_endpoints::create => webhook_endpoints::list_examples();
+        webhook_endpoints::read, webhook_endpoints::update, webhook_endpoints::remove => webhook_endpoints::examples();
+        signing_secret::rotate => signing_secret::examples();
+        example_event::send => example_event::examples();
+        webhook_deliveries::list => webhook_deliveries::list_examples();
+        webhook_deliveries::read => webhook_deliveries::examples();
+        replay::one => replay::examples_of_one();
+        replay::many => replay::examples_of_many();
+    }
+}

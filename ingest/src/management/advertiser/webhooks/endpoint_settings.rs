@@ -1,0 +1,225 @@
+//! An endpoint as requests set it and answers show it.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::outbound_event::OutboundEventType;
+use domain::text::Text;
+use domain::webhook::WebhookUrl;
+use domain::webhook_endpoint::{DisabledReason, EndpointDescription, EventTypes, EventTypesError};
+use serde_json::Value;
+use storage::webhook_endpoints::{EndpointSettings, StoredEndpoint};
+
+use crate::management::prelude::*;
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct NewEndpointRequest {
+    /// https, at a public address. Redirects are not followed.
+    #[schema(value_type = String, max_length = 2048)]
+    url: Field<String>,
+    /// In the owner's own words.
+    #[schema(value_type = Option<String>, max_length = 200)]
+    description: Field<String>,
+    /// What it is sent.
+    #[schema(value_type = Vec<String>, min_items = 1)]
+    event_types: Field<Vec<Value>>,
+}
+
+/// What is there is changed; what is not stays as it is.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct EndpointChanges {
+    /// What waits for the endpoint is sent there, too.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, max_length = 2048)]
+    url: Option<Field<String>>,
+    /// Null takes it away.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<String>, max_length = 200)]
+    description: Option<Field<String>>,
+    /// Of events from now on.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<Vec<String>>, min_items = 1)]
+    event_types: Option<Field<Vec<Value>>>,
+    /// Off, it is sent nothing but what somebody asks for, and what waits for it is cancelled. On again, its failures are forgotten.
+    #[serde(default, deserialize_with = "stated")]
+    #[schema(value_type = Option<bool>)]
+    enabled: Option<Field<bool>>,
+}
+
+/// An endpoint with its health. Its secret is never shown again.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct EndpointView {
+    id: i64,
+    url: String,
+    /// Empty when there is none.
+    description: String,
+    event_types: Vec<&'static str>,
+    enabled: bool,
+    /// `by_hand`, `gone` (it answered 410) or `failing` (it only failed, for five days); null while it is enabled.
+    #[schema(required = true)]
+    disabled_reason: Option<&'static str>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(required = true)]
+    disabled_at: Option<DateTime<Utc>>,
+    /// The first failure since the last success; null while it works. Tests and replays do not count.
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(required = true)]
+    failing_since: Option<DateTime<Utc>>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(required = true)]
+    last_failure_at: Option<DateTime<Utc>>,
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(required = true)]
+    last_success_at: Option<DateTime<Utc>>,
+    /// Until then deliveries are signed with the secret before, too.
+    #[serde(serialize_with = "as_instant_if_any")]
+    #[schema(required = true)]
+    previous_secret_valid_until: Option<DateTime<Utc>>,
+    #[serde(serialize_with = "as_instant")]
+    created_at: DateTime<Utc>,
+}
+
+impl NewEndpointRequest {
+    pub fn read(self, loopback_allowed: bool) -> Result<EndpointSettings, ApiError> {
+        Ok(EndpointSettings {
+            url: url(self.url, loopback_allowed)?,
+            description: description(self.description)?,
+            event_types: required_types(self.event_types)?,
+        })
+    }
+}
+
+/// What a request changes.
+#[derive(Debug)]
+pub struct Change {
+    pub settings: EndpointSettings,
+    pub changes_url: bool,
+    pub enabled: Option<bool>,
+}
+
+impl EndpointChanges {
+    /// The settings with the changes made, or the first change that cannot be.
+    pub fn apply(self, before: &StoredEndpoint, loopback_allowed: bool) -> Result<Change, ApiError> {
+        let url = match self.url {
+            Some(field) => url(field, loopback_allowed)?,
+            // Stored while loopback may have been allowed.
+            None => WebhookUrl::parse(&before.url, true).map_err(ApiError::unexpected)?,
+        };
+        let description = match self.description {
+            Some(field) => description(field)?,
+            None => Text::parse(&before.description).ok(),
+        };
+        let event_types = match self.event_types {
+            Some(field) => required_types(field)?,
+            None => before.event_types.clone(),
+        };
+        let enabled = self.enabled.map(|field| {
+            field
+                .given()
+                .ok_or_else(|| refused("enabled", "must be a boolean"))
+        });
+        Ok(Change {
+            changes_url: url.as_str() != before.url,
+            settings: EndpointSettings {
+                url,
+                description,
+                event_types,
+            },
+            enabled: enabled.transpose()?,
+        })
+    }
+}
+
+fn url(field: Field<String>, loopback_allowed: bool) -> Result<WebhookUrl, ApiError> {
+    let url = field.parsed("url", |text| WebhookUrl::parse(text, loopback_allowed))?;
+    url.ok_or_else(|| refused("url", "is required"))
+}
+
+fn description(field: Field<String>) -> Result<Option<EndpointDescription>, ApiError> {
+    field.text("description")
+}
+
+fn required_types(field: Field<Vec<Value>>) -> Result<EventTypes, ApiError> {
+    let types = event_types("event_types", field)?;
+    types.ok_or_else(|| refused("event_types", "is required"))
+}
+
+/// `None` when there is none.
+pub fn event_types(name: &str, field: Field<Vec<Value>>) -> Result<Option<EventTypes>, ApiError> {
+    let not_a_list = || refused(name, "must be a list of types of events");
+    let Some(items) = field.optional(not_a_list)? else {
+        return Ok(None);
+    };
+    let names: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+    EventTypes::parse(names.ok_or_else(not_a_list)?)
+        .map(Some)
+        .map_err(|error| refused(name, &error.to_string()))
+}
+
+/// One type, by its name.
+pub fn event_type(name: &str, field: Field<String>) -> Result<OutboundEventType, ApiError> {
+    let parsed = field.parsed(name, |text| {
+        OutboundEventType::parse(text)
+            .ok_or_else(|| EventTypesError::Unknown(text.chars().take(60).collect()))
+    })?;
+    parsed.ok_or_else(|| refused(name, "is required"))
+}
+
+/// For the audit log.
+pub fn described(endpoint: &StoredEndpoint) -> Value {
+    json!({
+        "url": endpoint.url,
+        "description": endpoint.description,
+        "event_types": endpoint.event_types.names(),
+        "enabled": endpoint.disabled.is_none(),
+    })
+}
+
+impl EndpointView {
+    pub fn new(endpoint: StoredEndpoint, now: DateTime<Utc>) -> Self {
+        Self {
+            id: endpoint.endpoint_id.get(),
+            url: endpoint.url,
+            description: endpoint.description,
+            event_types: endpoint.event_types.names(),
+            enabled: endpoint.disabled.is_none(),
+            disabled_reason: endpoint.disabled.map(|disabled| disabled.reason.as_str()),
+            disabled_at: endpoint.disabled.map(|disabled| disabled.at),
+            failing_since: endpoint.failing_since,
+            last_failure_at: endpoint.last_failure_at,
+            last_success_at: endpoint.last_success_at,
+            previous_secret_valid_until: endpoint.previous_secret_until.filter(|until| now < *until),
+            created_at: endpoint.created_at,
+        }
+    }
+
+    /// For the description.
+    pub fn example() -> Self {
+        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+        Self {
+            id: 3,
+            url: "https://shop.example/webhooks/referrals".to_owned(),
+            description: "Billing".to_owned(),
+            event_types: vec!["sale.recorded", "commission.created"],
+            enabled: true,
+            disabled_reason: None,
+            disabled_at: None,
+            failing_since: None,
+            last_failure_at: None,
+            last_success_at: Some(at + TimeDelta::hours(1)),
+            previous_secret_valid_until: None,
+            created_at: at,
+        }
+    }
+
+    /// One that was disabled.
+    pub fn disabled_example() -> Self {
+        let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_010);
+        Self {
+            enabled: false,
+            disabled_reason: Some(DisabledReason::Failing.as_str()),
+            disabled_at: Some(at),
+            failing_since: Some(at - TimeDelta::days(5)),
+            last_failure_at: Some(at),
+            ..Self::example()
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `…/{endpoint_id}/test`: an example of an event, sent to this endpoint alone.
+
+use chrono::{DateTime, Utc};
+use domain::ids::{ProgramId, WebhookEndpointId};
+use domain::outbound_event::OutboundEventType;
+use serde_json::Value;
+use storage::webhook_deliveries::{self, TestEvent};
+
+use super::endpoint_settings::event_type;
+use super::webhook_deliveries::{DeliveryView, UNKNOWN as UNKNOWN_DELIVERY};
+use super::webhook_endpoints::stored;
+use crate::management::prelude::*;
+
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct TestRequest {
+    /// What it is an example of; the endpoint need not be sent such events.
+    #[serde(rename = "type")]
+    #[schema(value_type = String)]
+    event_type: Field<String>,
+}
+
+/// As it is sent.
+#[derive(Serialize)]
+struct ExampleEvent {
+    #[serde(rename = "type")]
+    event_type: &'static str,
+    #[serde(serialize_with = "as_instant")]
+    timestamp: DateTime<Utc>,
+    data: Value,
+    is_test: bool,
+}
+
+/// Send a test event
+///
+/// An example of an event, with `is_test`, to this endpoint alone, enabled or not; it does not count for the endpoint's health. Read the
+/// delivery for what became of it.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}/test",
+    operation_id = "test_webhook_endpoint",
+    request_body = TestRequest,
+    responses(
+        (status = 201, description = "It is on its way.", body = Data<DeliveryView>),
+        (status = 409, description = "The program is archived.", body = PlatformError),
+    )
+)]
+pub async fn send(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>) -> Created<DeliveryView> {
+    let (program_id, endpoint_id) = write.on.ids;
+    let request: TestRequest = write.body().json()?;
+    let event_type = event_type("type", request.event_type)?;
+    stored(&mut write.db, program_id, endpoint_id).await?;
+    let now = write.now();
+    let test = TestEvent {
+        event_id: write.app.clock.mint(),
+        program_id,
+        endpoint_id,
+        event_type,
+        body: body(event_type, program_id, now)?,
+        now,
+    };
+    let delivery_id = webhook_deliveries::send_test(&mut write.db, &test).await?;
+    let delivery = webhook_deliveries::find(&mut write.db, endpoint_id, delivery_id).await?;
+    let details = json!({ "type": event_type.as_str(), "delivery_id": delivery_id });
+    write
+        .audit("webhook_endpoint.tested", endpoint_id.get(), details)
+        .await?;
+    write.commit().await?;
+    Ok(created(delivery.ok_or(UNKNOWN_DELIVERY)?.into()))
+}
+
+fn body(
+    event_type: OutboundEventType,
+    program_id: ProgramId,
+    timestamp: DateTime<Utc>,
+) -> Result<String, ApiError> {
+    let event = ExampleEvent {
+        event_type: event_type.as_str(),
+        timestamp,
+        data: json!({ "program_id": program_id }),
+        is_test: true,
+    };
+    serde_json::to_string(&event).map_err(ApiError::unexpected)
+}
+
+pub fn examples() -> Examples {
+    Examples::of_refusals([refused("type", "names no type of event: click"), archived()])
+        .request("A sale", json!({ "type": "sale.recorded" }))
+        .created("On its way", DeliveryView::test_example())
+}

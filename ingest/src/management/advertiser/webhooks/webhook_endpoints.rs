@@ -1,0 +1,217 @@
+//! `/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints`: where a program's owner is told of events.
+//!
+//! The secret that signs them comes out once, when the endpoint is made or the secret replaced.
+
+use axum::http::StatusCode;
+use domain::ids::{ProgramId, WebhookEndpointId};
+use domain::webhook::SigningSecret;
+use domain::webhook_endpoint::{DisabledReason, MAX_ENDPOINTS};
+use sqlx::PgConnection;
+use storage::program_settings;
+use storage::webhook_endpoints::{self, NewEndpoint, StoredEndpoint};
+
+use super::endpoint_settings::{EndpointChanges, EndpointView, NewEndpointRequest, described};
+use super::signing_secret::NewSecret;
+use crate::management::prelude::*;
+
+/// A new endpoint. Its secret is shown here and never again.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CreatedEndpoint {
+    #[serde(flatten)]
+    view: EndpointView,
+    /// `whsec_` and its key in base64: what every delivery is signed with.
+    secret: String,
+}
+
+/// List webhook endpoints
+///
+/// As they were made, with their health.
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints",
+    operation_id = "list_webhook_endpoints",
+    responses((status = 200, description = "At most 20.", body = Data<Vec<EndpointView>>))
+)]
+pub async fn list(State(app): State<App>, mut read: ReadProgram<Read>) -> Answer<Vec<EndpointView>> {
+    let program_id = read.ids;
+    let now = app.clock.now();
+    let endpoints = webhook_endpoints::list(&mut read.db, program_id).await?;
+    let views = endpoints
+        .into_iter()
+        .map(|endpoint| EndpointView::new(endpoint, now));
+    Ok(data(views.collect()))
+}
+
+/// Create a webhook endpoint
+///
+/// It is sent what happens from now on. At most 20 a program.
+#[utoipa::path(
+    post,
+    path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints",
+    operation_id = "create_webhook_endpoint",
+    request_body = NewEndpointRequest,
+    responses(
+        (status = 201, description = "Made. The secret is shown here only.", body = Data<CreatedEndpoint>),
+        (status = 409, description = "The program is archived, or has 20 already.", body = PlatformError),
+    )
+)]
+pub async fn create(mut write: WriteProgram<Update>) -> Created<CreatedEndpoint> {
+    let program_id = write.on.ids;
+    // What happens in the program is sent there.
+    write.just_proved()?;
+    let request: NewEndpointRequest = write.body().json()?;
+    let settings = request.read(write.app.webhooks_to_loopback)?;
+    program_settings::lock(&mut write.db, program_id).await?;
+    if webhook_endpoints::list(&mut write.db, program_id).await?.len() >= MAX_ENDPOINTS {
+        return Err(TOO_MANY);
+    }
+    let endpoint_id = webhook_endpoints::draw_id(&mut write.db).await?;
+    let new = NewSecret::generate(&write.app, endpoint_id)?;
+    let now = write.now();
+    let endpoint = NewEndpoint {
+        endpoint_id,
+        program_id,
+        settings: &settings,
+        secret_sealed: &new.sealed,
+        created_at: now,
+    };
+    webhook_endpoints::create(&mut write.db, &endpoint).await?;
+    let stored = stored(&mut write.db, program_id, endpoint_id).await?;
+    write
+        .audit("webhook_endpoint.created", endpoint_id.get(), described(&stored))
+        .await?;
+    write.commit().await?;
+    Ok(created(CreatedEndpoint {
+        view: EndpointView::new(stored, now),
+        secret: new.secret.text(),
+    }))
+}
+
+/// Read a webhook endpoint
+#[utoipa::path(
+    get,
+    path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}",
+    operation_id = "read_webhook_endpoint",
+    responses((status = 200, description = "With its health.", body = Data<EndpointView>))
+)]
+pub async fn read(
+    State(app): State<App>,
+    mut read: ReadProgram<Read, (ProgramId, WebhookEndpointId)>,
+) -> Answer<EndpointView> {
+    let (program_id, endpoint_id) = read.ids;
+    let found = stored(&mut read.db, program_id, endpoint_id).await?;
+    Ok(data(EndpointView::new(found, app.clock.now())))
+}
+
+/// Change a webhook endpoint
+///
+/// Where it is, what it is sent, and whether it is.
+#[utoipa::path(
+    patch,
+    path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}",
+    operation_id = "update_webhook_endpoint",
+    request_body = EndpointChanges,
+    responses(
+        (status = 200, description = "As it is now.", body = Data<EndpointView>),
+        (status = 409, description = "The program is archived.", body = PlatformError),
+    )
+)]
+pub async fn update(mut write: WriteProgram<Update, (ProgramId, WebhookEndpointId)>) -> Answer<EndpointView> {
+    let changes: EndpointChanges = write.body().json()?;
+    let before = locked(&mut write).await?;
+    let change = changes.apply(&before, write.app.webhooks_to_loopback)?;
+    if change.changes_url {
+        // What happens in the program is sent there.
+        write.just_proved()?;
+    }
+    let now = write.now();
+    webhook_endpoints::change(&mut write.db, &before, &change.settings).await?;
+    match change.enabled {
+        Some(true) => webhook_endpoints::enable(&mut write.db, &before).await?,
+        Some(false) => {
+            webhook_endpoints::disable(&mut write.db, &before, DisabledReason::ByHand, now).await?;
+        }
+        None => {}
+    }
+    let after = stored(&mut write.db, before.program_id, before.endpoint_id).await?;
+    let details = differences(described(&before), &described(&after));
+    write
+        .audit("webhook_endpoint.updated", before.endpoint_id.get(), details)
+        .await?;
+    write.commit().await?;
+    Ok(data(EndpointView::new(after, now)))
+}
+
+/// Delete a webhook endpoint
+///
+/// It is sent nothing any more, and what waits for it is dropped.
+#[utoipa::path(
+    delete,
+    path = "/api/advertiser/affiliate-programs/{program_id}/webhook-endpoints/{webhook_endpoint_id}",
+    operation_id = "delete_webhook_endpoint",
+    responses((status = 204, description = "Gone."))
+)]
+pub async fn remove(
+    mut write: WriteProgram<CleanUp, (ProgramId, WebhookEndpointId)>,
+) -> Result<StatusCode, ApiError> {
+    let endpoint = locked(&mut write).await?;
+    webhook_endpoints::remove(&mut write.db, &endpoint).await?;
+    let details = json!({ "url": endpoint.url });
+    write
+        .audit("webhook_endpoint.deleted", endpoint.endpoint_id.get(), details)
+        .await?;
+    write.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The endpoint of the path, and its program locked.
+pub async fn locked<R>(
+    write: &mut WriteProgram<R, (ProgramId, WebhookEndpointId)>,
+) -> Result<StoredEndpoint, ApiError> {
+    let (program_id, endpoint_id) = write.on.ids;
+    program_settings::lock(&mut write.db, program_id).await?;
+    stored(&mut write.db, program_id, endpoint_id).await
+}
+
+pub async fn stored(
+    connection: &mut PgConnection,
+    program_id: ProgramId,
+    endpoint_id: WebhookEndpointId,
+) -> Result<StoredEndpoint, ApiError> {
+    webhook_endpoints::find(connection, program_id, endpoint_id)
+        .await?
+        .ok_or(UNKNOWN)
+}
+
+/// The refusal of an endpoint that the program does not have.
+pub const UNKNOWN: ApiError = ApiError::NotFound("Webhook endpoint not found");
+const TOO_MANY: ApiError = ApiError::Conflict("A program has at most 20 webhook endpoints: delete one first");
+
+pub fn list_examples() -> Examples {
+    let made = CreatedEndpoint {
+        view: EndpointView::example(),
+        secret: SigningSecret::generate([7; 32]).text(),
+    };
+    let listed = Data {
+        data: vec![EndpointView::example(), EndpointView::disabled_example()],
+    };
+    Examples::of_refusals([
+        refused("url", "must be an https URL"),
+        refused("event_types", "names no type of event: click"),
+        archived(),
+        TOO_MANY,
+    ])
+    .request(
+        "For sales and commissions",
+        json!({ "url": "https://shop.example/webhooks/referrals", "description": "Billing",
+                "event_types": ["sale.recorded", "commission.created"] }),
+    )
+    .answer("One that works, and one that was disabled", listed)
+    .created("For sales and commissions", made)
+}
+
+pub fn examples() -> Examples {
+    Examples::of_refusals([UNKNOWN, archived()])
+        .request("On again", json!({ "enabled": true }))
+        .data("The endpoint", EndpointView::example())
+}

@@ -1,0 +1,80 @@
+//! Endpoints of webhooks, and what was sent to them. Nothing is delivered here: what is queued are rows.
+
+mod deliveries;
+mod endpoints;
+mod operator;
+mod replays;
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use test_harness::{Stack, managed::Managed};
+
+const URL: &str = "https://hooks.acme.example/referrals";
+const ENDPOINTS: &str = "webhook-endpoints";
+
+/// A program with an endpoint of sales; its id.
+async fn with_endpoint(stack: &Stack) -> (Managed, i64) {
+    let acme = stack.workspace("acme").await;
+    let program = Managed::new(stack, &acme, "Acme").await;
+    let id = endpoint(stack, &program, &["sale.recorded"]).await;
+    (program, id)
+}
+
+async fn endpoint(stack: &Stack, program: &Managed, types: &[&str]) -> i64 {
+    let body = json!({ "url": URL, "event_types": types });
+    let made = program.submit(stack, ENDPOINTS, body).await;
+    let made = made.expect_status(StatusCode::CREATED);
+    made.body["data"]["id"].as_i64().unwrap()
+}
+
+/// A path below an endpoint.
+fn below(endpoint_id: i64, path: &str) -> String {
+    format!("{ENDPOINTS}/{endpoint_id}/{path}")
+}
+
+/// An event of the program with a position, queued for this endpoint if there is one. Returns the id of its delivery.
+async fn event(stack: &Stack, program: &Managed, event_type: &str, queued_for: Option<i64>) -> i64 {
+    let endpoint_id = queued_for.map_or_else(|| "NULL".to_owned(), |id| id.to_string());
+    let statement = format!(
+        "WITH event AS (
+             INSERT INTO outbound_events (event_id, program_id, event_type, customer_id, body, occurred_at, position)
+             VALUES (gen_random_uuid(), {}, '{event_type}', 7, '{{}}', now(), nextval('outbound_event_positions'))
+             RETURNING *
+         ), queued AS (
+             INSERT INTO webhook_queue (endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id,
+                 created_at, due_at)
+             SELECT w.id, e.program_id, e.event_id, e.event_type, e.created_at, e.position, e.customer_id, now(), now()
+             FROM event e JOIN webhook_endpoints w ON w.id = {endpoint_id}
+             RETURNING id
+         )
+         SELECT coalesce((SELECT id FROM queued), 0)",
+        program.id
+    );
+    sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
+        .fetch_one(stack.pool())
+        .await
+        .unwrap()
+}
+
+/// Ends a delivery as the delivery role does.
+async fn finish(stack: &Stack, delivery_id: i64, state: &str, status: i16, answer: &str) {
+    stack
+        .execute(&format!(
+            "WITH taken AS (DELETE FROM webhook_queue WHERE id = {delivery_id} RETURNING *)
+             INSERT INTO webhook_deliveries (id, endpoint_id, program_id, event_id, event_type, event_created_at, position,
+                 customer_id, is_replay, created_at, attempts, attempted_at, status, answer, duration_ms, state, finished_at)
+             SELECT id, endpoint_id, program_id, event_id, event_type, event_created_at, position, customer_id, is_replay,
+                    created_at, 1, now(), {status}, '{answer}', 12, '{state}', now()
+             FROM taken"
+        ))
+        .await;
+}
+
+/// The only row of a query, as JSON.
+async fn row(stack: &Stack, query: &str) -> Value {
+    let query = format!("SELECT to_jsonb(r) FROM ({query}) r");
+    sqlx::query_scalar(sqlx::AssertSqlSafe(query))
+        .fetch_one(stack.pool())
+        .await
+        .unwrap()
+}
