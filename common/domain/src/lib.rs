@@ -22,6 +22,7 @@
 //! - [`processor`], [`sealed`]: the payment processor of a program, and its secrets at rest.
 //! - [`payment`]: the names of a payment, and what its processor took back of it.
 //! - [`outbound_event`], [`webhook`]: what others can be told, and how a webhook is signed.
+//! - [`webhook_address`], [`webhook_attempt`]: where webhooks may be sent, when again, and when an endpoint is disabled.
 //! - [`partner`]: memberships and referral links.
 //! - [`readiness`]: how far a program's set-up has come.
 //! - [`days`], [`performance`]: ranges of UTC days, and their figures on the dashboard.
@@ -53,7 +54,8 @@ pub use self::earnings::{adjustment, commission, ledger, payout, refund};
 pub use self::people::{account, management_key, permission, second_factor, user_code};
 pub use self::processors::{payer, payment, processor};
 pub use self::programs::{
-    key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook,
+    key_rotation, outbound_event, partner, program, readiness, tracking_token, webhook, webhook_address,
+    webhook_attempt,
 };
 pub use self::reports::{days, performance};
 pub use self::tracking::{

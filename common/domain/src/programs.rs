@@ -7,3 +7,5 @@ pub mod program;
 pub mod readiness;
 pub mod tracking_token;
 pub mod webhook;
+pub mod webhook_address;
+pub mod webhook_attempt;
