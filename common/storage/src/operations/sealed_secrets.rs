@@ -1,4 +1,4 @@
-//! The sealed secrets of an installation, wherever they are: authenticator apps and webhook secrets.
+//! The sealed secrets of an installation, wherever they are: authenticator apps, processors' webhook secrets, and the secrets that sign webhooks of ours.
 //!
 //! Each transaction reseals [`AT_ONCE`] rows, in the order of their ids. Who changes one of these secrets waits until it ends. An interrupted
 //! run may be repeated.
@@ -7,10 +7,11 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::batch::unnest;
 use crate::error::StorageResult;
-use domain::ids::{ProgramId, UserId};
+use domain::ids::{ProgramId, UserId, WebhookEndpointId};
 use domain::processor::WebhookSecret;
 use domain::sealed::{NONCE_BYTES, SealingKeys};
 use domain::second_factor::AuthenticatorSecret;
+use domain::webhook::SigningSecret;
 
 const AT_ONCE: i64 = 500;
 
@@ -41,6 +42,10 @@ pub async fn reseal(
     }
     let mut after = i64::MIN;
     while let Some(last) = run.webhook_secrets(pool, after).await? {
+        after = last;
+    }
+    let mut after = i64::MIN;
+    while let Some(last) = run.signing_secrets(pool, after).await? {
         after = last;
     }
     Ok(run.found)
@@ -125,6 +130,44 @@ impl Run<'_> {
         }
         transaction.commit().await?;
         Ok(rows.last().map(|row| row.program_id))
+    }
+
+    /// Those after this endpoint; the last endpoint, if there are any.
+    async fn signing_secrets(&mut self, pool: &PgPool, after: i64) -> StorageResult<Option<i64>> {
+        let mut transaction = pool.begin().await?;
+        let rows = sqlx::query!(
+            "SELECT id, secret_sealed, previous_secret_sealed
+             FROM webhook_endpoints WHERE id > $1 ORDER BY id LIMIT $2 FOR NO KEY UPDATE",
+            after,
+            AT_ONCE,
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        let mut resealed = Vec::new();
+        for row in &rows {
+            let purpose = SigningSecret::purpose(WebhookEndpointId::new(row.id));
+            let secret = self.reseal(&row.secret_sealed, &purpose);
+            let previous = row.previous_secret_sealed.as_ref();
+            let previous = previous.and_then(|sealed| self.reseal(sealed, &purpose));
+            if secret.is_some() || previous.is_some() {
+                resealed.push((row.id, secret, previous));
+            }
+        }
+        unnest!(
+            query,
+            "UPDATE webhook_endpoints w
+             SET secret_sealed = coalesce(r.secret, w.secret_sealed),
+                 previous_secret_sealed = coalesce(r.previous, w.previous_secret_sealed)
+             FROM UNNEST($1::bigint[], $2::bytea[], $3::bytea[]) AS r (endpoint_id, secret, previous) WHERE w.id = r.endpoint_id",
+            (endpoint_id, secret, previous) in resealed =>
+                endpoints: i64 = *endpoint_id,
+                secrets: Option<&[u8]> = secret.as_deref(),
+                previous_secrets: Option<&[u8]> = previous.as_deref()
+        )
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(rows.last().map(|row| row.id))
     }
 }
 
