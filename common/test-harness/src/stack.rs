@@ -114,6 +114,7 @@ impl Stack {
             ("MANAGEMENT_LIMIT", "1000000".to_owned()),
             ("UNKNOWN_TOKEN_LIMIT", "1000000".to_owned()),
             ("TRUSTED_PROXIES", "127.0.0.0/8".to_owned()),
+            ("WEBHOOK_ALLOW_LOOPBACK", "true".to_owned()),
         ];
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         Self {
@@ -143,6 +144,17 @@ impl Stack {
         let config = worker::config::Config::parse_from(self.flags::<worker::config::Config>(address));
         let lifecycle = Lifecycle::new();
         let run = worker::run(config, self.clock.clone(), lifecycle.clone());
+        self.workers.push((lifecycle, SERVICES.spawn(run)));
+        address
+    }
+
+    /// Starts a worker in the delivery role, which may send to loopback, and returns the address of its health endpoints.
+    pub fn start_delivery(&mut self) -> SocketAddr {
+        use worker::delivery::config::DeliveryConfig;
+        let address = free_address();
+        let config = DeliveryConfig::parse_from(self.flags::<DeliveryConfig>(address));
+        let lifecycle = Lifecycle::new();
+        let run = worker::delivery::run(config, self.clock.clone(), lifecycle.clone());
         self.workers.push((lifecycle, SERVICES.spawn(run)));
         address
     }
@@ -188,19 +200,21 @@ impl Stack {
     fn flags<C: CommandFactory>(&self, address: SocketAddr) -> Vec<String> {
         let command = C::command();
         let flag = |setting: &str| setting.to_lowercase().replace('_', "-");
-        let known = |name: &str| {
-            command
-                .get_arguments()
-                .any(|argument| argument.get_long() == Some(name))
-        };
-        let settings = self
-            .environment(address)
-            .into_iter()
-            .map(|(setting, value)| (flag(setting), value))
-            .filter(|(name, _)| known(name));
-        std::iter::once(command.get_name().to_owned())
-            .chain(settings.flat_map(|(name, value)| [format!("--{name}"), value]))
-            .collect()
+        let mut flags = vec![command.get_name().to_owned()];
+        for (setting, value) in self.environment(address) {
+            let name = flag(setting);
+            let mut arguments = command.get_arguments();
+            let Some(argument) = arguments.find(|argument| argument.get_long() == Some(&name)) else {
+                continue;
+            };
+            // A switch has no value.
+            if argument.get_action().takes_values() {
+                flags.extend([format!("--{name}"), value]);
+            } else if value == "true" {
+                flags.push(format!("--{name}"));
+            }
+        }
+        flags
     }
 
     /// Waits until the ingest answers that everything it needs answers.

@@ -1,13 +1,16 @@
 //! `ctl secrets reseal`: an installation's key is replaced, and the one before is thrown away.
 
+use chrono::TimeDelta;
 use domain::account::UserKind;
 use domain::ids::UserId;
+use domain::outbound_event::OutboundEventType::LeadCreated;
 use domain::sealed::SealingKeys;
 use domain::second_factor::AuthenticatorSecret;
+use domain::webhook::SigningSecret;
 use sqlx::Row;
-use storage::second_factors;
+use storage::{second_factors, webhook_health};
 use test_harness::hooks::{self, Hooks};
-use test_harness::{Stack, ctl, succeeds};
+use test_harness::{Stack, ctl, succeeds, webhooks};
 
 /// The stack's own, and the one that replaces it.
 const BEFORE: &str = "3333333333333333333333333333333333333333333333333333333333333333";
@@ -34,6 +37,11 @@ async fn what_a_replaced_key_had_sealed_opens_without_it() {
     let mut stack = Stack::start().await;
     let program = hooks::connected(&stack).await;
     let before = SealingKeys::new(&[0x33; 32], &[]);
+    // With the secret before, which signs beside it.
+    let (endpoint_id, _) =
+        webhooks::endpoint(&stack, &program, "https://shop.example/", &[LeadCreated]).await;
+    let signing = SigningSecret::generate([8; 32]);
+    webhooks::rotate(&stack, endpoint_id, &signing, TimeDelta::hours(24)).await;
     app_of_a_user(&stack, &before, "olive@shop.example").await;
     // Of another installation's copy: nothing opens it, and it stays as it is.
     let lost = app_of_a_user(&stack, &SealingKeys::new(&[0x55; 32], &[]), "sam@shop.example").await;
@@ -43,7 +51,7 @@ async fn what_a_replaced_key_had_sealed_opens_without_it() {
     assert!(!ran.ok, "{ran:?}");
     assert_eq!(
         ran.out,
-        "2 secrets sealed with the first key, 0 were before, 1 cannot be opened with any\n"
+        "4 secrets sealed with the first key, 0 were before, 1 cannot be opened with any\n"
     );
     sqlx::query("DELETE FROM second_factors WHERE user_id = $1")
         .bind(lost)
@@ -54,10 +62,21 @@ async fn what_a_replaced_key_had_sealed_opens_without_it() {
     let again = succeeds(&stack, &["secrets", "reseal"]).await;
     assert_eq!(
         again.out,
-        "0 secrets sealed with the first key, 2 were before, 0 cannot be opened with any\n"
+        "0 secrets sealed with the first key, 4 were before, 0 cannot be opened with any\n"
     );
 
-    // The new key alone checks a processor's signature, and knows the user's app.
+    // The new key alone signs webhooks, with both secrets.
+    let mut connection = stack.pool().acquire().await.unwrap();
+    let after = SealingKeys::new(&[0x44; 32], &[]);
+    let ids = [endpoint_id.get()];
+    let targets = webhook_health::targets(&mut connection, &after, &ids, stack.clock.now())
+        .await
+        .unwrap();
+    let secrets = targets[&endpoint_id].secrets.clone().unwrap();
+    assert!(secrets.len() == 2 && secrets[0] == signing);
+    drop(connection);
+
+    // It checks a processor's signature, and knows the user's app.
     let consumer = Hooks::start(&mut stack).await;
     let event = hooks::event(&stack, "checkout.session.completed.acacia", &program, "user-1");
     hooks::accepted(&consumer.deliver(&stack, &program, &event).await);
